@@ -1,0 +1,274 @@
+"""Every expected failure: a type that holds the facts and makes its own sentence from them, once.
+
+A code is a promise to callers; renaming one is a breaking change. What is not listed here is a surprise: it
+travels to the door and becomes INTERNAL_ERROR with a crash report.
+"""
+
+import errno
+import os
+import signal
+from dataclasses import asdict, dataclass
+from difflib import get_close_matches
+from typing import Any, ClassVar
+
+from sampletool.contract.duration import say_duration
+from sampletool.contract.exit_status import ExitStatus
+
+
+class ToolError(Exception):
+    """An expected failure. `data` carries what was done before it failed."""
+
+    code: ClassVar[str]
+    exit_status: ExitStatus
+    retry_after_ms: int | None = None
+    data: Any = None
+
+    def __init__(self, message: str, suggestion: str, **context: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.suggestion = suggestion
+        self.context = {name: fact for name, fact in context.items() if fact is not None}
+
+    def describe(self) -> dict[str, Any]:
+        described = {
+            "code": self.code,
+            "message": self.message,
+            "suggestion": self.suggestion,
+            "retryable": self.retry_after_ms is not None,
+            "exit_code": int(self.exit_status),
+            "context": self.context,
+        }
+        if self.retry_after_ms is not None:
+            described["retry_after_ms"] = self.retry_after_ms
+        return described
+
+
+def did_you_mean(word: str, known: list[str], nearness: float = 0.6) -> str:
+    """`Did you mean 'x'?`, or an empty text when nothing is near."""
+    close = get_close_matches(word, known, n=3, cutoff=nearness)
+    return f"Did you mean {' or '.join(repr(match) for match in close)}?" if close else ""
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """One thing wrong with the caller's input."""
+
+    param: str
+    code: str
+    message: str
+    value: str | None = None
+    suggestion: str | None = None
+
+
+class _Mistakes(ToolError):
+    exit_status = ExitStatus.USAGE
+
+    def __init__(self, mistakes: list[Mistake], suggestion: str) -> None:
+        said = "; ".join(mistake.message.rstrip(".") for mistake in mistakes)
+        hints = " ".join(dict.fromkeys(mistake.suggestion for mistake in mistakes if mistake.suggestion))
+        super().__init__(f"{said}.", hints or suggestion)
+        self.mistakes = mistakes
+
+    def describe(self) -> dict[str, Any]:
+        errors = [{k: v for k, v in asdict(mistake).items() if v is not None} for mistake in self.mistakes]
+        return {**super().describe(), "errors": errors}
+
+
+class UsageMistakes(_Mistakes):
+    """The command line does not parse."""
+
+    code = "USAGE_ERROR"
+
+    def __init__(self, mistakes: list[Mistake], command_path: str) -> None:
+        super().__init__(mistakes, f"See `{command_path} --help`.")
+
+
+class InvalidValues(_Mistakes):
+    """The command line parses, but values in it, or in what it names, are not what they have to be."""
+
+    code = "VALIDATION_ERROR"
+
+    def __init__(self, *mistakes: Mistake, suggestion: str = "Correct the values and run it again.") -> None:
+        super().__init__(list(mistakes), suggestion)
+
+
+class InvalidToml(ToolError):
+    code, exit_status = "INVALID_TOML", ExitStatus.USAGE
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(
+            f"{path} cannot be used as TOML: {reason}.", "Correct the file by hand; it was not changed.", path=path
+        )
+
+
+class UnsafePath(ToolError):
+    """A path that leads where we will not go: a link, a device, a directory in a file's place."""
+
+    code, exit_status = "UNSAFE_PATH", ExitStatus.USAGE
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(
+            f"{path} cannot be used: {reason}.", "Name another path, or put a regular file there.", path=path
+        )
+
+
+class NoWorkspace(ToolError):
+    code, exit_status = "NO_WORKSPACE", ExitStatus.PRECONDITION
+
+    def __init__(self, directory: str) -> None:
+        super().__init__(
+            f"There is no tool.toml in {directory} or above it.",
+            "Run it inside a workspace, or name one with --cwd.",
+            directory=directory,
+        )
+
+
+class LocksUnsupported(ToolError):
+    code, exit_status = "LOCKS_UNSUPPORTED", ExitStatus.PRECONDITION
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(
+            f"{path} cannot be locked: {reason}.",
+            "Put it on a local file system; `tool doctor` tells what this machine supports.",
+            path=path,
+        )
+
+
+class FileNotFound(ToolError):
+    code, exit_status = "FILE_NOT_FOUND", ExitStatus.NOT_FOUND
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"{path} does not exist.",
+            "Check the path; it is looked up from the current directory, or --cwd.",
+            path=path,
+        )
+
+
+class KeyNotFound(ToolError):
+    code, exit_status = "KEY_NOT_FOUND", ExitStatus.NOT_FOUND
+
+    def __init__(self, key: str, where: str, known: list[str]) -> None:
+        suggestion = did_you_mean(key, known) or "`tool config list` shows the keys there are."
+        super().__init__(f"{key} is not set in {where}.", suggestion, key=key)
+
+
+class VersionConflict(ToolError):
+    code, exit_status = "VERSION_CONFLICT", ExitStatus.CONFLICT
+
+    def __init__(self, what: str, expected: str, actual: str) -> None:
+        super().__init__(
+            f"{what} has changed since you read it: expected version {expected}, it is at {actual}.",
+            "Read it again, apply your change to what is there now, and retry with its version.",
+            expected=expected,
+            actual=actual,
+        )
+
+
+class PermissionDenied(ToolError):
+    code, exit_status = "PERMISSION_DENIED", ExitStatus.PERMISSION
+
+    def __init__(self, path: str, reason: str = "permission denied") -> None:
+        super().__init__(f"{path}: {reason}.", "Check who owns it and its mode.", path=path)
+
+
+class UnsafeDirectory(ToolError):
+    code, exit_status = "UNSAFE_DIRECTORY", ExitStatus.PERMISSION
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(
+            f"{path} is not safe to use: {reason}.",
+            "Correct its owner and mode, or choose another directory.",
+            path=path,
+        )
+
+
+class ReadOnly(ToolError):
+    code, exit_status = "READ_ONLY", ExitStatus.PERMISSION
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"{path} cannot be changed: its file system is read-only.", "Use a writable directory.", path=path
+        )
+
+
+class ChecksFailed(ToolError):
+    code, exit_status = "CHECKS_FAILED", ExitStatus.PARTIAL
+
+    def __init__(self, failed: list[str], data: Any) -> None:
+        super().__init__(
+            f"{len(failed)} failed: {', '.join(failed)}.", "The data tells why each of them failed.", failed=failed
+        )
+        self.data = data
+
+
+class TimedOut(ToolError):
+    code, exit_status = "TIMEOUT", ExitStatus.TIMEOUT
+
+    def __init__(self, timeout_seconds: float) -> None:
+        super().__init__(
+            f"The call did not finish within --timeout {say_duration(timeout_seconds)} and was stopped.",
+            "Allow it more time; what it had started was ended and rolled back.",
+            timeout_ms=round(timeout_seconds * 1000),
+        )
+
+
+class Interrupted(ToolError):
+    code = "INTERRUPTED"
+
+    def __init__(self, signal_number: int) -> None:
+        self.signal_number = signal_number
+        self.exit_status = ExitStatus(128 + signal_number)
+        name = signal.Signals(signal_number).name
+        super().__init__(
+            f"Stopped by {name}.", "Run it again; locks are released and nothing is half done.", signal=name
+        )
+
+
+class NoSpace(ToolError):
+    code, exit_status = "NO_SPACE", ExitStatus.INTERNAL
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"There is no space left to write {path}.",
+            "Free some space and run it again; what was there is untouched.",
+            path=path,
+        )
+
+
+class IoFailure(ToolError):
+    code, exit_status = "IO_ERROR", ExitStatus.INTERNAL
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path} could not be read or written: {reason}.", "Check the disk and the path.", path=path)
+
+
+class InternalError(ToolError):
+    code, exit_status = "INTERNAL_ERROR", ExitStatus.INTERNAL
+
+    def __init__(self, kind: str, report: str | None) -> None:
+        where = f"The report is in {report}." if report else "The report is on stderr."
+        super().__init__(
+            f"The tool failed unexpectedly ({kind}). {where}",
+            "This is a bug; please report it with the report.",
+            report=report,
+        )
+
+
+def from_os_error(error: OSError, path: str | None = None) -> ToolError:
+    """What the operating system said, as one of ours."""
+    where = os.fsdecode(path or error.filename or "the file")
+    reason = error.strerror or str(error)
+    match error.errno:
+        case errno.ENOSPC | errno.EDQUOT:
+            return NoSpace(where)
+        case errno.EROFS:
+            return ReadOnly(where)
+        case errno.EACCES | errno.EPERM:
+            return PermissionDenied(where, reason.lower())
+        case errno.ENOENT:
+            return FileNotFound(where)
+        case errno.ELOOP | errno.EISDIR | errno.ENOTDIR | errno.ENXIO | errno.ENAMETOOLONG:
+            return UnsafePath(where, reason.lower())
+        case _:
+            return IoFailure(where, reason.lower())

@@ -1,0 +1,70 @@
+"""The command tree as data: what can be asked for, what each command changes, how it can end.
+
+Built from the live commands, so it cannot disagree with them.
+"""
+
+import types
+import typing
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from sampletool.contract.promise import Promise
+
+_JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null", dict: "object"}
+
+
+def describe_command(name: str, promise: Promise, params: list[Any], function: Any, summary: str) -> dict[str, Any]:
+    returned = typing.get_type_hints(function).get("return")
+    return {
+        "command": name,
+        "summary": summary,
+        "effect": promise.effect,
+        "locks": list(promise.locks),
+        "exit_statuses": {str(int(status)): status.category for status in promise.exit_statuses},
+        "arguments": [describe_param(param) for param in params if param.param_type_name == "argument"],
+        "options": [describe_param(param) for param in params if param.param_type_name == "option"],
+        "data": schema_of(returned),
+        "examples": list(promise.examples),
+    }
+
+
+def describe_param(param: Any) -> dict[str, Any]:
+    described = {
+        "name": param.name,
+        "flags": [*param.opts, *param.secondary_opts] if param.param_type_name == "option" else None,
+        "type": "boolean" if getattr(param, "is_flag", False) else param.type.name,
+        "metavar": param.metavar,
+        "required": param.required,
+        "repeatable": param.multiple or param.nargs == -1,
+        "help": param.help,
+    }
+    return {key: value for key, value in described.items() if value is not None}
+
+
+def schema_of(kind: Any) -> dict[str, Any]:
+    """The JSON schema of what a command returns, read from its dataclass."""
+    if is_dataclass(kind):
+        hints = typing.get_type_hints(kind)
+        return {
+            "type": "object",
+            "properties": {field.name: schema_of(hints[field.name]) for field in fields(kind)},
+            "required": [field.name for field in fields(kind) if not _may_be_absent(hints[field.name])],
+        }
+    origin, parts = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (list, tuple):
+        return {"type": "array", "items": schema_of(parts[0])}
+    if origin in (typing.Union, types.UnionType):
+        return (
+            {"anyOf": [schema_of(part) for part in parts if part is not type(None)]}
+            if len(parts) > 2
+            else schema_of(parts[0])
+        )
+    if origin is typing.Literal:
+        return {"enum": list(parts)}
+    if origin is dict:
+        return {"type": "object"}
+    return {"type": _JSON_TYPES[kind]} if kind in _JSON_TYPES else {}
+
+
+def _may_be_absent(kind: Any) -> bool:
+    return type(None) in typing.get_args(kind)
