@@ -1,0 +1,88 @@
+"""Replace a file so that readers see the old text or the new text, never half, also after a power cut.
+
+Write beside, flush to disk, rename over, flush the directory. If anything fails first, the old file is untouched and
+the temporary one is gone; after kill -9 the temporary one is litter, which `sweep` removes. Does not lock: two
+writers need a lock around reading, changing and replacing.
+"""
+
+import os
+import secrets
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from sampletool.contract.errors import UnsafePath
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def replace(path: Path, content: bytes) -> None:
+    """`path` is already resolved: replacing a link would destroy it. Mode, owner and attributes are kept."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    try:
+        descriptor = os.open(temporary, _NEW, 0o600)
+        try:
+            _write_all(descriptor, content)
+            _keep_metadata(path, descriptor)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(temporary, path)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError):
+            error.filename = str(path)
+        raise
+    flush_directory(path.parent)
+
+
+def sweep(path: Path) -> None:
+    """Remove what writers of this file left when they were killed. Only under the lock that they hold."""
+    for name in os.listdir(path.parent):
+        if name.startswith(f".{path.name}.") and name.endswith(".tmp"):
+            with suppress(OSError):
+                (path.parent / name).unlink()
+
+
+def read_regular(path: Path, limit_bytes: int) -> bytes:
+    """The whole content of a regular file. A FIFO, a device or a directory is an error, not a wait."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise UnsafePath(str(path), "it is not a regular file")
+        if found.st_size > limit_bytes:
+            raise UnsafePath(str(path), f"it is larger than {limit_bytes} bytes")
+        return file.read(limit_bytes)
+
+
+def flush_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _write_all(descriptor: int, content: bytes) -> None:
+    left = memoryview(content)
+    while left:
+        left = left[os.write(descriptor, left) :]
+
+
+def _keep_metadata(path: Path, descriptor: int) -> None:
+    """Mode and owner have to be kept; an attribute that the system will not let us copy is left behind."""
+    try:
+        old = path.stat()
+    except FileNotFoundError:
+        return
+    mine = os.fstat(descriptor)
+    if (old.st_uid, old.st_gid) != (mine.st_uid, mine.st_gid):
+        os.fchown(descriptor, old.st_uid, old.st_gid)
+    os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
+    if hasattr(os, "listxattr"):
+        with suppress(OSError):
+            for name in os.listxattr(path):
+                with suppress(OSError):
+                    os.setxattr(descriptor, name, os.getxattr(path, name))

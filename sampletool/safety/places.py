@@ -1,0 +1,82 @@
+"""Where things are kept: settings, state, sessions, and the workspace that a directory belongs to.
+
+Directories of ours are created private and then checked, because a name in a shared directory may already be
+somebody's trap. TOOL_… variables override XDG ones, which override the platform's own places.
+"""
+
+import os
+import stat
+from pathlib import Path
+
+from sampletool.contract.errors import UnsafeDirectory
+
+APP_NAME = "sampletool"
+WORKSPACE_FILE = "tool.toml"
+PRIVATE = 0o700
+
+
+def config_file() -> Path:
+    """The user's settings."""
+    return _place("CONFIG") / "config.toml"
+
+
+def state_directory() -> Path:
+    return _place("STATE")
+
+
+def session_root() -> Path:
+    """One directory for each user of the machine, below the temporary directory."""
+    named = (os.environ.get(name, "") for name in ("TMPDIR", "TEMP", "TMP"))
+    base = next((path for path in named if os.path.isabs(path) and os.path.isdir(path)), "/tmp")  # noqa: S108
+    return Path(base) / f"tool-{os.geteuid()}"
+
+
+def find_workspace(start: Path) -> Path | None:
+    """The nearest directory, here or above, with a tool.toml. A stranger's is refused: it says what to run."""
+    for directory in (start, *start.parents):
+        file = directory / WORKSPACE_FILE
+        try:
+            owners = {file.stat().st_uid, file.lstat().st_uid}
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        if strangers := owners - {os.geteuid(), 0}:
+            raise UnsafeDirectory(
+                str(directory), f"its {WORKSPACE_FILE} belongs to another user (uid {min(strangers)})"
+            )
+        return directory
+    return None
+
+
+def private_directory(path: Path) -> Path:
+    """Create it if need be, and make sure that nobody else can put anything into it."""
+    try:
+        path.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+    except FileExistsError:
+        raise UnsafeDirectory(str(path), "it is not a directory") from None
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode):
+        raise UnsafeDirectory(str(path), "it is a link, not a directory")
+    if found.st_uid != os.geteuid():
+        raise UnsafeDirectory(str(path), f"it belongs to another user (uid {found.st_uid})")
+    if found.st_mode & 0o022:
+        raise UnsafeDirectory(str(path), f"others may write to it (mode {stat.S_IMODE(found.st_mode):04o})")
+    return path
+
+
+def _place(kind: str) -> Path:
+    override = os.environ.get(f"TOOL_{kind}_DIR")
+    if override:
+        return _absolute(override, f"TOOL_{kind}_DIR")
+    xdg = os.environ.get(f"XDG_{kind}_HOME", "")
+    if os.path.isabs(xdg):
+        return Path(xdg) / APP_NAME
+    from platformdirs import PlatformDirs
+
+    places = PlatformDirs(APP_NAME, appauthor=False)
+    return _absolute(places.user_config_dir if kind == "CONFIG" else places.user_state_dir, "the home directory")
+
+
+def _absolute(path: str, source: str) -> Path:
+    if not os.path.isabs(path):
+        raise UnsafeDirectory(path, f"{source} is not an absolute path")
+    return Path(path)

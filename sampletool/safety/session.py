@@ -1,0 +1,121 @@
+"""A session: an id that groups calls, and a private directory for what they leave behind.
+
+Every call that uses a session holds the session's lock shared; removing one takes it exclusively, without waiting,
+so nothing that is in use is ever removed. The lock lies inside the directory and goes with it: a call that was just
+opening it sees that the path is gone, and makes the directory anew. A call that opens no session creates nothing.
+"""
+
+import os
+import re
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from sampletool.contract.errors import FileNotFound, InvalidValues, Mistake
+from sampletool.contract.lock_held import LockHeld
+from sampletool.safety.lock import Lock
+from sampletool.safety.places import private_directory
+from sampletool.safety.readers import living_readers
+
+MakeLock = Callable[[Path, str], Lock]
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+_LOCK_NAME = ".lock"
+_TRASH = ".removed-"
+_TRIES = 5
+
+
+@dataclass(frozen=True)
+class SessionState:
+    session_id: str
+    path: str
+    last_used_at: str
+    in_use_by: list[int]
+
+
+def check_id(session_id: str, source: str) -> str:
+    """The id, or an error that names where it came from."""
+    if _ID.fullmatch(session_id) and ".." not in session_id:
+        return session_id
+    message = f"{session_id!r} is not a session id" if session_id else "the session id is empty"
+    raise InvalidValues(
+        Mistake(
+            source,
+            "INVALID_VALUE",
+            f"{message} (from {source})",
+            session_id,
+            "Use 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit.",
+        )
+    )
+
+
+@contextmanager
+def opened(root: Path, session_id: str, make_lock: MakeLock, timeout_seconds: float) -> Iterator[Path]:
+    """The session's directory, kept from being removed until the `with` block ends."""
+    directory = private_directory(root) / session_id
+    for last_try in (False,) * _TRIES + (True,):
+        private_directory(directory)
+        using = make_lock(directory / _LOCK_NAME, f"session {session_id}").shared(timeout_seconds)
+        try:
+            using.__enter__()
+            break
+        except FileNotFound:
+            if last_try:
+                raise
+    try:
+        os.utime(directory)
+        yield directory
+        os.utime(directory)
+    finally:
+        using.__exit__(None, None, None)
+
+
+def list_sessions(root: Path) -> list[SessionState]:
+    found = []
+    for directory in _directories(root):
+        used = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(directory.stat().st_mtime))
+        readers = [record.pid for record, _ in living_readers(directory / _LOCK_NAME)]
+        found.append(SessionState(directory.name, str(directory), used, readers))
+    return found
+
+
+def unused_for(root: Path, seconds: float) -> list[Path]:
+    """The directories of sessions that are over their time; whether they are in use is for `remove` to see."""
+    now = time.time()
+    return [directory for directory in _directories(root) if now - directory.stat().st_mtime >= seconds]
+
+
+def is_in_use(directory: Path) -> bool:
+    return bool(living_readers(directory / _LOCK_NAME))
+
+
+def remove(directory: Path, make_lock: MakeLock) -> bool:
+    """Rename away, then delete; False if somebody uses it, or somebody else removed it."""
+    trash = directory.with_name(f"{_TRASH}{secrets.token_hex(8)}")
+    try:
+        with make_lock(directory / _LOCK_NAME, f"session {directory.name}").exclusively(0):
+            directory.rename(trash)
+    except (LockHeld, FileNotFound, FileNotFoundError):
+        return False
+    shutil.rmtree(trash)
+    return True
+
+
+def sweep_trash(root: Path) -> None:
+    """Delete what an interrupted removal had already renamed away."""
+    with suppress(FileNotFoundError):
+        for name in os.listdir(root):
+            if name.startswith(_TRASH):
+                shutil.rmtree(root / name, ignore_errors=True)
+
+
+def _directories(root: Path) -> list[Path]:
+    if not root.exists():
+        return []
+    private_directory(root)
+    found = (root / name for name in sorted(os.listdir(root)) if _ID.fullmatch(name))
+    return [path for path in found if path.is_dir() and not path.is_symlink()]

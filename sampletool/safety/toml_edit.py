@@ -1,0 +1,236 @@
+"""Change one key of a TOML text and leave every other byte alone.
+
+tomlkit finds the place: put a mark there, and what differs from the original is exactly where the old value stood.
+The change itself is a splice of the original text, so nothing else can move, and tomllib must then read the old
+document with just this change in it. Where no splice passes that test, the change is refused by name.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from typing import Any
+
+Path = tuple[str, ...]
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
+_MARK = "\N{REPLACEMENT CHARACTER}here\N{REPLACEMENT CHARACTER}"
+
+
+class CannotEdit(Exception):
+    """The document reads, but this key cannot be changed without touching something else."""
+
+
+def set_value(text: str, path: Path, value: Any) -> str:
+    document = tomllib.loads(text)
+    shown = show_value(value)
+    exists = has(document, path)
+    wanted = _with_value(document, path, value)
+    if exists:
+        start, end = _span(text, path)
+        candidates: Iterator[str] = iter([text[:start] + shown + text[end:]])
+    else:
+        candidates = _insertions(text, path, shown)
+    return _first_right(candidates, wanted, path)
+
+
+def unset_value(text: str, path: Path) -> str:
+    wanted = _without(tomllib.loads(text), path)
+    start, end = _span(text, path)
+    return _first_right(_deletions(text, start, end), wanted, path)
+
+
+def show_value(value: Any) -> str:
+    """A value in TOML's own notation, tables inline."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{show_key((key,))} = {show_value(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(show_value, value)) + "]"
+    import tomlkit
+
+    return str(tomlkit.item(value).as_string())
+
+
+def show_key(path: Path) -> str:
+    return ".".join(part if _BARE_KEY.fullmatch(part) else show_value(part) for part in path)
+
+
+def parse_key(text: str) -> Path:
+    """A dotted key as in TOML, with quotes where a part needs them; ValueError with a sentence."""
+    if text and all(_BARE_KEY.fullmatch(part) for part in text.split(".")):
+        return tuple(text.split("."))
+    try:
+        if not text or not text.isprintable() or "=" in text:
+            raise ValueError
+        found: Any = tomllib.loads(f"{text} = 0")
+    except ValueError:
+        raise ValueError(
+            f"{text!r} is not a key: dotted names such as build.jobs, with quotes around odd ones"
+        ) from None
+    path: list[str] = []
+    while isinstance(found, dict) and len(found) == 1:
+        ((part, found),) = found.items()
+        path.append(part)
+    if found != 0:
+        raise ValueError(f"{text!r} is not one key")
+    return tuple(path)
+
+
+def _first_right(candidates: Iterator[str], wanted: dict[str, Any], path: Path) -> str:
+    for candidate in candidates:
+        try:
+            if _same(tomllib.loads(candidate), wanted):
+                return candidate
+        except ValueError:
+            continue
+    raise CannotEdit(f"{show_key(path)} cannot be changed without touching other parts of the file")
+
+
+def _span(text: str, path: Path) -> tuple[int, int]:
+    """Where the value of this key stands, as tomlkit sees it and tomllib confirms it."""
+    import tomlkit
+
+    mark = show_value(_MARK)
+    try:
+        document = tomlkit.parse(text)
+        table: Any = document
+        for part in path[:-1]:
+            table = table[part]
+        table[path[-1]] = _MARK
+        marked = document.as_string()
+        start = marked.index(mark)
+        rest = marked[start + len(mark) :]
+        end = len(text) - len(rest)
+        read = tomllib.loads(f"found = {text[start:end]}")
+    except Exception as error:
+        raise CannotEdit(f"{show_key(path)} cannot be located for certain ({type(error).__name__})") from error
+    if (
+        text[:start] != marked[:start]
+        or text[end:] != rest
+        or not _same(read, {"found": get(tomllib.loads(text), path)})
+    ):
+        raise CannotEdit(f"{show_key(path)} cannot be located for certain")
+    return start, end
+
+
+def _insertions(text: str, path: Path, shown: str) -> Iterator[str]:
+    """Places for a new key, best first: after its table's last key, below its header, in a table of its own."""
+    document = tomllib.loads(text)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    line = f"{show_key(path)} = {shown}"
+    for depth in range(len(path) - 1, -1, -1):
+        table, rest = path[:depth], path[depth:]
+        if not has(document, table) or (depth == 0 and len(path) > 1):
+            continue
+        line = f"{show_key(rest)} = {shown}"
+        leaves = [key for key, value in get(document, table).items() if not _is_table(value)]
+        if leaves:
+            yield from _after_key(text, *_span(text, (*table, leaves[-1])), line, newline)
+        yield from _below_header(text, table, line, newline)
+    yield from _at_the_top(text, line, newline)
+    yield _at_the_end(text, path, shown, newline)
+
+
+def _after_key(text: str, start: int, end: int, line: str, newline: str) -> Iterator[str]:
+    begins, ends = _line_of(text, start, end)
+    indent, written_key = _indent_and_key(text[begins:start])
+    prefix = written_key.rpartition(".")[0]
+    for dotted in dict.fromkeys((f"{prefix}." if prefix else "", "")):
+        before, after = (
+            (text[:ends], text[ends:]) if text[:ends].endswith("\n") else (text[:ends] + newline, text[ends:])
+        )
+        last = newline if after or text.endswith("\n") else ""
+        yield f"{before}{indent}{dotted}{line}{last}{after}"
+    yield f"{text[:end]}, {line}{text[end:]}"
+
+
+def _below_header(text: str, table: Path, line: str, newline: str) -> Iterator[str]:
+    for found in re.finditer(r"^[ \t]*\[([^\[\]\r\n]+|.*)\][ \t]*(#.*)?$", text, re.MULTILINE):
+        try:
+            if parse_key(found[1].strip()) != table:
+                continue
+        except ValueError:
+            continue
+        ends = text.find("\n", found.end()) + 1 or len(text)
+        gap = "" if text[:ends].endswith("\n") else newline
+        yield f"{text[:ends]}{gap}{line}{newline}{text[ends:]}"
+
+
+def _at_the_top(text: str, line: str, newline: str) -> Iterator[str]:
+    """A root key of a document that has only tables: before the first header, and the comments that belong to it."""
+    header = re.search(r"(?:^[ \t]*#.*\n)*^[ \t]*\[", text, re.MULTILINE)
+    if header is not None:
+        yield f"{text[: header.start()]}{line}{newline}{newline}{text[header.start() :]}"
+
+
+def _at_the_end(text: str, path: Path, shown: str, newline: str) -> str:
+    gap = newline if text and not text.endswith("\n") else ""
+    header = f"[{show_key(path[:-1])}]{newline}" if len(path) > 1 else ""
+    blank = newline if header and text.strip() else ""
+    return f"{text}{gap}{blank}{header}{show_key(path[-1:])} = {shown}{newline}"
+
+
+def _deletions(text: str, start: int, end: int) -> Iterator[str]:
+    begins, ends = _line_of(text, start, end)
+    yield text[:begins] + text[ends:]
+    inside = re.search(r"(,?[ \t]*)[^,{]*$", text[begins:start])
+    if inside is not None:
+        key_starts = begins + inside.start()
+        following = re.match(r"[ \t]*,[ \t]*", text[end:])
+        yield text[:key_starts] + text[end:]
+        if following is not None:
+            yield text[: begins + inside.end(1)] + text[end + following.end() :]
+
+
+def _line_of(text: str, start: int, end: int) -> tuple[int, int]:
+    """The lines that a value stands in: from the first one's begin to behind the last one's end."""
+    return text.rfind("\n", 0, start) + 1, text.find("\n", end) + 1 or len(text)
+
+
+def _indent_and_key(before_value: str) -> tuple[str, str]:
+    key = before_value.rpartition("=")[0]
+    return key[: len(key) - len(key.lstrip())], key.strip()
+
+
+def has(document: Any, path: Path) -> bool:
+    """Whether there is a value at this path; the way to it has to be tables."""
+    for part in path:
+        if not isinstance(document, dict) or part not in document:
+            return False
+        document = document[part]
+    return True
+
+
+def get(document: Any, path: Path) -> Any:
+    for part in path:
+        document = document[part]
+    return document
+
+
+def _with_value(document: dict[str, Any], path: Path, value: Any) -> dict[str, Any]:
+    table: Any = document
+    for depth, part in enumerate(path[:-1], 1):
+        table = table.setdefault(part, {})
+        if not isinstance(table, dict):
+            raise CannotEdit(f"{show_key(path)} cannot be set: {show_key(path[:depth])} is a value, not a table")
+    table[path[-1]] = value
+    return document
+
+
+def _without(document: dict[str, Any], path: Path) -> dict[str, Any]:
+    del get(document, path[:-1])[path[-1]]
+    return document
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(item, dict) for item in value))
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Equal in type as well; the order of keys and the sign of nan do not count."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return bool(one == other) or (one != one and other != other)

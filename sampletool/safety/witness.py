@@ -1,0 +1,120 @@
+"""Who really holds a lock: what the records say, confirmed by the kernel where it tells.
+
+On Linux the `lock:` line in /proc/PID/fdinfo names the process that took a lock, for every descriptor that carries
+it and for no other. Unknown beats wrong: a name that cannot be confirmed is reported as not verified.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sampletool.contract.lock_held import Holder
+from sampletool.safety.holder import Record, read_record
+from sampletool.safety.readers import living_readers
+
+_TRIES = 3
+_BETWEEN_TRIES_SECONDS = 0.005
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Everybody who holds the lock; nobody, if it is just changing hands."""
+
+    holders: list[Holder] = field(default_factory=list)
+    shared: bool = False
+    usual_ms: int | None = None
+
+
+def find_holders(lock_path: Path) -> Finding:
+    finding = Finding()
+    for attempt in range(_TRIES):
+        if attempt:
+            time.sleep(_BETWEEN_TRIES_SECONDS)
+        try:
+            descriptor = os.open(lock_path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return finding
+        try:
+            file, record = os.fstat(descriptor), read_record(descriptor)
+        finally:
+            os.close(descriptor)
+        finding = _find(lock_path, file, record)
+        if any(holder.verified for holder in finding.holders):
+            break
+    return finding
+
+
+def _find(lock_path: Path, file: os.stat_result, record: Record | None) -> Finding:
+    usual_ms = record.usual_ms if record else None
+    readers = [_believe(reader, reader_file) for reader, reader_file in living_readers(lock_path)]
+    if readers:
+        return Finding(readers, shared=True, usual_ms=usual_ms)
+    if record is not None and record.state == "held":
+        holder = _believe(record, file)
+        if holder.verified or not _kernel_tells():
+            return Finding([holder], usual_ms=usual_ms)
+    lockers = sorted({locker for _, locker in carriers_of(file)})
+    return Finding([Holder(pid=locker, state="running", verified=True) for locker in lockers], usual_ms=usual_ms)
+
+
+def _believe(record: Record, file: os.stat_result) -> Holder:
+    """The holder as far as it can be confirmed. Another machine's or container's pid is never looked up here."""
+    if not record.is_local() or not _kernel_tells():
+        return record.as_holder("unknown", verified=False)
+    if record.is_alive():
+        confirmed = locker_of(record.pid, file) == record.pid
+        return record.as_holder("running" if confirmed else "unknown", verified=confirmed)
+    children = tuple(pid for pid, locker in carriers_of(file) if locker == record.pid)
+    return record.as_holder("orphaned" if children else "unknown", verified=bool(children), children=children or None)
+
+
+def _kernel_tells() -> bool:
+    return os.access("/proc/self/fdinfo", os.R_OK)
+
+
+def locker_of(pid: int, file: os.stat_result) -> int | None:
+    """The pid that took the flock which this process's descriptors carry, as the kernel tells it.
+
+    A child that inherited the descriptor shows its parent's pid, also after the parent's death; a process that
+    merely opened the file shows nothing.
+    """
+    for descriptor in _descriptors_of(pid, file):
+        try:
+            text = Path(f"/proc/{pid}/fdinfo/{descriptor}").read_text()
+        except OSError:
+            continue
+        for line in text.splitlines():
+            if line.startswith("lock:") and " FLOCK " in line:
+                return int(line.split()[5])
+    return None
+
+
+def carriers_of(file: os.stat_result) -> Iterator[tuple[int, int]]:
+    """(pid, pid that took the lock) for every living process whose descriptors carry a flock on this file."""
+    for pid in _pids():
+        locker = locker_of(pid, file)
+        if locker is not None:
+            yield pid, locker
+
+
+def _descriptors_of(pid: int, file: os.stat_result) -> Iterator[str]:
+    try:
+        names = os.listdir(f"/proc/{pid}/fd")
+    except OSError:
+        return
+    for name in names:
+        try:
+            found = os.stat(f"/proc/{pid}/fd/{name}")
+        except OSError:
+            continue
+        if (found.st_dev, found.st_ino) == (file.st_dev, file.st_ino):
+            yield name
+
+
+def _pids() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return []
