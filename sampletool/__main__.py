@@ -1,0 +1,61 @@
+"""The console script: makes the process safe to work in, then hands over to the door.
+
+What runs here runs before anything of ours is imported, on any Python: collecting garbage is switched off (a call
+is over before it pays), SIGINT gets its default back (Python's own handler would print a traceback), closed standard
+descriptors are opened on the null device (or the next file opened would become stdout), and an old Python is refused.
+"""
+
+import gc
+
+gc.disable()
+
+import os  # noqa: E402
+import signal  # noqa: E402
+import sys  # noqa: E402
+
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _open_closed_descriptors():
+    # type: () -> None
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            opened = os.open(os.devnull, os.O_RDONLY if descriptor == 0 else os.O_WRONLY)
+            if opened != descriptor:
+                os.dup2(opened, descriptor, inheritable=True)
+                os.close(opened)
+
+
+def _refuse_old_python():
+    # type: () -> int
+    found = ".".join(str(part) for part in sys.version_info[:3])
+    sys.stdout.write(
+        '{"ok":false,"error":{"code":"PYTHON_TOO_OLD","message":"Python 3.11 or newer is needed; this is %s.",'
+        '"suggestion":"Run it with a newer Python.","retryable":false,"exit_code":4,"context":{"found":"%s"}},'
+        '"data":null,"warnings":[],"meta":{"exit_code":4}}\n' % (found, found)
+    )
+    return 4
+
+
+def main():
+    # type: () -> int
+    _open_closed_descriptors()
+    if sys.version_info < (3, 11):
+        return _refuse_old_python()
+    if sys.argv[1:] == ["--version"]:
+        from sampletool import __version__
+
+        os.write(1, (__version__ + "\n").encode())
+        return 0
+    from sampletool.app import main as door
+
+    status = door()
+    gc.freeze()
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

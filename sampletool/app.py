@@ -1,0 +1,203 @@
+"""The front door: argv in, one answer and an exit status out. The only place that writes an answer.
+
+While a command runs, file descriptor 1 leads to stderr, so that nothing but the answer reaches the real stdout,
+whatever an imported library prints.
+"""
+
+import errno
+import os
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from select import select
+from typing import Any
+
+from typer.core import TyperOption
+
+from sampletool import __version__
+from sampletool.command_folder import CommandFolder
+from sampletool.contract.answer import SCHEMA_VERSION, Answer, Result
+from sampletool.contract.errors import InternalError, Interrupted, ToolError, from_os_error
+from sampletool.contract.exit_status import ExitStatus
+from sampletool.contract.redaction import redact
+from sampletool.contract.render import FORMATS, Format, render
+from sampletool.options import HelpAsked
+from sampletool.safety.signals import Signals, die_by
+from sampletool.wiring import Wiring, write_stderr
+
+PROGRAM = "tool"
+COMMANDS = "sampletool.commands"
+_COMPLETION_OPTIONS = ("--show-completion", "--install-completion")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """One call. Returns the exit status, or dies by the signal that ended the call."""
+    args = sys.argv[1:] if argv is None else argv
+    if f"_{PROGRAM.upper()}_COMPLETE" in os.environ or any(arg.startswith(_COMPLETION_OPTIONS) for arg in args):
+        return _serve_completion(args)
+    began = time.monotonic()
+    signals = Signals()
+    signals.install()
+    stdout = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with Wiring(signals) as wiring:
+            outcome = _run(args, wiring)
+        signals.ignore()
+        if isinstance(outcome, HelpAsked):
+            return _write(stdout, f"{outcome}\n".encode(), ExitStatus.OK)
+        answer = _answer(outcome, wiring, began)
+        form = _format(args, wiring, stdout)
+        status = _write(stdout, render(answer, form, colour=_wants_colour(stdout)), answer.meta["exit_code"])
+    finally:
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+        os.dup2(stdout, 1)
+        os.close(stdout)
+        signals.uninstall()
+    if isinstance(answer.error, Interrupted):
+        die_by(answer.error.signal_number)
+    return status
+
+
+def root(extra_params: list[Any] | None = None) -> CommandFolder:
+    def show_version(_ctx: Any, _param: Any, value: Any) -> None:
+        if value:
+            raise HelpAsked(__version__)
+
+    version = TyperOption(
+        param_decls=["--version"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=show_version,
+        help="Show the version.",
+    )
+    return CommandFolder(COMMANDS, PROGRAM, [version, *(extra_params or [])])
+
+
+def _run(args: list[str], wiring: Wiring) -> Result | ToolError | HelpAsked:
+    """What the command returned, or why it could not."""
+    try:
+        outcome = root(_completion_params(args)).main(args=args, prog_name=PROGRAM, standalone_mode=False, obj=wiring)
+        if not hasattr(outcome, "lines"):
+            raise TypeError(f"{wiring.command} returned {outcome!r}, not a result")
+        return outcome  # type: ignore[no-any-return]
+    except (ToolError, HelpAsked) as expected:
+        return expected
+    except OSError as error:
+        return from_os_error(error)
+    except Exception as surprise:
+        return _crash(surprise, wiring)
+
+
+def _crash(surprise: Exception, wiring: Wiring) -> ToolError:
+    import traceback
+
+    text = redact("".join(traceback.format_exception(surprise)))
+    kind = type(surprise).__name__
+    try:
+        report = wiring.session_directory / f"crash-{wiring.request_id}.txt"
+        report.write_text(text, errors="backslashreplace")
+        return InternalError(kind, str(report))
+    except Exception:
+        write_stderr(text)
+        return InternalError(kind, None)
+
+
+def _answer(outcome: Result | ToolError | HelpAsked, wiring: Wiring, began: float) -> Answer:
+    error = outcome if isinstance(outcome, ToolError) else None
+    result: Any = error.data if error else outcome
+    if wiring.signals.received is not None and not isinstance(error, Interrupted):
+        error = Interrupted(wiring.signals.received)
+    status = error.exit_status if error else getattr(outcome, "exit_status", ExitStatus.OK)
+    meta = {
+        "command": wiring.command,
+        "request_id": wiring.request_id,
+        "session_id": wiring.session_id_or_none,
+        "schema_version": SCHEMA_VERSION,
+        "tool_version": __version__,
+        "timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "duration_ms": round((time.monotonic() - began) * 1000),
+        "cwd": _or_none(os.getcwd),
+        "exit_code": int(status),
+        "trace_id": os.environ.get("TOOL_TRACE_ID") or None,
+        **wiring.meta,
+    }
+    return Answer(result, error, wiring.warnings, {name: value for name, value in meta.items() if value is not None})
+
+
+def _format(args: list[str], wiring: Wiring, stdout: int) -> Format:
+    """Flag, environment, settings; else text for a person at a terminal. A broken setting must not hide an answer."""
+    asked = wiring.options.get("format") or _format_in(args)
+    with suppress(ToolError, OSError):
+        asked = asked or wiring.settings.value("format")
+    if asked in FORMATS:
+        return asked
+    return "json" if _in_ci() or not os.isatty(stdout) else "text"
+
+
+def _format_in(args: list[str]) -> str | None:
+    """Where parsing failed the options may not have been seen: the answer still has the form that was asked for."""
+    own = args[: args.index("--")] if "--" in args else args
+    for word, following in zip(own, [*own[1:], ""], strict=True):
+        if word == "--json":
+            return "json"
+        if word == "--format":
+            return following
+        if word.startswith("--format="):
+            return word.partition("=")[2]
+    return None
+
+
+def _in_ci() -> bool:
+    return os.environ.get("CI", "").lower() not in ("", "0", "false")
+
+
+def _wants_colour(stdout: int) -> bool:
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (os.isatty(stdout) and os.environ.get("TERM") != "dumb")
+
+
+def _write(stdout: int, content: bytes, status: int) -> int:
+    """Write it all. A reader that has gone changes nothing; any other failure is told on stderr, and is status 1."""
+    left = memoryview(content)
+    while left:
+        try:
+            left = left[os.write(stdout, left) :]
+        except BlockingIOError:
+            select([], [stdout], [])
+        except BrokenPipeError:
+            return status
+        except OSError as error:
+            write_stderr(f"{PROGRAM}: the answer could not be written: {os.strerror(error.errno or errno.EIO)}\n")
+            return status or ExitStatus.INTERNAL
+    return status
+
+
+def _completion_params(args: list[str]) -> list[Any]:
+    """Typer's own options for shell completion: only where they are used or shown, for they cost a millisecond."""
+    if args and not any(arg.startswith(("--help", *_COMPLETION_OPTIONS)) for arg in args):
+        return []
+    from typer.main import get_install_completion_arguments
+
+    return list(get_install_completion_arguments())
+
+
+def _serve_completion(args: list[str]) -> int:
+    """Not an answer: the shell reads what Typer prints, and a failure prints nothing."""
+    try:
+        root(_completion_params([])).main(args=args, prog_name=PROGRAM, standalone_mode=False, obj=Wiring(Signals()))
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0
+    except Exception:
+        return int(ExitStatus.INTERNAL)
+    return 0
+
+
+def _or_none(ask: Callable[[], str]) -> str | None:
+    with suppress(OSError):
+        return ask()
+    return None

@@ -1,0 +1,157 @@
+"""A Typer group whose commands are the files of a folder, imported on demand.
+
+The file name is the command name and a sub-folder is a group: adding a command is adding a file. A file provides
+`promise` and `command`. All mistakes of a command line are collected, on every level, and told in one answer.
+"""
+
+import os
+import re
+from importlib import import_module
+from typing import Any, NoReturn
+
+import typer
+from typer.core import TyperCommand, TyperGroup, TyperOption
+from typer.main import get_command
+
+from sampletool.contract.errors import Mistake, UsageMistakes, did_you_mean
+from sampletool.options import HelpAsked, everywhere
+
+_MISTAKES = f"{__name__}.mistakes"
+_NEGATIVE_NUMBER = re.compile(r"-[0-9.]+")
+
+
+class _Collecting:
+    """A command that takes the options of `everywhere`, and goes on after a mistake to find the others."""
+
+    params: Any
+
+    def get_params(self, ctx: Any) -> Any:
+        self._shared = getattr(self, "_shared", None) or everywhere()
+        return [*self.params, *self._shared]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        if not ctx.resilient_parsing:
+            ctx.obj.command = ".".join(ctx.command_path.split()[1:])
+        mistakes: list[Mistake] = ctx.meta.setdefault(_MISTAKES, [])
+        left = list(args)
+        while True:
+            try:
+                rest: list[str] = super().parse_args(ctx, list(left))  # type: ignore[misc]
+                break
+            except typer.TyperException as error:
+                mistake = _understand(error)
+                if mistake.code != "EXTRA_ARGUMENT" or not any(m.code == "UNKNOWN_OPTION" for m in mistakes):
+                    mistakes.append(mistake)
+                without = _leave_out(error, left, mistake.param)
+                if without is None:
+                    rest = []
+                    break
+                left = without
+        if mistakes and not isinstance(self, TyperGroup):
+            raise UsageMistakes(mistakes, ctx.command_path)
+        return rest
+
+
+class FileCommand(_Collecting, TyperCommand):
+    """One command file."""
+
+    promise: Any
+
+    def invoke(self, ctx: Any) -> Any:
+        ctx.obj.begin()
+        return super().invoke(ctx)
+
+
+class CommandFolder(_Collecting, TyperGroup):
+    """One folder of command files."""
+
+    def __init__(self, package: str, name: str, extra_params: list[Any] | None = None) -> None:
+        module = import_module(package)
+        self._package = package
+        names: Any = dict.fromkeys(_command_names(module.__path__[0]))
+        super().__init__(
+            name=name,
+            help=module.__doc__,
+            params=extra_params or [],
+            add_help_option=False,
+            rich_markup_mode=None,
+            commands=names,
+        )
+
+    def get_command(self, ctx: Any, name: str) -> Any:
+        if name in self.commands and self.commands[name] is None:
+            self.commands[name] = load(f"{self._package}.{name.replace('-', '_')}", name)
+        return self.commands.get(name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        command = self.get_command(ctx, args[0])
+        if command is None and not ctx.resilient_parsing:
+            self._fail(ctx, "UNKNOWN_COMMAND", f"No such command: {ctx.command_path} {args[0]}", args[0])
+        return args[0] if command else None, command, args[1:]
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except typer.TyperException as error:
+            if not hasattr(error, "ctx") or error.ctx is not ctx:
+                raise
+            if ctx.parent is None and not ctx.meta[_MISTAKES]:
+                raise HelpAsked(ctx.get_help()) from None
+            self._fail(ctx, "MISSING", f"A command is missing after `{ctx.command_path}`")
+
+    def _fail(self, ctx: Any, code: str, message: str, typed: str | None = None) -> NoReturn:
+        known = list(self.commands)
+        suggestion = did_you_mean(typed or "", known) or f"The commands are {', '.join(known)}."
+        mistake = Mistake("COMMAND", code, message, typed, suggestion)
+        raise UsageMistakes([*ctx.meta[_MISTAKES], mistake], ctx.command_path)
+
+
+def load(module_name: str, name: str) -> FileCommand | CommandFolder:
+    module = import_module(module_name)
+    if hasattr(module, "__path__"):
+        return CommandFolder(module_name, name)
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.command(name, cls=FileCommand, add_help_option=False)(module.command)
+    command = get_command(app)
+    assert isinstance(command, FileCommand)
+    command.promise = module.promise
+    return command
+
+
+def _command_names(folder: str) -> list[str]:
+    names = (name.removesuffix(".py") for name in os.listdir(folder) if name.endswith(".py") or "." not in name)
+    return sorted(name.replace("_", "-") for name in names if not name.startswith("_"))
+
+
+def _understand(error: Any) -> Mistake:
+    """What Typer says about one mistake, in our words."""
+    option = getattr(error, "option_name", None)
+    param = getattr(error, "param", None)
+    message = error.format_message().rstrip(".")
+    if option is not None and hasattr(error, "possibilities"):
+        if _NEGATIVE_NUMBER.fullmatch(option):
+            suggestion = f"If {option} is the start of a value, write `--` before it."
+        else:
+            suggestion = did_you_mean(option, error.possibilities or [])
+        return Mistake(option, "UNKNOWN_OPTION", f"No such option: {option}", suggestion=suggestion or None)
+    if option is not None:
+        return Mistake(option, "INVALID_VALUE", message)
+    if param is not None:
+        code = "MISSING" if type(error).__name__ == "MissingParameter" else "INVALID_VALUE"
+        name = param.opts[0] if param.param_type_name == "option" else param.human_readable_name
+        return Mistake(name, code, message)
+    return Mistake("ARGUMENTS", "EXTRA_ARGUMENT", message)
+
+
+def _leave_out(error: Any, args: list[str], name: str) -> list[str] | None:
+    """The command line without this mistake, to look for the next; None when there is nothing left to look at."""
+    param = getattr(error, "param", None)
+    if param is not None:
+        param.required, param.callback, param.type = False, None, TyperOption(param_decls=["--text"]).type
+        return args
+    behind = args.index("--") if "--" in args else len(args)
+    for position, token in enumerate(args[:behind]):
+        in_cluster = len(name) == 2 and name[0] == "-" != token[1:2] and token[:1] == "-" and name[1] in token[1:]
+        if token.split("=")[0] == name or in_cluster:
+            return args[:position] + args[position + 1 :]
+    return None

@@ -1,0 +1,63 @@
+"""Why a setting has the value it has."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from sampletool.contract.exit_status import ExitStatus
+from sampletool.contract.promise import Promise
+from sampletool.contract.render import value_text
+from sampletool.safety.toml_edit import show_key
+from sampletool.settings import KNOWN, Key, Settings, complete_key, read_key, shown
+from sampletool.wiring import Wiring
+
+promise = Promise(
+    effect="nothing", ends_with=(ExitStatus.NOT_FOUND, ExitStatus.PERMISSION), examples=("tool config explain jobs",)
+)
+
+
+@dataclass(frozen=True)
+class Given:
+    source: str
+    where: str
+    value: Any
+    wins: bool
+
+
+@dataclass(frozen=True)
+class Explanation:
+    key: str
+    value: Any
+    source: str
+    sources: list[Given]
+    help: str | None
+
+    def lines(self) -> list[str]:
+        told = [f"{self.key} = {value_text(self.value)}", *([self.help] if self.help else [])]
+        for given in self.sources:
+            told.append(f"{'->' if given.wins else '  '} {given.source}: {value_text(given.value)}  ({given.where})")
+        return told
+
+
+def explain(settings: Settings, key: Key, *, reveal: bool = False) -> Explanation:
+    name = show_key(key)
+    winner = settings.find(key)
+    sources = [
+        Given(source.name, source.where, shown(name, source.value, reveal=reveal), source == winner)
+        for source in settings.sources(key)
+    ]
+    known = KNOWN.get(name)
+    return Explanation(
+        name, shown(name, winner.value, reveal=reveal), winner.name, sources, known.help if known else None
+    )
+
+
+def command(
+    ctx: typer.Context,
+    key: Annotated[str, typer.Argument(metavar="KEY", help="A dotted key.", autocompletion=complete_key)],
+    reveal: Annotated[bool, typer.Option("--reveal", help="Show the values of secret keys too.")] = False,
+) -> Explanation:
+    """Show every source that gives a key a value, and which one wins."""
+    wiring: Wiring = ctx.obj
+    return explain(wiring.settings, read_key(key), reveal=reveal)

@@ -1,0 +1,1 @@
+"""What runs left behind in their session directories."""

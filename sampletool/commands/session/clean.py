@@ -1,0 +1,58 @@
+"""Remove the sessions that are over their time and in nobody's use."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sampletool.contract.duration import parse_duration
+from sampletool.contract.exit_status import ExitStatus
+from sampletool.contract.promise import Promise
+from sampletool.safety.places import session_root
+from sampletool.safety.session import is_in_use, remove, sweep_trash, unused_for
+from sampletool.settings import KNOWN
+from sampletool.wiring import Wiring
+
+promise = Promise(
+    effect="sessions",
+    ends_with=(ExitStatus.PERMISSION, ExitStatus.NOT_FOUND),
+    locks=("session",),
+    examples=("tool session clean", "TOOL_SESSION_TTL=0 tool session clean"),
+)
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    effect: str
+    removed: list[str]
+    in_use: list[str]
+
+    def lines(self) -> list[str]:
+        told = [f"{name}: removed" for name in self.removed] + [f"{name}: kept, in use" for name in self.in_use]
+        return told or ["Nothing is over its time."]
+
+
+def clean(wiring: Wiring, root: Path, older_than_seconds: float, *, dry_run: bool = False) -> Cleaned:
+    removed: list[str] = []
+    in_use: list[str] = []
+    for directory in unused_for(root, older_than_seconds):
+        wiring.signals.check()
+        gone = not is_in_use(directory) if dry_run else remove(directory, wiring.make_lock)
+        (removed if gone else in_use).append(directory.name)
+    if not dry_run:
+        sweep_trash(root)
+    return Cleaned("deleted" if removed else "unchanged", removed, in_use)
+
+
+def command(
+    ctx: typer.Context,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go; remove nothing.")] = False,
+) -> Cleaned:
+    """Remove what has not been used for longer than the setting session_ttl. What is in use stays."""
+    wiring: Wiring = ctx.obj
+    ttl = wiring.settings.value("session_ttl")
+    if dry_run:
+        wiring.meta["dry_run"] = True
+    seconds = parse_duration(KNOWN["session_ttl"].default) if ttl is None else ttl
+    return clean(wiring, session_root(), seconds, dry_run=dry_run)

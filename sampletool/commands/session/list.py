@@ -1,0 +1,31 @@
+"""Which sessions have a directory, and who uses them."""
+
+from dataclasses import dataclass
+
+import typer
+
+from sampletool.contract.exit_status import ExitStatus
+from sampletool.contract.promise import Promise
+from sampletool.safety.places import session_root
+from sampletool.safety.session import SessionState, list_sessions
+
+promise = Promise(effect="nothing", ends_with=(ExitStatus.PERMISSION,), examples=("tool session list",))
+
+
+@dataclass(frozen=True)
+class Listing:
+    sessions: list[SessionState]
+
+    def lines(self) -> list[str]:
+        if not self.sessions:
+            return ["No session has left anything behind."]
+        return [
+            f"{session.session_id}  last used {session.last_used_at}"
+            + (f"  in use by {', '.join(map(str, session.in_use_by))}" if session.in_use_by else "")
+            for session in self.sessions
+        ]
+
+
+def command(ctx: typer.Context) -> Listing:
+    """List the session directories of this user, with when they were last used and by whom they are in use."""
+    return Listing(list_sessions(session_root()))

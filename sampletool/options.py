@@ -1,0 +1,73 @@
+"""The options that every command takes, before or after its name.
+
+They are parameters of every command and group, so that one parser sees them all: lifting them out of argv first
+would misread `--message --json` and everything behind `--`. The innermost one given wins.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import typer
+from typer.core import TyperOption
+
+from sampletool.contract.duration import parse_duration
+from sampletool.contract.render import FORMATS
+
+
+class HelpAsked(Exception):
+    """Not an answer: text for a person."""
+
+
+@cache
+def everywhere() -> list[TyperOption]:
+    return [
+        _flag("--json", keep=_keep_json, help="Answer in one line of JSON, as when stdout is not a terminal."),
+        _value("--format", metavar="|".join(FORMATS), check=_format, help="How the answer is written."),
+        _flag("--quiet", "-q", help="Nothing on stderr."),
+        _flag("--verbose", "-v", help="Tell on stderr what happens to locks."),
+        _value("--session-id", metavar="ID", help="Put this call's outputs with those of the same id."),
+        _value("--cwd", "-C", metavar="DIR", help="Run as if started in this directory."),
+        _value("--lock-timeout", metavar="DURATION", check=parse_duration, help="How long to wait for a lock: 0, 5s."),
+        _value("--timeout", metavar="DURATION", check=parse_duration, help="End the whole call after this long."),
+        _flag("--help", keep=_show_help, is_eager=True, help="Show this text."),
+    ]
+
+
+def _keep(ctx: typer.Context, param: Any, value: Any) -> None:
+    source = ctx.get_parameter_source(param.name)
+    if source is not None and source.name != "DEFAULT":
+        ctx.obj.options[param.name] = value
+
+
+def _keep_json(ctx: typer.Context, _param: Any, value: Any) -> None:
+    if value:
+        ctx.obj.options["format"] = "json"
+
+
+def _show_help(ctx: typer.Context, _param: Any, value: Any) -> None:
+    if value and not ctx.resilient_parsing:
+        raise HelpAsked(ctx.get_help())
+
+
+def _flag(*names: str, help: str, keep: Callable[..., None] = _keep, is_eager: bool = False) -> TyperOption:
+    return TyperOption(
+        param_decls=list(names), is_flag=True, expose_value=False, callback=keep, is_eager=is_eager, help=help
+    )
+
+
+def _value(*names: str, metavar: str, help: str, check: Callable[[str], object] = str) -> TyperOption:
+    def checked(ctx: typer.Context, param: Any, value: Any) -> None:
+        try:
+            if value is not None:
+                check(value)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from error
+        _keep(ctx, param, value)
+
+    return TyperOption(param_decls=list(names), expose_value=False, callback=checked, metavar=metavar, help=help)
+
+
+def _format(text: str) -> None:
+    if text not in FORMATS:
+        raise ValueError(f"{text!r} is not one of {', '.join(FORMATS)}")

@@ -1,0 +1,83 @@
+"""Change a settings file: which one, under its lock, only if nobody changed it meanwhile, or as a forecast."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sampletool.contract.errors import InvalidToml, VersionConflict
+from sampletool.safety.toml_edit import CannotEdit
+from sampletool.safety.toml_file import TomlText, edit_toml, read_toml, resolve
+from sampletool.settings import Scope, project_scope, user_scope
+from sampletool.wiring import Wiring
+
+
+@dataclass(frozen=True)
+class Change:
+    """What one key became. The value is not repeated: it may be a secret."""
+
+    key: str
+    effect: str
+
+
+def scope_to_change(wiring: Wiring, in_user_file: bool) -> Scope:
+    """The workspace's settings; outside one, or if asked for, the user's."""
+    if in_user_file:
+        return user_scope()
+    if wiring.workspace_or_none is not None:
+        return project_scope(wiring.workspace)
+    scope = user_scope()
+    wiring.warn(
+        "USER_SETTINGS", f"There is no tool.toml here or above, so this is about your own settings in {scope.path}."
+    )
+    return scope
+
+
+@dataclass(frozen=True)
+class Changed:
+    """The answer of a command that changes settings."""
+
+    effect: str
+    changes: list[Change]
+    scope: str
+    path: str
+    version: str
+
+    def lines(self) -> list[str]:
+        return [f"{change.key}: {change.effect} ({self.scope} settings, {self.path})" for change in self.changes]
+
+
+def change_settings(
+    wiring: Wiring,
+    scope: Scope,
+    edit: Callable[[TomlText], tuple[str, list[Change]]],
+    *,
+    if_version: str | None,
+    dry_run: bool,
+) -> Changed:
+    """All changes are made, or none."""
+    changes: list[Change] = []
+
+    def change(before: TomlText) -> str:
+        if if_version is not None and before.version != if_version:
+            raise VersionConflict(str(scope.path), if_version, before.version)
+        try:
+            text, made = edit(before)
+        except CannotEdit as error:
+            raise InvalidToml(str(scope.path), str(error)) from error
+        changes[:] = made
+        if before.links > 1 and text != before.text:
+            wiring.warn("HARD_LINK", f"{before.path} had {before.links} names; only this one has the change.")
+        return text
+
+    if dry_run:
+        wiring.meta["dry_run"] = True
+        after = read_toml(resolve(scope.path))
+        change(after)
+    else:
+        _, after = edit_toml(scope.path, wiring.hold_file, change)
+    return Changed(_overall(changes), changes, scope.name, str(scope.path), after.version)
+
+
+def _overall(changes: list[Change]) -> str:
+    """One word for all: what each was, or that the file was updated."""
+    effects = {change.effect for change in changes} - {"unchanged"}
+    return effects.pop() if len(effects) == 1 else "updated" if effects else "unchanged"

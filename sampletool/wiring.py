@@ -1,0 +1,186 @@
+"""What a command may ask for: settings, the workspace, locks, a session. Nothing is opened before it is asked for.
+
+Leaving closes everything once, in reverse order, however the call ends.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from sampletool.contract.answer import Notice
+from sampletool.contract.duration import parse_duration
+from sampletool.contract.errors import FileNotFound, NoWorkspace, ToolError
+from sampletool.safety.places import find_workspace, private_directory, session_root
+from sampletool.safety.signals import Signals
+from sampletool.settings import DEFAULTS, Settings, check
+
+if TYPE_CHECKING:
+    from sampletool.safety.holder import Record
+    from sampletool.safety.lock import Hold, Lock
+
+PATIENT_SECONDS = 10.0
+"""For holders that take milliseconds, where everybody's change can be kept."""
+AT_ONCE = 0.0
+"""For holders that may run for minutes, where the caller should decide."""
+
+
+class Wiring:
+    """One call's way to the world."""
+
+    def __init__(self, signals: Signals) -> None:
+        self.signals = signals
+        self.options: dict[str, Any] = {}
+        """The options that every command takes, as given on the command line."""
+        self.command = ""
+        self.warnings: list[Notice] = []
+        self.meta: dict[str, Any] = {}
+        self.request_id = os.urandom(8).hex()
+        self._opened = ExitStack()
+
+    def __enter__(self) -> "Wiring":
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._opened.close()
+
+    def begin(self) -> None:
+        """Apply the options that concern every command; called when the whole command line has been understood."""
+        if "cwd" in self.options:
+            os.chdir(self.options["cwd"])
+        if "timeout" in self.options:
+            self.signals.limit(parse_duration(self.options["timeout"]))
+        _ = self.session_id
+
+    @cached_property
+    def settings(self) -> Settings:
+        """What applies to this call."""
+        return Settings(lambda: self.workspace_or_none, self.options, os.environ, DEFAULTS)
+
+    @property
+    def user_settings(self) -> Settings:
+        """What the user's own file says, and nothing else."""
+        return Settings(lambda: None)
+
+    @cached_property
+    def cwd(self) -> Path:
+        try:
+            return Path.cwd()
+        except FileNotFoundError:
+            raise FileNotFound("the current directory") from None
+
+    @cached_property
+    def workspace_or_none(self) -> Path | None:
+        return find_workspace(self.cwd)
+
+    @property
+    def workspace(self) -> Path:
+        if self.workspace_or_none is None:
+            raise NoWorkspace(str(self.cwd))
+        return self.workspace_or_none
+
+    @cached_property
+    def session_id(self) -> str:
+        for source, value in (
+            ("--session-id", self.options.get("session_id")),
+            ("TOOL_SESSION_ID", os.environ.get("TOOL_SESSION_ID")),
+        ):
+            if value is not None:
+                from sampletool.safety.session import check_id
+
+                return check_id(value, source)
+        return f"run-{self.request_id}"
+
+    @property
+    def session_id_or_none(self) -> str | None:
+        try:
+            return self.session_id
+        except ToolError:
+            return None
+
+    @cached_property
+    def session_directory(self) -> Path:
+        """Opened for this call, and kept from being cleaned until it ends."""
+        from sampletool.safety.session import opened
+
+        return self._opened.enter_context(opened(session_root(), self.session_id, self.make_lock, PATIENT_SECONDS))
+
+    @cached_property
+    def me(self) -> "Record":
+        from sampletool.safety.holder import describe_me
+
+        return describe_me(self.session_id, self.command)
+
+    def make_lock(self, path: Path, name: str) -> "Lock":
+        from sampletool.safety.lock import Lock
+
+        return Lock(path, name, self.me, self.signals, self._tell)
+
+    @contextmanager
+    def hold(self, path: Path, name: str, mode: Literal["exclusive", "shared"], patience: float) -> "Iterator[Hold]":
+        """Hold a lock for as long as the block lasts; `patience` is what this command waits if nobody says else."""
+        lock = self.make_lock(path, name)
+        asked = self.settings.value("lock_timeout")
+        seconds = patience if asked is None else asked
+        with lock.exclusively(seconds) if mode == "exclusive" else lock.shared(seconds) as hold:
+            self.meta["waited_ms"] = self.meta.get("waited_ms", 0) + hold.waited_ms
+            if hold.crashed is not None:
+                crashed = hold.crashed
+                self.meta["recovered_from"] = {
+                    "pid": crashed.pid,
+                    "command": crashed.command,
+                    "started_at": crashed.started_at,
+                }
+            yield hold
+
+    @contextmanager
+    def hold_file(self, resolved: Path) -> "Iterator[Hold]":
+        """The lock of a settings file. A lock_timeout in it that is wrong must not keep anybody from correcting it."""
+        from sampletool.safety.toml_file import lock_path
+
+        path = lock_path(resolved)
+        make_lock_directory(path.parent)
+        if (source := self.settings.find(("lock_timeout",))).name in ("project", "user"):
+            try:
+                check("lock_timeout", source.value, source.where)
+            except ToolError as error:
+                self.warn(error.code, error.message)
+                self.options["lock_timeout"] = f"{PATIENT_SECONDS:g}s"
+        with self.hold(path, resolved.name, "exclusive", PATIENT_SECONDS) as hold:
+            yield hold
+
+    def warn(self, code: str, message: str) -> None:
+        self.warnings.append(Notice(code, message))
+
+    def say(self, line: str) -> None:
+        """Progress and notices, for people: on stderr, and never a reason to fail."""
+        if not self.options.get("quiet"):
+            from sampletool.contract.render import printable
+
+            write_stderr(f"{printable(line)}\n")
+
+    def _tell(self, line: str, important: bool) -> None:
+        if self.options.get("verbose") or (important and sys.stderr is not None and os.isatty(2)):
+            self.say(line)
+
+
+def make_lock_directory(directory: Path) -> None:
+    """A workspace's own directory is ours and hidden from git; elsewhere the lock lies beside a file of the user's."""
+    if directory.name == "locks" and directory.parent.name == ".tool":
+        private_directory(directory.parent)
+        ignore = directory.parent / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n")
+        private_directory(directory)
+    elif not directory.exists():
+        private_directory(directory)
+
+
+def write_stderr(text: str) -> None:
+    try:
+        os.write(2, text.encode("utf-8", "backslashreplace"))
+    except OSError:
+        pass

@@ -1,0 +1,1 @@
+"""What tests share: running the tool as a user would, and starting many together."""

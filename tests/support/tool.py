@@ -1,0 +1,167 @@
+"""The real tool, in a process of its own, as a user would run it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sampletool.contract.exit_status import ExitStatus
+
+COMMAND = [sys.executable, "-m", "sampletool"]
+_LONGEST_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One finished call."""
+
+    status: int
+    stdout: bytes
+    stderr: bytes
+
+    @property
+    def answer(self) -> dict[str, Any]:
+        """The one line of JSON, checked to be just that."""
+        lines = self.stdout.decode("ascii").split("\n")
+        assert len(lines) == 2, f"not one line: {self.stdout!r}; stderr: {self.stderr!r}"
+        assert lines[1] == "", f"the line has no end: {self.stdout!r}"
+        answer: dict[str, Any] = json.loads(lines[0])
+        check_envelope(answer)
+        return answer
+
+    @property
+    def data(self) -> Any:
+        answer = self.answer
+        assert answer["ok"], answer["error"]
+        return answer["data"]
+
+    @property
+    def error(self) -> dict[str, Any]:
+        answer = self.answer
+        assert not answer["ok"], answer["data"]
+        error: dict[str, Any] = answer["error"]
+        return error
+
+    @property
+    def code(self) -> str:
+        return str(self.error["code"])
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        meta: dict[str, Any] = self.answer["meta"]
+        return meta
+
+    @property
+    def text(self) -> str:
+        return self.stdout.decode()
+
+
+class Tool:
+    """Runs the tool with the environment of one test and nothing of the machine's."""
+
+    def __init__(self, environ: dict[str, str], cwd: Path) -> None:
+        self.environ = environ
+        self.cwd = cwd
+
+    def __call__(self, *args: str | Path, stdin: bytes = b"", cwd: Path | None = None, **environ: str) -> Ran:
+        process = self.start(*args, cwd=cwd, **environ)
+        stdout, stderr = process.communicate(stdin, timeout=_LONGEST_SECONDS)
+        ran = Ran(process.returncode, stdout, stderr)
+        if ran.stdout.startswith(b'{"ok"'):
+            check_promise(ran)
+        return ran
+
+    def start(
+        self, *args: str | Path, cwd: Path | None = None, pass_fds: Iterable[int] = (), **environ: str
+    ) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [*COMMAND, *map(str, args)],
+            cwd=cwd or self.cwd,
+            env=self.environ | environ,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=tuple(pass_fds),
+        )
+
+    def together(self, calls: Iterable[Iterable[str | Path]]) -> list[Ran]:
+        """Start every call, let them go at the same moment, and wait for all of them.
+
+        Each waits for its standard input to end before it begins, which is what lets them go.
+        """
+        barrier_read, barrier_write = os.pipe()
+        wait = "import os, sys; os.read(int(sys.argv[1]), 1); os.execv(sys.executable, [sys.executable, *sys.argv[2:]])"
+        processes = [
+            subprocess.Popen(
+                [sys.executable, "-S", "-c", wait, str(barrier_read), "-m", "sampletool", *map(str, call)],
+                cwd=self.cwd,
+                env=self.environ,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=(barrier_read,),
+            )
+            for call in calls
+        ]
+        os.close(barrier_read)
+        os.close(barrier_write)
+        results = []
+        for process in processes:
+            stdout, stderr = process.communicate(timeout=_LONGEST_SECONDS)
+            results.append(Ran(process.returncode, stdout, stderr))
+        return results
+
+
+def check_envelope(answer: dict[str, Any]) -> None:
+    """What every answer of every command looks like."""
+    assert set(answer) == {"ok", "data", "warnings", "meta"} | (set() if answer["ok"] else {"error"})
+    assert isinstance(answer["data"], (dict, list, type(None)))
+    assert all(set(warning) == {"code", "message"} for warning in answer["warnings"])
+    assert answer["meta"]["schema_version"] == "1.0"
+    assert None not in answer["meta"].values()
+    if not answer["ok"]:
+        error = answer["error"]
+        assert {"code", "message", "suggestion", "retryable", "exit_code", "context"} <= set(error)
+        assert error["code"] == error["code"].upper()
+        assert error["message"].endswith((".", "?"))
+        assert ("retry_after_ms" in error) == error["retryable"]
+        assert None not in error.values()
+        assert error["exit_code"] == answer["meta"]["exit_code"]
+
+
+def check_promise(ran: Ran) -> None:
+    """The status is what the answer says, and one that the command declared."""
+    meta = ran.meta
+    expected = meta["exit_code"]
+    if expected > 128:
+        assert ran.status in (-(expected - 128), expected)
+    else:
+        assert ran.status == expected
+    declared = declared_statuses().get(meta["command"])
+    if declared is not None:
+        assert ExitStatus(expected) in declared, f"{meta['command']} ended with {expected}, which it does not declare"
+
+
+def declared_statuses() -> dict[str, set[ExitStatus]]:
+    """Every command's promise, read from the command files."""
+    from importlib import import_module
+    from pkgutil import walk_packages
+
+    import sampletool.commands
+
+    found = {}
+    prefix = f"{sampletool.commands.__name__}."
+    for module in walk_packages(sampletool.commands.__path__, prefix):
+        if not module.ispkg:
+            name = module.name.removeprefix(prefix).replace("_", "-")
+            found[name] = set(import_module(module.name).promise.exit_statuses)
+    return found
+
+
+def died_by(process: subprocess.Popen[bytes], number: signal.Signals) -> bool:
+    return process.wait(_LONGEST_SECONDS) == -number
