@@ -134,6 +134,19 @@ class LocksUnsupported(ToolError):
         )
 
 
+class NestedCall(ToolError):
+    """A child of a call asks for a lock that this very call holds: it would wait for itself."""
+
+    code, exit_status = "NESTED_CALL", ExitStatus.PRECONDITION
+
+    def __init__(self, lock: str) -> None:
+        super().__init__(
+            f"This call was started by one that holds {lock!r} itself, so waiting for it could never end.",
+            "Call it from outside, or let the outer command do this work.",
+            lock=lock,
+        )
+
+
 class FileNotFound(ToolError):
     code, exit_status = "FILE_NOT_FOUND", ExitStatus.NOT_FOUND
 

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,7 +69,7 @@ class Tool:
         self.cwd = cwd
 
     def __call__(self, *args: str | Path, stdin: bytes = b"", cwd: Path | None = None, **environ: str) -> Ran:
-        process = self.start(*args, cwd=cwd, **environ)
+        process = self.start(*args, cwd=cwd, environ=environ)
         stdout, stderr = process.communicate(stdin, timeout=_LONGEST_SECONDS)
         ran = Ran(process.returncode, stdout, stderr)
         if ran.stdout.startswith(b'{"ok"'):
@@ -77,12 +77,16 @@ class Tool:
         return ran
 
     def start(
-        self, *args: str | Path, cwd: Path | None = None, pass_fds: Iterable[int] = (), **environ: str
+        self,
+        *args: str | Path,
+        cwd: Path | None = None,
+        pass_fds: Iterable[int] = (),
+        environ: Mapping[str, str] | None = None,
     ) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             [*COMMAND, *map(str, args)],
             cwd=cwd or self.cwd,
-            env=self.environ | environ,
+            env={**self.environ, **(environ or {})},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
