@@ -104,7 +104,7 @@ def test_setting_again_and_unsetting_bring_the_document_back(text: str, path: Pa
     except CannotEdit:
         return
 
-    assert tomllib.loads(removed) == _with_empty_parents(tomllib.loads(text), tomllib.loads(removed))
+    assert _without_empty_tables(tomllib.loads(removed)) == _without_empty_tables(tomllib.loads(text))
     assert was_only_inserted(removed, added)
 
 
@@ -133,17 +133,11 @@ def was_only_inserted(shorter: str, longer: str) -> bool:
     return longer.endswith(shorter[common:])
 
 
-def _with_empty_parents(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    """`before` with the empty tables that setting a key leaves behind when it is unset again."""
-    merged = dict(before)
-    for key, value in after.items():
-        if isinstance(value, dict):
-            merged[key] = (
-                _with_empty_parents(before.get(key, {}), value)
-                if isinstance(before.get(key, {}), dict)
-                else before[key]
-            )
-    return merged
+def _without_empty_tables(document: Any) -> Any:
+    if not isinstance(document, dict):
+        return document
+    pruned = {key: _without_empty_tables(value) for key, value in document.items()}
+    return {key: value for key, value in pruned.items() if value != {}}
 
 
 def _leaves(document: dict[str, Any], above: Path = ()) -> list[Path]:
