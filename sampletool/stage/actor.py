@@ -30,6 +30,9 @@ _PATHS_OF: dict[str, int] = {
 }
 """The events that are seen, and how many paths each begins with."""
 
+_FACTS_OF = {"open": {"flags": 2}, "fcntl.flock": {"operation": 1}}
+"""What else the director is told: name and position among the event's arguments."""
+
 
 class Actor:
     def __init__(self, spec: dict[str, Any]) -> None:
@@ -49,8 +52,8 @@ class Actor:
             paths = [_path_of(argument) for argument in args[: _PATHS_OF[event]]]
             if any(path.startswith(prefix) for path in paths for prefix in self._hide):
                 raise FileNotFoundError(errno.ENOENT, "hidden by the stage", paths[0])
-            flags = {"operation": args[1]} if event == "fcntl.flock" else {}
-            self._stop(event, paths, flags)
+            facts = {name: args[position] for name, position in _FACTS_OF.get(event, {}).items()}
+            self._stop(event, paths, facts)
         finally:
             self._busy = False
 
