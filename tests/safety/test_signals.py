@@ -69,15 +69,17 @@ def test_at_random_instants_of_config_set_a_signal_ends_it_whole_or_not_at_all(
 ) -> None:
     file = workspace / "tool.toml"
     old = file.read_text()
-    ends = set()
-    for turn in range(scale(12, 200)):
+    for turn in range(scale(10, 200)):
         file.write_text(old)
         process = tool.start("config", "set", "a", "1")
         time.sleep(random.uniform(0, 0.12))
         process.send_signal(number)
         stdout, stderr = process.communicate(timeout=30)
         ran = Ran(process.returncode, stdout, stderr)
-        ends.add(ran.status)
+        if b"KeyboardInterrupt" in ran.stderr:  # Python itself was still starting: nothing of ours had run
+            assert b"sampletool/" not in ran.stderr
+            assert ran.stdout == b""
+            continue
 
         assert ran.status in (0, -number), (turn, ran)
         assert b"Traceback" not in ran.stderr
