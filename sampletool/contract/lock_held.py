@@ -72,9 +72,7 @@ class LockHeld(ToolError):
     @staticmethod
     def _advice(lock: str, holder: Holder | None, timeout_ms: int) -> str:
         if holder is not None and holder.state == "orphaned":
-            return (
-                f"Wait for them to end, or end them: `tool lock release {lock}`, or --force-unlock where it is offered."
-            )
+            return f"Wait for its children to end, or end them with `tool lock release {lock}`."
         patience = (
             f"pass a longer --lock-timeout than {say_duration(timeout_ms / 1000)}"
             if timeout_ms

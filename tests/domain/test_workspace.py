@@ -76,7 +76,9 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
         assert any(part in message for message in found), (part, found)
 
 
-@pytest.mark.parametrize
+@pytest.mark.parametrize(
+    ("needs", "ring"), [({"a": "a"}, "a -> a"), ({"a": "b", "b": "c", "c": "a"}, "a -> b -> c -> a")]
+)
 def test_targets_that_need_each_other_are_told_as_a_ring(needs: dict[str, str], ring: str) -> None:
     text = "".join(f'[target.{n}]\nrun = ["true"]\noutputs = ["x"]\nneeds = ["{need}"]\n' for n, need in needs.items())
 
