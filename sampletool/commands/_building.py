@@ -72,7 +72,8 @@ def build(wiring: Wiring, shop: Shop, names: list[str], result: Build) -> None:
     try:
         planned = plan_targets(wiring, shop.jobs, shop.store, names)
         build_targets(planned, shop.store, shop.floor, shop.children, wiring.jobs(), result, teller(wiring))
-        shop.store.prune()
+        if result.effect == "updated":
+            shop.store.prune()
     except ToolError as error:
         error.data = result
         raise

@@ -40,8 +40,10 @@ def plan(root: Path, jobs: list[Job], store: OutputStore) -> dict[str, Planned]:
             continue
         needs = {need: planned[need].fingerprint for need in job.needs if need in planned}
         entry = {"run": [*job.run], "env": job.env, "wanted": [*job.outputs], "inputs": inputs, "needs": needs}
-        reason = _difference(before, entry) or store.damage(job.name)
-        planned[job.name] = Planned(job, _fingerprint(job.name, entry), entry, reason)
+        change = _difference(before, entry)
+        fingerprint = before["fingerprint"] if before and change is None else _fingerprint(job.name, entry)
+        reason = change or store.damage(job.name)
+        planned[job.name] = Planned(job, fingerprint, entry, reason)
         if reason is None and store.entries[job.name]["inputs"] != inputs:
             store.record(job.name, {**store.entries[job.name], "inputs": inputs})
     if mistakes:
@@ -62,6 +64,8 @@ def _difference(before: dict[str, Any] | None, entry: dict[str, Any]) -> str | N
     for member, said in (("run", "its command changed"), ("env", "its env changed"), ("wanted", "its outputs changed")):
         if before[member] != entry[member]:
             return said
+    if before["inputs"] == entry["inputs"] and before["needs"] == entry["needs"]:
+        return None
     for path in sorted(before["inputs"].keys() | entry["inputs"].keys()):
         old, new = before["inputs"].get(path), entry["inputs"].get(path)
         if old is None or new is None:

@@ -61,29 +61,22 @@ def build_targets(
 ) -> None:
     """Runs the stale ones in parallel; `tell` hears of each that is done, how many are, and of how many."""
     stale = {name: target for name, target in planned.items() if target.reason is not None}
-    told: dict[str, Target] = {
-        name: Target(name, "up_to_date", outputs=str(floor.version_of(name)))
-        for name, target in planned.items()
-        if target.reason is None
-    }
-
-    def keep(target: Target) -> None:
-        told[target.name] = target
-        build.targets[:] = [told[name] for name in planned if name in told]
-        if target.status == "built":
-            build.effect = "updated"
+    told = {name: Target(name, "up_to_date") for name, target in planned.items() if target.reason is None}
 
     def finish(outcome: Outcome) -> bool:
-        target = _publish(outcome, stale[outcome.job.name], store, floor)
-        keep(target)
+        told[outcome.job.name] = target = _publish(outcome, stale[outcome.job.name], store, floor)
         tell(target, len(told), len(planned))
+        if target.status == "built":
+            build.effect = "updated"
         return target.status == "built"
 
-    build.targets[:] = list(told.values())
     inputs_of = {name: target.entry["inputs"] for name, target in stale.items()}
-    skipped = run_jobs([target.job for target in stale.values()], inputs_of, floor, children, parallel, finish)
-    for job in skipped:
-        keep(Target(job.name, "skipped", stale[job.name].reason, note="something it needs failed"))
+    try:
+        jobs = [target.job for target in stale.values()]
+        for job in run_jobs(jobs, inputs_of, floor, children, parallel, finish):
+            told[job.name] = Target(job.name, "skipped", stale[job.name].reason, note="something it needs failed")
+    finally:
+        build.targets[:] = [told[name] for name in planned if name in told]
 
 
 def _publish(outcome: Outcome, planned: Planned, store: OutputStore, floor: Floor) -> Target:

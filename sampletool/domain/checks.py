@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from xml.sax.saxutils import escape, quoteattr
 
 from sampletool.contract.errors import InvalidValues, Mistake
 from sampletool.domain.running import Floor, Outcome, run_jobs
@@ -41,6 +40,8 @@ class Report:
 
     def as_junit(self) -> str:
         """The form that CI systems read."""
+        from xml.sax.saxutils import escape, quoteattr
+
         cases = []
         for check in self.checks:
             said = escape((check.tail or check.note or "").translate(_UNPRINTABLE))

@@ -29,6 +29,8 @@ class Job:
     def find_inputs(self, root: Path) -> list[str]:
         """The declared files, relative to the workspace; a pattern that matches nothing is a ValueError."""
         found: set[str] = set()
+        if not self.inputs:
+            return []
         for pattern in self.inputs:
             paths = root.glob(pattern) if _GLOB.search(pattern) else [root / pattern]
             files = {os.path.relpath(path, root) for path in paths if path.is_file()}
@@ -127,8 +129,8 @@ def _problems(kind: str, name: str, members: Any) -> list[str]:
 
 
 def _leaves(path: str) -> bool:
-    parts = Path(path).parts
-    return os.path.isabs(path) or ".." in parts or not parts or parts[0] in _OWN_PLACES or not path.isprintable()
+    parts = path.split("/")
+    return parts[0] in ("", *_OWN_PLACES) or ".." in parts or not path.isprintable()
 
 
 def _rings(jobs: Jobs) -> list[list[str]]:

@@ -26,6 +26,7 @@ class OutputStore:
     def __init__(self, workspace: Path, *, writable: bool = True) -> None:
         self._writable = writable
         self._links = workspace / "out"
+        self._link_of: dict[str, str] = {}
         self.directory = workspace / ".tool" / "out"
         self._journal = workspace / ".tool" / "built.jsonl"
         self._boot = boot_id()
@@ -41,14 +42,14 @@ class OutputStore:
         entry = self.entries.get(name)
         if entry is None:
             return "never built"
-        version = self.directory / entry["version"]
-        if self.linked(name) != version:
+        if self._read_link(name) != entry["version"]:
             return f"out/{name} does not lead to the last build"
+        version = os.path.join(self.directory, entry["version"])
         known = self.trusted(entry)["outputs"]
         looks: dict[str, Look] = {}
         for path, before in entry["outputs"].items():
             try:
-                looks[path] = look_at(version / path, known.get(path))
+                looks[path] = look_at(os.path.join(version, path), known.get(path))
             except OSError:
                 return f"the output {path} is missing"
             if looks[path][0] != before[0]:
@@ -60,26 +61,25 @@ class OutputStore:
     def in_the_way(self, name: str) -> str | None:
         """A real file or directory where the link belongs: somebody else's, so it is not replaced."""
         link = self._links / name
-        return None if link.is_symlink() or not os.path.lexists(link) else f"{link} is in the way"
+        return None if self._read_link(name) or not os.path.lexists(link) else f"{link} is in the way"
 
     def linked(self, name: str) -> Path | None:
         """The version that the link leads to."""
-        try:
-            return self.directory / os.path.basename(os.readlink(self._links / name))
-        except OSError:
-            return None
+        version = self._read_link(name)
+        return self.directory / version if version else None
 
     def publish(self, name: str, fingerprint: str, made: Path, outputs: list[str], entry: dict[str, Any]) -> None:
         """Make a finished directory the current version: read-only, renamed into place, then linked."""
-        self.directory.mkdir(parents=True, exist_ok=True)
-        self._links.mkdir(exist_ok=True)
+        if not self._new:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            self._links.mkdir(exist_ok=True)
         for path in outputs:
             os.chmod(made / path, os.stat(made / path).st_mode & 0o555)
         version, number = f"{name}-{fingerprint}", 1
         while os.path.lexists(self.directory / version):
             version, number = f"{name}-{fingerprint}.{number}", number + 1
         os.rename(made, self.directory / version)
-        looks = {path: look_at(self.directory / version / path) for path in outputs}
+        looks = {path: look_at(os.path.join(self.directory, version, path)) for path in outputs}
         self._link(name, version)
         self.record(name, {**entry, "fingerprint": fingerprint, "version": version, "outputs": looks})
 
@@ -115,7 +115,15 @@ class OutputStore:
                 if version.name not in current and old:
                     shutil.rmtree(version.path, ignore_errors=True)
 
+    def _read_link(self, name: str) -> str:
+        """The version a link names; empty where there is no link."""
+        if name not in self._link_of:
+            with suppress(OSError):
+                self._link_of[name] = os.path.basename(os.readlink(os.path.join(self._links, name)))
+        return self._link_of.get(name, "")
+
     def _link(self, name: str, version: str) -> None:
+        self._link_of[name] = version
         link, target = self._links / name, os.path.join("..", ".tool", "out", version)
         try:
             os.symlink(target, link)
@@ -129,8 +137,11 @@ class OutputStore:
     def _read(self) -> dict[str, dict[str, Any]]:
         entries: dict[str, dict[str, Any]] = {}
         with suppress(FileNotFoundError):
-            for line in self._journal.read_bytes().splitlines():
-                with suppress(ValueError):
-                    name, entry = json.loads(line)
-                    entries[name] = entry
+            lines = self._journal.read_bytes().splitlines()
+            try:
+                entries.update(json.loads(b"[" + b",".join(lines) + b"]"))
+            except ValueError:  # a power cut tore a line
+                for line in lines:
+                    with suppress(ValueError):
+                        entries.update([json.loads(line)])
         return entries
