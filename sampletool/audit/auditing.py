@@ -1,5 +1,6 @@
 """One audit: the three probes, each in a store of its own, and the report on them."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from sampletool.audit.advice import advise
@@ -20,13 +21,15 @@ def forecast(candidate: Candidate, runs: int) -> Report:
     return Report(set_command.show(), list(set_command.words), list(get_command.words), runs, deadline_ms)
 
 
-def audit(candidate: Candidate, signals: Signals, runs: int) -> Report:
+def audit(candidate: Candidate, signals: Signals, runs: int, say: Callable[[str], None]) -> Report:
+    """Takes as long as it takes: `say` is told what is being done."""
     by_time = max(2, runs // _RUNS_PER_MOMENT)
-    findings = Findings(
-        probe_burst(candidate, signals, runs),
-        probe_stall(candidate, signals, by_time),
-        probe_kill(candidate, signals, by_time),
-    )
+    say(f"burst: {runs} runs at once ...")
+    burst = probe_burst(candidate, signals, runs)
+    say("stall: one run stopped, another beside it, again and again ...")
+    stall = probe_stall(candidate, signals, by_time)
+    say("kill: one run killed, another after it, again and again ...")
+    findings = Findings(burst, stall, probe_kill(candidate, signals, by_time))
     verdict = judge(findings, candidate.deadline_seconds)
     tallies = [probe.tally for probe in findings.all]
     return replace(

@@ -22,9 +22,14 @@ class FailsAlone(ToolError):
 
     def __init__(self, command: str, what: str, output: str) -> None:
         super().__init__(
-            f"The audit cannot be carried out: run alone, `{command}` {what}.",
+            f"The audit cannot be carried out: run alone, `{command}` {what}.{_last_words(output)}",
             "Correct the command. It runs in an empty scratch directory, without a shell, with a HOME of its own: "
             "name scripts by their full path, and pass variables with `env NAME=value ...`.",
             command=command,
             output=output or None,
         )
+
+
+def _last_words(output: str) -> str:
+    """The last line, where the reason usually is; all of it is in the context."""
+    return f" It said: {output.splitlines()[-1].strip().rstrip('.')}." if output else ""

@@ -5,13 +5,14 @@ Who left a lock behind, or half a file, stands in the way of everybody who comes
 
 from dataclasses import dataclass
 
+from sampletool.audit.failure import Failure
 from sampletool.audit.moments import run_until, staggered
 from sampletool.audit.store import Candidate, Store, Tally
 from sampletool.safety.signals import Signals
 
 _TRIES = 3
 _BETWEEN_TRIES_SECONDS = 0.5
-"""What a killed run had started may need a moment to end; a caller who is told to come back may do so."""
+"""What a killed run had started may need a moment to end; who is told to come back later does just that."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ def probe_kill(candidate: Candidate, signals: Signals, by_time: int) -> Kill:
             if is_running:
                 one.run.end()
                 killed += 1
-                blocked = not _succeeds(store, signals)
+                blocked = not _succeeds(store)
                 if blocked:
                     break
             else:
@@ -51,11 +52,11 @@ def probe_kill(candidate: Candidate, signals: Signals, by_time: int) -> Kill:
         return Kill(killed, blocked, store.tally(before))
 
 
-def _succeeds(store: Store, signals: Signals) -> bool:
-    for attempt in range(_TRIES):
-        if attempt:
-            signals.wait(_BETWEEN_TRIES_SECONDS)
+def _succeeds(store: Store) -> bool:
+    for tries_left in reversed(range(_TRIES)):
         (outcome,) = store.finish(store.start())
-        if outcome != "failed":
+        if not isinstance(outcome, Failure):
             return outcome == "claimed"
+        if tries_left:
+            store.rest(max(outcome.retry_after_seconds or 0, _BETWEEN_TRIES_SECONDS))
     return False

@@ -12,6 +12,7 @@ from sampletool.safety.signals import Signals
 
 _CHANGES = 4
 _LOOKS_PER_RUN = 1000
+_PATIENCE, _PATIENCE_SECONDS = 3, 0.5
 _QUICK_SECONDS, _MOST_ROUNDS = 0.05, 8
 
 
@@ -31,11 +32,11 @@ def staggered(by_time: int, usual_seconds: float) -> list[Moment]:
 
 
 def run_until(moment: Moment, store: Store, usual_seconds: float, signals: Signals) -> tuple[Attempt, bool]:
-    """Start a run and wait for the moment; False if the run was over before."""
+    """Start a run and wait for the moment; False if the run was over before, or the moment did not come."""
     seen = store.snapshot()
     changes = 0
     attempt = store.start()
-    while not attempt.run.is_over():
+    while not attempt.run.is_over() and attempt.run.lasted_seconds < _PATIENCE * usual_seconds + _PATIENCE_SECONDS:
         signals.check()
         if moment.changes:
             now = store.snapshot()

@@ -6,6 +6,7 @@ lock makes the other wait: then it has to give up in time and say why.
 
 from dataclasses import dataclass
 
+from sampletool.audit.failure import Failure
 from sampletool.audit.moments import run_until, staggered
 from sampletool.audit.store import Candidate, Store, Tally
 from sampletool.safety.signals import Signals
@@ -48,7 +49,7 @@ def probe_stall(candidate: Candidate, signals: Signals, by_time: int) -> Stall:
             if is_running and one.run.stop(signals):
                 stopped += 1
                 (outcome,) = store.finish(store.start())
-                refused += outcome == "failed"
+                refused += isinstance(outcome, Failure)
                 hung += outcome == "hung"
             one.run.let_go()
             store.finish(one)

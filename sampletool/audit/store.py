@@ -5,8 +5,10 @@ directories. Of the caller's environment only what is needed to find and run pro
 (GIT_CONFIG_GLOBAL, TOOL_CONFIG_DIR, ...) may lead to files that are not ours to touch.
 """
 
+import errno
 import os
 import secrets
+import shlex
 import shutil
 import tempfile
 import time
@@ -34,7 +36,7 @@ _PLACES = {
     "XDG_RUNTIME_DIR": "run",
     "TMPDIR": "tmp",
 }
-Outcome = Literal["claimed", "failed", "hung"]
+Outcome = Literal["claimed", "hung"] | Failure
 
 _LONGEST_NAP_SECONDS = 0.02
 
@@ -89,7 +91,7 @@ class Store:
 
     def __enter__(self) -> "Store":
         self.directory = Path(tempfile.mkdtemp(prefix="tool-audit-"))
-        self._signals.kill_first = self._clear
+        self._signals.kill_first = self._clear  # a second signal ends us without coming back here
         try:
             for place in ("work", "output", *_PLACES.values()):
                 (self.directory / place).mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -109,13 +111,15 @@ class Store:
         attempt = self.start()
         if not self._all_end([attempt.run]):
             attempt.run.end()
-            raise self._fails_alone(attempt.run, f"did not end within {say_duration(self._candidate.deadline_seconds)}")
+            raise self._fails_alone(self._candidate.set_command, attempt.run, None)
         if attempt.run.status != 0:
-            raise self._fails_alone(attempt.run, f"failed with status {attempt.run.status}")
+            raise self._fails_alone(
+                self._candidate.set_command, attempt.run, f"failed with status {attempt.run.status}"
+            )
         if not self._shows(attempt):
             reader = self._runs[-1]
-            what = "did not show the value that had just been set"
-            raise FailsAlone(self._candidate.get_command.show(), what, self._shown(reader))
+            what = "did not show the value that had just been set" if reader.status == 0 else "failed"
+            raise self._fails_alone(self._candidate.get_command, reader, None if self._unreadable else what)
         return attempt
 
     def start(self) -> Attempt:
@@ -127,6 +131,13 @@ class Store:
         """Wait until they are over and note what each told its caller; who is late is ended and has hung."""
         self._all_end([attempt.run for attempt in attempts])
         return [self._note(attempt) for attempt in attempts]
+
+    def rest(self, seconds: float) -> None:
+        """Do nothing for so long, but not for longer than a run may take."""
+        until = time.monotonic() + min(seconds, self._candidate.deadline_seconds)
+        while (left := until - time.monotonic()) > 0:
+            self._signals.check()
+            self._signals.wait(left)
 
     def snapshot(self) -> dict[str, tuple[int, int, int]]:
         """Every file that the runs can have left, with what shows that it was changed."""
@@ -154,8 +165,8 @@ class Store:
         if attempt.run.status == 0:
             self._claimed.append(attempt)
             return "claimed"
-        self._failures.append(self._understand(attempt.run))
-        return "failed"
+        self._failures.append(failure := self._understand(attempt.run))
+        return failure
 
     def _shows(self, attempt: Attempt) -> bool:
         """Whether the value can be read back. After a reader that did not end no other is tried."""
@@ -174,7 +185,12 @@ class Store:
 
     def _start(self, words: list[str], name: str) -> Run:
         self._signals.check()
-        run = Run(words, self._environ, self.directory / "work", self.directory / "output" / name)
+        try:
+            run = Run(words, self._environ, self.directory / "work", self.directory / "output" / name)
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ENOEXEC, errno.EACCES):
+                raise
+            raise FailsAlone(shlex.join(words), f"cannot be started ({os.strerror(error.errno).lower()})", "") from None
         self._runs.append(run)
         return run
 
@@ -195,8 +211,9 @@ class Store:
         others = {other.pid for other in self._runs} - {run.pid}
         return understand(run.status, run.stdout, run.stderr, self._shown(run), others)
 
-    def _fails_alone(self, run: Run, what: str) -> FailsAlone:
-        return FailsAlone(self._candidate.set_command.show(), what, self._shown(run))
+    def _fails_alone(self, command: CommandLine, run: Run, what: str | None) -> FailsAlone:
+        late = f"did not end within {say_duration(self._candidate.deadline_seconds)}"
+        return FailsAlone(command.show(), what or late, self._shown(run))
 
     def _shown(self, run: Run) -> str:
         return shown((run.stderr.strip() or run.stdout).replace(str(self.directory), "SCRATCH"))

@@ -78,7 +78,7 @@ def command(
         wiring.meta["dry_run"] = True
         report = forecast(candidate, runs)
     else:
-        report = audit(candidate, wiring.signals, runs)
+        report = audit(candidate, wiring.signals, runs, wiring.say)
     if markdown:
         wiring.options.setdefault("format", "text")
         report = report.with_markdown()

@@ -1,4 +1,4 @@
-"""A lock file made with O_EXCL: nothing is lost, but who loses is told in prose, and a killed holder blocks for ever."""
+"""A lock file made with O_EXCL: nothing is lost, but losers are told in prose, and a killed holder blocks all."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 
 file = Path(os.environ["HOME"]) / "settings.json"
 if sys.argv[1] == "get":
-    print(json.loads(file.read_text())[sys.argv[2]])
+    sys.stdout.write(json.loads(file.read_text())[sys.argv[2]])
     sys.exit()
 lock = file.with_suffix(".lock")
 try:

@@ -9,7 +9,7 @@ from pathlib import Path
 file = Path(os.environ["HOME"]) / "naive.json"
 settings = json.loads(file.read_text()) if file.exists() else {}
 if sys.argv[1] == "get":
-    print(settings[sys.argv[2]])
+    sys.stdout.write(settings[sys.argv[2]])
 else:
     settings[sys.argv[2]] = sys.argv[3]
     time.sleep(0.02)
