@@ -1,7 +1,7 @@
 """First probe: many runs let go at the same moment, each setting a key of its own. Is every one that said OK there?
 
 Each is stopped as soon as its program has been loaded, and let go when all of them are; two certainly overlapped when
-each was seen running while the other was. A tool that is over too soon for that is tried again, a few times.
+each was seen running while the other was. A tool that is over too soon for that is tried again.
 """
 
 import signal
@@ -11,7 +11,7 @@ from sampletool.audit.run import most_at_once
 from sampletool.audit.store import Candidate, Store, Tally
 from sampletool.safety.signals import Signals
 
-_MOST_BURSTS = 5
+_MOST_BURSTS = 20
 
 
 @dataclass(frozen=True)

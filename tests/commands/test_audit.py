@@ -13,6 +13,7 @@ from tests.audit.support import eventually, is_gone, processes_of, script
 from tests.support.tool import Ran, Tool
 
 _OURS = f"{shlex.quote(sys.executable)} -m sampletool"
+_APPEND, _SHOW = "sh -c 'echo $1 >> all' sh {key}={value}", "cat all"
 _SET, _GET = "true {key} {value}", "true {key}"
 
 
@@ -30,7 +31,7 @@ def _nothing_is_left_behind(scratch: Path) -> Iterator[None]:
 
 
 def _audit(tool: Tool, set_text: str, get_text: str, *args: str) -> Ran:
-    return tool("audit", "--set", set_text, "--get", get_text, "--runs", "6", *args)
+    return tool("audit", "--set", set_text, "--get", get_text, "--runs", "4", *args)
 
 
 def _audit_script(tool: Tool, name: str, *args: str) -> Ran:
@@ -42,8 +43,9 @@ def test_our_own_config_gets_3(tool: Tool) -> None:
 
     assert ran.data["score"] == 3, ran.data["because"]
     assert ran.data["silently_lost"] == 0
-    assert ran.data["claimed"] == ran.data["survived"] > 6
-    assert ran.data["failures"]["json_with_code"] == ran.data["failures"]["name_holder"] == ran.data["failed_loudly"]
+    assert ran.data["claimed"] == ran.data["survived"] > 4
+    told = ran.data["failures"]
+    assert told["json_with_code"] == told["say_when_to_retry"] == ran.data["failed_loudly"]
     assert ran.data["inconclusive"] == []
     assert "advice" not in ran.data
 
@@ -72,7 +74,7 @@ def test_git_config_loses_nothing_and_gets_what_its_failures_deserve(tool: Tool)
 
     assert ran.data["silently_lost"] == 0
     assert all(probe["tally"]["still_readable"] for probe in ran.data["probes"].values())
-    assert ran.data["score"] == (1 if ran.data["because"] else 3)
+    assert ran.data["score"] == (1 if ran.data["because"] else 2 if ran.data["inconclusive"] else 3)
     assert ran.data["failures"]["json_with_code"] == 0
 
 
@@ -128,11 +130,10 @@ def test_a_command_that_fails_alone_is_not_audited_and_its_words_are_shown(tool:
 
 
 def test_the_report_to_paste_is_markdown_also_when_piped(tool: Tool) -> None:
-    ran = _audit_script(tool, "naive", "--markdown")
+    ran = _audit(tool, _APPEND, _SHOW, "--markdown")
 
-    assert ran.text.startswith("## `")
+    assert ran.text.startswith(f"## `{_APPEND}`: ")
     assert "| burst | " in ran.text
-    assert "```sh\nwhile read" in ran.text
 
 
 def test_with_json_asked_for_the_markdown_is_in_the_data(tool: Tool) -> None:
@@ -172,20 +173,12 @@ def test_timeout_ends_the_audit_and_everything_that_it_started(tool: Tool) -> No
 
 
 def test_progress_is_told_on_stderr_and_quiet_silences_it(tool: Tool) -> None:
-    told = _audit(tool, "sh -c 'echo $1 >> all' sh {key}={value}", "cat all")
-    silent = _audit(tool, "sh -c 'echo $1 >> all' sh {key}={value}", "cat all", "--quiet")
+    told = _audit(tool, _APPEND, _SHOW)
+    silent = _audit(tool, _APPEND, _SHOW, "--quiet")
 
     assert [line.split(b":")[0] for line in told.stderr.splitlines()] == [b"burst", b"stall", b"kill"]
     assert silent.stderr == b""
-    assert silent.data["score"] == told.data["score"] == 3
-
-
-def test_the_text_says_the_score_first(tool: Tool) -> None:
-    ran = _audit_script(tool, "lockfile", "--format", "text")
-
-    assert ran.text.splitlines()[0].endswith("1 of 3")
-    assert "Not tested:" in ran.text
-    assert "while read -r key value; do" in ran.text
+    assert silent.data["silently_lost"] == told.data["silently_lost"] == 0
 
 
 def test_the_audited_command_is_never_given_to_a_shell(tool: Tool, tmp_path: Path) -> None:

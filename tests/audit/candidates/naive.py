@@ -11,6 +11,8 @@ settings = json.loads(file.read_text()) if file.exists() else {}
 if sys.argv[1] == "get":
     sys.stdout.write(settings[sys.argv[2]])
 else:
+    with file.with_suffix(".log").open("a") as log:
+        log.write("read\n")
     settings[sys.argv[2]] = sys.argv[3]
-    time.sleep(0.02)
+    time.sleep(0.03)
     file.write_text(json.dumps(settings))
