@@ -8,7 +8,7 @@ import signal
 from dataclasses import dataclass
 
 from sampletool.audit.run import most_at_once
-from sampletool.audit.store import Candidate, Store, Tally
+from sampletool.audit.store import Attempt, Candidate, Store, Tally
 from sampletool.safety.signals import Signals
 
 _MOST_BURSTS = 20
@@ -40,14 +40,19 @@ def probe_burst(candidate: Candidate, signals: Signals, runs: int) -> Burst:
         before = store.prepare()
         most = bursts = 0
         while most < 2 and bursts < _MOST_BURSTS:
-            attempts = []
-            for _ in range(runs):
-                attempt = store.start()
-                attempt.run.send(signal.SIGSTOP)
-                attempts.append(attempt)
-            for attempt in attempts:
-                attempt.run.let_go()
+            attempts = let_go_together(store, runs)
             store.finish(*attempts)
             most = max(most, most_at_once([attempt.run for attempt in attempts]))
             bursts += 1
         return Burst(bursts, runs, most, store.tally(before))
+
+
+def let_go_together(store: Store, runs: int) -> list[Attempt]:
+    attempts = []
+    for _ in range(runs):
+        attempt = store.start()
+        attempt.run.send(signal.SIGSTOP)
+        attempts.append(attempt)
+    for attempt in attempts:
+        attempt.run.let_go()
+    return attempts

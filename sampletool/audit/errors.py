@@ -31,5 +31,4 @@ class FailsAlone(ToolError):
 
 
 def _last_words(output: str) -> str:
-    """The last line, where the reason usually is; all of it is in the context."""
-    return f" It said: {output.splitlines()[-1].strip().rstrip('.')}." if output else ""
+    return f" It said: {' '.join(output.split()).rstrip('.')}." if output else ""

@@ -1,6 +1,6 @@
 """sampletool/audit/burst.py, stall.py, kill.py and moments.py, on scripts that are known to be wrong or right"""
 
-from sampletool.audit.burst import probe_burst
+from sampletool.audit.burst import let_go_together, probe_burst
 from sampletool.audit.kill import probe_kill
 from sampletool.audit.moments import Moment, run_until, staggered
 from sampletool.audit.stall import probe_stall
@@ -18,6 +18,18 @@ def test_a_burst_loses_changes_of_who_reads_and_writes_back(signals: Signals) ->
     assert burst.inconclusive is None
     assert burst.tally.claimed + burst.tally.failed_loudly == 6
     assert burst.tally.silently_lost > 0
+
+
+def test_no_run_of_a_burst_begins_before_all_have_been_loaded(signals: Signals) -> None:
+    runs = 24
+    with Store(candidate("clock"), signals) as store:
+        attempts = let_go_together(store, runs)
+        store.finish(*attempts)
+
+        began = [float((store.directory / "home" / attempt.key).read_text()) for attempt in attempts]
+
+    let_go = min(attempt.run.began_at for attempt in attempts)
+    assert sum(moment > let_go for moment in began) > runs * 2 / 3, "a few may get ahead on a busy machine"
 
 
 def test_in_a_burst_a_loud_failure_is_no_loss(signals: Signals) -> None:
@@ -64,6 +76,13 @@ def test_a_lock_file_blocks_everybody_after_kill_9(signals: Signals) -> None:
     assert kill.killed > 0
     assert kill.blocked_afterwards
     assert kill.tally.still_readable
+
+
+def test_who_says_when_to_come_back_after_kill_9_is_asked_again_then(signals: Signals) -> None:
+    kill = probe_kill(candidate("lease"), signals, by_time=0)
+
+    assert kill.tally.failed_loudly > 0
+    assert not kill.blocked_afterwards
 
 
 def test_moments_are_spread_over_a_run_and_follow_its_changes_more_of_them_for_a_quick_tool() -> None:

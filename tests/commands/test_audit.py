@@ -13,6 +13,7 @@ from tests.audit.support import eventually, is_gone, processes_of, script
 from tests.support.tool import Ran, Tool
 
 _OURS = f"{shlex.quote(sys.executable)} -m sampletool"
+_ENDLESS = ("--set", script("endless", "set"), "--get", script("endless", "get"), "--runs", "3", "--deadline", "10m")
 _APPEND, _SHOW = "sh -c 'echo $1 >> all' sh {key}={value}", "cat all"
 _SET, _GET = "true {key} {value}", "true {key}"
 
@@ -143,7 +144,7 @@ def test_with_json_asked_for_the_markdown_is_in_the_data(tool: Tool) -> None:
 
 
 def test_an_interrupted_audit_ends_everything_that_it_started(tool: Tool, scratch: Path) -> None:
-    audit = tool.start("audit", "--set", script("endless", "set"), "--get", script("endless", "get"), "--runs", "3")
+    audit = tool.start("audit", *_ENDLESS)
     assert eventually(lambda: len(list(scratch.glob("*/tmp/began-*"))) == 3)
     pids = [int(path.name.removeprefix("began-")) for path in scratch.glob("*/tmp/began-*")]
 
@@ -156,7 +157,7 @@ def test_an_interrupted_audit_ends_everything_that_it_started(tool: Tool, scratc
 
 
 def test_a_second_signal_ends_it_at_once_and_still_leaves_nothing(tool: Tool, scratch: Path) -> None:
-    audit = tool.start("audit", "--set", script("endless", "set"), "--get", script("endless", "get"), "--runs", "3")
+    audit = tool.start("audit", *_ENDLESS)
     assert eventually(lambda: len(list(scratch.glob("*/tmp/began-*"))) == 3)
 
     for _ in range(2):
@@ -167,7 +168,7 @@ def test_a_second_signal_ends_it_at_once_and_still_leaves_nothing(tool: Tool, sc
 
 
 def test_timeout_ends_the_audit_and_everything_that_it_started(tool: Tool) -> None:
-    ran = _audit_script(tool, "endless", "--timeout", "1s")
+    ran = tool("audit", *_ENDLESS, "--timeout", "1s")
 
     assert (ran.status, ran.code) == (10, "TIMEOUT")
 
