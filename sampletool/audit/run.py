@@ -16,6 +16,7 @@ from sampletool.safety.signals import Signals
 
 _OUTPUT_LIMIT_BYTES = 64 * 1024
 _END_SECONDS = 2.0
+"""A signal works at once, unless it goes to a process that is not ours to signal."""
 _POLL_SECONDS = 0.001
 
 
@@ -40,6 +41,8 @@ class Run:
         self.ended_at: float | None = None
         self.status: int | None = None
         self.is_stopped = False
+        self.was_ended = False
+        """It did not end by itself."""
 
     def is_over(self) -> bool:
         """Look once, and remember what was seen."""
@@ -66,9 +69,10 @@ class Run:
                 os.killpg(self.pid, number)
 
     def stop(self, signals: Signals) -> bool:
-        """Stop it where it is; False if it was over before."""
+        """Stop it where it is; False if it was over before, or cannot be stopped."""
         self.send(signal.SIGSTOP)
-        while not self.is_over() and not self.is_stopped:
+        give_up_at = time.monotonic() + _END_SECONDS
+        while not self.is_over() and not self.is_stopped and time.monotonic() < give_up_at:
             signals.check()
             signals.wait(_POLL_SECONDS)
         return self.is_stopped
@@ -81,6 +85,7 @@ class Run:
 
     def end(self) -> None:
         """Kill it, stopped or not, and wait for its death. Harmless when it is over."""
+        self.was_ended = self.was_ended or self.status is None
         self.send(signal.SIGKILL)
         give_up_at = time.monotonic() + _END_SECONDS
         while not self.is_over() and time.monotonic() < give_up_at:

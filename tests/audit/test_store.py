@@ -1,4 +1,4 @@
-"""sampletool/audit/store.py and strays.py"""
+"""sampletool/audit/store.py, scratch.py and strays.py"""
 
 import os
 import sys

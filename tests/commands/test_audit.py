@@ -1,8 +1,10 @@
 """tool audit"""
 
+import os
 import shlex
 import shutil
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +17,7 @@ from tests.support.tool import Ran, Tool
 _OURS = f"{shlex.quote(sys.executable)} -m sampletool"
 _ENDLESS = ("--set", script("endless", "set"), "--get", script("endless", "get"), "--runs", "3", "--deadline", "10m")
 _APPEND, _SHOW = "sh -c 'echo $1 >> all' sh {key}={value}", "cat all"
+_SOON_SECONDS = 20
 _SET, _GET = "true {key} {value}", "true {key}"
 
 
@@ -143,28 +146,39 @@ def test_with_json_asked_for_the_markdown_is_in_the_data(tool: Tool) -> None:
     assert ran.data["markdown"].startswith("Would run")
 
 
-def test_an_interrupted_audit_ends_everything_that_it_started(tool: Tool, scratch: Path) -> None:
+@pytest.fixture
+def endless_audit(tool: Tool, scratch: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """An audit of a command that does not end, in the middle of its burst."""
     audit = tool.start("audit", *_ENDLESS)
-    assert eventually(lambda: len(list(scratch.glob("*/tmp/began-*"))) == 3)
-    pids = [int(path.name.removeprefix("began-")) for path in scratch.glob("*/tmp/began-*")]
+    try:
+        assert eventually(lambda: len(list(scratch.glob("*/tmp/began-*"))) == 3)
+        yield audit
+    finally:
+        for pid in [*processes_of(scratch / "tool-audit-"), *([audit.pid] if audit.poll() is None else [])]:
+            os.kill(pid, signal.SIGKILL)
+        audit.communicate()
 
-    audit.send_signal(signal.SIGTERM)
 
-    stdout, _ = audit.communicate(timeout=60)
-    assert audit.returncode == -signal.SIGTERM
+def test_an_interrupted_audit_ends_everything_that_it_started(
+    endless_audit: subprocess.Popen[bytes], scratch: Path
+) -> None:
+    pids = processes_of(scratch / "tool-audit-")
+
+    endless_audit.send_signal(signal.SIGTERM)
+
+    stdout, _ = endless_audit.communicate(timeout=_SOON_SECONDS)
+    assert endless_audit.returncode == -signal.SIGTERM
     assert b'"code":"INTERRUPTED"' in stdout
+    assert len(pids) == 3
     assert all(is_gone(pid) for pid in pids)
 
 
-def test_a_second_signal_ends_it_at_once_and_still_leaves_nothing(tool: Tool, scratch: Path) -> None:
-    audit = tool.start("audit", *_ENDLESS)
-    assert eventually(lambda: len(list(scratch.glob("*/tmp/began-*"))) == 3)
-
+def test_a_second_signal_ends_it_at_once_and_still_leaves_nothing(endless_audit: subprocess.Popen[bytes]) -> None:
     for _ in range(2):
-        audit.send_signal(signal.SIGINT)
+        endless_audit.send_signal(signal.SIGINT)
 
-    audit.communicate(timeout=60)
-    assert audit.returncode == -signal.SIGINT
+    endless_audit.communicate(timeout=_SOON_SECONDS)
+    assert endless_audit.returncode == -signal.SIGINT
 
 
 def test_timeout_ends_the_audit_and_everything_that_it_started(tool: Tool) -> None:
