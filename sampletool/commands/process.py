@@ -1,7 +1,5 @@
 """CSV in, a profile of every column out: streaming, in parallel, and never over somebody else's result."""
 
-import codecs
-import io
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -11,14 +9,15 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from sampletool.contract.errors import FileNotFound, InvalidValues, Mistake, PermissionDenied, ToolError, UnsafePath
+from sampletool.contract.errors import FileNotFound, InvalidValues, Mistake, PermissionDenied, UnsafePath
 from sampletool.contract.exit_status import ExitStatus
-from sampletool.contract.process_errors import BadInputs, InvalidCsv, ProcessPartial
+from sampletool.contract.process_errors import InvalidCsv, ProcessPartial
 from sampletool.contract.promise import Promise
-from sampletool.domain.csv_ranges import Dialect, Range, Reading, Row, read_header, survey
-from sampletool.domain.profile import FORMAT_VERSION, MOST_COLUMNS, Column, profile_range
+from sampletool.domain.csv_ranges import DESCRIBED, Dialect, Range, Reading, survey
+from sampletool.domain.profile import FORMAT_VERSION, Column, profile_range
+from sampletool.process_inputs import Source, advice, open_sources, read_dialect
 from sampletool.progress import Progress
-from sampletool.safety.input_file import STDIN, InputFile, opened_input
+from sampletool.safety.input_file import STDIN, InputFile
 from sampletool.safety.output import Result, forecast, publish
 from sampletool.safety.places import session_root
 from sampletool.safety.workers import Check, workers
@@ -43,7 +42,6 @@ promise = Promise(
 )
 
 _RESULT = "result.json"
-_DELIMITER_NAMES = {"tab": "\t", "\\t": "\t"}
 OnError = Literal["stop", "skip"]
 
 
@@ -80,13 +78,6 @@ class Processed:
         return told
 
 
-@dataclass(frozen=True)
-class Source:
-    file: InputFile
-    header: tuple[Row, int]
-    """The names, and the line the header ends at."""
-
-
 @dataclass
 class Total:
     """What is known about one input after the ranges that have been merged."""
@@ -113,7 +104,9 @@ def process(
         surveys: list[tuple[str, list[Range]]] = []
 
         def identify() -> dict[str, Any]:
-            surveys[:] = [survey(source.file.descriptor, dialect, wiring.signals.check) for source in sources]
+            surveys[:] = [
+                survey(source.file.descriptor, source.file.size, dialect, wiring.signals.check) for source in sources
+            ]
             return {
                 "format": f"column-profile/{FORMAT_VERSION}",
                 "inputs": [sha256 for sha256, _ in surveys],
@@ -146,27 +139,6 @@ def process(
     if skipped := sum(table.skipped or 0 for table in tables):
         raise ProcessPartial(skipped, done)
     return done
-
-
-def open_sources(wiring: Wiring, names: list[str], dialect: Dialect, stack: ExitStack) -> list[Source]:
-    """Every input with its header, or everything that is wrong with any of them."""
-    sources: list[Source] = []
-    errors: list[ToolError] = []
-    for name in names:
-        try:
-            file = stack.enter_context(opened_input(name, wiring.signals))
-            header = read_header(file.descriptor, file.size, dialect)
-            if len(header[0]) > MOST_COLUMNS:
-                raise ValueError(f"it has {len(header[0])} columns, more than {MOST_COLUMNS}")
-            _warn_about_names(wiring, file.path, header[0], dialect)
-            sources.append(Source(file, header))
-        except ValueError as error:
-            errors.append(InvalidCsv(file.path, 1, str(error), _advice(file)))
-        except ToolError as error:
-            errors.append(error)
-    if errors:
-        raise errors[0] if len(errors) == 1 else BadInputs(errors)
-    return sources
 
 
 def output_path(wiring: Wiring, output: str | None, files: list[InputFile], *, dry_run: bool) -> Path:
@@ -229,9 +201,9 @@ def profile(
 def _add(total: Total, reading: Reading, columns: Iterator[Column], file: InputFile) -> None:
     bad_rows = [BadRow(total.lines + line, reason) for line, reason in reading.bad_rows]
     if reading.is_cut_short:
-        raise InvalidCsv(file.path, bad_rows[-1].line, bad_rows[-1].reason, _advice(file))
+        raise InvalidCsv(file.path, bad_rows[-1].line, bad_rows[-1].reason, advice(file))
     total.skipped += reading.skipped
-    total.bad_rows = (total.bad_rows + bad_rows)[:20]
+    total.bad_rows = (total.bad_rows + bad_rows)[:DESCRIBED]
     total.lines += reading.lines
     if total.columns:
         for column, other in zip(total.columns, columns, strict=True):
@@ -253,38 +225,6 @@ def _items(sources: list[Source], totals: list[Total]) -> Iterator[dict[str, Any
 
 def _bad_rows(about: dict[str, Any]) -> list[BadRow] | None:
     return [BadRow(**row) for row in about["bad_rows"]] if about.get("bad_rows") else None
-
-
-def _warn_about_names(wiring: Wiring, path: str, names: Row, dialect: Dialect) -> None:
-    empty = [str(position) for position, name in enumerate(names, 1) if not name]
-    twice = sorted({repr(name) for name in names if name and names.count(name) > 1})
-    if empty:
-        wiring.warn("COLUMN_NAMES", f"{path} has columns without a name: {', '.join(empty)}.")
-    if twice:
-        wiring.warn("COLUMN_NAMES", f"{path} has several columns of one name: {', '.join(twice)}.")
-    if len(names) == 1 and (other := next((char for char in ";\t|," if char in names[0]), None)):
-        wiring.warn("ONE_COLUMN", f"{path} has one column; if {other!r} separates its cells, pass it as --delimiter.")
-
-
-def _advice(file: InputFile) -> str:
-    if b"\0" in os.pread(file.descriptor, 64, 0):
-        return "It looks like UTF-16; pass --encoding utf-16."
-    return "Correct it, name its --encoding or --delimiter, or leave bad rows out with --on-error skip."
-
-
-def read_dialect(delimiter: str, encoding: str) -> Dialect:
-    mistakes = []
-    delimiter = _DELIMITER_NAMES.get(delimiter, delimiter)
-    if len(delimiter) != 1 or delimiter in '"\r\n\0':
-        mistakes.append(Mistake("--delimiter", "INVALID_VALUE", f"{delimiter!r} is not one character", delimiter))
-    try:
-        io.TextIOWrapper(io.BytesIO(), encoding)
-        encoding = codecs.lookup(encoding).name
-    except (LookupError, ValueError):
-        mistakes.append(Mistake("--encoding", "INVALID_VALUE", f"{encoding!r} is not a text encoding", encoding))
-    if mistakes:
-        raise InvalidValues(*mistakes)
-    return Dialect(delimiter, encoding)
 
 
 def command(

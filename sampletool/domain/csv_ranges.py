@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 RANGE_BYTES = 16 * 1024 * 1024
+LONG_CELL = 200
 _BLOCK_BYTES = _LONGEST_LINE_BYTES = 1024 * 1024
-_BATCH_CHARS = 192 * 1024
-_DESCRIBED = 20
+_BATCH_CHARS = 128 * 1024
+DESCRIBED = 20
 """So many bad rows are described; the others are only counted."""
 _CUT_ANYWHERE = ("utf-8", "ascii", "iso8859", "cp125")
 """Encodings in which the bytes of a quote and of a line end are never part of something else."""
@@ -44,6 +45,7 @@ class Reading:
 
     lines: int = 0
     skipped: int = 0
+    has_long_cells: bool = False
     bad_rows: list[tuple[int, str]] = field(default_factory=list)
     """Where the first of them begin, and what is wrong with them."""
     ends_open: bool = False
@@ -53,20 +55,23 @@ class Reading:
 
     def skip(self, line: int, reason: str) -> None:
         self.skipped += 1
-        if len(self.bad_rows) < _DESCRIBED or self.is_cut_short:
+        if len(self.bad_rows) < DESCRIBED or self.is_cut_short:
             self.bad_rows.append((line, reason))
 
 
 def survey(
-    descriptor: int, dialect: Dialect, check: Callable[[], None], range_bytes: int = RANGE_BYTES
+    descriptor: int, size: int, dialect: Dialect, check: Callable[[], None], range_bytes: int = RANGE_BYTES
 ) -> tuple[str, list[Range]]:
     """The SHA-256 of all bytes, and the ranges. `check` is called now and then, and may raise."""
     can_be_cut = codecs.lookup(dialect.encoding).name.startswith(_CUT_ANYWHERE)
+    # Ranges of one size, and an even number of them, so that two workers have the same to do.
+    count = 2 * -(-size // (2 * range_bytes)) or 1
     digest, cuts, quotes, offset = hashlib.sha256(), [0], 0, 0
     while block := os.pread(descriptor, _BLOCK_BYTES, offset):
         check()
         digest.update(block)
-        if can_be_cut and offset + len(block) >= cuts[-1] + range_bytes and (cut := _record_end(block, quotes)):
+        wanted = len(cuts) * -(-size // count) - offset
+        if can_be_cut and wanted < len(block) and (cut := _record_end(block, max(0, wanted), quotes)):
             cuts.append(offset + cut)
         quotes += block.count(b'"')
         offset += len(block)
@@ -74,8 +79,8 @@ def survey(
     return digest.hexdigest(), [Range(start, end, end == offset) for start, end in zip(cuts, ends, strict=False)]
 
 
-def _record_end(block: bytes, quotes: int) -> int | None:
-    begin = 0
+def _record_end(block: bytes, begin: int, quotes: int) -> int | None:
+    quotes += block.count(b'"', 0, begin)
     while (newline := block.find(b"\n", begin)) >= 0:
         quotes += block.count(b'"', begin, newline)
         begin = newline + 1
@@ -85,14 +90,14 @@ def _record_end(block: bytes, quotes: int) -> int | None:
 
 
 def read_header(descriptor: int, size: int, dialect: Dialect) -> tuple[Row, int]:
-    """The names in the first record, and the line it ends at. ValueError tells why there are none."""
+    """The names in the first record, and the line it ends at. ValueError: the line, and why there are none."""
     for rows, begins, problems in _batches(descriptor, Range(0, size), dialect, 0, Reading()):
         for index, row in enumerate(rows):
             if index in problems:
-                raise ValueError(f"line {begins[index]}: {problems[index]}")
+                raise ValueError(begins[index], problems[index])
             if row:
                 return row, begins[index + 1] - 1
-    raise ValueError("it is empty, without even a header")
+    raise ValueError(1, "it is empty, without even a header")
 
 
 def read_rows(
@@ -103,7 +108,7 @@ def read_rows(
         if problems or set(map(len, rows)) != {width}:
             for index, row in enumerate(rows):
                 if row and len(row) != width:
-                    problems.setdefault(index, f"it has {len(row)} cells, the header has {width}")
+                    problems.setdefault(index, f"it has {len(row)} instead of {width} cells")
             for index in sorted(problems)[: 1 if stop else None]:
                 reading.skip(begins[index], problems[index])
             if problems and stop:
@@ -130,6 +135,8 @@ def _batches(
             wrong = f"it holds a NUL byte, or is not {dialect.encoding} text"
             problems.update({index: wrong for index, row in enumerate(rows) if _is_unreadable("".join(row))})
         reading.lines = begins[-1] - 1
+        # A long cell needs a long line, or a record of several lines.
+        reading.has_long_cells = source.longest > LONG_CELL or reading.lines >= begins[0] + len(rows)
         return rows, begins, problems
 
     while not reading.is_cut_short:
@@ -140,13 +147,16 @@ def _batches(
                     rows, begins, problems, batch = [], begins[-1:], {}, source.batch
                 rows.append(row)
                 begins.append(header_end + reader.line_num + 1)
+            if source.is_too_long:
+                problems[len(rows) - 1] = f"it is longer than {_LONGEST_LINE_BYTES} bytes; nothing behind it was read"
+                reading.is_cut_short = True
             break
         except csv.Error as error:
             reading.ends_open = source.is_exhausted and not part.is_last
             if reading.ends_open:
                 return
             problems[len(rows)] = f"{error} (read as far as line {header_end + reader.line_num})"
-        except (UnicodeError, _LineTooLong) as error:
+        except UnicodeError as error:
             problems[len(rows)] = str(error)
             reading.is_cut_short = True
         rows.append([])
@@ -162,17 +172,15 @@ def _is_unreadable(text: str) -> bool:
     return "\0" in text
 
 
-class _LineTooLong(Exception):
-    pass
-
-
 class _Source(io.RawIOBase):
     """The lines of a range. Reads by position, so that one descriptor serves several processes."""
 
     def __init__(self, descriptor: int, part: Range, dialect: Dialect) -> None:
         self.batch = 0
+        self.longest = 0
         self.is_suspicious = False
         self.is_exhausted = False
+        self.is_too_long = False
         self._descriptor = descriptor
         self._position = part.start
         self._end = part.end
@@ -190,7 +198,8 @@ class _Source(io.RawIOBase):
         end = max(block.rfind(b"\n"), block.rfind(b"\r"))
         self._line_bytes = len(block) - end if end >= 0 else self._line_bytes + len(block)
         if self._line_bytes > _LONGEST_LINE_BYTES:
-            raise _LineTooLong(f"it is longer than {_LONGEST_LINE_BYTES} bytes, and nothing behind it was read")
+            self.is_too_long = True
+            return 0
         self._position += len(block)
         buffer[: len(block)] = block
         return len(block)
@@ -198,6 +207,7 @@ class _Source(io.RawIOBase):
     def lines(self) -> Iterator[str]:
         while lines := self._text.readlines(_BATCH_CHARS):
             self.batch += 1
+            self.longest = max(self.longest, max(map(len, lines)))
             self.is_suspicious = self.is_suspicious or _is_unreadable("".join(lines))
             yield from lines
         self.is_exhausted = True

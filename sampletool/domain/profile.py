@@ -14,13 +14,12 @@ from math import dist, fsum, isnan, log1p, sqrt
 from typing import Any, Literal
 from zlib import crc32
 
-from sampletool.domain.csv_ranges import Dialect, Range, Reading, Row, read_rows
+from sampletool.domain.csv_ranges import LONG_CELL, Dialect, Range, Reading, Row, read_rows
 
 FORMAT_VERSION = 1
 MOST_COLUMNS = 4096
 _ROOM = 131_072
 """Checksums that are kept for all columns together; of values that are counted, five eighths of it."""
-_LONG_CELL = 200
 _SHOWN_CHARS = 100
 _SHOWN_VALUES = 5
 _CHECKSUMS = 2**32
@@ -41,7 +40,7 @@ def profile_range(
     for rows in read_rows(descriptor, part, dialect, width, header[1], reading, stop=stop):
         check()
         for column, values in zip(columns, zip(*rows, strict=True), strict=bool(rows)):
-            column.add(values)
+            column.add([shortened(value) for value in values] if reading.has_long_cells else values)
     return reading, columns
 
 
@@ -70,8 +69,6 @@ class Column:
         if empty := values.count(""):
             self._empty += empty
             values = [value for value in values if value]
-        if values and max(map(len, values)) > _LONG_CELL:
-            values = [_shortened(value) if len(value) > _LONG_CELL else value for value in values]
         self._counts.update(values)
         if not self._is_exact:
             self._measure(values)
@@ -173,9 +170,9 @@ def read(values: Sequence[str], known: Type | None = None) -> tuple[Type, list[f
             found: list[Any] = list(map(convert, values))
         except ValueError:
             continue
-        if wanted == "integer" and -(2**63) <= min(found) and max(found) < 2**63:
+        if wanted == "integer" and min(found) >= -(2**63) and max(found) < 2**63:
             return "integer", found
-        if wanted == "number" and not isnan(sum(found)) and -_LARGEST < min(found) and max(found) < _LARGEST:
+        if wanted == "number" and not isnan(sum(found)) and min(found) > -_LARGEST and max(found) < _LARGEST:
             return "number", found
         if wanted == "date" and joined.count("-") == 2 * len(values) and not {"+", "W"} & set(joined):
             return "date", None
@@ -200,8 +197,10 @@ def _span(a: Any, b: Any) -> Any:
     return (min(a[0], b[0]), max(a[1], b[1])) if a and b else a or b
 
 
-def _shortened(value: str) -> str:
+def shortened(value: str) -> str:
     """Of a long cell only the beginning is kept, and a digest that keeps different ones different."""
+    if len(value) <= LONG_CELL:
+        return value
     return f"{value[:_SHOWN_CHARS]}…{blake2b(value.encode(), digest_size=8).hexdigest()}"
 
 

@@ -124,11 +124,13 @@ def _look(path: Path) -> _Found | None:
     except FileNotFoundError:
         return None
     except OSError:
-        return _Found("it cannot be read", is_file=stat.S_ISREG(path.lstat().st_mode))
+        is_file = stat.S_ISREG(path.lstat().st_mode)
+        return _Found("it cannot be read" if is_file else "it is not a regular file", is_file=is_file)
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(descriptor)
+        return _Found("it is not a regular file", is_file=False)
     with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            return _Found("it is not a regular file", is_file=False)
         head = file.readline(_LONGEST_HEAD_BYTES)
         digest = hashlib.sha256(head)
         left = found.st_size - len(head) - _TAIL_BYTES

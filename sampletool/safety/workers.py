@@ -14,6 +14,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, NoReturn, TypeVar
 
 from sampletool.contract.process_errors import WorkerLost
@@ -27,26 +28,29 @@ _REAP_SECONDS = 2.0
 
 T = TypeVar("T")
 Check = Callable[[], None]
+Send = Callable[[bytes, bytes], None]
 Work = Callable[[T, Check], Iterator[Any]]
 """From one task to any number of results; has to call the check every now and then."""
 
 
 @contextmanager
-def workers(tasks: Sequence[T], work: Work[T], jobs: int, signals: Signals) -> Iterator[Iterator[tuple[T, Iterator[Any]]]]:
+def workers(
+    tasks: Sequence[T], work: Work[T], jobs: int, signals: Signals
+) -> Iterator[Iterator[tuple[T, Iterator[Any]]]]:
     """Each task with its results, which have to be used up before the next task. Leaving ends every worker."""
     crew = _Crew(signals)
     before, signals.kill_first = signals.kill_first, crew.kill
     try:
         count = min(jobs, len(tasks))
         for number in range(count):
-            crew.fork(lambda send, check, mine=tasks[number::count]: _work_on(mine, work, send, check))
+            crew.fork(partial(_work_on, tasks[number::count], work))
         yield ((task, crew.results(number % count)) for number, task in enumerate(tasks))
     finally:
         crew.end()
         signals.kill_first = before
 
 
-def _work_on(tasks: Sequence[T], work: Work[T], send: Callable[[bytes, bytes], None], check: Check) -> None:
+def _work_on(tasks: Sequence[T], work: Work[T], send: Send, check: Check) -> None:
     for task in tasks:
         for result in work(task, check):
             send(_RESULT, pickle.dumps(result, pickle.HIGHEST_PROTOCOL))
@@ -59,7 +63,7 @@ class _Crew:
         self._pids: list[int] = []
         self._pipes: list[int] = []
 
-    def fork(self, run: Callable[[Callable[[bytes, bytes], None], Check], None]) -> None:
+    def fork(self, run: Callable[[Send, Check], None]) -> None:
         parent = os.getpid()
         read_end, write_end = os.pipe()
         # Nothing may come between forking and knowing the pid, or between being forked and ignoring signals.
@@ -119,7 +123,7 @@ class _Crew:
 
 
 def _be_worker(
-    run: Callable[[Callable[[bytes, bytes], None], Check], None],
+    run: Callable[[Send, Check], None],
     parent: int,
     pipe: int,
     others: list[int],
