@@ -36,7 +36,8 @@ def open_sources(wiring: Wiring, names: list[str], dialect: Dialect, stack: Exit
             _warn_about_names(wiring, file.path, header[0], dialect)
             sources.append(Source(file, header))
         except ValueError as error:
-            errors.append(InvalidCsv(file.path, *error.args, advice(file)))
+            line, reason = error.args
+            errors.append(InvalidCsv(file.path, line, reason, advice(file)))
         except ToolError as error:
             errors.append(error)
     if errors:

@@ -65,12 +65,13 @@ def survey(
     """The SHA-256 of all bytes, and the ranges. `check` is called now and then, and may raise."""
     can_be_cut = codecs.lookup(dialect.encoding).name.startswith(_CUT_ANYWHERE)
     # Ranges of one size, and an even number of them, so that two workers have the same to do.
-    count = 2 * -(-size // (2 * range_bytes)) or 1
+    count = 2 * -(-size // (2 * range_bytes)) if size > range_bytes else 1
+    step = -(-size // count) or 1
     digest, cuts, quotes, offset = hashlib.sha256(), [0], 0, 0
-    while block := os.pread(descriptor, _BLOCK_BYTES, offset):
+    while block := os.pread(descriptor, min(step, _BLOCK_BYTES), offset):
         check()
         digest.update(block)
-        wanted = len(cuts) * -(-size // count) - offset
+        wanted = len(cuts) * step - offset
         if can_be_cut and wanted < len(block) and (cut := _record_end(block, max(0, wanted), quotes)):
             cuts.append(offset + cut)
         quotes += block.count(b'"')
@@ -97,6 +98,7 @@ def read_header(descriptor: int, size: int, dialect: Dialect) -> tuple[Row, int]
                 raise ValueError(begins[index], problems[index])
             if row:
                 return row, begins[index + 1] - 1
+        break  # Blank lines without end are not worth a search; and no range may be cut before the header.
     raise ValueError(1, "it is empty, without even a header")
 
 
@@ -143,7 +145,8 @@ def _batches(
         try:
             for row in reader:
                 if source.batch != batch:
-                    yield finished()
+                    if rows:
+                        yield finished()
                     rows, begins, problems, batch = [], begins[-1:], {}, source.batch
                 rows.append(row)
                 begins.append(header_end + reader.line_num + 1)

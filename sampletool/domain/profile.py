@@ -103,6 +103,7 @@ class Column:
             # Each checksum stands for `mask + 1`; that different values may share one is put right.
             share = len(self._sample) * (self._mask + 1) / _CHECKSUMS
             described["distinct"] = round(-_CHECKSUMS * log1p(-min(share, 0.999)))
+            described["distinct_is_estimate"] = True
             described["distinct_error"] = round(1 / sqrt(len(self._sample)), 4)
         if self._numbers and self._type in ("integer", "number"):
             n, mean, squares = self._moments
