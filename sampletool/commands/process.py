@@ -242,7 +242,9 @@ def command(
     delimiter: Annotated[str, typer.Option(metavar="CHAR", help="What separates cells; `tab` for a tab.")] = ",",
     encoding: Annotated[str, typer.Option(metavar="NAME", help="Such as utf-8, latin-1, utf-16.")] = "utf-8",
     on_error: Annotated[OnError, typer.Option(help="At a bad row: stop, or skip it and count it.")] = "stop",
-    jobs: Annotated[int | None, typer.Option(min=1, help="How many worker processes; one for each processor.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="How many worker processes; one for each processor.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be written; write nothing.")] = False,
 ) -> Processed:
     """Profile the columns of CSV files: how many values, their type, extremes, mean, and how many are different.
