@@ -42,7 +42,6 @@ promise = Promise(
     ),
 )
 
-_RESULT = "result.json"
 OnError = Literal["stop", "skip"]
 
 
@@ -150,7 +149,7 @@ def output_path(wiring: Wiring, output: str | None, files: list[InputFile], *, d
     """Where the result goes; whatever can be said against it is said before the work."""
     if output is None:
         directory = session_root() / wiring.session_id if dry_run else wiring.session_directory
-        return directory / _RESULT
+        return directory / "result.json"
     named = Path(os.path.abspath(output))
     path = Path(os.path.realpath(named.parent)) / named.name
     if not output or not path.name or path.name.startswith("-") or not path.name.isprintable():
