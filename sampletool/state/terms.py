@@ -1,0 +1,29 @@
+"""What the caller sets for every verb: how long to wait, what ends a wait, who is told of doubts."""
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sampletool.safety.signals import Signals
+
+
+@dataclass(frozen=True)
+class Terms:
+    hold: Callable[[Path, str], AbstractContextManager[Any]]
+    """Takes a lock between processes, for as long as a `with` block lasts: the path of the lock, and its name."""
+    signals: Signals
+    patience_seconds: float
+    warn: Callable[[str, str], None]
+    rehearse: bool = False
+    """Forecast: every verb answers as it would, and leaves nothing behind."""
+
+    def seconds(self) -> float:
+        """How long a verb that begins now may take."""
+        left = self.signals.seconds_left
+        return self.patience_seconds if left is None else min(self.patience_seconds, left)
+
+    def deadline(self) -> float:
+        return time.monotonic() + self.seconds()
