@@ -300,7 +300,7 @@ class StoreAuthFailed(ToolError):
     def __init__(self, store: str, reason: str) -> None:
         super().__init__(
             f"{store} refused us: {reason}.",
-            "Put the right password into TOOL_STORE, the settings or the driver's own variables (PGPASSWORD, ~/.pgpass).",
+            "Put the right password into TOOL_STORE, the settings or the driver's own variables, such as PGPASSWORD.",
             store=store,
         )
 

@@ -8,6 +8,7 @@ from sampletool.contract.redaction import redact
 from sampletool.safety.places import private_directory, state_directory
 from sampletool.state.promises import Store
 from sampletool.state.terms import Terms
+from sampletool.state.values import shown_url
 
 FORMS = "sqlite:///PATH, postgresql://HOST/DATABASE, redis://HOST, rediss://HOST or valkey://HOST"
 _POSTGRES = ("postgresql", "postgres")
@@ -35,14 +36,15 @@ def open_store(url: str | None, workspace: Path | None, terms: Terms) -> Store:
         return RedisStore(url, terms)
     if scheme.startswith("memory"):
         raise _no_store(url, "the in-process store ends with its process, so a call of its own cannot share it")
-    raise _no_store(url, f"{redact(url)!r} is not {FORMS}", did_you_mean(scheme, ["sqlite", *_POSTGRES, *_REDIS]))
+    raise _no_store(url, f"{shown_url(url)!r} is not {FORMS}", did_you_mean(scheme, ["sqlite", *_POSTGRES, *_REDIS]))
 
 
 def refuse_password(url: str) -> None:
     """A command line can be read by every user of the machine."""
-    if redact(url) != url:
+    scheme, _, rest = url.partition("://")
+    if scheme != "sqlite" and (redact(url) != url or ":" in rest.rpartition("@")[0]):
         raise _no_store(
-            redact(url),
+            shown_url(url),
             "a password on the command line can be seen by others",
             "Put the URL into TOOL_STORE or the settings, or the password into the driver's own variables.",
         )
@@ -88,5 +90,5 @@ def _without_driver(extra: str, purpose: str, error: ModuleNotFoundError) -> Exc
 
 def _no_store(url: str, problem: str, suggestion: str = f"A store is {FORMS}.") -> InvalidValues:
     return InvalidValues(
-        Mistake("--store", "INVALID_VALUE", problem, redact(url), suggestion or f"A store is {FORMS}.")
+        Mistake("--store", "INVALID_VALUE", problem, shown_url(url), suggestion or f"A store is {FORMS}.")
     )

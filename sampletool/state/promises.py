@@ -108,13 +108,13 @@ class TaskState:
     status: str
     generation: int
     attempts: int
-    body: Any
     claimed_by: str | None
     claimed_at: int | None
     due_at: int | None
     """When a free task may be claimed, or when the lease of a claimed one ends."""
     position: int
     """Where it stands in the order of adding: the cursor of the page after it."""
+    body: Any
 
 
 @dataclass(frozen=True)

@@ -219,7 +219,7 @@ class SqliteStore:
     def task_list(self, queue: str | None, status: str | None, after: int, limit: int) -> list[TaskState]:
         found = self._file.read(
             f"""WITH clock AS (SELECT {_NOW} AS now) SELECT id, queue, {_STATUS.replace(":now", "now")} AS is_now,
-                generation, attempts, body, claimed_by, claimed_at, due_at, position FROM tasks, clock
+                generation, attempts, claimed_by, claimed_at, due_at, position, body FROM tasks, clock
                 WHERE position > :after AND (:queue IS NULL OR queue = :queue)
                 AND (:status IS NULL OR is_now = :status) ORDER BY position LIMIT :limit""",
             queue=queue,
@@ -227,7 +227,7 @@ class SqliteStore:
             after=after,
             limit=limit,
         )
-        return [TaskState(*row[:5], json.loads(row[5]), *row[6:]) for row in found]
+        return [TaskState(*row[:-1], json.loads(row[-1])) for row in found]
 
     def task_count(self, queue: str | None) -> dict[str, int]:
         found = self._file.read(

@@ -146,7 +146,7 @@ class SqliteFile:
                 db.execute("ROLLBACK")
 
     def _patiently(self, attempt: Callable[[], T]) -> T:
-        """Readers meet a commit, a commit meets readers: try again until the deadline, or until we are asked to stop."""
+        """Readers meet a commit, a commit meets readers: try again, until the deadline or a signal."""
         deadline = self._terms.deadline()
         while True:
             try:

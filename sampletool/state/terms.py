@@ -9,6 +9,8 @@ from typing import Any
 
 from sampletool.safety.signals import Signals
 
+LEAST_ANSWER_SECONDS = 2.0
+
 
 @dataclass(frozen=True)
 class Terms:
@@ -24,6 +26,12 @@ class Terms:
         """How long a verb that begins now may take."""
         left = self.signals.seconds_left
         return self.patience_seconds if left is None else min(self.patience_seconds, left)
+
+    def answer_seconds(self) -> float:
+        """How long a server may take to answer: that nobody waits for locks does not mean that it must be instant."""
+        left = self.signals.seconds_left
+        patience = max(self.patience_seconds, LEAST_ANSWER_SECONDS)
+        return patience if left is None else max(0.1, min(patience, left))
 
     def deadline(self) -> float:
         return time.monotonic() + self.seconds()

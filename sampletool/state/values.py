@@ -21,7 +21,7 @@ def encode(value: Any) -> str:
 
 
 def check(**given: str | int | None) -> None:
-    """Names end up in answers, terminals and keys; numbers have to fit every backend. Only an amount may be negative."""
+    """Names end up in answers and terminals, numbers have to fit every backend. Only an amount may be negative."""
     mistakes = []
     for kind, value in given.items():
         if isinstance(value, str) and not (1 <= len(value) <= _LONGEST_NAME and value.isprintable()):
@@ -66,3 +66,9 @@ def with_ids(tasks: list[NewTask]) -> list[tuple[str, str]]:
 def given(tasks: list[NewTask]) -> list[list[Any]]:
     """What the caller said about its tasks, to compare a repetition with: ids that were made up do not count."""
     return [[task.id, task.body] for task in tasks]
+
+
+def shown_url(url: str) -> str:
+    """Where the store is, for messages: without user, password and options, whatever characters are in them."""
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"
