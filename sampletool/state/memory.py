@@ -1,4 +1,4 @@
-"""A store inside one process: the same verbs as coroutines, for many of them in one event loop. It ends with the process.
+"""A store inside one process: the same verbs as coroutines, for many of them in one event loop. It dies with it.
 
 Every change happens under one lock, and *awaits* the journal between deciding and applying: a coroutine that is
 suspended there has read what is about to change, so without the lock updates are lost. Deciding comes first and may
@@ -108,7 +108,15 @@ class MemoryStore:
             version = (stored or self._floor) + 1
             ends = None if expires_ms is None else now + expires_ms
             effect = "updated" if before else "created"
-            return (version, effect), lambda: self._values.update({key: (text, version, ends)})
+
+            def apply() -> None:
+                self._values[key] = (text, version, ends)
+                for other in [
+                    name for name, (_, _, end) in self._values.items() if name != key and 0 < (end or 0) <= now
+                ]:
+                    self._floor = max(self._floor, self._values.pop(other)[1])
+
+            return (version, effect), apply
 
         (version, effect), replayed = await self._write(put, once, "state set", key, value, if_version, expires_ms)
         return Written(version, effect, replayed)
@@ -142,7 +150,8 @@ class MemoryStore:
         written = with_ids(tasks)
 
         def add(now: int) -> Decision:
-            effects, fresh = [], {}
+            effects: list[tuple[str, str]] = []
+            fresh: dict[str, _Task] = {}
             for task, body in written:
                 known = self._tasks.get(task)
                 if known is not None and (known.queue, known.body) != (queue, body):

@@ -88,14 +88,14 @@ class Server:
         return self._directory / "running.json"
 
     def _start(self) -> None:
-        log = (self._directory / "log").open("ab")
-        supervisor = subprocess.Popen(
-            [sys.executable, __file__, self._kind, str(self._directory)],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
+        with (self._directory / "log").open("ab") as log:
+            supervisor = subprocess.Popen(
+                [sys.executable, __file__, self._kind, str(self._directory)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
         try:
             _wait_until(lambda: self._record().exists() or supervisor.poll() is not None)
         except TimeoutError:
@@ -134,7 +134,7 @@ def _wait_until(is_so: Callable[[], bool]) -> None:
 
 
 def supervise(kind: str, directory: Path) -> None:
-    start = {"postgres": _Postgres, "valkey": _Valkey}[kind](directory)
+    start = _Postgres(directory) if kind == "postgres" else _Valkey(directory)
     users = os.open(directory / "users", os.O_RDWR | os.O_CLOEXEC)
     process = start.launch()
     try:
@@ -206,7 +206,7 @@ class _Postgres:
             raise SystemExit(f"{command[0]} failed")
 
     def _spawn(self, program: str, *args: str) -> "subprocess.Popen[bytes]":
-        return subprocess.Popen(
+        process: subprocess.Popen[bytes] = subprocess.Popen(
             [str(self._programs / program), *args],
             cwd="/",
             stdin=subprocess.DEVNULL,
@@ -214,6 +214,7 @@ class _Postgres:
             env={"PATH": os.defpath, "LC_ALL": "C"},
             **self._user,  # type: ignore[call-overload]
         )
+        return process
 
     def _reachable(self, directory: Path) -> None:
         """A home is often closed to others: nobody gets a copy of the programs."""

@@ -1,0 +1,176 @@
+"""The same store for every test, whatever it is made of, and many clients of it at once.
+
+A job is a coroutine of tests/state/jobs.py that gets a client and its number. On a backend that outlives a process
+each runs in a process of its own, and all are let go at the same moment; in process they run in one event loop.
+"""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+
+from sampletool.safety.holder import describe_me
+from sampletool.safety.lock import Lock
+from sampletool.safety.signals import Signals
+from sampletool.state.memory import MemoryStore
+from sampletool.state.opening import open_store
+from sampletool.state.promises import Store
+from sampletool.state.terms import Terms
+
+_LONGEST_SECONDS = 90
+JOBS = "tests.state.jobs"
+
+
+def make_terms(*, patience: float = 10.0, rehearse: bool = False, told: list[str] | None = None) -> Terms:
+    signals = Signals()
+    me = describe_me("test", "test")
+
+    def hold(path: Path, name: str) -> Any:
+        return Lock(path, name, me, signals, lambda _line, _important: None).exclusively(patience)
+
+    def warn(code: str, message: str) -> None:
+        if told is not None:
+            told.append(f"{code}: {message}")
+
+    return Terms(hold, signals, patience, warn, rehearse)
+
+
+@dataclass
+class SharedBackend:
+    """One that outlives a process; a URL is all that another process needs."""
+
+    name: str
+    url: str
+    opened: list[Store] = field(default_factory=list)
+
+    def open(self, *, patience: float = 10.0, rehearse: bool = False) -> Store:
+        store = open_store(self.url, None, make_terms(patience=patience, rehearse=rehearse))
+        self.opened.append(store)
+        return store
+
+    def together(self, job: str, count: int, *args: Any) -> list[Any]:
+        clients = [self.start(job, number, *args) for number in range(count)]
+        for client in clients:
+            client.wait_until_ready()
+        for client in clients:
+            client.go()
+        return [client.result() for client in clients]
+
+    def start(self, job: str, number: int, *args: Any) -> "Client":
+        return Client(self.url, job, number, args)
+
+    def close(self) -> None:
+        for store in self.opened:
+            store.close()
+
+
+class Client:
+    """A process with a client of the store, which waits to be let go."""
+
+    def __init__(self, url: str, job: str, number: int, args: tuple[Any, ...]) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.support.stores", job, str(number), json.dumps(args)],
+            env=os.environ | {"TEST_STORE": url},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self._stdin, self._stdout = self.process.stdin, self.process.stdout
+
+    def wait_until_ready(self) -> None:
+        assert self._stdout.readline() == b"ready\n"
+
+    def go(self) -> None:
+        self._stdin.close()
+
+    def line(self) -> str:
+        """The next thing that the job tells before it ends."""
+        return self._stdout.readline().decode().strip()
+
+    def result(self) -> Any:
+        said = self._stdout.read()
+        assert self.process.wait(_LONGEST_SECONDS) == 0
+        self._stdout.close()
+        return json.loads(said.splitlines()[-1])
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self._stdin.close()
+        self._stdout.close()
+
+
+class MemoryBackend:
+    """One event loop; every client is the same object."""
+
+    name = "memory"
+
+    def __init__(self) -> None:
+        self._runner = asyncio.Runner()
+        self._store = self._runner.run(_make_memory_store())
+
+    def open(self, *, patience: float = 10.0, rehearse: bool = False) -> Store:
+        return cast(Store, _Waiting(self._store, self._runner))
+
+    def together(self, job: str, count: int, *args: Any) -> list[Any]:
+        work = getattr(import_module(JOBS), job)
+
+        async def everybody() -> list[Any]:
+            return await asyncio.gather(*(work(self._store, number, *args) for number in range(count)))
+
+        return self._runner.run(everybody())
+
+    def close(self) -> None:
+        self._runner.close()
+
+
+Backend = SharedBackend | MemoryBackend
+
+
+async def _make_memory_store() -> MemoryStore:
+    return MemoryStore()
+
+
+class _Waiting:
+    """The in-process store, with verbs that wait: what the suite calls."""
+
+    def __init__(self, store: MemoryStore, runner: asyncio.Runner) -> None:
+        self._store, self._runner = store, runner
+
+    def __getattr__(self, verb: str) -> Callable[..., Any]:
+        def call(*args: Any, **options: Any) -> Any:
+            return self._runner.run(getattr(self._store, verb)(*args, **options))
+
+        return call
+
+
+class Awaited:
+    """A store of another backend, with verbs to await: what a job calls."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __getattr__(self, verb: str) -> Callable[..., Coroutine[Any, Any, Any]]:
+        async def call(*args: Any, **options: Any) -> Any:
+            return getattr(self._store, verb)(*args, **options)
+
+        return call
+
+
+def _run_job(job: str, number: int, args: list[Any]) -> None:
+    store = open_store(os.environ["TEST_STORE"], None, make_terms())
+    print("ready", flush=True)
+    sys.stdin.buffer.read()
+    print(json.dumps(asyncio.run(getattr(import_module(JOBS), job)(Awaited(store), number, *args))))
+    store.close()
+
+
+if __name__ == "__main__":
+    _run_job(sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3]))
