@@ -250,7 +250,7 @@ class PostgresStore:
             after=after,
             limit=limit,
         )
-        return [TaskState(*row, json.loads(body)) for *row, body in found]
+        return [TaskState(*(*row[:-1], json.loads(row[-1]))) for row in found]
 
     def task_count(self, queue: str | None) -> dict[str, int]:
         found = self._read(

@@ -119,10 +119,10 @@ class PostgresLink:
             "SELECT set_config('lock_timeout', %s, false), set_config('statement_timeout', %s, false)",
             (f"{lock_ms}ms", f"{answer_ms}ms"),
         )
-        if not self._terms.rehearse:
-            link.commit()
+        link.commit()
         if self._version(link) == len(self._steps):
             return
+        link.rollback()
         link.execute("SELECT pg_advisory_xact_lock(%s, 0)", (ADVISORY,))
         for step in self._steps[self._version(link) :]:
             link.execute(step)
@@ -131,8 +131,10 @@ class PostgresLink:
             link.commit()
 
     def _version(self, link: Link) -> int:
-        """Whoever waited for the lock of the schema looks again, and finds it done."""
-        if link.execute("SELECT to_regclass('tool_store')").fetchone() == (None,):
+        """Asked again by who waited for the lock of the schema: of the table itself, because the cached answer to
+        `to_regclass` is still the one from before."""
+        asked = "SELECT count(*) FROM pg_class WHERE relname = 'tool_store' AND pg_table_is_visible(oid)"
+        if link.execute(asked).fetchone() == (0,):
             return 0
         found = link.execute("SELECT version FROM tool_store").fetchone()
         version = int(found[0]) if found else 0

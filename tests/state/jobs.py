@@ -3,8 +3,8 @@
 import random
 from typing import Any
 
-from sampletool.contract.errors import ToolError, VersionConflict
-from sampletool.state.promises import NewTask, Once
+from sampletool.contract.errors import LeaseLost, VersionConflict
+from sampletool.state.promises import Fence, NewTask, Once
 
 
 async def count(store: Any, _number: int, times: int) -> list[int]:
@@ -47,8 +47,8 @@ async def drain_briefly(store: Any, number: int) -> list[str]:
                 await store.counter_add(f"effect-{task.id}", 1, Once(fence=_fence(task)))
                 if await store.task_finish(task.id, task.generation) == "updated":
                     finished.append(task.id)
-            except ToolError as error:
-                assert error.code == "LEASE_LOST"
+            except LeaseLost:
+                continue
     return finished
 
 
@@ -74,7 +74,5 @@ async def create(store: Any, number: int) -> bool:
     return True
 
 
-def _fence(task: Any) -> Any:
-    from sampletool.state.promises import Fence
-
+def _fence(task: Any) -> Fence:
     return Fence(task.id, task.generation)

@@ -9,36 +9,17 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib import import_module
-from pathlib import Path
 from typing import Any, cast
 
-from sampletool.safety.holder import describe_me
-from sampletool.safety.lock import Lock
-from sampletool.safety.signals import Signals
 from sampletool.state.memory import MemoryStore
 from sampletool.state.opening import open_store
 from sampletool.state.promises import Store
-from sampletool.state.terms import Terms
+from tests.state import jobs
+from tests.support.store_client import make_terms
 
 _LONGEST_SECONDS = 90
-JOBS = "tests.state.jobs"
-
-
-def make_terms(*, patience: float = 10.0, rehearse: bool = False, told: list[str] | None = None) -> Terms:
-    signals = Signals()
-    me = describe_me("test", "test")
-
-    def hold(path: Path, name: str) -> Any:
-        return Lock(path, name, me, signals, lambda _line, _important: None).exclusively(patience)
-
-    def warn(code: str, message: str) -> None:
-        if told is not None:
-            told.append(f"{code}: {message}")
-
-    return Terms(hold, signals, patience, warn, rehearse)
 
 
 @dataclass
@@ -75,7 +56,7 @@ class Client:
 
     def __init__(self, url: str, job: str, number: int, args: tuple[Any, ...]) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.stores", job, str(number), json.dumps(args)],
+            [sys.executable, "-m", "tests.support.store_client", job, str(number), json.dumps(args)],
             env=os.environ | {"TEST_STORE": url},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -120,7 +101,7 @@ class MemoryBackend:
         return cast(Store, _Waiting(self._store, self._runner))
 
     def together(self, job: str, count: int, *args: Any) -> list[Any]:
-        work = getattr(import_module(JOBS), job)
+        work = getattr(jobs, job)
 
         async def everybody() -> list[Any]:
             return await asyncio.gather(*(work(self._store, number, *args) for number in range(count)))
@@ -149,28 +130,3 @@ class _Waiting:
             return self._runner.run(getattr(self._store, verb)(*args, **options))
 
         return call
-
-
-class Awaited:
-    """A store of another backend, with verbs to await: what a job calls."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def __getattr__(self, verb: str) -> Callable[..., Coroutine[Any, Any, Any]]:
-        async def call(*args: Any, **options: Any) -> Any:
-            return getattr(self._store, verb)(*args, **options)
-
-        return call
-
-
-def _run_job(job: str, number: int, args: list[Any]) -> None:
-    store = open_store(os.environ["TEST_STORE"], None, make_terms())
-    print("ready", flush=True)
-    sys.stdin.buffer.read()
-    print(json.dumps(asyncio.run(getattr(import_module(JOBS), job)(Awaited(store), number, *args))))
-    store.close()
-
-
-if __name__ == "__main__":
-    _run_job(sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3]))
