@@ -19,7 +19,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from sampletool.contract.errors import Interrupted, LocksUnsupported, ToolError, UnsafePath, from_os_error
+from sampletool.contract.errors import Interrupted, NestedCall, ToolError
+from sampletool.contract.file_errors import LocksUnsupported, UnsafePath, from_os_error
 from sampletool.contract.lock_held import LockHeld
 from sampletool.safety.holder import Record, began_now, read_record, write_free, write_record
 from sampletool.safety.readers import registered
@@ -30,6 +31,8 @@ _POLL_SECONDS = 0.01
 _GATE_SECONDS = 0.25
 """The gate is tried this long whatever the timeout: its owner keeps it for microseconds unless it is queueing."""
 _NOTICE_SECONDS = 0.5
+ANCESTORS_LOCKS = "TOOL_LOCKS"
+"""Set for children: the locks that are held for as long as they run."""
 
 Story = Callable[[str, bool], None]
 """Told what happens to a lock; True marks what a waiting person wants to know."""
@@ -93,6 +96,8 @@ class Lock:
 
     def _enter(self, take: Callable[[float], bool], timeout_seconds: float) -> int:
         """Queue at the gate, take the lock, leave the gate; how long that took, in milliseconds."""
+        if str(self._path) in os.environ.get(ANCESTORS_LOCKS, "").split(os.pathsep):
+            raise NestedCall(self._name)
         asked = time.monotonic()
         patience = min(timeout_seconds, self._signals.seconds_left or timeout_seconds)
         gate_path = self._path.with_name(f"{self._path.name}.gate")

@@ -12,15 +12,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sampletool.contract.errors import (
-    CounterRange,
-    IdempotencyKeyReused,
-    KeyNotFound,
-    LeaseLost,
-    TaskConflict,
-    TaskNotFound,
-    VersionConflict,
-)
+from sampletool.contract.errors import KeyNotFound, VersionConflict
+from sampletool.contract.store_errors import CounterRange, IdempotencyKeyReused, LeaseLost, TaskConflict, TaskNotFound
 from sampletool.state import promises
 from sampletool.state.promises import FREELY, KEY_LIFE_MS, LARGEST, NewTask, Once, TaskState, Value, Written
 from sampletool.state.values import check, digest, encode, given, once_key, with_ids

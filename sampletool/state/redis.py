@@ -14,7 +14,19 @@ from redis import Redis, exceptions
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from sampletool.contract import errors
+from sampletool.contract.errors import InvalidValues, KeyNotFound, Mistake, ToolError, VersionConflict
+from sampletool.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly
+from sampletool.contract.store_errors import (
+    CounterRange,
+    IdempotencyKeyReused,
+    LeaseLost,
+    StateTooNew,
+    StoreAuthFailed,
+    StoreUnavailable,
+    StoreUnsafe,
+    TaskConflict,
+    TaskNotFound,
+)
 from sampletool.state import promises
 from sampletool.state.promises import FREELY, KEY_LIFE_MS, NewTask, Once, TaskState, Value, Written
 from sampletool.state.terms import Terms
@@ -46,8 +58,8 @@ class RedisStore:
                 health_check_interval=0,
             )
         except ValueError:
-            raise errors.InvalidValues(
-                errors.Mistake("--store", "INVALID_VALUE", f"{self._shown} is not the URL of a Redis server")
+            raise InvalidValues(
+                Mistake("--store", "INVALID_VALUE", f"{self._shown} is not the URL of a Redis server")
             ) from None
         self._script = self._client.register_script((files("sampletool.state") / "redis.lua").read_text())
         self._is_checked = False
@@ -66,7 +78,7 @@ class RedisStore:
     def state_get(self, key: str) -> Value:
         found = self._read("state get", key)
         if not found:
-            raise errors.KeyNotFound(key, "the store", [], "tool state list")
+            raise KeyNotFound(key, "the store", [], "tool state list")
         return _value(found)
 
     def state_set(
@@ -188,29 +200,27 @@ class RedisStore:
             return parts, kind == "again"
         raise self._refusal(kind, parts, once, name, arguments)
 
-    def _refusal(
-        self, kind: str, parts: list[str], once: Once, name: str, arguments: tuple[Any, ...]
-    ) -> errors.ToolError:
+    def _refusal(self, kind: str, parts: list[str], once: Once, name: str, arguments: tuple[Any, ...]) -> ToolError:
         match kind:
             case "TASK_NOT_FOUND":
-                return errors.TaskNotFound(parts[0])
+                return TaskNotFound(parts[0])
             case "TASK_CONFLICT":
-                return errors.TaskConflict(parts[0])
+                return TaskConflict(parts[0])
             case "LEASE_LOST":
                 asked = once.fence.generation if once.fence else int(arguments[1])
-                return errors.LeaseLost(parts[0], asked, int(parts[1]), parts[2])
+                return LeaseLost(parts[0], asked, int(parts[1]), parts[2])
             case "VERSION_CONFLICT":
-                return errors.VersionConflict(parts[0], int(parts[1]), int(parts[2]))
+                return VersionConflict(parts[0], int(parts[1]), int(parts[2]))
             case "COUNTER_RANGE":
-                return errors.CounterRange(parts[0], int(parts[1]), int(parts[2]))
+                return CounterRange(parts[0], int(parts[1]), int(parts[2]))
             case "IDEMPOTENCY_KEY_REUSED":
-                return errors.IdempotencyKeyReused(once.key or name, is_fenced=once.key is None)
-        return errors.StateTooNew(self._shown, int(parts[0]), _SCHEMA)
+                return IdempotencyKeyReused(once.key or name, is_fenced=once.key is None)
+        return StateTooNew(self._shown, int(parts[0]), _SCHEMA)
 
     def _check_server(self) -> None:
         info = self._talk(self._client.info, may_repeat=True)
         if (policy := info.get("maxmemory_policy", "noeviction")) != "noeviction":
-            raise errors.StoreUnsafe(
+            raise StoreUnsafe(
                 self._shown, f"its maxmemory-policy {policy} may evict what it keeps", "Set it to noeviction."
             )
         for problem in _problems(info):
@@ -241,20 +251,20 @@ class RedisStore:
         connection = self._client.connection_pool.get_connection()
         self._client.connection_pool.release(connection)
 
-    def _our_error(self, error: Exception, *, is_outcome_unknown: bool) -> errors.ToolError:
+    def _our_error(self, error: Exception, *, is_outcome_unknown: bool) -> ToolError:
         said = str(error)
         if isinstance(error, exceptions.AuthenticationError) or said.startswith(("NOAUTH", "WRONGPASS")):
-            return errors.StoreAuthFailed(self._shown, "the password or user is not accepted")
+            return StoreAuthFailed(self._shown, "the password or user is not accepted")
         if isinstance(error, exceptions.NoPermissionError):
-            return errors.PermissionDenied(self._shown, "the user may not run scripts or use these keys")
+            return PermissionDenied(self._shown, "the user may not run scripts or use these keys")
         if isinstance(error, exceptions.ReadOnlyError):
-            return errors.ReadOnly(self._shown)
+            return ReadOnly(self._shown)
         if isinstance(error, exceptions.OutOfMemoryError) or said.startswith("MISCONF"):
-            return errors.NoSpace(self._shown)
+            return NoSpace(self._shown)
         if isinstance(error, exceptions.ResponseError) and not said.startswith("BUSY"):
-            return errors.IoFailure(self._shown, said.partition("\n")[0])
+            return IoFailure(self._shown, said.partition("\n")[0])
         reason = "it did not answer in time" if isinstance(error, exceptions.TimeoutError) else "no connection"
-        return errors.StoreUnavailable(self._shown, reason, is_outcome_unknown=is_outcome_unknown)
+        return StoreUnavailable(self._shown, reason, is_outcome_unknown=is_outcome_unknown)
 
 
 def _problems(info: dict[str, Any]) -> list[str]:

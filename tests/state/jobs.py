@@ -3,7 +3,8 @@
 import random
 from typing import Any
 
-from sampletool.contract.errors import LeaseLost, VersionConflict
+from sampletool.contract.errors import VersionConflict
+from sampletool.contract.store_errors import LeaseLost
 from sampletool.state.promises import Fence, NewTask, Once
 
 

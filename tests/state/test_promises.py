@@ -6,16 +6,8 @@ from typing import Any
 
 import pytest
 
-from sampletool.contract.errors import (
-    CounterRange,
-    IdempotencyKeyReused,
-    InvalidValues,
-    KeyNotFound,
-    LeaseLost,
-    TaskConflict,
-    TaskNotFound,
-    VersionConflict,
-)
+from sampletool.contract.errors import InvalidValues, KeyNotFound, VersionConflict
+from sampletool.contract.store_errors import CounterRange, IdempotencyKeyReused, LeaseLost, TaskConflict, TaskNotFound
 from sampletool.state.promises import LARGEST, Claimed, Fence, NewTask, Once, Store
 from sampletool.state.update import update
 from tests.support.scale import scale

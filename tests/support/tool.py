@@ -2,10 +2,9 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,8 +67,8 @@ class Tool:
         self.environ = environ
         self.cwd = cwd
 
-    def __call__(self, *args: str | Path, stdin: bytes = b"", cwd: Path | None = None, **environ: str) -> Ran:
-        process = self.start(*args, cwd=cwd, **environ)
+    def __call__(self, *args: str | Path, stdin: bytes = b"", **environ: str) -> Ran:
+        process = self.start(*args, environ=environ)
         stdout, stderr = process.communicate(stdin, timeout=_LONGEST_SECONDS)
         ran = Ran(process.returncode, stdout, stderr)
         if ran.stdout.startswith(b'{"ok"'):
@@ -77,16 +76,17 @@ class Tool:
         return ran
 
     def start(
-        self, *args: str | Path, cwd: Path | None = None, pass_fds: Iterable[int] = (), **environ: str
+        self,
+        *args: str | Path,
+        environ: Mapping[str, str] | None = None,
     ) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             [*COMMAND, *map(str, args)],
-            cwd=cwd or self.cwd,
-            env=self.environ | environ,
+            cwd=self.cwd,
+            env={**self.environ, **(environ or {})},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            pass_fds=tuple(pass_fds),
         )
 
     def together(self, calls: Iterable[Iterable[str | Path]]) -> list[Ran]:
@@ -161,7 +161,3 @@ def declared_statuses() -> dict[str, set[ExitStatus]]:
             name = module.name.removeprefix(prefix).replace("_", "-")
             found[name] = set(import_module(module.name).promise.exit_statuses)
     return found
-
-
-def died_by(process: subprocess.Popen[bytes], number: signal.Signals) -> bool:
-    return process.wait(_LONGEST_SECONDS) == -number

@@ -1,0 +1,113 @@
+"""The actor's side: runs a program and stops before every watched event until the director says how to go on.
+
+Started by director.py as `python -m sampletool.stage.actor SPEC PROGRAM ARGS…`. If the director dies, the actor reads
+the end of its socket and ends too.
+"""
+
+import base64
+import errno
+import json
+import os
+import runpy
+import socket
+import sys
+from collections.abc import Callable
+from typing import Any
+
+_PATHS_OF: dict[str, int] = {
+    "open": 1,
+    "os.chmod": 1,
+    "os.link": 2,
+    "os.listdir": 1,
+    "os.mkdir": 1,
+    "os.remove": 1,
+    "os.rename": 2,
+    "os.rmdir": 1,
+    "os.symlink": 2,
+    "os.truncate": 1,
+    "fcntl.flock": 1,
+    "sqlite3.connect": 1,
+}
+"""The events that are seen, and how many paths each begins with."""
+
+_FACTS_OF = {"open": {"flags": 2}, "fcntl.flock": {"operation": 1}}
+"""What else the director is told: name and position among the event's arguments."""
+
+
+class Actor:
+    def __init__(self, spec: dict[str, Any]) -> None:
+        self._socket = socket.socket(fileno=spec["socket"])
+        self._lines = self._socket.makefile("rb")
+        self._watch = spec["watch"]
+        self._hide = spec["hide"]
+        self._pid = os.getpid()
+        self._busy = False
+
+    def see(self, event: str, args: tuple[Any, ...]) -> None:
+        """The audit hook. Only this process: children run on their own."""
+        if event not in _PATHS_OF or self._busy or os.getpid() != self._pid:
+            return
+        self._busy = True
+        try:
+            paths = [_path_of(argument) for argument in args[: _PATHS_OF[event]]]
+            if any(path.startswith(prefix) for path in paths for prefix in self._hide):
+                raise FileNotFoundError(errno.ENOENT, "hidden by the stage", paths[0])
+            facts = {name: args[position] for name, position in _FACTS_OF.get(event, {}).items()}
+            self._stop(event, paths, facts)
+        finally:
+            self._busy = False
+
+    def wrap(self, name: str, describe: Callable[..., dict[str, Any]]) -> None:
+        """What has no event of its own is seen by wrapping it, here, in the actor's process."""
+        original = getattr(os, name)
+
+        def seen(descriptor: int, *args: Any) -> Any:
+            if not self._busy and os.getpid() == self._pid:
+                self._busy = True
+                try:
+                    self._stop(f"os.{name}", [_path_of(descriptor)], describe(*args))
+                finally:
+                    self._busy = False
+            return original(descriptor, *args)
+
+        setattr(os, name, seen)
+
+    def _stop(self, event: str, paths: list[str], facts: dict[str, Any]) -> None:
+        if self._watch is None or not any(path.startswith(self._watch) for path in paths):
+            return
+        self._socket.sendall(json.dumps({"event": event, "paths": paths, **facts}).encode() + b"\n")
+        word, _, number = self._lines.readline().decode().strip().partition(" ")
+        if word == "raise":
+            raise OSError(int(number), os.strerror(int(number)), paths[0])
+        if word == "free":
+            self._watch = None
+        elif word != "go":
+            os._exit(1)
+
+
+def _path_of(argument: Any) -> str:
+    if isinstance(argument, int):
+        try:
+            return os.readlink(f"/proc/self/fd/{argument}")
+        except OSError:
+            return f"descriptor {argument}"
+    return os.path.abspath(os.fsdecode(argument)) if argument is not None else ""
+
+
+def main() -> None:
+    spec = json.loads(sys.argv[1])
+    actor = Actor(spec)
+    actor.wrap("fsync", lambda: {})
+    actor.wrap("write", lambda data: {"data": base64.b64encode(bytes(data)).decode()})
+    actor.wrap("pwrite", lambda data, offset: {"data": base64.b64encode(bytes(data)).decode(), "offset": offset})
+    sys.argv[:] = sys.argv[2:]
+    sys.addaudithook(actor.see)
+    if sys.argv[0] == "-m":
+        sys.argv.pop(0)
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    else:
+        runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()
