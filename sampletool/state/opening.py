@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from sampletool.contract.errors import InvalidValues, Mistake, did_you_mean
+from sampletool.contract.file_errors import FileNotFound
 from sampletool.contract.redaction import redact
 from sampletool.contract.store_errors import ExtraNotInstalled
 from sampletool.safety.places import private_directory, state_directory
@@ -77,7 +78,11 @@ def _open_file(path: Path, terms: Terms) -> Store:
     from sampletool.state.sql import SqlStore
     from sampletool.state.sqlite import Sqlite
 
-    return SqlStore(Sqlite(path, path.with_name(f".{path.name}.lock"), terms))
+    def must_be_there() -> None:
+        if not path.parent.is_dir():
+            raise FileNotFound(str(path.parent))
+
+    return SqlStore(Sqlite(path, path.with_name(f".{path.name}.lock"), terms, must_be_there))
 
 
 def _path(url: str, rest: str) -> Path:

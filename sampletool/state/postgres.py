@@ -110,7 +110,7 @@ class Postgres:
                     link.commit()
                 return answer
             except psycopg.Error as error:
-                is_lost = self._is_lost()
+                is_lost = _is_lost(error)
                 is_certain = is_certain or not is_lost
                 is_passing = is_lost or isinstance(error, (said.DeadlockDetected, said.SerializationFailure))
                 if not (is_passing and (is_certain or may_repeat)) or time.monotonic() >= deadline or _is_final(error):
@@ -131,8 +131,12 @@ class Postgres:
             seconds = max(2, round(deadline - time.monotonic()))
             link = Link.connect(self._url, connect_timeout=seconds, application_name="sampletool")
             link.signals, link.give_up_at = self._terms.signals, deadline
+            try:
+                self._prepare(link)
+            except BaseException:
+                link.close()
+                raise
             self._link = link
-            self._prepare(link)
         self._link.give_up_at = deadline
         return self._link
 
@@ -166,23 +170,19 @@ class Postgres:
             raise StateTooNew(self._shown, version, len(self._steps))
         return version
 
-    def _is_lost(self) -> bool:
-        return self._link is None or self._link.closed or self._link.broken
-
     def _leave(self) -> None:
-        """Out of the transaction, whatever happened in it. A rehearsal stays in its one until it is closed."""
+        """Out of the transaction, whatever happened in it; after a rehearsal not even its tables may be left."""
         link = self._link
         if link is None or link.closed:
             return
         status = link.info.transaction_status
-        if status == psycopg.pq.TransactionStatus.IDLE or (
-            self._terms.rehearse and status == psycopg.pq.TransactionStatus.INTRANS
-        ):
-            return
-        try:
-            link.rollback()
-        except psycopg.Error:
+        if self._terms.rehearse or status == psycopg.pq.TransactionStatus.ACTIVE:
             link.close()
+        elif status != psycopg.pq.TransactionStatus.IDLE:
+            try:
+                link.rollback()
+            except psycopg.Error:
+                link.close()
 
     def _our_error(self, error: psycopg.Error, *, is_outcome_unknown: bool) -> ToolError:
         self._terms.signals.check()
@@ -232,6 +232,12 @@ class PostgresSession:
 def _placed(statement: str) -> Any:
     """`:name`, as this driver writes it."""
     return re.sub(r"(?<!:):([a-z]\w*)", r"%(\1)s", statement)
+
+
+def _is_lost(error: psycopg.Error) -> bool:
+    """The connection, or the server behind it, and not a statement that failed."""
+    is_about_it = isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError))
+    return is_about_it and (error.sqlstate is None or error.sqlstate.startswith(("57P", "08")))
 
 
 def _is_final(error: psycopg.Error) -> bool:

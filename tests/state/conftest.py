@@ -34,6 +34,23 @@ def server_of(testrun_uid: str) -> Iterator[Callable[[str], Server]]:
 
 
 @pytest.fixture
+def private_server() -> Iterator[Callable[[str], Server]]:
+    """One for this test alone, which may kill it."""
+    servers = []
+
+    def get(kind: str) -> Server:
+        try:
+            servers.append(Server(kind, run_directory(secrets.token_hex(6), kind)))
+        except NoServer as reason:
+            pytest.skip(f"no {kind} server: {reason}")
+        return servers[-1]
+
+    yield get
+    for server in servers:
+        server.leave()
+
+
+@pytest.fixture
 def make_backend(
     server_of: Callable[[str], Server], worker_id: str, tmp_path: Path, home: Path
 ) -> Iterator[Callable[[str], Backend]]:

@@ -1,6 +1,9 @@
 """What many clients do at once. Written once, for stores in other processes and for the one in this."""
 
+import os
 import random
+import signal
+import time
 from typing import Any
 
 from sampletool.contract.errors import VersionConflict
@@ -51,6 +54,50 @@ async def drain_briefly(store: Any, number: int) -> list[str]:
             except LeaseLost:
                 continue
     return finished
+
+
+async def stop_before_the_effect(store: Any, number: int, lease_ms: int) -> str:
+    """Claim, be stopped, and go on as if nothing had happened: how the write is answered."""
+    (task,) = (await store.task_claim("work", f"worker-{number}", lease_ms=lease_ms)).tasks
+    os.kill(os.getpid(), signal.SIGSTOP)
+    try:
+        await store.counter_add("effects", 1, Once(fence=_fence(task)))
+    except LeaseLost as lost:
+        return lost.code
+    return "done"
+
+
+async def stop_before_finishing(store: Any, number: int, lease_ms: int) -> None:
+    (task,) = (await store.task_claim("work", f"worker-{number}", lease_ms=lease_ms)).tasks
+    await store.counter_add("effects", 1, Once(fence=_fence(task)))
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+async def count_with_keys(store: Any, number: int, times: int) -> int:
+    for index in range(times):
+        await store.counter_add("hits", 1, Once(f"{number}-{index}"))
+    return times
+
+
+async def count_for(store: Any, _number: int, seconds: float) -> int:
+    """As often as it goes."""
+    times, ends = 0, time.monotonic() + seconds
+    while time.monotonic() < ends:
+        await store.counter_add("hits", 1)
+        times += 1
+    return times
+
+
+async def fork_and_count(store: Any, _number: int) -> list[int]:
+    """Before, in the child, and after: the child tells its value through a pipe."""
+    values = [(await store.counter_add("hits", 1)).value]
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writing, str((await store.counter_add("hits", 1)).value).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    return [*values, int(os.read(reading, 9)), (await store.counter_add("hits", 1)).value]
 
 
 async def append(store: Any, number: int, times: int) -> int:

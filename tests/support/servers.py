@@ -75,10 +75,13 @@ class Server:
         _wait_until(lambda: self.running.pid != before)
 
     def pause(self) -> None:
-        os.kill(self.running.pid, signal.SIGSTOP)
+        """The server and whoever serves our connections."""
+        for pid in (self.running.pid, *_children(self.running.pid)):
+            os.kill(pid, signal.SIGSTOP)
 
     def resume(self) -> None:
-        os.kill(self.running.pid, signal.SIGCONT)
+        for pid in (self.running.pid, *_children(self.running.pid)):
+            os.kill(pid, signal.SIGCONT)
 
     def leave(self) -> None:
         """Stop using it, and wait until it is gone if nobody else does."""
@@ -104,6 +107,15 @@ class Server:
             said = (self._directory / "log").read_text(errors="replace").strip()
             raise NoServer(f"{self._kind} did not start: {said[-500:]}")
         supervisor.returncode = 0  # not ours to wait for: it outlives this process
+
+
+def _children(parent: int) -> list[int]:
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if int(Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[1]) == parent:
+                found.append(int(name))
+    return found
 
 
 def run_directory(run: str, kind: str) -> Path:

@@ -7,6 +7,7 @@ each runs in a process of its own, and all are let go at the same moment; in pro
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -81,6 +82,12 @@ class Client:
         self._stdout.close()
         return json.loads(said.splitlines()[-1])
 
+    def wait_until_stopped(self) -> None:
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOWAIT)
+
+    def resume(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()
@@ -126,7 +133,9 @@ class _Waiting:
         self._store, self._runner = store, runner
 
     def __getattr__(self, verb: str) -> Callable[..., Any]:
+        method = getattr(self._store, verb)
+
         def call(*args: Any, **options: Any) -> Any:
-            return self._runner.run(getattr(self._store, verb)(*args, **options))
+            return self._runner.run(method(*args, **options))
 
         return call
