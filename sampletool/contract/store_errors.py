@@ -1,5 +1,7 @@
 """What can keep shared state from being read or changed, each as an expected failure."""
 
+from typing import Any
+
 from sampletool.contract.errors import ToolError
 from sampletool.contract.exit_status import ExitStatus
 
@@ -126,3 +128,17 @@ class ExtraNotInstalled(ToolError):
             f"Install it: pip install 'sampletool[{extra}]'.",
             extra=extra,
         )
+
+
+class TasksFailed(ToolError):
+    """Some tasks used up their attempts."""
+
+    code, exit_status = "TASKS_FAILED", ExitStatus.PARTIAL
+
+    def __init__(self, failed: list[str], data: Any) -> None:
+        super().__init__(
+            f"{len(failed)} failed for good: {', '.join(failed[:10])}{', …' if len(failed) > 10 else ''}.",
+            "The data tells why; `tool task list --status failed` lists them.",
+            failed=failed,
+        )
+        self.data = data

@@ -56,7 +56,7 @@ class Link(psycopg.Connection[Any]):
             wanted = next(gen)
             while True:
                 ready = yield wanted
-                if not is_cancelled and self.signals.is_over():
+                if not ready and not is_cancelled and self.signals.is_over():
                     is_cancelled = True
                     self.cancel_safe(timeout=_GRACE_SECONDS)
                 wanted = gen.send(ready)
@@ -100,7 +100,6 @@ class Postgres:
         """Committed when it returns, undone if it raises."""
         deadline = time.monotonic() + self._terms.answer_seconds() + _GRACE_SECONDS
         while True:
-            self._terms.signals.check()
             is_certain = True
             try:
                 link = self._connected(deadline)
@@ -116,6 +115,7 @@ class Postgres:
                 if not (is_passing and (is_certain or may_repeat)) or time.monotonic() >= deadline or _is_final(error):
                     raise self._our_error(error, is_outcome_unknown=not is_certain and not may_repeat) from None
                 self._terms.signals.wait(_PAUSE_SECONDS)
+                self._terms.signals.check()
             finally:
                 self._leave()
 

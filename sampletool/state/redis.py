@@ -231,7 +231,6 @@ class RedisStore:
         """Ask; ask again until the deadline if that cannot do anything twice."""
         deadline = time.monotonic() + self._terms.answer_seconds()
         while True:
-            self._terms.signals.check()
             is_sent = False
             try:
                 self._connect()
@@ -243,6 +242,7 @@ class RedisStore:
                 if is_final or time.monotonic() >= deadline:
                     raise self._our_error(error, is_outcome_unknown=not is_certain and not may_repeat) from None
                 self._terms.signals.wait(_PAUSE_SECONDS)
+                self._terms.signals.check()
             except exceptions.RedisError as error:
                 raise self._our_error(error, is_outcome_unknown=False) from None
 
