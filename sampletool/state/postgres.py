@@ -215,11 +215,11 @@ class PostgresSession:
     def rows(self, statement: str, **values: Any) -> list[Any]:
         return self._link.execute(_placed(statement), values).fetchall()
 
+    def run(self, statement: str, **values: Any) -> None:
+        self._link.execute(_placed(statement), values)
+
     def each(self, statement: str, values: list[dict[str, Any]]) -> None:
-        if len(values) == 1:
-            self._link.execute(_placed(statement), values[0])
-        elif values:
-            self._link.cursor().executemany(_placed(statement), values)
+        self._link.cursor().executemany(_placed(statement), values)
 
     def be_alone_with(self, name: str) -> None:
         self._link.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (_ADVISORY, name))

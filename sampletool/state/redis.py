@@ -14,21 +14,18 @@ from redis import Redis, exceptions
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from sampletool.contract.errors import InvalidValues, KeyNotFound, Mistake, ToolError, VersionConflict
+from sampletool.contract.errors import InvalidValues, KeyNotFound, Mistake, ToolError
 from sampletool.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly
 from sampletool.contract.store_errors import (
-    CounterRange,
     IdempotencyKeyReused,
-    LeaseLost,
     StateTooNew,
     StoreAuthFailed,
     StoreUnavailable,
     StoreUnsafe,
-    TaskConflict,
-    TaskNotFound,
 )
 from sampletool.state import promises
 from sampletool.state.promises import FREELY, KEY_LIFE_MS, NewTask, Once, TaskState, Value, Written
+from sampletool.state.refusals import refusal
 from sampletool.state.terms import Terms
 from sampletool.state.values import check, digest, encode, given, once_key, shown_url, with_ids
 
@@ -130,21 +127,7 @@ class RedisStore:
 
     def task_list(self, queue: str | None, status: str | None, after: int, limit: int) -> list[TaskState]:
         found = self._read("task list", queue or "", status or "", after, limit)
-        return [
-            TaskState(
-                task,
-                of_queue,
-                is_now,
-                int(generation),
-                int(attempts),
-                by or None,
-                int(at) if at else None,
-                int(due) if due else None,
-                int(position),
-                json.loads(body),
-            )
-            for task, of_queue, is_now, generation, attempts, body, by, at, due, position in _rows(found, 10)
-        ]
+        return [_task_state(row) for row in _rows(found, 10)]
 
     def task_count(self, queue: str | None) -> dict[str, int]:
         return {status: int(number) for status, number in _rows(self._read("task count", queue or ""), 2)}
@@ -156,11 +139,7 @@ class RedisStore:
         skew_ms = round(now - (began + time.time()) / 2 * 1000)
         info = self._talk(self._client.info, may_repeat=True)
         name = "Valkey" if "valkey_version" in info else "Redis"
-        settings = {
-            "maxmemory-policy": str(info.get("maxmemory_policy")),
-            "appendonly": "yes" if info.get("aof_enabled") else "no",
-            "role": str(info.get("role")),
-        }
+        settings = {name: str(info.get(name)) for name in ("maxmemory_policy", "aof_enabled", "role")}
         version = info.get("valkey_version", info["redis_version"])
         return promises.Health(f"{name} {version} ({self._shown})", _problems(info), skew_ms, settings)
 
@@ -198,24 +177,11 @@ class RedisStore:
         kind, *parts = (part.decode() for part in answer)
         if kind in ("done", "again"):
             return parts, kind == "again"
-        raise self._refusal(kind, parts, once, name, arguments)
-
-    def _refusal(self, kind: str, parts: list[str], once: Once, name: str, arguments: tuple[Any, ...]) -> ToolError:
-        match kind:
-            case "TASK_NOT_FOUND":
-                return TaskNotFound(parts[0])
-            case "TASK_CONFLICT":
-                return TaskConflict(parts[0])
-            case "LEASE_LOST":
-                asked = once.fence.generation if once.fence else int(arguments[1])
-                return LeaseLost(parts[0], asked, int(parts[1]), parts[2])
-            case "VERSION_CONFLICT":
-                return VersionConflict(parts[0], int(parts[1]), int(parts[2]))
-            case "COUNTER_RANGE":
-                return CounterRange(parts[0], int(parts[1]), int(parts[2]))
-            case "IDEMPOTENCY_KEY_REUSED":
-                return IdempotencyKeyReused(once.key or name, is_fenced=once.key is None)
-        return StateTooNew(self._shown, int(parts[0]), _SCHEMA)
+        if kind == "STATE_TOO_NEW":
+            raise StateTooNew(self._shown, int(parts[0]), _SCHEMA)
+        if kind == "IDEMPOTENCY_KEY_REUSED":
+            raise IdempotencyKeyReused(once.key or name, is_fenced=once.key is None)
+        raise refusal(kind, parts, once.fence.generation if once.fence else arguments[1])
 
     def _check_server(self) -> None:
         info = self._talk(self._client.info, may_repeat=True)
@@ -280,6 +246,14 @@ def _rows(parts: list[str], width: int) -> list[list[str]]:
 def _value(row: list[str]) -> Value:
     key, text, version, ends = row
     return Value(key, json.loads(text), int(version), int(ends) if ends else None)
+
+
+def _task_state(row: list[str]) -> TaskState:
+    task, queue, status, generation, attempts, body, by, at, due, position = row
+    times = (int(at) if at else None, int(due) if due else None)
+    return TaskState(
+        task, queue, status, int(generation), int(attempts), by or None, *times, int(position), json.loads(body)
+    )
 
 
 def _text(number: int | None) -> str:

@@ -13,12 +13,14 @@ from typing import Any
 from sampletool.contract.errors import KeyNotFound, VersionConflict
 from sampletool.contract.store_errors import CounterRange, IdempotencyKeyReused, LeaseLost, TaskConflict, TaskNotFound
 from sampletool.state import promises
-from sampletool.state.promises import FREELY, KEY_LIFE_MS, LARGEST, Fence, NewTask, Once, TaskState, Value, Written
+from sampletool.state.promises import FREELY, LARGEST, Fence, NewTask, Once, TaskState, Value, Written
 from sampletool.state.sql_database import Database, Session
+from sampletool.state.sql_once import recall, remember
 from sampletool.state.values import check, digest, encode, given, once_key, with_ids
 
 _STATUS = """CASE WHEN status <> 'claimed' OR due_at > now THEN status
              WHEN max_attempts > 0 AND attempts >= max_attempts THEN 'failed' ELSE 'expired' END"""
+_COUNTER = "SELECT value FROM tool_counters WHERE name = :name"
 _IS_LAST = "max_attempts > 0 AND attempts >= max_attempts"
 _AT_ONCE = 500
 """How many ids one statement asks for."""
@@ -29,6 +31,7 @@ class SqlStore:
 
     def __init__(self, database: Database) -> None:
         self._db = database
+        self._living = f"(expires_at IS NULL OR expires_at > {database.now})"
         self._clock = f"WITH clock AS (SELECT {database.now} AS now)"
 
     def counter_add(self, name: str, amount: int, once: Once = FREELY) -> promises.Counted:
@@ -36,28 +39,26 @@ class SqlStore:
 
         def add(db: Session) -> Any:
             db.be_alone_with(f"counter {name}")
-            found = db.rows("SELECT value FROM tool_counters WHERE name = :name", name=name)
+            found = db.rows(_COUNTER, name=name)
             before = found[0][0] if found else 0
             if abs(before + amount) > LARGEST:
                 raise CounterRange(name, before, amount)
             put = "INSERT INTO tool_counters VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = :value"
-            db.each(put, [{"name": name, "value": before + amount}])
+            db.run(put, name=name, value=before + amount)
             return before + amount, "updated" if found else "created"
 
         (value, effect), replayed = self._write(add, once, "counter add", name, amount)
         return promises.Counted(value, effect, replayed)
 
     def counter_get(self, name: str) -> int:
-        found = self._db.read("SELECT value FROM tool_counters WHERE name = :name", name=name)
-        return found[0][0] if found else 0
+        return next((value for (value,) in self._db.read(_COUNTER, name=name)), 0)
 
     def counter_list(self, after: str, limit: int) -> list[tuple[str, int]]:
-        page = "SELECT name, value FROM tool_counters WHERE name > :after ORDER BY name LIMIT :limit"
+        page = "SELECT * FROM tool_counters WHERE name > :after ORDER BY name LIMIT :limit"
         return self._db.read(page, after=after, limit=limit)
 
     def state_get(self, key: str) -> Value:
-        living = f"key = :key AND (expires_at IS NULL OR expires_at > {self._db.now})"
-        for row in self._db.read(f"SELECT * FROM tool_state WHERE {living}", key=key):
+        for row in self._db.read(f"SELECT * FROM tool_state WHERE key = :key AND {self._living}", key=key):
             return _value(row)
         raise KeyNotFound(key, "the store", [], "tool state list")
 
@@ -73,10 +74,9 @@ class SqlStore:
             ends = None if expires_ms is None else now + expires_ms
             upsert = """INSERT INTO tool_state VALUES (:key, :value, :version, :ends) ON CONFLICT (key)
                         DO UPDATE SET value = :value, version = :version, expires_at = :ends"""
-            db.each(upsert, [{"key": key, "value": text, "version": version, "ends": ends}])
+            db.run(upsert, key=key, value=text, version=version, ends=ends)
             expired = f"expires_at <= :now AND key <> :key LIMIT 20 {self._db.unclaimed}"
-            gone = db.rows(f"SELECT key, version FROM tool_state WHERE {expired}", now=now, key=key)
-            self._forget(db, gone)
+            _forget(db, db.rows(f"SELECT key, version FROM tool_state WHERE {expired}", now=now, key=key))
             return version, "updated" if before else "created"
 
         (version, effect), replayed = self._write(put, once, "state set", key, value, if_version, expires_ms)
@@ -87,7 +87,7 @@ class SqlStore:
 
         def remove(db: Session) -> Any:
             stored, before, _ = self._versions(db, key, if_version)
-            self._forget(db, [(key, stored)] if stored else [])
+            _forget(db, [(key, stored)] if stored else [])
             return before, "deleted" if before else "unchanged"
 
         (version, effect), replayed = self._write(remove, once, "state unset", key, if_version)
@@ -95,9 +95,9 @@ class SqlStore:
 
     def state_list(self, prefix: str, after: str, limit: int) -> list[Value]:
         page = f"""SELECT * FROM tool_state WHERE key > :after AND substr(key, 1, :length) = :prefix
-                   AND (expires_at IS NULL OR expires_at > {self._db.now}) ORDER BY key LIMIT :limit"""
-        found = self._db.read(page, prefix=prefix, length=len(prefix), after=after, limit=limit)
-        return [_value(row) for row in found]
+                   AND {self._living} ORDER BY key LIMIT :limit"""
+        values = {"prefix": prefix, "length": len(prefix), "after": after, "limit": limit}
+        return [_value(row) for row in self._db.read(page, **values)]
 
     def task_add(self, queue: str, tasks: list[NewTask], once: Once = FREELY) -> promises.Added:
         check(queue=queue)
@@ -134,8 +134,8 @@ class SqlStore:
             take = """UPDATE tool_tasks SET status = 'claimed', generation = generation + 1, attempts = attempts + 1,
                       max_attempts = :most, claimed_by = :worker, claimed_at = :due - :lease, due_at = :due
                       WHERE id = :id"""
-            claim = {"most": max_attempts, "worker": worker, "lease": lease_ms}
-            db.each(take, [{**claim, "id": task, "due": due} for task, *_, due in found])
+            for task, *_, due in found:
+                db.run(take, most=max_attempts, worker=worker, lease=lease_ms, id=task, due=due)
             return [(task, generation, json.loads(body), *rest) for task, generation, body, *rest in found]
 
         claimed, replayed = self._write(claim, once, "task claim", queue, worker, lease_ms, count, max_attempts)
@@ -148,8 +148,7 @@ class SqlStore:
             written, status, now = self._held(db, task, generation)
             if status != "claimed":
                 raise LeaseLost(task, generation, generation, "expired" if written == "claimed" else status)
-            put = "UPDATE tool_tasks SET due_at = :due WHERE id = :id"
-            db.each(put, [{"due": now + lease_ms, "id": task}])
+            db.run("UPDATE tool_tasks SET due_at = :due WHERE id = :id", due=now + lease_ms, id=task)
             return now + lease_ms
 
         return int(self._write(renew)[0])
@@ -159,7 +158,7 @@ class SqlStore:
             written, status, _ = self._held(db, task, generation)
             if written not in ("claimed", "done"):
                 raise LeaseLost(task, generation, generation, status)
-            db.each("UPDATE tool_tasks SET status = 'done', due_at = NULL WHERE id = :id", [{"id": task}])
+            db.run("UPDATE tool_tasks SET status = 'done', due_at = NULL WHERE id = :id", id=task)
             return "unchanged" if written == "done" else "updated"
 
         return str(self._write(finish)[0])
@@ -176,7 +175,7 @@ class SqlStore:
             put = f"""UPDATE tool_tasks SET claimed_by = NULL, claimed_at = NULL,
                       status = CASE WHEN {_IS_LAST} THEN 'failed' ELSE 'free' END,
                       due_at = CASE WHEN {_IS_LAST} THEN NULL ELSE CAST(:due AS bigint) END WHERE id = :id"""
-            db.each(put, [{"due": now + delay_ms, "id": task}])
+            db.run(put, due=now + delay_ms, id=task)
             return "updated"
 
         return str(self._write(release)[0])
@@ -196,9 +195,8 @@ class SqlStore:
 
     def health(self) -> promises.Health:
         server, problems, settings = self._db.health()
-        began = time.time()
         now = self._db.read(f"SELECT {self._db.now}")[0][0]
-        return promises.Health(server, problems, round(now - (began + time.time()) * 500), settings)
+        return promises.Health(server, problems, round(now - time.time() * 1000), settings)
 
     def close(self) -> None:
         self._db.close()
@@ -206,10 +204,7 @@ class SqlStore:
     def _write(
         self, change: Callable[[Session], Any], once: Once = FREELY, verb: str = "", name: str = "", *arguments: Any
     ) -> tuple[Any, bool]:
-        """One transaction: the key, the fence, the change and its answer. With it, whether it was a replay.
-
-        Without a verb it is named by a generation, which makes doing it again harmless.
-        """
+        """One transaction, and whether it was a replay. Without a verb a generation makes repeating it harmless."""
         key = once_key(once, verb, name)
 
         def body(db: Session) -> tuple[Any, bool]:
@@ -220,24 +215,15 @@ class SqlStore:
             if key is None:
                 return change(db), False
             said = digest(verb, name, arguments)
-            living = f"key = :key AND (expires_at IS NULL OR expires_at > {self._db.now})"
-            for known_said, answer in db.rows(f"SELECT digest, answer FROM tool_once WHERE {living}", key=key):
-                if known_said != said:
+            if (known := recall(db, self._db, key)) is not None:
+                if known[0] != said:
                     raise IdempotencyKeyReused(once.key or name, is_fenced=once.key is None)
-                return json.loads(answer), True
+                return json.loads(known[1]), True
             answer = change(db)
-            self._remember(db, key, said, json.dumps(answer), KEY_LIFE_MS if once.fence is None else None)
+            remember(db, self._db, key, said, json.dumps(answer), is_for_ever=once.fence is not None)
             return answer, False
 
         return self._db.transact(body, may_repeat=key is not None or not verb)
-
-    def _remember(self, db: Session, key: str, said: str, answer: str, life_ms: int | None) -> None:
-        put = f"""INSERT INTO tool_once VALUES (:key, :said, :answer, {self._db.now} + CAST(:life AS bigint))
-                  ON CONFLICT (key) DO UPDATE
-                  SET digest = excluded.digest, answer = excluded.answer, expires_at = excluded.expires_at"""
-        db.each(put, [{"key": key, "said": said, "answer": answer, "life": life_ms}])
-        expired = f"SELECT key FROM tool_once WHERE expires_at <= {self._db.now} LIMIT 20 {self._db.unclaimed}"
-        db.each("DELETE FROM tool_once WHERE key = :key", [{"key": old} for (old,) in db.rows(expired)])
 
     def _check_fence(self, db: Session, fence: Fence) -> None:
         written, status, _ = self._held(db, fence.task, fence.generation)
@@ -265,12 +251,11 @@ class SqlStore:
             raise VersionConflict(key, if_version, version)
         return stored, version, now
 
-    @staticmethod
-    def _forget(db: Session, gone: list[tuple[str, int]]) -> None:
-        if gone:
-            highest = max(version for _, version in gone)
-            db.each("UPDATE tool_floor SET version = :v WHERE version < :v", [{"v": highest}])
-            db.each("DELETE FROM tool_state WHERE key = :key", [{"key": key} for key, _ in gone])
+
+def _forget(db: Session, gone: list[tuple[str, int]]) -> None:
+    if gone:
+        db.run("UPDATE tool_floor SET version = :v WHERE version < :v", v=max(version for _, version in gone))
+        db.each("DELETE FROM tool_state WHERE key = :key", [{"key": key} for key, _ in gone])
 
 
 def _value(row: Any) -> Value:

@@ -204,6 +204,9 @@ class SqliteSession:
     def rows(self, statement: str, **values: Any) -> list[Any]:
         return self._connection.execute(statement, values).fetchall()
 
+    def run(self, statement: str, **values: Any) -> None:
+        self._connection.execute(statement, values)
+
     def each(self, statement: str, values: list[dict[str, Any]]) -> None:
         self._connection.executemany(statement, values)
 
