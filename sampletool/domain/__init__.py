@@ -1,0 +1,1 @@
+"""What this sample happens to do: targets, checks, column profiles. Replace it with your own."""
