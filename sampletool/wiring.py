@@ -6,8 +6,8 @@ Leaving closes everything once, in reverse order, however the call ends.
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from functools import cached_property
+from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,13 +16,14 @@ from sampletool.contract.duration import parse_duration
 from sampletool.contract.errors import InvalidValues, Mistake, NoWorkspace, ToolError
 from sampletool.contract.file_errors import FileNotFound
 from sampletool.contract.printable import printable
-from sampletool.safety.places import PRIVATE, find_workspace, private_directory, session_root
+from sampletool.safety.places import PRIVATE, find_workspace, make_workspace_directory, private_directory, session_root
 from sampletool.safety.signals import Signals
 from sampletool.settings import DEFAULTS, Settings, check
 
 if TYPE_CHECKING:
     from sampletool.safety.holder import Record
     from sampletool.safety.lock import Hold, Lock
+    from sampletool.state.promises import Store
 
 PATIENT_SECONDS = 10.0
 """For holders that take milliseconds, where everybody's change can be kept."""
@@ -163,6 +164,18 @@ class Wiring:
         with self.hold(path, resolved.name, "exclusive", PATIENT_SECONDS) as hold:
             yield hold
 
+    @cached_property
+    def store(self) -> "Store":
+        """Shared state, where --store, TOOL_STORE or the settings say. Nothing is connected before it is used."""
+        from sampletool.state.opening import open_store
+        from sampletool.state.terms import Terms
+
+        hold = partial(self.hold, mode="exclusive", patience=PATIENT_SECONDS)
+        patience = self.settings.value("lock_timeout")
+        terms = Terms(hold, self.signals, self.warn, patience, rehearse="dry_run" in self.meta)
+        store = open_store(self.settings.value("store"), self.workspace_or_none, terms)
+        return self._opened.enter_context(closing(store))
+
     @contextmanager
     def scratch(self) -> Iterator[Path]:
         """A directory of this call's own inside the workspace, where what is made can be renamed into place."""
@@ -231,15 +244,6 @@ def make_lock_directory(directory: Path) -> None:
         private_directory(directory)
     elif not directory.exists():
         private_directory(directory)
-
-
-def make_workspace_directory(workspace: Path) -> Path:
-    """The workspace's `.tool/`: private, and hidden from git."""
-    directory = private_directory(workspace / ".tool")
-    ignore = directory / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n")
-    return directory
 
 
 def write_stderr(text: str) -> None:

@@ -117,15 +117,15 @@ class NestedCall(ToolError):
 class KeyNotFound(ToolError):
     code, exit_status = "KEY_NOT_FOUND", ExitStatus.NOT_FOUND
 
-    def __init__(self, key: str, where: str, known: list[str]) -> None:
-        suggestion = did_you_mean(key, known) or "`tool config list` shows the keys there are."
+    def __init__(self, key: str, where: str, known: list[str], listing: str = "tool config list") -> None:
+        suggestion = did_you_mean(key, known) or f"`{listing}` shows the keys there are."
         super().__init__(f"{key} is not set in {where}.", suggestion, key=key)
 
 
 class VersionConflict(ToolError):
     code, exit_status = "VERSION_CONFLICT", ExitStatus.CONFLICT
 
-    def __init__(self, what: str, expected: str, actual: str) -> None:
+    def __init__(self, what: str, expected: str | int, actual: str | int) -> None:
         super().__init__(
             f"{what} has changed since you read it: expected version {expected}, it is at {actual}.",
             "Read it again, apply your change to what is there now, and retry with its version.",

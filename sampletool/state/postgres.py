@@ -1,0 +1,248 @@
+"""A store on a PostgreSQL server: for many machines, with transactions and real durability.
+
+A verb is one transaction. If the connection is lost before COMMIT was sent, nothing happened, and the verb is done
+again on a new one; after that only if repeating it is harmless, because nobody knows. While the driver waits it
+looks for signals, and cancels on the server what it no longer waits for. With asynchronous
+standbys a failover may lose what was acknowledged last.
+"""
+
+import os
+import re
+import time
+from collections.abc import Callable, Generator
+from functools import cache
+from typing import Any
+
+import psycopg
+from psycopg import errors as said
+from psycopg.conninfo import conninfo_to_dict
+
+from sampletool.contract.errors import InvalidValues, Mistake, ToolError
+from sampletool.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly
+from sampletool.contract.lock_held import LockHeld
+from sampletool.contract.redaction import redact
+from sampletool.contract.store_errors import StateTooNew, StoreAuthFailed, StoreUnavailable
+from sampletool.safety.signals import Signals
+from sampletool.state.sql_database import T, schema
+from sampletool.state.terms import Terms
+from sampletool.state.values import shown_url
+
+STEPS = (
+    "CREATE TABLE tool_store (version integer NOT NULL); INSERT INTO tool_store VALUES (0);"
+    + schema(text='text COLLATE "C"', serial="bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY"),
+)
+"""The schema, as the steps that lead to it: a store remembers how many it has been through. Only ever append."""
+_ADVISORY = 0x746F6F6C
+"""The first half of our advisory locks, to keep them apart from other people's."""
+_GRACE_SECONDS = 0.5
+"""The server is asked to give up a little before the driver does, so that its own reason is heard."""
+_PAUSE_SECONDS = 0.05
+_REFUSED = ("authentication failed", "no password supplied", "no pg_hba.conf entry", "role ")
+
+
+class Link(psycopg.Connection[Any]):
+    """A connection that keeps a deadline and notices signals."""
+
+    signals: Signals
+    give_up_at: float
+
+    def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
+        left = max(0.01, self.give_up_at - time.monotonic())
+        return super().wait(self._watched(gen), interval, left if timeout is None else min(left, timeout))
+
+    def _watched(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        is_cancelled = False
+        try:
+            wanted = next(gen)
+            while True:
+                ready = yield wanted
+                if not ready and not is_cancelled and self.signals.is_over():
+                    is_cancelled = True
+                    self.cancel_safe(timeout=_GRACE_SECONDS)
+                wanted = gen.send(ready)
+        except StopIteration as end:
+            return end.value
+
+
+class Postgres:
+    """See sql_database.py."""
+
+    now = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+    unclaimed = "FOR UPDATE SKIP LOCKED"
+
+    def __init__(self, url: str, terms: Terms, steps: tuple[str, ...] = STEPS) -> None:
+        self._shown = shown_url(url)
+        self._url = url
+        self._terms = terms
+        self._steps = steps
+        self._link: Link | None = None
+        self._pid = os.getpid()
+        try:
+            conninfo_to_dict(url)
+        except psycopg.Error:
+            raise InvalidValues(
+                Mistake("--store", "INVALID_VALUE", f"{self._shown} is not the URL of a PostgreSQL server")
+            ) from None
+
+    def read(self, statement: str, **values: Any) -> list[Any]:
+        def rows(session: PostgresSession) -> list[Any]:
+            return session.rows(statement, **values)
+
+        return self.transact(rows, may_repeat=True)
+
+    def health(self) -> tuple[str, list[str], dict[str, str]]:
+        names = "('fsync', 'synchronous_commit', 'full_page_writes', 'server_version')"
+        settings = dict(self.read(f"SELECT name, setting FROM pg_settings WHERE name IN {names}"))
+        problems = [f"{name} is off" for name, setting in settings.items() if setting == "off"]
+        return f"PostgreSQL {settings.pop('server_version')} ({self._shown})", problems, settings
+
+    def transact(self, body: Callable[["PostgresSession"], T], *, may_repeat: bool) -> T:
+        """Committed when it returns, undone if it raises."""
+        deadline = time.monotonic() + self._terms.answer_seconds() + _GRACE_SECONDS
+        while True:
+            is_certain = True
+            try:
+                link = self._connected(deadline)
+                answer = body(PostgresSession(link))
+                if not self._terms.rehearse:
+                    is_certain = False
+                    link.commit()
+                return answer
+            except psycopg.Error as error:
+                is_lost = _is_lost(error)
+                is_certain = is_certain or not is_lost
+                is_passing = is_lost or isinstance(error, (said.DeadlockDetected, said.SerializationFailure))
+                if not (is_passing and (is_certain or may_repeat)) or time.monotonic() >= deadline or _is_final(error):
+                    raise self._our_error(error, is_outcome_unknown=not is_certain and not may_repeat) from None
+                self._terms.signals.wait(_PAUSE_SECONDS)
+                self._terms.signals.check()
+            finally:
+                self._leave()
+
+    def close(self) -> None:
+        if self._link is not None and self._pid == os.getpid():
+            self._link.close()
+        self._link = None
+
+    def _connected(self, deadline: float) -> Link:
+        if self._pid != os.getpid():
+            self._link, self._pid = None, os.getpid()
+        if self._link is None or self._link.closed:
+            seconds = max(2, round(deadline - time.monotonic()))
+            link = Link.connect(self._url, connect_timeout=seconds, application_name="sampletool")
+            link.signals, link.give_up_at = self._terms.signals, deadline
+            try:
+                self._prepare(link)
+            except BaseException:
+                link.close()
+                raise
+            self._link = link
+        self._link.give_up_at = deadline
+        return self._link
+
+    def _prepare(self, link: Link) -> None:
+        lock_ms = max(1, round(self._terms.seconds() * 1000))
+        answer_ms = max(1, round(self._terms.answer_seconds() * 1000))
+        link.execute(
+            "SELECT set_config('lock_timeout', %s, false), set_config('statement_timeout', %s, false)",
+            (f"{lock_ms}ms", f"{answer_ms}ms"),
+        )
+        link.commit()
+        if self._version(link) == len(self._steps):
+            return
+        link.rollback()
+        link.execute("SELECT pg_advisory_xact_lock(%s, 0)", (_ADVISORY,))
+        for step in self._steps[self._version(link) :]:
+            link.execute(step)
+        link.execute("UPDATE tool_store SET version = %s", (len(self._steps),))
+        if not self._terms.rehearse:
+            link.commit()
+
+    def _version(self, link: Link) -> int:
+        """Asked again by who waited for the lock of the schema: of the table itself, because the cached answer to
+        `to_regclass` is still the one from before."""
+        asked = "SELECT count(*) FROM pg_class WHERE relname = 'tool_store' AND pg_table_is_visible(oid)"
+        if link.execute(asked).fetchone() == (0,):
+            return 0
+        found = link.execute("SELECT version FROM tool_store").fetchone()
+        version = int(found[0]) if found else 0
+        if version > len(self._steps):
+            raise StateTooNew(self._shown, version, len(self._steps))
+        return version
+
+    def _leave(self) -> None:
+        """Out of the transaction, whatever happened in it; after a rehearsal not even its tables may be left."""
+        link = self._link
+        if link is None or link.closed:
+            return
+        status = link.info.transaction_status
+        if self._terms.rehearse or status == psycopg.pq.TransactionStatus.ACTIVE:
+            link.close()
+        elif status != psycopg.pq.TransactionStatus.IDLE:
+            try:
+                link.rollback()
+            except psycopg.Error:
+                link.close()
+
+    def _our_error(self, error: psycopg.Error, *, is_outcome_unknown: bool) -> ToolError:
+        self._terms.signals.check()
+        text = redact(str(error).partition("\n")[0])
+        if isinstance(error, (said.LockNotAvailable, said.DeadlockDetected)):
+            waited_ms = round(self._terms.seconds() * 1000)
+            return LockHeld(
+                f"store {self._shown}", [], shared=False, waited_ms=waited_ms, timeout_ms=waited_ms, usual_ms=None
+            )
+        if isinstance(error, said.InsufficientPrivilege):
+            return PermissionDenied(self._shown, text)
+        if isinstance(error, said.ReadOnlySqlTransaction):
+            return ReadOnly(self._shown)
+        if isinstance(error, said.DiskFull):
+            return NoSpace(self._shown)
+        if _is_final(error):
+            return StoreAuthFailed(self._shown, "the user or password is not accepted")
+        if isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)):
+            reason = "it did not answer in time" if "timeout" in text else text.rstrip(".") or "no connection"
+            return StoreUnavailable(self._shown, reason, is_outcome_unknown=is_outcome_unknown)
+        return IoFailure(self._shown, text)
+
+
+class PostgresSession:
+    """Advisory locks stand for names that may have no row yet."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    def rows(self, statement: str, **values: Any) -> list[Any]:
+        return self._link.execute(_placed(statement), values).fetchall()
+
+    def run(self, statement: str, **values: Any) -> None:
+        self._link.execute(_placed(statement), values)
+
+    def each(self, statement: str, values: list[dict[str, Any]]) -> None:
+        self._link.cursor().executemany(_placed(statement), values)
+
+    def be_alone_with(self, name: str) -> None:
+        self._link.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (_ADVISORY, name))
+
+    def hold_task(self, task: str) -> None:
+        self._link.execute("SELECT FROM tool_tasks WHERE id = %s FOR UPDATE", (task,))
+
+
+@cache
+def _placed(statement: str) -> Any:
+    """`:name`, as this driver writes it."""
+    return re.sub(r"(?<!:):([a-z]\w*)", r"%(\1)s", statement)
+
+
+def _is_lost(error: psycopg.Error) -> bool:
+    """The connection, or the server behind it, and not a statement that failed."""
+    is_about_it = isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError))
+    return is_about_it and (error.sqlstate is None or error.sqlstate.startswith(("57P", "08")))
+
+
+def _is_final(error: psycopg.Error) -> bool:
+    """Whether the server knows us and does not want us. A failed connection carries no code, only a text."""
+    pgconn = error.pgconn
+    if pgconn is None or pgconn.status != psycopg.pq.ConnStatus.BAD or error.sqlstate:
+        return False
+    return pgconn.needs_password or any(word in str(error) for word in _REFUSED)
