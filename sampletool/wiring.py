@@ -224,14 +224,6 @@ class Wiring:
         for pid in end_orphans(path, self.signals):
             self.warn("ORPHAN_ENDED", f"Process {pid}, left behind by a holder that has ended, was ended.")
 
-    def progress(self, label: str, done: int, total: int) -> None:
-        """A bar on stderr, for a person at a terminal and for nobody else."""
-        if self.options.get("quiet") or os.environ.get("CI") or not os.isatty(2):
-            return
-        filled = 20 * done // max(total, 1)
-        line = f"\r[{'#' * filled}{'.' * (20 - filled)}] {done}/{total} {printable(label)[:50]}\x1b[K"
-        write_stderr(line if done < total else "\r\x1b[K")
-
     def warn(self, code: str, message: str) -> None:
         self.warnings.append(Notice(code, message))
 

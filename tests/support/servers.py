@@ -234,8 +234,12 @@ class _Postgres:
         try:
             self._run("postgres", "--version")
         except (SystemExit, PermissionError):
-            copy = directory / "programs"
-            shutil.copytree(self._programs.parent, copy, symlinks=True)
+            installed = self._programs.parent
+            copy = directory / "programs" / installed.parent.name / installed.name
+            shutil.copytree(installed, copy, symlinks=True)
+            libraries = installed.parent.with_name(f"{installed.parent.name}.libs")
+            if libraries.is_dir():
+                shutil.copytree(libraries, directory / "programs" / libraries.name)
             self._programs = copy / self._programs.name
             self._run("postgres", "--version")
 
