@@ -1,11 +1,13 @@
 """The actor's side: runs a program and stops before every watched event until the director says how to go on.
 
 Started by director.py as `python -m sampletool.stage.actor SPEC PROGRAM ARGS…`. If the director dies, the actor reads
-the end of its socket and ends too.
+the end of its socket and ends too. A lock that the program would wait for in the kernel is asked for without waiting
+first: while it cannot be had, the director is told `blocked` and decides when to ask again.
 """
 
 import base64
 import errno
+import fcntl
 import json
 import os
 import runpy
@@ -39,20 +41,52 @@ class Actor:
         self._hide = spec["hide"]
         self._pid = os.getpid()
         self._busy = False
+        self._database = ""
 
     def see(self, event: str, args: tuple[Any, ...]) -> None:
         """The audit hook. Only this process: children run on their own."""
         if event not in _PATHS_OF or self._busy or os.getpid() != self._pid:
+            if event == "sqlite3.connect/handle" and os.getpid() == self._pid:
+                self.see_statements(self._database, args[0])
             return
         self._busy = True
         try:
             paths = [_path_of(argument) for argument in args[: _PATHS_OF[event]]]
+            if event == "sqlite3.connect":
+                self._database = paths[0]
             if any(path.startswith(prefix) for path in paths for prefix in self._hide):
                 raise FileNotFoundError(errno.ENOENT, "hidden by the stage", paths[0])
-            flags = {"operation": args[1]} if event == "fcntl.flock" else {}
-            self._stop(event, paths, flags)
+            facts: dict[str, Any] = {}
+            if event == "open":
+                facts = {"flags": args[2]}
+            elif event == "fcntl.flock":
+                facts = {"operation": args[1]}
+            if self._stop(event, paths, facts) and event == "fcntl.flock":
+                self._wait_visibly(args[0], args[1], paths)
         finally:
             self._busy = False
+
+    def see_statements(self, database: str, connection: Any) -> None:
+        """SQLite tells of each statement before it begins."""
+
+        def seen(statement: str) -> None:
+            if not self._busy and os.getpid() == self._pid:
+                self._busy = True
+                try:
+                    self._stop("sql", [database], {"statement": statement})
+                finally:
+                    self._busy = False
+
+        connection.set_trace_callback(seen)
+
+    def _wait_visibly(self, descriptor: int, operation: int, paths: list[str]) -> None:
+        is_blocked = not operation & (fcntl.LOCK_NB | fcntl.LOCK_UN)
+        while is_blocked:
+            try:
+                fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
+                is_blocked = False
+            except BlockingIOError:
+                is_blocked = self._stop("blocked", paths, {"operation": operation})
 
     def wrap(self, name: str, describe: Callable[..., dict[str, Any]]) -> None:
         """What has no event of its own is seen by wrapping it, here, in the actor's process."""
@@ -69,17 +103,21 @@ class Actor:
 
         setattr(os, name, seen)
 
-    def _stop(self, event: str, paths: list[str], facts: dict[str, Any]) -> None:
-        if self._watch is None or not any(path.startswith(self._watch) for path in paths):
-            return
+    def _stop(self, event: str, paths: list[str], facts: dict[str, Any]) -> bool:
+        """Whether the director was asked."""
+        if not any(path.startswith(prefix) for path in paths for prefix in self._watch):
+            return False
         self._socket.sendall(json.dumps({"event": event, "paths": paths, **facts}).encode() + b"\n")
         word, _, number = self._lines.readline().decode().strip().partition(" ")
         if word == "raise":
             raise OSError(int(number), os.strerror(int(number)), paths[0])
-        if word == "free":
-            self._watch = None
+        if word == "signal":
+            os.kill(self._pid, int(number))
+        elif word == "free":
+            self._watch = []
         elif word != "go":
             os._exit(1)
+        return True
 
 
 def _path_of(argument: Any) -> str:

@@ -47,6 +47,8 @@ def _states(before: Files, events: Sequence[Event], directory: str) -> Iterator[
             flushed.append(b"")
             latest.append(b"")
             pending.append((name, names[name]))
+        elif event.name == "open" and name in names and event.facts["flags"] & os.O_TRUNC:
+            latest[names[name]] = b""
         elif event.name == "os.write":
             latest[names[name]] += base64.b64decode(event.facts["data"])
         elif event.name == "os.fsync":

@@ -54,9 +54,11 @@ class Actor:
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
         hide: Sequence[str] = (),
+        also: Sequence[str] = (),
     ) -> None:
+        """`also` are beginnings of other names to watch, such as `pipe:` for what is said on stdout and stderr."""
         ours, theirs = socket.socketpair()
-        spec = {"socket": theirs.fileno(), "watch": os.path.realpath(watch), "hide": list(hide)}
+        spec = {"socket": theirs.fileno(), "watch": [os.path.realpath(watch), *also], "hide": list(hide)}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "sampletool.stage.actor", json.dumps(spec), *program],
             env={**(os.environ if env is None else env), "PYTHONDONTWRITEBYTECODE": "1"},
@@ -101,6 +103,10 @@ class Actor:
     def fail(self, number: int) -> Event | None:
         """What it is about to do fails with this error instead."""
         return self._tell(f"raise {number}")
+
+    def signal(self, number: int) -> Event | None:
+        """It is sent a signal at this point: its handler runs here, then it goes on."""
+        return self._tell(f"signal {number}")
 
     def kill(self) -> None:
         """Kill -9, before it does what it is about to do."""

@@ -1,0 +1,125 @@
+"""Run every schedule of a scenario: the right way must hold on all of them, and every wrong one must break on some."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from sampletool.contract.errors import InvalidValues, Mistake
+from sampletool.contract.exit_status import ExitStatus
+from sampletool.contract.promise import Promise
+from sampletool.wiring import Wiring
+
+promise = Promise(
+    effect="scratch",
+    ends_with=(ExitStatus.PARTIAL, ExitStatus.PERMISSION),
+    examples=("tool lab prove lost-config-update", "tool lab prove --all"),
+)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    schedule: str
+    verdict: str
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class Way:
+    """All schedules of one way."""
+
+    variant: str
+    schedules: int
+    bad: int
+    reasons: dict[str, int]
+    all: list[Schedule]
+
+
+@dataclass(frozen=True)
+class Proof:
+    """`is_proved`: the right way held on every schedule, and each wrong way broke on at least one."""
+
+    scenario: str
+    is_proved: bool
+    ways: list[Way]
+
+    def lines(self) -> list[str]:
+        counts = [
+            f"{way.variant}: {way.schedules} schedule{'s' * (way.schedules > 1)}, {way.bad} bad" for way in self.ways
+        ]
+        told = [f"{self.scenario}: {'proved' if self.is_proved else 'NOT PROVED'}"]
+        for way, count in zip(self.ways, counts, strict=True):
+            told.append(f"  {count}")
+            told += [f"    {number} x {reason}" for reason, number in way.reasons.items()]
+            if bad := [each.schedule for each in way.all if each.verdict == "broken"]:
+                told.append(
+                    f'    for example: tool lab run {self.scenario} --variant {way.variant} --schedule "{bad[0]}"'
+                )
+        return told
+
+
+@dataclass(frozen=True)
+class Proofs:
+    proofs: list[Proof]
+
+    def lines(self) -> list[str]:
+        return [line for proof in self.proofs for line in proof.lines()]
+
+
+def prove(wiring: Wiring, name: str, workers: int | None) -> Proof:
+    from sampletool.lab.explore import explore
+    from sampletool.lab.scenario import FIXED, find
+
+    ways = []
+    for variant in sorted(find(name).ways, key=lambda variant: variant != FIXED):
+        explored = explore(name, variant, workers=workers, check=wiring.signals.check)
+        ways.append(
+            Way(
+                variant,
+                len(explored.recordings),
+                len(explored.bad),
+                explored.reasons,
+                [Schedule(each.schedule, each.verdict, each.reason) for each in explored.recordings],
+            )
+        )
+    return Proof(name, all((way.bad == 0) == (way.variant == FIXED) for way in ways), ways)
+
+
+def surprises(proof: Proof) -> list[str]:
+    from sampletool.lab.scenario import FIXED
+
+    found = []
+    for way in proof.ways:
+        if way.variant == FIXED and way.bad:
+            worst = next(each for each in way.all if each.verdict == "broken")
+            found.append(
+                f"{proof.scenario} breaks on {way.bad} of {way.schedules} schedules although it is fixed, "
+                f"such as {worst.schedule}: {worst.reason}"
+            )
+        elif way.variant != FIXED and not way.bad:
+            found.append(f"{proof.scenario}, {way.variant} broke on none of its {way.schedules} schedules")
+    return found
+
+
+def command(
+    ctx: typer.Context,
+    name: Annotated[str | None, typer.Argument(help="A scenario; `tool lab list` lists them.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="All scenarios.")] = False,
+    workers: Annotated[int | None, typer.Option(min=2, max=3, help="How many take part.")] = None,
+) -> Proof | Proofs:
+    """Run every schedule of a scenario, for real, and count the bad ones.
+
+    The right way has to have none; the naive way and the tempting wrong fixes have to have some, which shows that a
+    fault would be found.
+    """
+    from sampletool.lab.scenario import names
+    from sampletool.lab.verdict import UnexpectedOutcome
+
+    wiring: Wiring = ctx.obj
+    if every == (name is not None):
+        raise InvalidValues(Mistake("NAME", "MISSING", "name one scenario, or give --all", name))
+    proofs = [prove(wiring, each, workers) for each in (names() if name is None else [name])]
+    outcome = Proofs(proofs) if name is None else proofs[0]
+    if found := [surprise for proof in proofs for surprise in surprises(proof)]:
+        raise UnexpectedOutcome(found, outcome)
+    return outcome

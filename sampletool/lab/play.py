@@ -1,0 +1,303 @@
+"""Play one schedule for real: the workers are processes on the stage, and each goes on only when it is its turn.
+
+A *step* lasts from one named event of a worker to its next, or to its end. A worker that has to wait for a lock is
+blocked: it is asked again after every step of another, and goes on by itself as soon as it can. When everybody who is
+left waits, the run is stuck.
+"""
+
+import fcntl
+import json
+import os
+import signal
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import sampletool
+from sampletool.lab.recording import Event, Recording, misfit, parse_schedule, say_schedule
+from sampletool.lab.scenario import INTERRUPT, KILL, LETTERS, POWER_CUT, STRIKES, Outcome, Scenario, Step, Way, find
+from sampletool.stage import director
+from sampletool.stage.crash_model import Files, crash_states
+
+PACKAGE_ROOT = Path(sampletool.__file__).parent.parent
+_KEPT = ("PATH", "LD_LIBRARY_PATH", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "SYSTEMROOT")
+Check = Callable[[], None]
+"""Raises when the whole call is to end."""
+
+
+@dataclass(frozen=True)
+class Played:
+    recording: Recording
+    choices: tuple[tuple[str, ...], ...]
+    """What could have been chosen at each token of the schedule."""
+
+
+@dataclass
+class _Worker:
+    letter: str
+    actor: director.Actor
+    done: int = 0
+    at: Step | None = None
+    current: str = "start"
+    is_blocked: bool = False
+    holds: bool = False
+    ended: director.Ended | None = None
+    tried: set[str] = field(default_factory=set)
+    """The lock files it has asked for and not given back."""
+
+    @property
+    def is_over(self) -> bool:
+        return self.actor.at is None
+
+
+def program_of(name: str, variant: str, letter: str) -> list[str]:
+    program = find(name).ways[variant].program
+    if callable(program):
+        return ["-m", "sampletool.lab.worker", name, variant, letter]
+    return ["-m", "sampletool", *(word.format(worker=letter) for word in program)]
+
+
+@contextmanager
+def scratch(scenario: Scenario, way: Way, package_root: Path = PACKAGE_ROOT) -> Iterator[tuple[Path, dict[str, str]]]:
+    """A private directory, prepared, with an environment in which nothing of the user's is seen; gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="tool-lab-") as made:
+        root = Path(os.path.realpath(made))
+        directory, home = root / "here", root / "home"
+        directory.mkdir()
+        home.mkdir(mode=0o700)
+        environ = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        environ |= {"HOME": str(home), "TMPDIR": str(home), "LC_ALL": "C.UTF-8", "TZ": "UTC", "CI": "1"}
+        environ |= {"PYTHONPATH": str(package_root), "PYTHONSAFEPATH": "1", **scenario.environ}
+        (way.prepare or scenario.prepare)(directory)
+        yield directory, environ
+
+
+def play(
+    name: str,
+    variant: str,
+    schedule: str = "",
+    *,
+    workers: int | None = None,
+    package_root: Path = PACKAGE_ROOT,
+    check: Check = lambda: None,
+) -> Played:
+    """Follow the schedule; where it ends, the first worker that can goes on, to the end of all of them."""
+    scenario = find(name)
+    way = scenario.ways[variant]
+    with scratch(scenario, way, package_root) as (directory, environ), ExitStack() as stack:
+        before = {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
+        cast = [
+            _Worker(
+                letter,
+                stack.enter_context(
+                    director.Actor(
+                        program_of(name, variant, letter), watch=directory, env=environ, cwd=directory, also=("pipe:",)
+                    )
+                ),
+            )
+            for letter in LETTERS[: workers or scenario.workers]
+        ]
+        return _Play(name, variant, directory, cast, before, check).follow(schedule)
+
+
+class _Play:
+    def __init__(
+        self, name: str, variant: str, directory: Path, cast: Sequence[_Worker], before: Files, check: Check
+    ) -> None:
+        self._name, self._variant = name, variant
+        self._scenario = find(name)
+        self._way = self._scenario.ways[variant]
+        self._directory = directory
+        self._cast = cast
+        self._queue: list[_Worker] = []
+        self._events: list[Event] = []
+        self._before = before
+        self._power_cut: str | None = None
+        self._check = check
+
+    def follow(self, schedule: str) -> Played:
+        wanted = parse_schedule(schedule)
+        taken: list[str] = []
+        choices: list[tuple[str, ...]] = []
+        for worker in self._cast:
+            self._pump(worker)
+        while enabled := self._enabled():
+            self._check()
+            token = wanted.pop(0) if wanted else enabled[0]
+            if token not in enabled:
+                raise misfit(schedule, token, enabled)
+            choices.append(tuple(enabled))
+            taken.append(token)
+            self._do(token)
+        if wanted:
+            raise misfit(schedule, wanted[0], ())
+        reason = self._verdict()
+        recording = Recording(
+            self._name,
+            self._variant,
+            tuple(worker.letter for worker in self._cast),
+            self._scenario.shared,
+            say_schedule(taken),
+            "broken" if reason else "holds",
+            reason,
+            tuple(self._events),
+        )
+        return Played(recording.marked(), tuple(choices))
+
+    def _enabled(self) -> list[str]:
+        left = [worker for worker in self._cast if not worker.is_over]
+        if self._scenario.in_turn:
+            left = left[:1]
+        enabled = [f"{worker.letter}{worker.done + 1}" for worker in left if not worker.is_blocked]
+        first = self._cast[0]
+        if first in left and not first.is_blocked and not any(event.outcome == "struck" for event in self._events):
+            enabled += [first.letter + strike for strike in self._scenario.strikes_of(self._way)]
+        return enabled
+
+    def _do(self, token: str) -> None:
+        worker = next(worker for worker in self._cast if worker.letter == token[0])
+        if token[1:] in STRIKES:
+            self._strike(worker, token[1:])
+        else:
+            assert worker.at is not None
+            step = worker.at
+            worker.done += 1
+            worker.current = step.name
+            self._go(worker, worker.actor.step)
+            if worker.is_blocked:
+                self._queue.append(worker)
+            elif step.holds or step.frees:
+                worker.holds = step.holds
+            self._record(worker, step.name, "blocked" if worker.is_blocked else "done")
+        self._ask_the_blocked()
+
+    def _strike(self, worker: _Worker, strike: str) -> None:
+        at = worker.at.name if worker.at else "its end"
+        if strike == INTERRUPT:
+            self._go(worker, lambda: worker.actor.signal(signal.SIGTERM))
+        elif strike == KILL:
+            worker.actor.kill()
+        elif strike == POWER_CUT:
+            self._power_cut = self._see_power_cut(worker)
+            for each in self._cast:
+                each.actor.kill()
+        self._record(worker, f"{STRIKES[strike]} before {at}", "struck")
+
+    def _see_power_cut(self, worker: _Worker) -> str | None:
+        assert self._scenario.after_power_cut is not None
+        for files in crash_states(self._before, worker.actor.past, str(self._directory)):
+            if reason := self._scenario.after_power_cut(files):
+                return reason
+        return None
+
+    def _ask_the_blocked(self) -> None:
+        """In the order in which they came, until nobody gets further."""
+        moved = True
+        while moved and self._power_cut is None:
+            moved = False
+            for worker in list(self._queue):
+                if worker.is_over:
+                    self._queue.remove(worker)
+                    continue
+                self._go(worker, worker.actor.step)
+                if not worker.is_blocked:
+                    self._queue.remove(worker)
+                    step = next(step for step in self._way.steps if step.name == worker.current)
+                    worker.holds = step.holds
+                    self._record(worker, worker.current, "resumed")
+                    moved = True
+
+    def _go(self, worker: _Worker, how: Callable[[], object]) -> None:
+        worker.is_blocked = False
+        how()
+        self._pump(worker)
+
+    def _pump(self, worker: _Worker) -> None:
+        """Let it go on to its next named step, to its end, or until it has to wait."""
+        while (event := worker.actor.at) is not None:
+            self._check()
+            if event.name == "blocked" or self._asks_again(worker, event):
+                worker.is_blocked = True
+                return
+            for step in self._way.steps:
+                if step.is_meant(event, worker.current):
+                    if step.waits and step.name == worker.current:
+                        worker.is_blocked = True
+                    else:
+                        worker.at = step
+                    return
+            worker.actor.step()
+        worker.at = None
+        worker.ended = worker.actor.finish()
+
+    @staticmethod
+    def _asks_again(worker: _Worker, event: director.Event) -> bool:
+        if event.name != "fcntl.flock":
+            return False
+        if event.facts["operation"] & fcntl.LOCK_UN:
+            worker.tried.discard(event.path)
+            return False
+        again = event.path in worker.tried
+        worker.tried.add(event.path)
+        return again
+
+    def _record(self, worker: _Worker, step: str, outcome: str) -> None:
+        before = self._events[-1].state if self._events else ""
+        state = self._look()
+        note = None
+        if self._scenario.damage is not None and outcome in ("done", "resumed"):
+            note = self._scenario.damage(worker.letter, before, state)
+        if worker.is_over:
+            worker.holds = False
+            note = note or _complaint(worker.ended)
+        self._events.append(
+            Event(
+                len(self._events) + 1,
+                worker.letter,
+                worker.done,
+                step,
+                outcome,  # type: ignore[arg-type]
+                state,
+                tuple(each.letter for each in self._cast if each.holds),
+                tuple(each.letter for each in self._cast if each.is_blocked),
+                worker.is_over,
+                note,
+            )
+        )
+
+    def _look(self) -> str:
+        try:
+            return self._scenario.look(self._directory)
+        except OSError as error:
+            return f"({(error.strerror or str(error)).lower()})"
+
+    def _verdict(self) -> str | None:
+        if any(event.step.startswith(STRIKES[POWER_CUT]) for event in self._events):
+            return self._power_cut
+        stuck = [worker.letter for worker in self._cast if not worker.is_over]
+        if stuck:
+            return f"{' and '.join(stuck)} {'wait' if len(stuck) > 1 else 'waits'} for ever."
+        unseen = [worker.letter for worker in self._cast if worker.done == 0 and worker.ended is not None]
+        if unseen:
+            complaint = _complaint(next(worker.ended for worker in self._cast if worker.letter == unseen[0]))
+            return f"{unseen[0]} ended without coming to any of its steps ({complaint or 'status 0'})."
+        ended = {worker.letter: worker.ended for worker in self._cast if worker.ended is not None}
+        answers = {}
+        for letter, end in ended.items():
+            with suppress(ValueError):
+                answers[letter] = json.loads(end.stdout)
+        statuses = {letter: end.status for letter, end in ended.items()}
+        letters = [worker.letter for worker in self._cast]
+        return self._scenario.check(Outcome(self._directory, letters, statuses, answers))
+
+
+def _complaint(ended: director.Ended | None) -> str | None:
+    """How a worker that did not succeed ended: the code of its answer, or its status."""
+    if ended is None or ended.status == 0:
+        return None
+    with suppress(ValueError, KeyError, TypeError):
+        return f"told {json.loads(ended.stdout)['error']['code']}"
+    last = ended.stderr.decode("utf-8", "backslashreplace").strip().rpartition("\n")[2]
+    return f"failed: {last or f'status {ended.status}'}"
