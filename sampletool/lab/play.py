@@ -19,7 +19,7 @@ import sampletool
 from sampletool.lab.recording import Event, Recording, misfit, parse_schedule, say_schedule
 from sampletool.lab.scenario import INTERRUPT, KILL, LETTERS, POWER_CUT, STRIKES, Outcome, Scenario, Step, Way, find
 from sampletool.stage import director
-from sampletool.stage.crash_model import Files, crash_states
+from sampletool.stage.crash_model import Files, states_after
 
 PACKAGE_ROOT = Path(sampletool.__file__).parent.parent
 _KEPT = ("PATH", "LD_LIBRARY_PATH", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "SYSTEMROOT")
@@ -187,7 +187,7 @@ class _Play:
 
     def _see_power_cut(self, worker: _Worker) -> str | None:
         assert self._scenario.after_power_cut is not None
-        for files in crash_states(self._before, worker.actor.past, str(self._directory)):
+        for files in states_after(self._before, worker.actor.past, str(self._directory)):
             if reason := self._scenario.after_power_cut(files):
                 return reason
         return None

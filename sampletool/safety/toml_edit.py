@@ -8,11 +8,11 @@ document with just this change in it. Where no splice passes that test, the chan
 import re
 import tomllib
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 
-Path = tuple[str, ...]
+from sampletool.safety.toml_key import Path, get, has, parse_key, show_key, show_value
 
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 _MARK = "\N{REPLACEMENT CHARACTER}here\N{REPLACEMENT CHARACTER}"
 
 
@@ -24,61 +24,31 @@ def set_value(text: str, path: Path, value: Any) -> str:
     document = tomllib.loads(text)
     shown = show_value(value)
     exists = has(document, path)
+    before = get(document, path) if exists else None
     wanted = _with_value(document, path, value)
     if exists:
-        start, end = _span(text, path)
+        try:
+            start, end = _span(text, path)
+        except CannotEdit as error:
+            if _is_table(before):
+                raise CannotEdit(f"{show_key(path)} is a table, not a value") from error
+            raise
         candidates: Iterator[str] = iter([text[:start] + shown + text[end:]])
     else:
         candidates = _insertions(text, path, shown)
-    return _first_right(candidates, wanted, path)
+    return _first_right(candidates, [wanted], path)
 
 
 def unset_value(text: str, path: Path) -> str:
-    wanted = _without(tomllib.loads(text), path)
     start, end = _span(text, path)
-    return _first_right(_deletions(text, start, end), wanted, path)
+    return _first_right(_deletions(text, start, end), list(_without(tomllib.loads(text), path)), path)
 
 
-def show_value(value: Any) -> str:
-    """A value in TOML's own notation, tables inline."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{show_key((key,))} = {show_value(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(show_value, value)) + "]"
-    import tomlkit
-
-    return str(tomlkit.item(value).as_string())
-
-
-def show_key(path: Path) -> str:
-    return ".".join(part if _BARE_KEY.fullmatch(part) else show_value(part) for part in path)
-
-
-def parse_key(text: str) -> Path:
-    """A dotted key as in TOML, with quotes where a part needs them; ValueError with a sentence."""
-    if text and all(_BARE_KEY.fullmatch(part) for part in text.split(".")):
-        return tuple(text.split("."))
-    try:
-        if not text or not text.isprintable() or "=" in text:
-            raise ValueError
-        found: Any = tomllib.loads(f"{text} = 0")
-    except ValueError:
-        raise ValueError(
-            f"{text!r} is not a key: dotted names such as build.jobs, with quotes around odd ones"
-        ) from None
-    path: list[str] = []
-    while isinstance(found, dict) and len(found) == 1:
-        ((part, found),) = found.items()
-        path.append(part)
-    if found != 0:
-        raise ValueError(f"{text!r} is not one key")
-    return tuple(path)
-
-
-def _first_right(candidates: Iterator[str], wanted: dict[str, Any], path: Path) -> str:
+def _first_right(candidates: Iterator[str], wanted: list[dict[str, Any]], path: Path) -> str:
     for candidate in candidates:
         try:
-            if _same(tomllib.loads(candidate), wanted):
+            read = tomllib.loads(candidate)
+            if any(_same(read, document) for document in wanted):
                 return candidate
         except ValueError:
             continue
@@ -126,8 +96,10 @@ def _insertions(text: str, path: Path, shown: str) -> Iterator[str]:
         if leaves:
             yield from _after_key(text, *_span(text, (*table, leaves[-1])), line, newline)
         yield from _below_header(text, table, line, newline)
+        yield from _into_braces(text, table, line)
     yield from _at_the_top(text, line, newline)
-    yield _at_the_end(text, path, shown, newline)
+    yield _at_the_end(text, path[:-1], path[-1:], shown, newline)
+    yield _at_the_end(text, (), path, shown, newline)
 
 
 def _after_key(text: str, start: int, end: int, line: str, newline: str) -> Iterator[str]:
@@ -144,7 +116,7 @@ def _after_key(text: str, start: int, end: int, line: str, newline: str) -> Iter
 
 
 def _below_header(text: str, table: Path, line: str, newline: str) -> Iterator[str]:
-    for found in re.finditer(r"^[ \t]*\[([^\[\]\r\n]+|.*)\][ \t]*(#.*)?$", text, re.MULTILINE):
+    for found in re.finditer(r"^[ \t]*\[([^\[\]\r\n]+|.*)\][ \t]*(#.*)?\r?$", text, re.MULTILINE):
         try:
             if parse_key(found[1].strip()) != table:
                 continue
@@ -162,11 +134,21 @@ def _at_the_top(text: str, line: str, newline: str) -> Iterator[str]:
         yield f"{text[: header.start()]}{line}{newline}{newline}{text[header.start() :]}"
 
 
-def _at_the_end(text: str, path: Path, shown: str, newline: str) -> str:
+def _into_braces(text: str, table: Path, line: str) -> Iterator[str]:
+    """An inline table that has no plain value of its own to stand behind."""
+    try:
+        start, _ = _span(text, table)
+    except (CannotEdit, IndexError):
+        return
+    for comma in ("", ","):
+        yield f"{text[: start + 1]} {line}{comma}{text[start + 1 :]}"
+
+
+def _at_the_end(text: str, table: Path, rest: Path, shown: str, newline: str) -> str:
     gap = newline if text and not text.endswith("\n") else ""
-    header = f"[{show_key(path[:-1])}]{newline}" if len(path) > 1 else ""
+    header = f"[{show_key(table)}]{newline}" if table else ""
     blank = newline if header and text.strip() else ""
-    return f"{text}{gap}{blank}{header}{show_key(path[-1:])} = {shown}{newline}"
+    return f"{text}{gap}{blank}{header}{show_key(rest)} = {shown}{newline}"
 
 
 def _deletions(text: str, start: int, end: int) -> Iterator[str]:
@@ -191,21 +173,6 @@ def _indent_and_key(before_value: str) -> tuple[str, str]:
     return key[: len(key) - len(key.lstrip())], key.strip()
 
 
-def has(document: Any, path: Path) -> bool:
-    """Whether there is a value at this path; the way to it has to be tables."""
-    for part in path:
-        if not isinstance(document, dict) or part not in document:
-            return False
-        document = document[part]
-    return True
-
-
-def get(document: Any, path: Path) -> Any:
-    for part in path:
-        document = document[part]
-    return document
-
-
 def _with_value(document: dict[str, Any], path: Path, value: Any) -> dict[str, Any]:
     table: Any = document
     for depth, part in enumerate(path[:-1], 1):
@@ -216,9 +183,14 @@ def _with_value(document: dict[str, Any], path: Path, value: Any) -> dict[str, A
     return document
 
 
-def _without(document: dict[str, Any], path: Path) -> dict[str, Any]:
-    del get(document, path[:-1])[path[-1]]
-    return document
+def _without(document: dict[str, Any], path: Path) -> Iterator[dict[str, Any]]:
+    """The document without this key, then without the tables too that were there only for it (`a.b = 1`)."""
+    for depth in range(len(path) - 1, -1, -1):
+        table = get(document, path[:depth])
+        del table[path[depth]]
+        yield deepcopy(document)
+        if table:
+            break
 
 
 def _is_table(value: Any) -> bool:

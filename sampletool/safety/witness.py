@@ -71,7 +71,10 @@ def _believe(record: Record, file: os.stat_result) -> Holder:
 
 
 def _kernel_tells() -> bool:
-    return os.access("/proc/self/fdinfo", os.R_OK)
+    try:
+        return bool(os.listdir("/proc/self/fdinfo"))
+    except OSError:
+        return False
 
 
 def locker_of(pid: int, file: os.stat_result) -> int | None:

@@ -32,6 +32,9 @@ _PATHS_OF: dict[str, int] = {
 }
 """The events that are seen, and how many paths each begins with."""
 
+_FACTS_OF = {"open": {"flags": 2}, "fcntl.flock": {"operation": 1}}
+"""What else the director is told: name and position among the event's arguments."""
+
 
 class Actor:
     def __init__(self, spec: dict[str, Any]) -> None:
@@ -56,11 +59,7 @@ class Actor:
                 self._database = paths[0]
             if any(path.startswith(prefix) for path in paths for prefix in self._hide):
                 raise FileNotFoundError(errno.ENOENT, "hidden by the stage", paths[0])
-            facts: dict[str, Any] = {}
-            if event == "open":
-                facts = {"flags": args[2]}
-            elif event == "fcntl.flock":
-                facts = {"operation": args[1]}
+            facts = {name: args[position] for name, position in _FACTS_OF.get(event, {}).items()}
             if self._stop(event, paths, facts) and event == "fcntl.flock":
                 self._wait_visibly(args[0], args[1], paths)
         finally:

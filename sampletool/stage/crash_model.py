@@ -19,13 +19,14 @@ def crash_states(before: Files, events: Sequence[Event], directory: str) -> Iter
     """Every state after a crash between any two events, with duplicates left out."""
     seen = []
     for point in range(len(events) + 1):
-        for state in _states(before, events[:point], directory):
+        for state in states_after(before, events[:point], directory):
             if state not in seen:
                 seen.append(state)
                 yield state
 
 
-def _states(before: Files, events: Sequence[Event], directory: str) -> Iterator[Files]:
+def states_after(before: Files, events: Sequence[Event], directory: str) -> Iterator[Files]:
+    """Every state after a crash that comes when all of these events have happened."""
     names: dict[str, int] = {}
     flushed: list[bytes] = []
     latest: list[bytes] = []
@@ -47,7 +48,7 @@ def _states(before: Files, events: Sequence[Event], directory: str) -> Iterator[
             flushed.append(b"")
             latest.append(b"")
             pending.append((name, names[name]))
-        elif event.name == "open" and name in names and event.facts["flags"] & os.O_TRUNC:
+        elif event.name == "open" and event.path != directory and event.facts["flags"] & os.O_TRUNC:
             latest[names[name]] = b""
         elif event.name == "os.write":
             latest[names[name]] += base64.b64decode(event.facts["data"])
@@ -62,8 +63,7 @@ def _states(before: Files, events: Sequence[Event], directory: str) -> Iterator[
             pending.append((name, None))
 
     contents = [
-        sorted({old, new, new[: len(new) // 2] if old != new else new})
-        for old, new in zip(flushed, latest, strict=True)
+        {old} if old == new else {old, b"", new[: len(new) // 2], new} for old, new in zip(flushed, latest, strict=True)
     ]
     for kept in product((True, False), repeat=len(pending)):
         entries = dict(durable)

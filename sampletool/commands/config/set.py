@@ -10,8 +10,9 @@ from sampletool.contract.errors import InvalidValues, Mistake, did_you_mean
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.promise import Promise
 from sampletool.contract.redaction import is_secret
-from sampletool.safety.toml_edit import get, has, parse_key, set_value, show_key
+from sampletool.safety.toml_edit import set_value
 from sampletool.safety.toml_file import TomlText
+from sampletool.safety.toml_key import get, has, parse_key, show_key
 from sampletool.settings import KNOWN, Key, Scope, check
 from sampletool.settings_change import Change, Changed, change_settings, scope_to_change
 from sampletool.wiring import Wiring
