@@ -58,7 +58,7 @@ def timeline(recording: Recording) -> list[Line]:
             line.append((text.ljust(widths[letter]), style))
         line.append((event.state, "faint" if event.state == state else ""))
         if event.note:
-            line.append((f"   <== {event.note}", "bad" if recording.is_broken else "bold"))
+            line.append((f"   <== {event.note.rstrip('.')}", "bad" if recording.is_broken else "bold"))
         lines.append(line)
         held, state = event.holds, event.state
         if event.over:

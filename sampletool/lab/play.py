@@ -115,6 +115,7 @@ class _Play:
         self._events: list[Event] = []
         self._before = before
         self._power_cut: str | None = None
+        self._is_dark = False
         self._check = check
 
     def follow(self, schedule: str) -> Played:
@@ -152,8 +153,13 @@ class _Play:
             left = left[:1]
         enabled = [f"{worker.letter}{worker.done + 1}" for worker in left if not worker.is_blocked]
         first = self._cast[0]
-        if first in left and not first.is_blocked and not any(event.outcome == "struck" for event in self._events):
-            enabled += [first.letter + strike for strike in self._scenario.strikes_of(self._way)]
+        if any(event.outcome == "struck" for event in self._events):
+            return enabled
+        strikes = self._scenario.strikes_of(self._way)
+        if first in left and not first.is_blocked:
+            enabled += [first.letter + strike for strike in strikes]
+        elif not left and POWER_CUT in strikes:
+            enabled = [first.letter + POWER_CUT]
         return enabled
 
     def _do(self, token: str) -> None:
@@ -169,33 +175,38 @@ class _Play:
             if worker.is_blocked:
                 self._queue.append(worker)
             elif step.holds or step.frees:
-                worker.holds = step.holds
+                worker.holds = step.holds and not (worker.at is not None and worker.at.waits)
             self._record(worker, step.name, "blocked" if worker.is_blocked else "done")
         self._ask_the_blocked()
 
     def _strike(self, worker: _Worker, strike: str) -> None:
-        at = worker.at.name if worker.at else "its end"
+        at = f"before {worker.at.name}" if worker.at else "after the end"
         if strike == INTERRUPT:
-            self._go(worker, lambda: worker.actor.signal(signal.SIGTERM))
+            worker.tried -= {event.path for event in [worker.actor.at] if event is not None}
+            worker.actor.signal(signal.SIGTERM)
+            self._pump(worker)
+            if worker.is_blocked:
+                self._queue.append(worker)
         elif strike == KILL:
             worker.actor.kill()
         elif strike == POWER_CUT:
             self._power_cut = self._see_power_cut(worker)
+            self._is_dark = True
             for each in self._cast:
                 each.actor.kill()
-        self._record(worker, f"{STRIKES[strike]} before {at}", "struck")
+        self._record(worker, f"{STRIKES[strike]} {at}", "struck")
 
     def _see_power_cut(self, worker: _Worker) -> str | None:
         assert self._scenario.after_power_cut is not None
         for files in states_after(self._before, worker.actor.past, str(self._directory)):
-            if reason := self._scenario.after_power_cut(files):
+            if reason := self._scenario.after_power_cut(files, worker.ended is not None and worker.ended.status == 0):
                 return reason
         return None
 
     def _ask_the_blocked(self) -> None:
         """In the order in which they came, until nobody gets further."""
         moved = True
-        while moved and self._power_cut is None:
+        while moved and not self._is_dark:
             moved = False
             for worker in list(self._queue):
                 if worker.is_over:
@@ -211,8 +222,17 @@ class _Play:
 
     def _go(self, worker: _Worker, how: Callable[[], object]) -> None:
         worker.is_blocked = False
+        self._see_unlock(worker)
         how()
         self._pump(worker)
+
+    @staticmethod
+    def _see_unlock(worker: _Worker) -> None:
+        """It is about to give a lock back; the gate in front of our locks is not one that makes it alone."""
+        event = worker.actor.at
+        if event is not None and event.name == "fcntl.flock" and event.facts["operation"] & fcntl.LOCK_UN:
+            worker.tried.discard(event.path)
+            worker.holds = worker.holds and event.path.endswith(".gate")
 
     def _pump(self, worker: _Worker) -> None:
         """Let it go on to its next named step, to its end, or until it has to wait."""
@@ -228,16 +248,14 @@ class _Play:
                     else:
                         worker.at = step
                     return
+            self._see_unlock(worker)
             worker.actor.step()
         worker.at = None
         worker.ended = worker.actor.finish()
 
     @staticmethod
     def _asks_again(worker: _Worker, event: director.Event) -> bool:
-        if event.name != "fcntl.flock":
-            return False
-        if event.facts["operation"] & fcntl.LOCK_UN:
-            worker.tried.discard(event.path)
+        if event.name != "fcntl.flock" or event.facts["operation"] & fcntl.LOCK_UN:
             return False
         again = event.path in worker.tried
         worker.tried.add(event.path)
@@ -245,10 +263,13 @@ class _Play:
 
     def _record(self, worker: _Worker, step: str, outcome: str) -> None:
         before = self._events[-1].state if self._events else ""
-        state = self._look()
-        note = None
+        state = "(dark)" if self._is_dark else self._look()
+        note = self._power_cut
         if self._scenario.damage is not None and outcome in ("done", "resumed"):
             note = self._scenario.damage(worker.letter, before, state)
+        alone = [each.letter for each in self._cast if each.holds and not each.is_over]
+        if len(alone) > 1:
+            note = f"{' and '.join(alone)} are both alone"
         if worker.is_over:
             worker.holds = False
             note = note or _complaint(worker.ended)
@@ -274,15 +295,15 @@ class _Play:
             return f"({(error.strerror or str(error)).lower()})"
 
     def _verdict(self) -> str | None:
-        if any(event.step.startswith(STRIKES[POWER_CUT]) for event in self._events):
+        if self._is_dark:
             return self._power_cut
         stuck = [worker.letter for worker in self._cast if not worker.is_over]
         if stuck:
             return f"{' and '.join(stuck)} {'wait' if len(stuck) > 1 else 'waits'} for ever."
-        unseen = [worker.letter for worker in self._cast if worker.done == 0 and worker.ended is not None]
+        struck = {event.worker for event in self._events if event.outcome == "struck"}
+        unseen = [worker.letter for worker in self._cast if worker.done == 0 and worker.letter not in struck]
         if unseen:
-            complaint = _complaint(next(worker.ended for worker in self._cast if worker.letter == unseen[0]))
-            return f"{unseen[0]} ended without coming to any of its steps ({complaint or 'status 0'})."
+            return f"{unseen[0]} ended without coming to any of its steps."
         ended = {worker.letter: worker.ended for worker in self._cast if worker.ended is not None}
         answers = {}
         for letter, end in ended.items():
@@ -290,7 +311,8 @@ class _Play:
                 answers[letter] = json.loads(end.stdout)
         statuses = {letter: end.status for letter, end in ended.items()}
         letters = [worker.letter for worker in self._cast]
-        return self._scenario.check(Outcome(self._directory, letters, statuses, answers))
+        crowd = next((event.holds for event in self._events if len(event.holds) > 1), ())
+        return self._scenario.check(Outcome(self._directory, letters, statuses, answers, crowd))
 
 
 def _complaint(ended: director.Ended | None) -> str | None:

@@ -58,7 +58,8 @@ class Recording:
         """With the last step marked, if no step could be named as the one that broke it."""
         if not self.is_broken or not self.events or any(event.note for event in self.events):
             return self
-        return replace(self, events=(*self.events[:-1], replace(self.events[-1], note="too late to save it")))
+        note = "nobody can go on" if self.events[-1].waiting else "now it is broken"
+        return replace(self, events=(*self.events[:-1], replace(self.events[-1], note=note)))
 
 
 def parse_schedule(text: str) -> list[str]:

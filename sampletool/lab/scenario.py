@@ -51,7 +51,7 @@ class Step:
     after: tuple[str, ...] = ()
     """Only directly after one of these steps; `start` is the beginning."""
     waits: bool = False
-    """Coming to this step twice in a row means that the program is waiting here."""
+    """Coming to this step again means that the step before did not succeed; twice in a row, that it is waiting."""
     holds: bool = False
     """From here on it is alone, until it ends or comes to a step that `frees`."""
     frees: bool = False
@@ -89,6 +89,8 @@ class Outcome:
     """Of the workers that came to their end by themselves."""
     answers: Mapping[str, Any]
     """The JSON answers of those that gave one."""
+    crowd: Sequence[str] = ()
+    """Those that were alone, each of them, at the same moment."""
 
     @property
     def served(self) -> list[str]:
@@ -156,8 +158,9 @@ class Scenario:
     """The second worker begins when the first one is over."""
     damage: Callable[[str, str, str], str | None] | None = None
     """What a step did wrong, from what was there before and after it."""
-    after_power_cut: Callable[[Mapping[str, bytes]], str | None] | None = None
-    """The invariant, for what a directory may hold after a power cut."""
+    after_power_cut: Callable[[Mapping[str, bytes], bool], str | None] | None = None
+    """The invariant, for what the directory may hold after a power cut, and whether the worker had said that it is
+    done."""
     environ: Mapping[str, str] = field(default_factory=dict)
 
     def strikes_of(self, way: Way) -> str:

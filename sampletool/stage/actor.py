@@ -112,6 +112,7 @@ class Actor:
             raise OSError(int(number), os.strerror(int(number)), paths[0])
         if word == "signal":
             os.kill(self._pid, int(number))
+            return self._stop(event, paths, facts)
         elif word == "free":
             self._watch = []
         elif word != "go":

@@ -105,8 +105,10 @@ class Actor:
         return self._tell(f"raise {number}")
 
     def signal(self, number: int) -> Event | None:
-        """It is sent a signal at this point: its handler runs here, then it goes on."""
-        return self._tell(f"signal {number}")
+        """It is sent a signal at this point. Its handler runs; then it stops here again, unless that raised."""
+        self._socket.sendall(f"signal {number}\n".encode())
+        self.at = self._hear()
+        return self.at
 
     def kill(self) -> None:
         """Kill -9, before it does what it is about to do."""

@@ -37,7 +37,7 @@ def two_short_locks(worker: str) -> None:
 
 
 def prepare(directory: Path) -> None:
-    (directory / FILE).write_text("jobs = 4\n")
+    (directory / FILE).write_text("[settings]\njobs = 4\n")
 
 
 def keys(text: str) -> list[str]:
