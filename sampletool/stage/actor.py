@@ -113,7 +113,7 @@ class Actor:
         if word == "signal":
             os.kill(self._pid, int(number))
             return self._stop(event, paths, facts)
-        elif word == "free":
+        if word == "free":
             self._watch = []
         elif word != "go":
             os._exit(1)
