@@ -21,6 +21,7 @@ from sampletool.settings import DEFAULTS, Settings, check
 if TYPE_CHECKING:
     from sampletool.safety.holder import Record
     from sampletool.safety.lock import Hold, Lock
+    from sampletool.state.promises import Store
 
 PATIENT_SECONDS = 10.0
 """For holders that take milliseconds, where everybody's change can be kept."""
@@ -151,6 +152,24 @@ class Wiring:
                 self.options["lock_timeout"] = f"{PATIENT_SECONDS:g}s"
         with self.hold(path, resolved.name, "exclusive", PATIENT_SECONDS) as hold:
             yield hold
+
+    @cached_property
+    def store(self) -> "Store":
+        """Shared state, where --store, TOOL_STORE or the settings say. Nothing is connected before it is used."""
+        from sampletool.state.opening import open_store
+        from sampletool.state.terms import Terms
+
+        asked = self.settings.value("lock_timeout")
+        terms = Terms(
+            hold=lambda path, name: self.hold(path, name, "exclusive", PATIENT_SECONDS),
+            signals=self.signals,
+            patience_seconds=PATIENT_SECONDS if asked is None else asked,
+            warn=self.warn,
+            rehearse=bool(self.meta.get("dry_run")),
+        )
+        store = open_store(self.settings.value("store"), self.workspace_or_none, terms)
+        self._opened.callback(store.close)
+        return store
 
     def warn(self, code: str, message: str) -> None:
         self.warnings.append(Notice(code, message))

@@ -1,0 +1,52 @@
+"""Add to a counter, and get the value that this call made."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from sampletool.contract.promise import Promise
+from sampletool.state.options import CHANGING, DryRunOption, FenceOption, KeyOption, StoreOption
+from sampletool.state.promises import Once
+from sampletool.wiring import Wiring
+
+promise = Promise(
+    effect="store",
+    ends_with=CHANGING,
+    locks=("store",),
+    examples=(
+        "tool counter add builds",
+        "tool counter add builds 5",
+        "tool counter add builds --idempotency-key run-7",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Counter:
+    name: str
+    value: int
+    effect: str
+
+    def lines(self) -> list[str]:
+        return [f"{self.name} = {self.value}"]
+
+
+def add(wiring: Wiring, name: str, amount: int, once: Once) -> Counter:
+    counted = wiring.store.counter_add(name, amount, once)
+    if counted.replayed:
+        wiring.meta["replayed"] = True
+    return Counter(name, counted.value, counted.effect)
+
+
+def command(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="It begins at 0.")],
+    amount: Annotated[int, typer.Argument(metavar="[AMOUNT]", help="Write `--` before a negative one.")] = 1,
+    idempotency_key: KeyOption = None,
+    fence: FenceOption = None,
+    store: StoreOption = None,
+    dry_run: DryRunOption = False,
+) -> Counter:
+    """Add to a counter. No addition is lost, and the answer is the value that this one made."""
+    return add(ctx.obj, name, amount, Once(idempotency_key, fence))

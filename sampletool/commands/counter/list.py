@@ -1,0 +1,39 @@
+"""Every counter, a page at a time."""
+
+from dataclasses import dataclass
+
+import typer
+
+from sampletool.contract.promise import Promise
+from sampletool.state.options import READING, CursorOption, LimitOption, StoreOption
+from sampletool.wiring import Wiring
+
+promise = Promise(effect="nothing", ends_with=READING, examples=("tool counter list",))
+
+
+@dataclass(frozen=True)
+class Counter:
+    name: str
+    value: int
+
+
+@dataclass(frozen=True)
+class Counters:
+    counters: list[Counter]
+
+    def lines(self) -> list[str]:
+        return [f"{counter.name} = {counter.value}" for counter in self.counters]
+
+
+def list_counters(wiring: Wiring, after: str, limit: int) -> Counters:
+    found = wiring.store.counter_list(after, limit + 1)
+    if len(found) > limit:
+        wiring.meta["next_cursor"] = found[limit - 1][0]
+    return Counters([Counter(name, value) for name, value in found[:limit]])
+
+
+def command(
+    ctx: typer.Context, cursor: CursorOption = "", limit: LimitOption = 100, store: StoreOption = None
+) -> Counters:
+    """List the counters in the order of their names."""
+    return list_counters(ctx.obj, cursor, limit)

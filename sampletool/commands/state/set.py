@@ -1,0 +1,73 @@
+"""Set a value: always, only over the version you read, or only if there is none."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from sampletool.contract.promise import Promise
+from sampletool.state.options import (
+    CHANGING,
+    DryRunOption,
+    FenceOption,
+    KeyOption,
+    StoreOption,
+    parse_ms,
+    parse_value,
+    read_input,
+)
+from sampletool.state.promises import Once
+from sampletool.wiring import Wiring
+
+promise = Promise(
+    effect="store",
+    ends_with=CHANGING,
+    locks=("store",),
+    examples=(
+        "tool state set plan draft",
+        "tool state set plan final --if-version 1",
+        "tool state set leader agent-1 --if-version 0 --expires 60s",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Changed:
+    key: str
+    value: Any
+    version: int
+    effect: str
+
+    def lines(self) -> list[str]:
+        return [f"{self.key}: {self.effect}, version {self.version}"]
+
+
+def set_value(
+    wiring: Wiring, key: str, value: Any, *, if_version: int | None, expires_ms: int | None, once: Once
+) -> Changed:
+    written = wiring.store.state_set(key, value, if_version=if_version, expires_ms=expires_ms, once=once)
+    if written.replayed:
+        wiring.meta["replayed"] = True
+    return Changed(key, value, written.version, written.effect)
+
+
+def command(
+    ctx: typer.Context,
+    key: Annotated[str, typer.Argument(metavar="KEY")],
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="JSON, else text; `-` reads it from stdin.")],
+    if_version: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Only over this version; 0: only if there is none.")
+    ] = None,
+    expires: Annotated[
+        int | None, typer.Option(metavar="DURATION", parser=parse_ms, help="It ends by itself after this long.")
+    ] = None,
+    as_text: Annotated[bool, typer.Option("--string", help="Take the value as text.")] = False,
+    idempotency_key: KeyOption = None,
+    fence: FenceOption = None,
+    store: StoreOption = None,
+    dry_run: DryRunOption = False,
+) -> Changed:
+    """Set a value. With --if-version nobody's change is overwritten unseen."""
+    text = read_input("-").removesuffix("\n") if value == "-" else value
+    parsed = parse_value(text, as_text=as_text)
+    return set_value(ctx.obj, key, parsed, if_version=if_version, expires_ms=expires, once=Once(idempotency_key, fence))

@@ -1,0 +1,49 @@
+"""Remove a value."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from sampletool.contract.promise import Promise
+from sampletool.state.options import CHANGING, DryRunOption, FenceOption, KeyOption, StoreOption
+from sampletool.state.promises import Once
+from sampletool.wiring import Wiring
+
+promise = Promise(
+    effect="store",
+    ends_with=CHANGING,
+    locks=("store",),
+    examples=("tool state unset plan", "tool state unset leader --if-version 3"),
+)
+
+
+@dataclass(frozen=True)
+class Removed:
+    key: str
+    version: int
+    """The one it had; 0 if there was none."""
+    effect: str
+
+    def lines(self) -> list[str]:
+        return [f"{self.key}: {self.effect}"]
+
+
+def unset_value(wiring: Wiring, key: str, *, if_version: int | None, once: Once) -> Removed:
+    written = wiring.store.state_unset(key, if_version=if_version, once=once)
+    if written.replayed:
+        wiring.meta["replayed"] = True
+    return Removed(key, written.version, written.effect)
+
+
+def command(
+    ctx: typer.Context,
+    key: Annotated[str, typer.Argument(metavar="KEY")],
+    if_version: Annotated[int | None, typer.Option(min=0, metavar="N", help="Only if it is at this version.")] = None,
+    idempotency_key: KeyOption = None,
+    fence: FenceOption = None,
+    store: StoreOption = None,
+    dry_run: DryRunOption = False,
+) -> Removed:
+    """Remove a value; its version is never used again."""
+    return unset_value(ctx.obj, key, if_version=if_version, once=Once(idempotency_key, fence))

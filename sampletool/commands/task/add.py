@@ -1,0 +1,125 @@
+"""Add tasks to a queue: all of them, or none."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from sampletool.contract.errors import InvalidValues, Mistake
+from sampletool.contract.promise import Promise
+from sampletool.state.options import (
+    CHANGING,
+    DryRunOption,
+    FenceOption,
+    KeyOption,
+    StoreOption,
+    parse_value,
+    read_input,
+)
+from sampletool.state.promises import NewTask, Once
+from sampletool.wiring import Wiring
+
+promise = Promise(
+    effect="store",
+    ends_with=CHANGING,
+    locks=("store",),
+    examples=(
+        "tool task add mail 'to: ann' 'to: bob'",
+        "tool task add mail 'to: ann' --id ann",
+        "tool task add mail --from-file tasks.jsonl",
+    ),
+)
+
+_MOST = 100_000
+
+
+@dataclass(frozen=True)
+class Task:
+    id: str
+    effect: str
+
+
+@dataclass(frozen=True)
+class Added:
+    queue: str
+    tasks: list[Task]
+    effect: str
+
+    def lines(self) -> list[str]:
+        return [f"{task.id}: {task.effect}" for task in self.tasks]
+
+
+def add_tasks(wiring: Wiring, queue: str, tasks: list[NewTask], once: Once) -> Added:
+    added = wiring.store.task_add(queue, tasks, once)
+    if added.replayed:
+        wiring.meta["replayed"] = True
+    shown = [Task(task, effect) for task, effect in added.effects]
+    return Added(queue, shown, "created" if any(task.effect == "created" for task in shown) else "unchanged")
+
+
+def read_tasks(words: list[str], ids: list[str], file: str | None) -> list[NewTask]:
+    """Bodies from the command line, each with its --id if there are any; behind them those of the file."""
+    if ids and len(ids) != len(words):
+        problem = f"{len(ids)} --id for {len(words)} bodies: give one for each, or none"
+        raise InvalidValues(Mistake("--id", "INVALID_VALUE", problem))
+    named: list[str | None] = [*ids] or [None] * len(words)
+    tasks = [NewTask(parse_value(word), task) for word, task in zip(words, named, strict=True)]
+    if file is not None:
+        tasks += _read_lines(read_input(file), file)
+    if not tasks and file is None:
+        raise InvalidValues(Mistake("BODY", "MISSING", "there is nothing to add; give bodies, or --from-file"))
+    if len(tasks) > _MOST:
+        raise InvalidValues(Mistake("--from-file", "INVALID_VALUE", f"more than {_MOST} tasks at once"))
+    return tasks
+
+
+def _read_lines(text: str, file: str) -> list[NewTask]:
+    """Every line that is no task is told, all of them in one answer."""
+    tasks, mistakes = [], []
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            task, problems = _read_line(line)
+            tasks.append(task)
+            mistakes += [
+                Mistake("--from-file", "INVALID_VALUE", f"line {number} of {file} {problem}", line[:80])
+                for problem in problems
+            ]
+    if mistakes:
+        raise InvalidValues(*mistakes[:20], suggestion='Each line is {"body": any JSON, "id": optional text}.')
+    return tasks
+
+
+def _read_line(line: str) -> tuple[NewTask, Iterator[str] | list[str]]:
+    try:
+        fields: Any = json.loads(line)
+    except (ValueError, RecursionError):
+        return NewTask(None), ["is not JSON"]
+    if not isinstance(fields, dict) or "body" not in fields:
+        return NewTask(None), ['has no "body"']
+    if unknown := sorted(fields.keys() - {"id", "body"}):
+        return NewTask(None), [f"has an unknown member {unknown[0]!r}"]
+    if not isinstance(fields.get("id", ""), str):
+        return NewTask(None), ["has an id that is not a text"]
+    return NewTask(fields["body"], fields.get("id")), []
+
+
+def command(
+    ctx: typer.Context,
+    queue: Annotated[str, typer.Argument(metavar="QUEUE")],
+    bodies: Annotated[list[str] | None, typer.Argument(metavar="[BODY...]", help="JSON, else text.")] = None,
+    ids: Annotated[
+        list[str] | None, typer.Option("--id", metavar="ID", help="One for each body: adding it again changes nothing.")
+    ] = None,
+    from_file: Annotated[
+        str | None, typer.Option(metavar="FILE", help='Lines of {"body": …, "id": …}; `-` reads stdin.')
+    ] = None,
+    idempotency_key: KeyOption = None,
+    fence: FenceOption = None,
+    store: StoreOption = None,
+    dry_run: DryRunOption = False,
+) -> Added:
+    """Add tasks to a queue, all of them or none. A known id with the same body is left as it is."""
+    tasks = read_tasks(bodies or [], ids or [], from_file)
+    return add_tasks(ctx.obj, queue, tasks, Once(idempotency_key, fence))

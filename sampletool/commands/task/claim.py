@@ -1,0 +1,82 @@
+"""Claim the oldest tasks of a queue, for as long as a lease lasts."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from sampletool.contract.promise import Promise
+from sampletool.contract.render import value_text
+from sampletool.state.options import CHANGING, DryRunOption, KeyOption, LeaseOption, StoreOption, say_time
+from sampletool.state.promises import Once
+from sampletool.wiring import Wiring
+
+promise = Promise(
+    effect="store",
+    ends_with=CHANGING,
+    locks=("store",),
+    examples=("tool task claim mail", "tool task claim mail --count 10 --lease 5m"),
+)
+
+
+@dataclass(frozen=True)
+class Task:
+    id: str
+    generation: int
+    """Pass it to finish, renew and release, and with the id to --fence."""
+    body: Any
+    attempts: int
+    lease_expires_at: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    queue: str
+    tasks: list[Task]
+    effect: str
+
+    def lines(self) -> list[str]:
+        told = [
+            f"{task.id}:{task.generation}  {value_text(task.body)}  (until {task.lease_expires_at})"
+            for task in self.tasks
+        ]
+        return told or [f"Nothing to claim in {self.queue}."]
+
+
+def claim_tasks(
+    wiring: Wiring, queue: str, worker: str, *, lease_ms: int, count: int, max_attempts: int, once: Once
+) -> Claim:
+    claim = wiring.store.task_claim(queue, worker, lease_ms=lease_ms, count=count, max_attempts=max_attempts, once=once)
+    if claim.replayed:
+        wiring.meta["replayed"] = True
+    tasks = [
+        Task(task.id, task.generation, task.body, task.attempts, say_time(task.lease_expires_at))
+        for task in claim.tasks
+    ]
+    return Claim(queue, tasks, "updated" if tasks else "unchanged")
+
+
+def command(
+    ctx: typer.Context,
+    queue: Annotated[str, typer.Argument(metavar="QUEUE")],
+    count: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="How many at most.")] = 1,
+    lease: LeaseOption = "60s",  # type: ignore[assignment]
+    worker: Annotated[str | None, typer.Option(metavar="NAME", help="Who claims; the session id if not said.")] = None,
+    max_attempts: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Given up after this many claims; 0 is never.")
+    ] = 0,
+    idempotency_key: KeyOption = None,
+    store: StoreOption = None,
+    dry_run: DryRunOption = False,
+) -> Claim:
+    """Claim the oldest tasks that are free or past their lease; an empty list if there are none."""
+    wiring: Wiring = ctx.obj
+    return claim_tasks(
+        wiring,
+        queue,
+        worker or wiring.session_id,
+        lease_ms=lease,
+        count=count,
+        max_attempts=max_attempts,
+        once=Once(idempotency_key),
+    )

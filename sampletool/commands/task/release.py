@@ -1,0 +1,40 @@
+"""Give a claimed task back."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from sampletool.contract.promise import Promise
+from sampletool.state.options import CHANGING, DryRunOption, StoreOption, parse_ms
+from sampletool.wiring import Wiring
+
+promise = Promise(
+    effect="store", ends_with=CHANGING, locks=("store",), examples=("tool task release ann 1 --delay 30s",)
+)
+
+
+@dataclass(frozen=True)
+class Released:
+    id: str
+    generation: int
+    effect: str
+
+    def lines(self) -> list[str]:
+        return [f"{self.id}: given back ({self.effect})"]
+
+
+def release_task(wiring: Wiring, task: str, generation: int, delay_ms: int) -> Released:
+    return Released(task, generation, wiring.store.task_release(task, generation, delay_ms=delay_ms))
+
+
+def command(
+    ctx: typer.Context,
+    task: Annotated[str, typer.Argument(metavar="TASK")],
+    generation: Annotated[int, typer.Argument(metavar="GENERATION", help="As `task claim` said.")],
+    delay: Annotated[int, typer.Option(metavar="DURATION", parser=parse_ms, help="Nobody gets it before that.")] = "0",  # type: ignore[assignment]
+    store: StoreOption = None,
+    dry_run: DryRunOption = False,
+) -> Released:
+    """Give a task back unfinished, for anybody to claim; after its last allowed attempt it is failed instead."""
+    return release_task(ctx.obj, task, generation, delay)

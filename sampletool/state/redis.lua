@@ -1,0 +1,293 @@
+-- Every verb of a Redis or Valkey store: one call of this script, so one atomic step. All times are the server's.
+--
+-- A task is a hash. Of a queue, `free` and `expired` are ordered by position, `later` and `leased` by when they are due.
+-- Whole numbers travel as text: this Lua would print large ones rounded. In a rehearsal `write` does nothing.
+
+local prefix = KEYS[1]
+local verb, schema, rehearse, once, digest, life, fence, generation = unpack(ARGV, 1, 8)
+local args = {}
+for i = 9, #ARGV do args[i - 8] = ARGV[i] end
+
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+
+local function key(...) return table.concat({prefix, ...}, ':') end
+local function whole(number) return string.format('%.0f', number) end
+local function write(...) if rehearse == '0' then return redis.call(...) end end
+
+local function load(id)
+  local names = {'queue', 'body', 'status', 'generation', 'attempts', 'max', 'by', 'at', 'due', 'position'}
+  local found = redis.call('HMGET', key('task', id), unpack(names))
+  if not found[1] then return nil end
+  local task = {id = id}
+  for i, name in ipairs(names) do task[name] = found[i] or '' end
+  local is_last = tonumber(task.max) > 0 and tonumber(task.attempts) >= tonumber(task.max)
+  task.is_last, task.is_now = is_last, task.status
+  if task.status == 'claimed' and tonumber(task.due) <= now then task.is_now = is_last and 'failed' or 'expired' end
+  return task
+end
+
+local function lost(task) return {'LEASE_LOST', task.id, task.generation, task.is_now} end
+
+-- The task, if that generation is its current one; else the refusal.
+local function held(id, asked)
+  local task = load(id)
+  if not task then return nil, {'TASK_NOT_FOUND', id} end
+  if task.generation ~= asked then return nil, lost(task) end
+  return task
+end
+
+-- Moves what has become due to where it is claimed from. Changes nothing that anybody can see.
+local function sweep(queue)
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', key('later', queue), '-inf', now)) do
+    redis.call('ZREM', key('later', queue), id)
+    redis.call('ZADD', key('free', queue), redis.call('HGET', key('task', id), 'position'), id)
+  end
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', key('leased', queue), '-inf', now)) do
+    local task = load(id)
+    redis.call('ZREM', key('leased', queue), id)
+    if not task.is_last then redis.call('ZADD', key('expired', queue), task.position, id) end
+  end
+end
+
+-- The version that is written, and the one that counts: an expired value has none.
+local function versions(name, wanted)
+  local found = redis.call('HMGET', key('state', name), 'version', 'ends')
+  local stored, current = tonumber(found[1] or '0'), tonumber(found[1] or '0')
+  if found[2] and found[2] ~= '' and tonumber(found[2]) <= now then current = 0 end
+  if wanted ~= '' and tonumber(wanted) ~= current then
+    return nil, nil, {'VERSION_CONFLICT', name, wanted, whole(current)}
+  end
+  return stored, current
+end
+
+local function forget(name, version)
+  if version > tonumber(redis.call('GET', key('floor')) or '0') then write('SET', key('floor'), whole(version)) end
+  write('DEL', key('state', name))
+  write('ZREM', key('keys'), name)
+  write('ZREM', key('expiring'), name)
+end
+
+local verbs = {}
+
+verbs['counter add'] = function(name, amount)
+  local found = redis.call('HGET', key('counters'), name)
+  local value = tonumber(found or '0') + tonumber(amount)
+  if math.abs(value) > 9007199254740991 then return nil, {'COUNTER_RANGE', name, found or '0', amount} end
+  write('HSET', key('counters'), name, whole(value))
+  write('ZADD', key('names'), 0, name)
+  return {whole(value), found and 'updated' or 'created'}
+end
+
+verbs['counter get'] = function(name) return {redis.call('HGET', key('counters'), name) or '0'} end
+
+verbs['counter list'] = function(after, limit)
+  local answer = {}
+  local from = after == '' and '-' or '(' .. after
+  for _, name in ipairs(redis.call('ZRANGEBYLEX', key('names'), from, '+', 'LIMIT', 0, limit)) do
+    answer[#answer + 1] = name
+    answer[#answer + 1] = redis.call('HGET', key('counters'), name)
+  end
+  return answer
+end
+
+verbs['state get'] = function(name)
+  local found = redis.call('HMGET', key('state', name), 'value', 'version', 'ends')
+  if not found[1] or (found[3] ~= '' and tonumber(found[3]) <= now) then return {} end
+  return {name, found[1], found[2], found[3]}
+end
+
+verbs['state list'] = function(start, after, limit)
+  local answer, taken, from = {}, 0, '[' .. start
+  if after ~= '' and after >= start then from = '(' .. after elseif start == '' then from = '-' end
+  while taken < tonumber(limit) do
+    local names = redis.call('ZRANGEBYLEX', key('keys'), from, '+', 'LIMIT', 0, limit)
+    if #names == 0 then break end
+    for _, name in ipairs(names) do
+      if string.sub(name, 1, #start) ~= start then return answer end
+      local found = verbs['state get'](name)
+      if #found > 0 and taken < tonumber(limit) then
+        for _, part in ipairs(found) do answer[#answer + 1] = part end
+        taken = taken + 1
+      end
+      from = '(' .. name
+    end
+  end
+  return answer
+end
+
+verbs['state set'] = function(name, value, wanted, expires)
+  local stored, current, refusal = versions(name, wanted)
+  if refusal then return nil, refusal end
+  local version = (stored > 0 and stored or tonumber(redis.call('GET', key('floor')) or '0')) + 1
+  local ends = expires == '' and '' or whole(now + tonumber(expires))
+  write('HSET', key('state', name), 'value', value, 'version', whole(version), 'ends', ends)
+  write('ZADD', key('keys'), 0, name)
+  if ends == '' then write('ZREM', key('expiring'), name) else write('ZADD', key('expiring'), ends, name) end
+  for _, other in ipairs(redis.call('ZRANGEBYSCORE', key('expiring'), '-inf', now, 'LIMIT', 0, 20)) do
+    if other ~= name then forget(other, tonumber(redis.call('HGET', key('state', other), 'version'))) end
+  end
+  return {whole(version), current > 0 and 'updated' or 'created'}
+end
+
+verbs['state unset'] = function(name, wanted)
+  local stored, current, refusal = versions(name, wanted)
+  if refusal then return nil, refusal end
+  forget(name, stored)
+  return {whole(current), current > 0 and 'deleted' or 'unchanged'}
+end
+
+verbs['task add'] = function(queue, ...)
+  local answer, fresh, given = {}, {}, args
+  for i = 2, #given, 2 do
+    local id, body = given[i], given[i + 1]
+    local known = redis.call('HMGET', key('task', id), 'queue', 'body')
+    if known[1] and (known[1] ~= queue or known[2] ~= body) then return nil, {'TASK_CONFLICT', id} end
+    if not known[1] then fresh[#fresh + 1] = {id, body} end
+    answer[#answer + 1] = id
+    answer[#answer + 1] = known[1] and 'unchanged' or 'created'
+  end
+  for _, task in ipairs(fresh) do
+    local id, position = task[1], write('INCR', key('position'))
+    write('HSET', key('task', id), 'queue', queue, 'body', task[2], 'status', 'free', 'generation', '0',
+      'attempts', '0', 'max', '0', 'due', whole(now), 'position', position)
+    write('ZADD', key('free', queue), position, id)
+    write('ZADD', key('tasks'), position, id)
+    write('ZADD', key('tasks', queue), position, id)
+    write('SADD', key('queues'), queue)
+  end
+  return answer
+end
+
+verbs['task claim'] = function(queue, worker, lease, count, max)
+  sweep(queue)
+  local heads = {}
+  for _, from in ipairs({'free', 'expired'}) do
+    local found = redis.call('ZRANGE', key(from, queue), 0, tonumber(count) - 1, 'WITHSCORES')
+    for i = 1, #found, 2 do heads[#heads + 1] = {id = found[i], position = tonumber(found[i + 1])} end
+  end
+  table.sort(heads, function(a, b) return a.position < b.position end)
+  local answer, ends = {}, whole(now + tonumber(lease))
+  for i = 1, math.min(#heads, tonumber(count)) do
+    local task = load(heads[i].id)
+    local gen, attempts = whole(task.generation + 1), whole(task.attempts + 1)
+    write('HSET', key('task', task.id), 'status', 'claimed', 'generation', gen, 'attempts', attempts, 'max', max,
+      'by', worker, 'at', whole(now), 'due', ends)
+    write('ZREM', key('free', queue), task.id)
+    write('ZREM', key('expired', queue), task.id)
+    write('ZADD', key('leased', queue), ends, task.id)
+    for _, part in ipairs({task.id, gen, task.body, attempts, ends}) do answer[#answer + 1] = part end
+  end
+  return answer
+end
+
+verbs['task renew'] = function(id, asked, lease)
+  local task, refusal = held(id, asked)
+  if refusal then return nil, refusal end
+  if task.is_now ~= 'claimed' then
+    if task.status == 'claimed' then task.is_now = 'expired' end
+    return nil, lost(task)
+  end
+  local ends = whole(now + tonumber(lease))
+  write('HSET', key('task', id), 'due', ends)
+  write('ZADD', key('leased', task.queue), ends, id)
+  return {ends}
+end
+
+verbs['task finish'] = function(id, asked)
+  local task, refusal = held(id, asked)
+  if refusal then return nil, refusal end
+  if task.status == 'done' then return {'unchanged'} end
+  if task.status ~= 'claimed' then return nil, lost(task) end
+  write('HSET', key('task', id), 'status', 'done', 'due', '')
+  write('ZREM', key('leased', task.queue), id)
+  write('ZREM', key('expired', task.queue), id)
+  write('HINCRBY', key('done'), task.queue, 1)
+  return {'updated'}
+end
+
+verbs['task release'] = function(id, asked, delay)
+  local task, refusal = held(id, asked)
+  if refusal then return nil, refusal end
+  if task.status == 'done' then return nil, lost(task) end
+  if task.status ~= 'claimed' then return {'unchanged'} end
+  write('ZREM', key('leased', task.queue), id)
+  write('ZREM', key('expired', task.queue), id)
+  local due = now + tonumber(delay)
+  write('HSET', key('task', id), 'status', task.is_last and 'failed' or 'free', 'by', '', 'at', '',
+    'due', task.is_last and '' or whole(due))
+  if not task.is_last then
+    if due > now then write('ZADD', key('later', task.queue), whole(due), id)
+    else write('ZADD', key('free', task.queue), task.position, id) end
+  end
+  return {'updated'}
+end
+
+verbs['task list'] = function(queue, status, after, limit)
+  local answer, taken = {}, 0
+  local all = queue == '' and key('tasks') or key('tasks', queue)
+  while taken < tonumber(limit) do
+    local found = redis.call('ZRANGEBYSCORE', all, '(' .. after, '+inf', 'LIMIT', 0, limit)
+    if #found == 0 then break end
+    for _, id in ipairs(found) do
+      local task = load(id)
+      after = task.position
+      if taken < tonumber(limit) and (status == '' or status == task.is_now) then
+        taken = taken + 1
+        for _, part in ipairs({id, task.queue, task.is_now, task.generation, task.attempts, task.body, task.by,
+          task.at, task.due, task.position}) do answer[#answer + 1] = part end
+      end
+    end
+  end
+  return answer
+end
+
+verbs['task count'] = function(queue)
+  local total = {free = 0, claimed = 0, expired = 0, done = 0, failed = 0}
+  for _, name in ipairs(queue == '' and redis.call('SMEMBERS', key('queues')) or {queue}) do
+    sweep(name)
+    local function size(kind) return redis.call('ZCARD', key(kind, name)) end
+    local free, leased, expired = size('free') + size('later'), size('leased'), size('expired')
+    local done = tonumber(redis.call('HGET', key('done'), name) or '0')
+    total.free, total.claimed, total.expired = total.free + free, total.claimed + leased, total.expired + expired
+    total.done = total.done + done
+    total.failed = total.failed + size('tasks') - free - leased - expired - done
+  end
+  local answer = {}
+  for status, number in pairs(total) do
+    if number > 0 then
+      answer[#answer + 1] = status
+      answer[#answer + 1] = whole(number)
+    end
+  end
+  return answer
+end
+
+verbs['health'] = function() return {whole(now)} end
+
+local function reply(kind, answer)
+  local parts = {kind}
+  for i, part in ipairs(answer) do parts[i + 1] = part end
+  return parts
+end
+
+local found = redis.call('GET', key('schema'))
+if found and tonumber(found) > tonumber(schema) then return {'STATE_TOO_NEW', found} end
+if not found then write('SET', key('schema'), schema) end
+if fence ~= '' then
+  local task, refusal = held(fence, generation)
+  if not refusal and task.status ~= 'claimed' then refusal = lost(task) end
+  if refusal then return refusal end
+end
+if once ~= '' then
+  local known = redis.call('HMGET', key('once', once), 'digest', 'answer')
+  if known[1] and known[1] ~= digest then return {'IDEMPOTENCY_KEY_REUSED'} end
+  if known[1] then return reply('again', cjson.decode(known[2])) end
+end
+local answer, refusal = verbs[verb](unpack(args, 1, math.min(#args, 16)))
+if refusal then return refusal end
+if once ~= '' then
+  write('HSET', key('once', once), 'digest', digest, 'answer', cjson.encode(answer))
+  if life ~= '' then write('PEXPIRE', key('once', once), life) end
+end
+return reply('done', answer)

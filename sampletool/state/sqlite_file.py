@@ -1,0 +1,196 @@
+"""The file of a SQLite store: opened, brought to today's schema, read and written. Its tables are sqlite.py's.
+
+Every write is a BEGIN IMMEDIATE under our own fair lock, held until after COMMIT: SQLite's own busy handler starved
+three of four writers (1800/1/1/1 turns), and a read that turns into a write fails at once whatever the timeout. A
+rollback journal, not WAL: versions 3.7.0 to 3.51.2 can corrupt that. TRUNCATE with synchronous=FULL flushes the
+journal's end too; with DELETE a power cut could bring the journal, and with it the old state, back.
+One connection for each process: a fork opens its own.
+"""
+
+import os
+import sqlite3
+import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sampletool.contract import errors
+from sampletool.contract.lock_held import LockHeld
+from sampletool.state.terms import Terms
+
+T = TypeVar("T")
+Connection = sqlite3.Connection
+
+_BUSY_MS = 50
+"""How long SQLite itself may wait before we look whether a signal or the deadline has come."""
+_OURS = 0x746F6F6C
+"""Marks our files (`file` shows it), so that nobody else's database is ever migrated."""
+
+_abandoned: list[Connection] = []
+"""Connections from before a fork: closing one in the child could drop locks of the parent."""
+
+
+class SqliteFile:
+    """`steps` is the schema, as what leads to it; the file remembers how many steps it has been through."""
+
+    def __init__(
+        self, path: Path, lock_path: Path, terms: Terms, make_directory: Callable[[], object], steps: tuple[str, ...]
+    ) -> None:
+        self.path = path
+        self._lock_path = lock_path
+        self._terms = terms
+        self._make_directory = make_directory
+        self._steps = steps
+        self._connection: Connection | None = None
+        self._pid = os.getpid()
+
+    def read(self, statement: str, **values: Any) -> list[Any]:
+        """The rows of one statement. Reading makes no file: what is not there yet reads as an empty store."""
+        with self._translated():
+            db = self._open()
+            return self._patiently(lambda: db.execute(statement, values).fetchall())
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """One transaction: committed, and on the disk, when the block has ended; undone if it raises."""
+        if self._terms.rehearse:
+            with self._translated():
+                yield self._open()
+            return
+        self._make_directory()
+        with self._terms.hold(self._lock_path, f"store {self.path.name}"), self._translated():
+            db = self._open(to_write=True)
+            self._patiently(lambda: db.execute("BEGIN IMMEDIATE"))
+            try:
+                yield db
+                self._patiently(lambda: db.execute("COMMIT"))
+            finally:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+
+    def close(self) -> None:
+        if self._connection is not None:
+            if self._pid == os.getpid():
+                self._connection.close()
+            else:
+                _abandoned.append(self._connection)
+        self._connection = None
+
+    def _open(self, *, to_write: bool = False) -> Connection:
+        if self._pid != os.getpid():
+            self.close()
+            self._pid = os.getpid()
+        if self._connection is None:
+            if not to_write and (self._terms.rehearse or not self.path.exists()):
+                return self._copy()
+            if to_write:
+                _must_be_regular(self.path)
+            db = self._patiently(self._connect)
+            try:
+                version = self._patiently(lambda: self._version(db))
+                if to_write and version < len(self._steps):
+                    self._migrate(db)
+                elif version < len(self._steps):
+                    db.close()
+                    with self.writing():
+                        pass
+                    return self._open()
+            except BaseException:
+                db.close()
+                raise
+            self._connection = db
+        return self._connection
+
+    def _copy(self) -> Connection:
+        """The store as it is now, in memory: to forecast in, or because there is none."""
+        copy = sqlite3.connect(":memory:", isolation_level=None)
+        if self.path.exists():
+            source = self._patiently(self._connect)
+            self._patiently(lambda: source.backup(copy))
+            source.close()
+        if self._version(copy) < len(self._steps):
+            self._migrate(copy)
+        if self._terms.rehearse:
+            self._connection = copy
+        return copy
+
+    def _connect(self) -> Connection:
+        db = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None)
+        db.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
+        db.execute("PRAGMA journal_mode = TRUNCATE")
+        db.execute("PRAGMA synchronous = FULL")
+        return db
+
+    def _version(self, db: Connection) -> int:
+        found, owner = (db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("user_version", "application_id"))
+        if owner != _OURS and (owner or db.execute("SELECT 1 FROM sqlite_master").fetchone()):
+            raise errors.UnsafePath(str(self.path), "it is a database of something else")
+        if found > len(self._steps):
+            raise errors.StateTooNew(str(self.path), found, len(self._steps))
+        return int(found)
+
+    def _migrate(self, db: Connection) -> None:
+        """All the steps that are missing, or none. Under the lock: whoever comes second finds them done."""
+        self._patiently(lambda: db.execute("BEGIN IMMEDIATE"))
+        try:
+            for step in self._steps[self._version(db) :]:
+                for statement in filter(str.strip, step.split(";")):
+                    db.execute(statement)
+            db.execute(f"PRAGMA user_version = {len(self._steps)}")
+            db.execute(f"PRAGMA application_id = {_OURS}")
+            self._patiently(lambda: db.execute("COMMIT"))
+        finally:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+
+    def _patiently(self, attempt: Callable[[], T]) -> T:
+        """Readers meet a commit, a commit meets readers: try again, until the deadline or a signal."""
+        deadline = self._terms.deadline()
+        while True:
+            try:
+                return attempt()
+            except sqlite3.OperationalError as error:
+                if not error.sqlite_errorname.startswith("SQLITE_BUSY"):
+                    raise
+                self._terms.signals.check()
+                if time.monotonic() >= deadline:
+                    waited_ms = round(self._terms.patience_seconds * 1000)
+                    raise LockHeld(
+                        f"store {self.path.name}",
+                        [],
+                        shared=False,
+                        waited_ms=waited_ms,
+                        timeout_ms=waited_ms,
+                        usual_ms=None,
+                    ) from None
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise _our_error(error, str(self.path)) from error
+
+
+def _must_be_regular(path: Path) -> None:
+    """Made private, never through a link: whoever planted one would choose what we write to."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+    try:
+        found = os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+        raise errors.UnsafePath(str(path), "a store has to be a regular file of your own")
+
+
+def _our_error(error: sqlite3.Error, path: str) -> errors.ToolError:
+    name = getattr(error, "sqlite_errorname", "")
+    if name == "SQLITE_FULL":
+        return errors.NoSpace(path)
+    if name.startswith("SQLITE_READONLY"):
+        return errors.ReadOnly(path)
+    if name.startswith(("SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")):
+        return errors.PermissionDenied(path, "it cannot be opened")
+    return errors.IoFailure(path, str(error))

@@ -1,0 +1,37 @@
+"""What the caller sets for every verb: how long to wait, what ends a wait, who is told of doubts."""
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sampletool.safety.signals import Signals
+
+LEAST_ANSWER_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Terms:
+    hold: Callable[[Path, str], AbstractContextManager[Any]]
+    """Takes a lock between processes, for as long as a `with` block lasts: the path of the lock, and its name."""
+    signals: Signals
+    patience_seconds: float
+    warn: Callable[[str, str], None]
+    rehearse: bool = False
+    """Forecast: every verb answers as it would, and leaves nothing behind."""
+
+    def seconds(self) -> float:
+        """How long a verb that begins now may take."""
+        left = self.signals.seconds_left
+        return self.patience_seconds if left is None else min(self.patience_seconds, left)
+
+    def answer_seconds(self) -> float:
+        """How long a server may take to answer: that nobody waits for locks does not mean that it must be instant."""
+        left = self.signals.seconds_left
+        patience = max(self.patience_seconds, LEAST_ANSWER_SECONDS)
+        return patience if left is None else max(0.1, min(patience, left))
+
+    def deadline(self) -> float:
+        return time.monotonic() + self.seconds()

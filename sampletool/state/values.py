@@ -1,0 +1,74 @@
+"""What callers hand to a store, checked once for all backends, and how it is written down."""
+
+import json
+import secrets
+from collections.abc import Sequence
+from typing import Any
+
+from sampletool.contract.errors import InvalidValues, Mistake
+from sampletool.state.promises import LARGEST, NewTask, Once
+
+LARGEST_VALUE_BYTES = 8 * 1024 * 1024
+_LONGEST_NAME = 200
+
+
+def encode(value: Any) -> str:
+    """JSON in ASCII: NUL, lone surrogates and emoji survive in every backend."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    if len(text) > LARGEST_VALUE_BYTES:
+        raise InvalidValues(Mistake("VALUE", "INVALID_VALUE", "the value is larger than 8 MiB of JSON"))
+    return text
+
+
+def check(**given: str | int | None) -> None:
+    """Names end up in answers and terminals, numbers have to fit every backend. Only an amount may be negative."""
+    mistakes = []
+    for kind, value in given.items():
+        if isinstance(value, str) and not (1 <= len(value) <= _LONGEST_NAME and value.isprintable()):
+            problem = f"{value!r} is not 1 to {_LONGEST_NAME} printable characters"
+        elif isinstance(value, int) and not (-LARGEST if kind == "amount" else 0) <= value <= LARGEST:
+            problem = f"{value} is out of range"
+        else:
+            continue
+        mistakes.append(Mistake(kind.upper(), "INVALID_VALUE", problem, str(value)))
+    if mistakes:
+        raise InvalidValues(*mistakes)
+
+
+def once_key(once: Once, verb: str, name: str) -> str | None:
+    """What is remembered about a write that must not happen twice."""
+    if once.key is not None:
+        check(idempotency_key=once.key)
+    if once.fence is not None:
+        return "task:" + json.dumps([once.fence.task, verb, name, once.key])
+    return None if once.key is None else f"key:{once.key}"
+
+
+def digest(verb: str, name: str, arguments: Sequence[Any]) -> str:
+    """What a repeated write has to agree with."""
+    from hashlib import sha256
+
+    return sha256(json.dumps([verb, name, *arguments]).encode()).hexdigest()
+
+
+def with_ids(tasks: list[NewTask]) -> list[tuple[str, str]]:
+    """Ids and bodies as they are stored. One id twice in a batch is a mistake, not a repetition."""
+    written = [(secrets.token_hex(8) if task.id is None else task.id, encode(task.body)) for task in tasks]
+    seen: set[str] = set()
+    for task, _ in written:
+        check(id=task)
+        if task in seen:
+            raise InvalidValues(Mistake("ID", "INVALID_VALUE", f"the id {task!r} is given twice", task))
+        seen.add(task)
+    return written
+
+
+def given(tasks: list[NewTask]) -> list[list[Any]]:
+    """What the caller said about its tasks, to compare a repetition with: ids that were made up do not count."""
+    return [[task.id, task.body] for task in tasks]
+
+
+def shown_url(url: str) -> str:
+    """Where the store is, for messages: without user, password and options, whatever characters are in them."""
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"
