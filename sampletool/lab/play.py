@@ -16,13 +16,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import sampletool
+from sampletool.contract.errors import ToolError
 from sampletool.lab.recording import Event, Recording, misfit, parse_schedule, say_schedule
-from sampletool.lab.scenario import INTERRUPT, KILL, LETTERS, POWER_CUT, STRIKES, Outcome, Scenario, Step, Way, find
+from sampletool.lab.scenario import (
+    INTERRUPT,
+    KILL,
+    LETTERS,
+    POWER_CUT,
+    STORE_VARIABLE,
+    STRIKES,
+    Outcome,
+    Scenario,
+    Step,
+    Way,
+    find,
+)
+from sampletool.lab.verdict import UnexpectedOutcome
 from sampletool.stage import director
 from sampletool.stage.crash_model import Files, states_after
 
 PACKAGE_ROOT = Path(sampletool.__file__).parent.parent
-_KEPT = ("PATH", "LD_LIBRARY_PATH", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "SYSTEMROOT")
+_KEPT = ("PATH", STORE_VARIABLE, "LD_LIBRARY_PATH", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "SYSTEMROOT")
 Check = Callable[[], None]
 """Raises when the whole call is to end."""
 
@@ -124,6 +138,7 @@ class _Play:
         choices: list[tuple[str, ...]] = []
         for worker in self._cast:
             self._pump(worker)
+            self._queue += [worker] * worker.is_blocked
         while enabled := self._enabled():
             self._check()
             token = wanted.pop(0) if wanted else enabled[0]
@@ -291,8 +306,8 @@ class _Play:
     def _look(self) -> str:
         try:
             return self._scenario.look(self._directory)
-        except OSError as error:
-            return f"({(error.strerror or str(error)).lower()})"
+        except (OSError, ToolError) as error:
+            return f"({(getattr(error, 'strerror', None) or str(error)).lower().rstrip('.')})"
 
     def _verdict(self) -> str | None:
         if self._is_dark:
@@ -301,9 +316,11 @@ class _Play:
         if stuck:
             return f"{' and '.join(stuck)} {'wait' if len(stuck) > 1 else 'waits'} for ever."
         struck = {event.worker for event in self._events if event.outcome == "struck"}
-        unseen = [worker.letter for worker in self._cast if worker.done == 0 and worker.letter not in struck]
-        if unseen:
-            return f"{unseen[0]} ended without coming to any of its steps."
+        for worker in self._cast:
+            if worker.done == 0 and worker.letter not in struck:
+                said = _complaint(worker.ended) or "it succeeded"
+                surprise = f"{self._name}, {self._variant}: {worker.letter} came to none of its steps ({said})"
+                raise UnexpectedOutcome([surprise], None)
         ended = {worker.letter: worker.ended for worker in self._cast if worker.ended is not None}
         answers = {}
         for letter, end in ended.items():

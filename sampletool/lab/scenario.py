@@ -18,6 +18,8 @@ from typing import Any, Literal, Protocol
 
 from sampletool.contract.errors import InvalidValues, Mistake, did_you_mean
 
+STORE_VARIABLE = "TOOL_LAB_STORE"
+"""The URL of the store that scenarios use instead of a file of SQLite."""
 NAIVE, FIXED = "naive", "fixed"
 LETTERS = "ABCDEFGH"
 KILL, INTERRUPT, POWER_CUT = "!", "~", "*"
@@ -152,6 +154,7 @@ class Scenario:
     symbol: str
     """The production code that makes it right, as module:name."""
     workers: int = 2
+    needs_store: bool = False
     strikes: str = ""
     """What may happen to the first worker at each of its steps."""
     in_turn: bool = False

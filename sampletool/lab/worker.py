@@ -5,10 +5,12 @@ let go at the same moment. A way that is a command
 of the tool is run as that command, in this process.
 """
 
+import json
 import os
 import runpy
 import sys
 
+from sampletool.contract.errors import ToolError
 from sampletool.lab.scenario import find
 
 
@@ -17,7 +19,11 @@ def main() -> None:
     program = find(name).ways[variant].program
     if callable(program):
         _await(barrier)
-        program(letter)
+        try:
+            program(letter)
+        except ToolError as error:
+            os.write(1, json.dumps({"error": error.describe()}).encode())
+            sys.exit(int(error.exit_status))
     else:
         sys.argv[:] = ["tool", *(word.format(worker=letter) for word in program)]
         import sampletool.app  # noqa: F401 - loaded before the start, so that all begin together

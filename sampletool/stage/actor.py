@@ -29,10 +29,11 @@ _PATHS_OF: dict[str, int] = {
     "os.truncate": 1,
     "fcntl.flock": 1,
     "sqlite3.connect": 1,
+    "sampletool.lab.verb": 0,
 }
 """The events that are seen, and how many paths each begins with."""
 
-_FACTS_OF = {"open": {"flags": 2}, "fcntl.flock": {"operation": 1}}
+_FACTS_OF = {"open": {"flags": 2}, "fcntl.flock": {"operation": 1}, "sampletool.lab.verb": {"statement": 0}}
 """What else the director is told: name and position among the event's arguments."""
 
 
@@ -44,19 +45,18 @@ class Actor:
         self._hide = spec["hide"]
         self._pid = os.getpid()
         self._busy = False
-        self._database = ""
+        self._tells_statements = False
 
     def see(self, event: str, args: tuple[Any, ...]) -> None:
         """The audit hook. Only this process: children run on their own."""
         if event not in _PATHS_OF or self._busy or os.getpid() != self._pid:
-            if event == "sqlite3.connect/handle" and os.getpid() == self._pid:
-                self.see_statements(self._database, args[0])
+            if event == "import" and args[0] == "sqlite3" and not self._tells_statements:
+                self._tells_statements = True
+                self._tell_statements()
             return
         self._busy = True
         try:
             paths = [_path_of(argument) for argument in args[: _PATHS_OF[event]]]
-            if event == "sqlite3.connect":
-                self._database = paths[0]
             if any(path.startswith(prefix) for path in paths for prefix in self._hide):
                 raise FileNotFoundError(errno.ENOENT, "hidden by the stage", paths[0])
             facts = {name: args[position] for name, position in _FACTS_OF.get(event, {}).items()}
@@ -65,18 +65,28 @@ class Actor:
         finally:
             self._busy = False
 
-    def see_statements(self, database: str, connection: Any) -> None:
-        """SQLite tells of each statement before it begins."""
+    def _tell_statements(self) -> None:
+        """SQLite tells of each statement before it begins, once it is asked to: on every connection that is made."""
+        import sqlite3
 
-        def seen(statement: str) -> None:
-            if not self._busy and os.getpid() == self._pid:
-                self._busy = True
-                try:
-                    self._stop("sql", [database], {"statement": statement})
-                finally:
-                    self._busy = False
+        original = sqlite3.connect
 
-        connection.set_trace_callback(seen)
+        def connect(database: Any, *args: Any, **named: Any) -> Any:
+            connection = original(database, *args, **named)
+            path = _path_of(str(database).removeprefix("file://").partition("?")[0])
+
+            def seen(statement: str) -> None:
+                if not self._busy and os.getpid() == self._pid:
+                    self._busy = True
+                    try:
+                        self._stop("sql", [path], {"statement": statement})
+                    finally:
+                        self._busy = False
+
+            connection.set_trace_callback(seen)
+            return connection
+
+        sqlite3.connect = connect
 
     def _wait_visibly(self, descriptor: int, operation: int, paths: list[str]) -> None:
         is_blocked = not operation & (fcntl.LOCK_NB | fcntl.LOCK_UN)
@@ -104,7 +114,7 @@ class Actor:
 
     def _stop(self, event: str, paths: list[str], facts: dict[str, Any]) -> bool:
         """Whether the director was asked."""
-        if not any(path.startswith(prefix) for path in paths for prefix in self._watch):
+        if paths and not any(path.startswith(prefix) for path in paths for prefix in self._watch):
             return False
         self._socket.sendall(json.dumps({"event": event, "paths": paths, **facts}).encode() + b"\n")
         word, _, number = self._lines.readline().decode().strip().partition(" ")

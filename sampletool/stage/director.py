@@ -30,7 +30,7 @@ class Event:
 
     @property
     def path(self) -> str:
-        return self.paths[-1]
+        return self.paths[-1] if self.paths else ""
 
     def __str__(self) -> str:
         return f"{self.name} {' -> '.join(os.path.basename(path) for path in self.paths)}"
