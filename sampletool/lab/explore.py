@@ -12,6 +12,8 @@ from pathlib import Path
 
 from sampletool.lab.play import PACKAGE_ROOT, Played, play
 from sampletool.lab.recording import Recording, say_schedule
+from sampletool.lab.scenario import module_of
+from sampletool.stage.troupe import Troupe
 
 
 @dataclass(frozen=True)
@@ -47,10 +49,19 @@ def explore(
     recordings: list[Recording] = []
 
     def run(schedule: list[str]) -> tuple[int, Played]:
-        played = play(name, variant, say_schedule(schedule), workers=workers, package_root=package_root, check=check)
+        played = play(
+            name,
+            variant,
+            say_schedule(schedule),
+            workers=workers,
+            package_root=package_root,
+            troupe=troupe,
+            check=check,
+        )
         return len(schedule), played
 
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    environ = {**os.environ, "PYTHONPATH": str(package_root), "PYTHONSAFEPATH": "1"}
+    with Troupe(_preload(name), environ) as troupe, ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         running: set[Future[tuple[int, Played]]] = {pool.submit(run, [])}
         try:
             while running:
@@ -66,6 +77,11 @@ def explore(
             for future in running:
                 future.cancel()
     return _explored(name, variant, recordings)
+
+
+def _preload(name: str) -> list[str]:
+    """What the workers of this scenario would load, each of them, before their first step."""
+    return [module_of(name).__name__, "sampletool.lab.worker", "sampletool.app", "sampletool.commands.config.set"]
 
 
 def _turns(given: int, played: Played) -> list[list[str]]:

@@ -34,6 +34,7 @@ from sampletool.lab.scenario import (
 from sampletool.lab.verdict import UnexpectedOutcome
 from sampletool.stage import director
 from sampletool.stage.crash_model import Files, states_after
+from sampletool.stage.troupe import Troupe
 
 PACKAGE_ROOT = Path(sampletool.__file__).parent.parent
 _KEPT = ("PATH", STORE_VARIABLE, "LD_LIBRARY_PATH", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "SYSTEMROOT")
@@ -95,6 +96,7 @@ def play(
     *,
     workers: int | None = None,
     package_root: Path = PACKAGE_ROOT,
+    troupe: Troupe | None = None,
     check: Check = lambda: None,
 ) -> Played:
     """Follow the schedule; where it ends, the first worker that can goes on, to the end of all of them."""
@@ -107,7 +109,7 @@ def play(
                 letter,
                 stack.enter_context(
                     director.Actor(
-                        program_of(name, variant, letter), watch=directory, env=environ, cwd=directory, also=("pipe:",)
+                        program_of(name, variant, letter), watch=directory, env=environ, cwd=directory, troupe=troupe
                     )
                 ),
             )

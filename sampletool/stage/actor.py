@@ -52,7 +52,7 @@ class Actor:
         if event not in _PATHS_OF or self._busy or os.getpid() != self._pid:
             if event == "import" and args[0] == "sqlite3" and not self._tells_statements:
                 self._tells_statements = True
-                self._tell_statements()
+                self.tell_statements()
             return
         self._busy = True
         try:
@@ -65,7 +65,7 @@ class Actor:
         finally:
             self._busy = False
 
-    def _tell_statements(self) -> None:
+    def tell_statements(self) -> None:
         """SQLite tells of each statement before it begins, once it is asked to: on every connection that is made."""
         import sqlite3
 
@@ -114,7 +114,7 @@ class Actor:
 
     def _stop(self, event: str, paths: list[str], facts: dict[str, Any]) -> bool:
         """Whether the director was asked."""
-        if paths and not any(path.startswith(prefix) for path in paths for prefix in self._watch):
+        if self._watch is None or (paths and not any(path.startswith(self._watch) for path in paths)):
             return False
         self._socket.sendall(json.dumps({"event": event, "paths": paths, **facts}).encode() + b"\n")
         word, _, number = self._lines.readline().decode().strip().partition(" ")
@@ -124,7 +124,7 @@ class Actor:
             os.kill(self._pid, int(number))
             return self._stop(event, paths, facts)
         if word == "free":
-            self._watch = []
+            self._watch = None
         elif word != "go":
             os._exit(1)
         return True
@@ -146,6 +146,8 @@ def main() -> None:
     actor.wrap("write", lambda data: {"data": base64.b64encode(bytes(data)).decode()})
     actor.wrap("pwrite", lambda data, offset: {"data": base64.b64encode(bytes(data)).decode(), "offset": offset})
     sys.argv[:] = sys.argv[2:]
+    if "sqlite3" in sys.modules:
+        actor.tell_statements()
     sys.addaudithook(actor.see)
     if sys.argv[0] == "-m":
         sys.argv.pop(0)

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sampletool.stage.troupe import Forked, Troupe
+
 _PATIENCE_SECONDS = 30
 
 
@@ -54,20 +56,24 @@ class Actor:
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
         hide: Sequence[str] = (),
-        also: Sequence[str] = (),
+        troupe: Troupe | None = None,
     ) -> None:
-        """`also` are beginnings of other names to watch, such as `pipe:` for what is said on stdout and stderr."""
         ours, theirs = socket.socketpair()
-        spec = {"socket": theirs.fileno(), "watch": [os.path.realpath(watch), *also], "hide": list(hide)}
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "sampletool.stage.actor", json.dumps(spec), *program],
-            env={**(os.environ if env is None else env), "PYTHONDONTWRITEBYTECODE": "1"},
-            cwd=cwd,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            pass_fds=(theirs.fileno(),),
-        )
+        spec = {"socket": theirs.fileno(), "watch": os.path.realpath(watch), "hide": list(hide)}
+        environ = {**(os.environ if env is None else env), "PYTHONDONTWRITEBYTECODE": "1"}
+        self.process: subprocess.Popen[bytes] | Forked
+        if troupe is not None:
+            self.process = troupe.start(spec, program, environ, cwd)
+        else:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "sampletool.stage.actor", json.dumps(spec), *program],
+                env=environ,
+                cwd=cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=(theirs.fileno(),),
+            )
         theirs.close()
         ours.settimeout(_PATIENCE_SECONDS)
         self._socket = ours
@@ -122,6 +128,7 @@ class Actor:
             self._socket.sendall(b"free\n")
             self.at = None
         stdout, stderr = self.process.communicate(timeout=_PATIENCE_SECONDS)
+        assert self.process.returncode is not None
         return Ended(self.process.returncode, stdout, stderr)
 
     def _tell(self, word: str) -> Event | None:

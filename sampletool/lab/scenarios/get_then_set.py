@@ -71,9 +71,8 @@ scenario = Scenario(
     title="Two who found that nobody owns it",
     rule="Set it only if it is not there, in one step, and look at what that step answered.",
     happened=(
-        "linkid asked the database whether a claim was there, and created one if not; two requests at once both "
-        "found none.",
-        "https://github.com/vishnukothakapu/linkid/issues/397",
+        "A registration service checked and then created, so that two quick requests for the same person made two.",
+        "https://github.com/hackmcgill/hackerAPI/issues/461",
     ),
     good="Exactly one of them ran it.",
     question="Nobody owns the run. A gets, B gets, A sets, B sets. How often does it run?",

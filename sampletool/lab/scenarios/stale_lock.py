@@ -89,9 +89,9 @@ scenario = Scenario(
     title="A killed program leaves its lock behind",
     rule="Let the kernel hold the lock: it knows who is dead, and you do not.",
     happened=(
-        "npm's lockfile: a process that was killed left its lock file, and every later install waited for nobody. A "
-        "limit on its age then took locks away from those who were alive.",
-        "https://github.com/npm/lockfile/issues/4",
+        "tgcli: after kill -9 its lock file stayed, and every later command was refused. What was asked for, and done, is"
+        " to look whether the owner is alive, and to remove the file if not.",
+        "https://github.com/kfastov/tgcli/issues/21",
     ),
     good="Whoever lives gets its turn, and never two at once.",
     question="A is killed with -9 while it has the lock. What happens to B?",

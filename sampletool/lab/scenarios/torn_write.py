@@ -56,9 +56,9 @@ scenario = Scenario(
     title="Killed half-way through a write",
     rule="Write beside, flush, rename, flush the directory: a reader then sees the old file or the new one.",
     happened=(
-        "habitat wrote its files in place; after a power loss some of them were there with zero bytes, and the service "
-        "did not start again.",
-        "https://github.com/habitat-sh/habitat/issues/5460",
+        "Zed, a data lake: the power failed right after its first file was written; the file then had no bytes, and the"
+        " server would not start on that lake again. About every second try.",
+        "https://github.com/brimdata/super/issues/4080",
     ),
     good="Whatever happens, and whenever: the whole old file or the whole new one, and the new one once it said so.",
     question="A is killed, or the power fails, between two of its steps. What can be in the file?",
