@@ -8,6 +8,8 @@ writers need a lock around reading, changing and replacing.
 import os
 import secrets
 import stat
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,16 +20,25 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 def replace(path: Path, content: bytes) -> None:
     """`path` is already resolved: replacing a link would destroy it. Mode, owner and attributes are kept."""
+    _put(path, content, 0o600, os.replace)
+
+
+def create(path: Path, content: bytes) -> None:
+    """The same, but never over something that is there: FileExistsError. For all to read whom the umask lets."""
+    _put(path, content, 0o666, _link)
+
+
+def _put(path: Path, content: bytes, mode: int, publish: Callable[[Path, Path], None]) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
-        descriptor = os.open(temporary, _NEW, 0o600)
+        descriptor = os.open(temporary, _NEW, mode)
         try:
             _write_all(descriptor, content)
             _keep_metadata(path, descriptor)
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        os.replace(temporary, path)
+        publish(temporary, path)
     except BaseException as error:
         with suppress(OSError):
             temporary.unlink()
@@ -37,12 +48,23 @@ def replace(path: Path, content: bytes) -> None:
     flush_directory(path.parent)
 
 
-def sweep(path: Path) -> None:
-    """Remove what writers of this file left when they were killed. Only under the lock that they hold."""
+def _link(temporary: Path, path: Path) -> None:
+    """A second name is refused where there is one; a rename would replace it."""
+    os.link(temporary, path, follow_symlinks=False)
+    temporary.unlink()
+
+
+def sweep(path: Path, older_than_seconds: float = 0.0) -> None:
+    """Remove what writers of this file left when they were killed. Only under the lock that they hold.
+
+    With an age where some writers may have another lock: the temporary file of a living one is never that old.
+    """
     for name in os.listdir(path.parent):
         if name.startswith(f".{path.name}.") and name.endswith(".tmp"):
+            litter = path.parent / name
             with suppress(OSError):
-                (path.parent / name).unlink()
+                if not older_than_seconds or time.time() - litter.lstat().st_mtime > older_than_seconds:
+                    litter.unlink()
 
 
 def read_regular(path: Path, limit_bytes: int) -> bytes:

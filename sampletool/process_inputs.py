@@ -1,0 +1,77 @@
+"""The inputs of `tool process`: opened, with their headers read, or everything that is wrong with any of them."""
+
+import codecs
+import io
+import os
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from sampletool.contract.errors import InvalidValues, Mistake, ToolError
+from sampletool.contract.process_errors import BadInputs, InvalidCsv
+from sampletool.domain.csv_ranges import Dialect, Row, read_header
+from sampletool.domain.profile import MOST_COLUMNS
+from sampletool.safety.input_file import InputFile, opened_input
+from sampletool.wiring import Wiring
+
+_DELIMITER_NAMES = {"tab": "\t", "\\t": "\t"}
+
+
+@dataclass(frozen=True)
+class Source:
+    file: InputFile
+    header: tuple[Row, int]
+    """The names, and the line the header ends at."""
+
+
+def open_sources(wiring: Wiring, names: list[str], dialect: Dialect, stack: ExitStack) -> list[Source]:
+    """Every input with its header, or everything that is wrong with any of them."""
+    sources: list[Source] = []
+    errors: list[ToolError] = []
+    for name in names:
+        try:
+            file = stack.enter_context(opened_input(name, wiring.signals))
+            header = read_header(file.descriptor, file.size, dialect)
+            if len(header[0]) > MOST_COLUMNS:
+                raise ValueError(1, f"it has {len(header[0])} columns, more than {MOST_COLUMNS}")
+            _warn_about_names(wiring, file.path, header[0], dialect)
+            sources.append(Source(file, header))
+        except ValueError as error:
+            line, reason = error.args
+            errors.append(InvalidCsv(file.path, line, reason, advice(file)))
+        except ToolError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0] if len(errors) == 1 else BadInputs(errors)
+    return sources
+
+
+def read_dialect(delimiter: str, encoding: str) -> Dialect:
+    mistakes = []
+    delimiter = _DELIMITER_NAMES.get(delimiter, delimiter)
+    if len(delimiter) != 1 or delimiter in '"\r\n\0':
+        mistakes.append(Mistake("--delimiter", "INVALID_VALUE", f"{delimiter!r} is not one character", delimiter))
+    try:
+        io.TextIOWrapper(io.BytesIO(), encoding)
+        encoding = codecs.lookup(encoding).name
+    except (LookupError, ValueError):
+        mistakes.append(Mistake("--encoding", "INVALID_VALUE", f"{encoding!r} is not a text encoding", encoding))
+    if mistakes:
+        raise InvalidValues(*mistakes)
+    return Dialect(delimiter, encoding)
+
+
+def _warn_about_names(wiring: Wiring, path: str, names: Row, dialect: Dialect) -> None:
+    empty = [str(position) for position, name in enumerate(names, 1) if not name]
+    twice = sorted({repr(name) for name in names if name and names.count(name) > 1})
+    if empty:
+        wiring.warn("COLUMN_NAMES", f"{path} has columns without a name: {', '.join(empty)}.")
+    if twice:
+        wiring.warn("COLUMN_NAMES", f"{path} has several columns of one name: {', '.join(twice)}.")
+    if len(names) == 1 and (other := next((char for char in ";\t|," if char in names[0]), None)):
+        wiring.warn("ONE_COLUMN", f"{path} has one column; if {other!r} separates its cells, pass it as --delimiter.")
+
+
+def advice(file: InputFile) -> str:
+    if os.pread(file.descriptor, 2, 0) in (b"\xff\xfe", b"\xfe\xff"):
+        return "It looks like UTF-16; pass --encoding utf-16."
+    return "Correct it, name its --encoding or --delimiter, or leave bad rows out with --on-error skip."

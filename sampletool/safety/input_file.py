@@ -1,0 +1,95 @@
+"""A file that a caller names to be read: a regular one, or standard input, and the same from beginning to end.
+
+A FIFO, a device or a directory is an error, not a wait. Standard input is first copied to a nameless temporary file,
+so that it too can be read twice, by several at once; whatever ends the call, that file is gone.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sampletool.contract.errors import FileNotFound, UnsafePath, did_you_mean, from_os_error
+from sampletool.contract.process_errors import InputChanged
+from sampletool.safety.signals import Signals
+
+STDIN = "-"
+_COPY_BYTES = 1024 * 1024
+_TICK_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class InputFile:
+    path: str
+    descriptor: int
+    found: os.stat_result
+
+    @property
+    def size(self) -> int:
+        return self.found.st_size
+
+    def is_at(self, path: Path) -> bool:
+        try:
+            return os.path.samestat(self.found, path.stat())
+        except OSError:
+            return False
+
+    def must_be_unchanged(self) -> None:
+        now = os.fstat(self.descriptor)
+        if _stamp(now) != _stamp(self.found):
+            raise InputChanged(self.path)
+
+
+@contextmanager
+def opened_input(name: str, signals: Signals) -> Iterator[InputFile]:
+    if name == STDIN:
+        import tempfile
+
+        with tempfile.TemporaryFile(buffering=0) as copy:
+            _copy_stdin(copy.fileno(), signals)
+            yield InputFile(STDIN, copy.fileno(), os.fstat(copy.fileno()))
+        return
+    path = Path(os.path.abspath(name))
+    descriptor = _open(path)
+    try:
+        found = os.fstat(descriptor)
+        if stat.S_ISDIR(found.st_mode):
+            raise UnsafePath(str(path), "it is a directory")
+        if not stat.S_ISREG(found.st_mode):
+            raise UnsafePath(str(path), f"it is not a regular file; pipe it in and name {STDIN!r}")
+        yield InputFile(str(path), descriptor, found)
+    finally:
+        os.close(descriptor)
+
+
+def _open(path: Path) -> int:
+    try:
+        return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        missing = FileNotFound(str(path))
+        try:
+            missing.suggestion = did_you_mean(path.name, os.listdir(path.parent)) or missing.suggestion
+        except OSError:
+            pass
+        raise missing from None
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError):
+            raise from_os_error(error, str(path)) from None
+        raise UnsafePath(str(path), "its name holds a NUL byte") from None
+
+
+def _copy_stdin(descriptor: int, signals: Signals) -> None:
+    while True:
+        signals.check()
+        if signals.wait(_TICK_SECONDS, [0]):
+            if not (block := os.read(0, _COPY_BYTES)):
+                return
+            left = memoryview(block)
+            while left:
+                left = left[os.write(descriptor, left) :]
+
+
+def _stamp(found: os.stat_result) -> tuple[int, int, int]:
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns
