@@ -5,8 +5,9 @@ has not been taken is another run. There is no second model that could disagree 
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,8 +61,7 @@ def explore(
         )
         return len(schedule), played
 
-    environ = {**os.environ, "PYTHONPATH": str(package_root), "PYTHONSAFEPATH": "1"}
-    with Troupe(_preload(name), environ) as troupe, ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    with troupe_for(name, package_root=package_root) as troupe, ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         running: set[Future[tuple[int, Played]]] = {pool.submit(run, [])}
         try:
             while running:
@@ -79,9 +79,13 @@ def explore(
     return _explored(name, variant, recordings)
 
 
-def _preload(name: str) -> list[str]:
-    """What the workers of this scenario would load, each of them, before their first step."""
-    return [module_of(name).__name__, "sampletool.lab.worker", "sampletool.app", "sampletool.commands.config.set"]
+@contextmanager
+def troupe_for(*names: str, package_root: Path = PACKAGE_ROOT) -> Iterator[Troupe]:
+    """Has loaded what the workers of these scenarios would load, each of them, before their first step."""
+    environ = {**os.environ, "PYTHONPATH": str(package_root), "PYTHONSAFEPATH": "1"}
+    preload = ["sampletool.lab.worker", "sampletool.app", "sampletool.commands.config.set"]
+    with Troupe([*preload, *(module_of(name).__name__ for name in names)], environ) as troupe:
+        yield troupe
 
 
 def _turns(given: int, played: Played) -> list[list[str]]:

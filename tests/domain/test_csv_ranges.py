@@ -116,7 +116,9 @@ def test_the_hash_is_of_every_byte(csv_file: CsvFile) -> None:
 
 def test_bad_rows_are_named_by_the_line_they_begin_at_and_the_others_are_kept(csv_file: CsvFile) -> None:
     csv_file.write(
-        b'a,b\n1,"two\nlines"\nshort\n\n2,x\n3,4,long\n5,\xff\n6,nul\0\n7,"quote" here\n8,"' + b"x" * 140_000 + b'"\n9,z\n'
+        b'a,b\n1,"two\nlines"\nshort\n\n2,x\n3,4,long\n5,\xff\n6,nul\0\n7,"quote" here\n8,"'
+        + b"x" * 140_000
+        + b'"\n9,z\n'
     )
 
     rows, reading = csv_file.read()

@@ -111,15 +111,10 @@ scenario = Scenario(
         ),
     },
     removal=Removal(
-        "state/sqlite_file.py",
-        says="one transaction for looking and another for taking",
-        line='        with self._terms.hold(self._lock_path, f"store {self.path.name}"), self._translated():\n'
-        "            db = self._open(to_write=True)\n"
-        '            self._patiently(lambda: db.execute("BEGIN IMMEDIATE"))\n',
-        instead='        with self._terms.hold(self._lock_path, f"store {self.path.name}"), self._translated():\n'
-        "            db = self._open(to_write=True)\n"
-        '            db.execute("BEGIN")\n'
-        "        with self._translated():\n",
+        "state/sqlite.py",
+        says="not looking whether somebody has it",
+        line="WHERE queue = :queue AND due_at <= :now AND",
+        instead="WHERE queue = :queue AND",
     ),
     symbol="sampletool.state.sqlite:SqliteStore.task_claim",
     still_broken_by="work that outlasts its lease: see zombie-worker.",

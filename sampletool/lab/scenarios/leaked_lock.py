@@ -84,8 +84,8 @@ scenario = Scenario(
     title="A signal between winning the lock and the `with` block",
     rule="A signal handler only takes a note; the program acts on it where it is safe.",
     happened=(
-        "Python 3.14: a handler that raises right after `__enter__` makes `with lock:` skip its `__exit__`. Ours, measured"
-        " with a handler that raises: the lock stayed held in 524 of 8,007 interruptions.",
+        "Python 3.14: a handler that raises right after `__enter__` makes `with lock:` skip its `__exit__`. Ours,"
+        " measured with a handler that raises: the lock stayed held in 524 of 8,007 interruptions.",
         "https://github.com/python/cpython/issues/148874",
     ),
     good="The job is given up, the lock is given back, and everybody gets a turn.",
@@ -122,10 +122,11 @@ scenario = Scenario(
         ),
     },
     removal=Removal(
-        "safety/signals.py",
-        says="a handler that raises",
-        line="            self.received = number\n        else:\n",
-        instead="            self.received = number\n            raise Interrupted(number)\n        else:\n",
+        "safety/lock.py",
+        says="going on without having got the lock",
+        line="                if not self._wait(take, max(0.0, patience - waited())):\n"
+        "                    raise self._held(waited(), timeout_seconds)\n",
+        instead="                pass\n",
     ),
     symbol="sampletool.safety.signals:Signals",
     still_broken_by="a library that installs a handler of its own which raises.",

@@ -56,7 +56,7 @@ READ_WRITE = (
 
 scenario = Scenario(
     title="Two increments, counted as one",
-    rule="+= 1 is three steps: let the store do them as one.",
+    rule="Adding one is three steps: let the store do them as one.",
     happened=(
         "ctcache locked its counters for reading, and again for writing; what came between the two was lost, until "
         "one lock went around both.",

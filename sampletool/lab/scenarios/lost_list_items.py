@@ -115,14 +115,9 @@ scenario = Scenario(
     },
     removal=Removal(
         "state/sqlite_file.py",
-        says="going on when the file is busy, without a transaction",
-        line='        with self._terms.hold(self._lock_path, f"store {self.path.name}"), self._translated():\n'
-        "            db = self._open(to_write=True)\n"
-        '            self._patiently(lambda: db.execute("BEGIN IMMEDIATE"))\n',
-        instead='        with self._terms.hold(self._lock_path, f"store {self.path.name}"), self._translated():\n'
-        "            db = self._open(to_write=True)\n"
-        '            db.execute("BEGIN")\n'
-        "        with self._translated():\n",
+        says="saying that it is done without a commit",
+        line='                yield db\n                self._patiently(lambda: db.execute("COMMIT"))\n',
+        instead="                yield db\n",
     ),
     symbol="sampletool.state.sqlite:SqliteStore.task_add",
     still_broken_by="somebody who still writes the whole list: everybody has to use the verb.",

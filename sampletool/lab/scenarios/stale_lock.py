@@ -89,8 +89,8 @@ scenario = Scenario(
     title="A killed program leaves its lock behind",
     rule="Let the kernel hold the lock: it knows who is dead, and you do not.",
     happened=(
-        "tgcli: after kill -9 its lock file stayed, and every later command was refused. What was asked for, and done, is"
-        " to look whether the owner is alive, and to remove the file if not.",
+        "tgcli: after kill -9 its lock file stayed, and every later command was refused. What was asked"
+        " for, and done, is to look whether the owner is alive, and to remove the file if not.",
         "https://github.com/kfastov/tgcli/issues/21",
     ),
     good="Whoever lives gets its turn, and never two at once.",
