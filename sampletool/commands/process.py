@@ -148,7 +148,7 @@ def output_path(wiring: Wiring, output: str | None, files: list[InputFile], *, d
         return directory / _RESULT
     named = Path(os.path.abspath(output))
     path = Path(os.path.realpath(named.parent)) / named.name
-    if not path.name or path.name.startswith("-") or not path.name.isprintable():
+    if not output or not path.name or path.name.startswith("-") or not path.name.isprintable():
         raise UnsafePath(output, "that is not a name for a file")
     if not path.parent.is_dir():
         raise FileNotFound(str(path.parent))
