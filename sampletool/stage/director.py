@@ -87,7 +87,7 @@ class Actor:
     def __exit__(self, *error: object) -> None:
         if self.process.poll() is None:
             self.process.kill()
-        self.process.communicate()
+        self.process.__exit__(None, None, None)
         self._lines.close()
         self._socket.close()
 
@@ -117,9 +117,9 @@ class Actor:
         return self.at
 
     def kill(self) -> None:
-        """Kill -9, before it does what it is about to do."""
+        """Kill -9, before it does what it is about to do. A child of its own may live on, with its stdout."""
         self.process.send_signal(signal.SIGKILL)
-        self.process.communicate()
+        self.process.wait()
         self.at = None
 
     def finish(self) -> Ended:

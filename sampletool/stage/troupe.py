@@ -89,6 +89,14 @@ class Forked:
                 file.close()
         return (said[0], said[1]) if said else (b"", b"")
 
+    def wait(self) -> int | None:
+        return self._await(None)
+
+    def __exit__(self, *error: object) -> None:
+        self.wait()
+        self._output.close()
+        self._errors.close()
+
     def _await(self, timeout: float | None) -> int | None:
         if self.returncode is None and select.select([self._status], [], [], timeout)[0]:
             self.returncode = int(os.read(self._status, 32) or b"-9")
