@@ -66,10 +66,12 @@ def _picture(recording: Recording, top: int) -> tuple[str, int, int]:
         out.append(f'<path class="lane" d="M{left:g} {top + 64}V{bottom}"/>\n')
     out.append(_text(shared, top + 56, recording.shared, "text head"))
     out += [f'<path class="lane" d="M{shared - 12:g} {top + 64}V{bottom}"/>\n']
+    held: tuple[str, ...] = ()
     for row, event in enumerate(recording.events):
         y = top + _HEAD + row * _ROW
         out.append(_text(_MARGIN, y + 18, str(event.seq), "faint"))
-        out += [_row(event, letter, left, y) for letter, left in lanes.items()]
+        out += [_row(event, letter, left, y, held) for letter, left in lanes.items()]
+        held = event.holds
         out.append(_text(shared, y + 18, event.state, "text"))
         if event.note:
             left = shared + (len(event.state) + 2) * _LETTER
@@ -79,9 +81,10 @@ def _picture(recording: Recording, top: int) -> tuple[str, int, int]:
     return "".join(out), width, height
 
 
-def _row(event: Event, letter: str, left: float, y: float) -> str:
+def _row(event: Event, letter: str, left: float, y: float, held: tuple[str, ...]) -> str:
+    """`held` says who was alone before: giving it back is part of the step that ends it."""
     out = ""
-    if letter in event.holds:
+    if letter in event.holds or (letter in held and event.worker == letter):
         out += f'<rect class="hold" x="{left - 3:g}" y="{y}" width="6" height="{_ROW}"/>\n'
     if letter in event.waiting:
         out += f'<rect class="wait" x="{left - 5:g}" y="{y}" width="10" height="{_ROW}"/>\n'
