@@ -13,7 +13,7 @@ help:  ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: $(READY)  ## Set up, then show the tool at work
-	@$(BIN)/python -m docs.show.run
+	@$(BIN)/python -m docs.show
 
 test: $(READY)  ## Set up, then run the whole suite, in parallel
 	@$(BIN)/python -m pytest

@@ -18,8 +18,9 @@ from typer.core import TyperOption
 from sampletool import __version__
 from sampletool.command_folder import CommandFolder
 from sampletool.contract.answer import SCHEMA_VERSION, Answer, Result
-from sampletool.contract.errors import InternalError, Interrupted, ToolError, from_os_error
+from sampletool.contract.errors import InternalError, Interrupted, ToolError
 from sampletool.contract.exit_status import ExitStatus
+from sampletool.contract.file_errors import from_os_error
 from sampletool.contract.redaction import redact
 from sampletool.contract.render import FORMATS, Format, render
 from sampletool.options import HelpAsked
@@ -47,15 +48,21 @@ def main(argv: list[str] | None = None) -> int:
         signals.ignore()
         if isinstance(outcome, HelpAsked):
             return _write(stdout, f"{outcome}\n".encode(), ExitStatus.OK)
-        answer = _answer(outcome, wiring, began)
         form = _format(args, wiring, stdout)
-        status = _write(stdout, render(answer, form, colour=_wants_colour(stdout)), answer.meta["exit_code"])
+        try:
+            answer = _answer(outcome, wiring, began)
+            content = render(answer, form, colour=_wants_colour(stdout))
+        except Exception as surprise:
+            answer = _answer(_crash(surprise, wiring), wiring, began)
+            content = render(answer, form)
+        status = _write(stdout, content, answer.meta["exit_code"])
     finally:
-        with suppress(OSError, ValueError):
+        with suppress(OSError, ValueError, AttributeError):  # whatever a library left it as
             sys.stdout.flush()
         os.dup2(stdout, 1)
         os.close(stdout)
-        signals.uninstall()
+        if argv is not None:  # called in a process that goes on; ours is over, and its status is what the answer says
+            signals.uninstall()
     if isinstance(answer.error, Interrupted):
         die_by(answer.error.signal_number)
     return status
@@ -88,11 +95,11 @@ def _run(args: list[str], wiring: Wiring) -> Result | ToolError | HelpAsked:
         return expected
     except OSError as error:
         return from_os_error(error)
-    except Exception as surprise:
+    except (Exception, SystemExit) as surprise:
         return _crash(surprise, wiring)
 
 
-def _crash(surprise: Exception, wiring: Wiring) -> ToolError:
+def _crash(surprise: BaseException, wiring: Wiring) -> ToolError:
     import traceback
 
     text = redact("".join(traceback.format_exception(surprise)))

@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperOption
 
 from sampletool.contract.duration import parse_duration
+from sampletool.contract.printable import quoted
 from sampletool.contract.render import FORMATS
 
 
@@ -70,4 +71,4 @@ def _value(*names: str, metavar: str, help: str, check: Callable[[str], object] 
 
 def _format(text: str) -> None:
     if text not in FORMATS:
-        raise ValueError(f"{text!r} is not one of {', '.join(FORMATS)}")
+        raise ValueError(f"{quoted(text)} is not one of {', '.join(FORMATS)}")

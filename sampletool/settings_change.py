@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sampletool.contract.errors import InvalidToml, VersionConflict
-from sampletool.safety.toml_edit import CannotEdit
+from sampletool.contract.errors import VersionConflict
+from sampletool.contract.file_errors import InvalidToml
 from sampletool.safety.toml_file import TomlText, edit_toml, read_toml, resolve
 from sampletool.settings import Scope, project_scope, user_scope
+from sampletool.settings.toml_edit import CannotEdit
 from sampletool.wiring import Wiring
 
 

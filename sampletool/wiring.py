@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sampletool.contract.answer import Notice
 from sampletool.contract.duration import parse_duration
-from sampletool.contract.errors import FileNotFound, NoWorkspace, ToolError
+from sampletool.contract.errors import NoWorkspace, ToolError
+from sampletool.contract.file_errors import FileNotFound
 from sampletool.safety.places import find_workspace, private_directory, session_root
 from sampletool.safety.signals import Signals
 from sampletool.settings import DEFAULTS, Settings, check
@@ -177,7 +178,7 @@ class Wiring:
     def say(self, line: str) -> None:
         """Progress and notices, for people: on stderr, and never a reason to fail."""
         if not self.options.get("quiet"):
-            from sampletool.contract.render import printable
+            from sampletool.contract.printable import printable
 
             write_stderr(f"{printable(line)}\n")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import typer
 
-from sampletool.contract.errors import ChecksFailed
+from sampletool.contract.errors import ChecksFailed, ToolError
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.promise import Promise
 from sampletool.safety.places import config_file, private_directory, session_root, state_directory
@@ -19,6 +19,7 @@ from sampletool.wiring import Wiring
 
 promise = Promise(effect="nothing", ends_with=(ExitStatus.PARTIAL, ExitStatus.PERMISSION), examples=("tool doctor",))
 
+_SKEW_MS = 2000
 _PACKAGES = ("typer", "filelock", "tomlkit", "platformdirs")
 
 
@@ -54,6 +55,33 @@ def examine(directories: list[Path]) -> Health:
     return Health(all(probe.ok for probe in probes), probes, _versions())
 
 
+def probe_store(wiring: Wiring) -> list[Probe]:
+    """Is the configured store there, does it keep what it acknowledges, and is its clock near ours?"""
+    try:
+        store = wiring.store
+    except ModuleNotFoundError as error:
+        if error.name is None or not error.name.startswith("sampletool.state"):
+            raise
+        return []
+    except ToolError as error:
+        return [Probe("store", "", False, error.message)]
+    try:
+        found = store.health()
+    except ToolError as error:
+        return [Probe("store is reachable", "", False, error.message)]
+    skew = f"its clock is {found.clock_skew_ms} ms from ours" if abs(found.clock_skew_ms) > _SKEW_MS else None
+    durable = "; ".join(found.problems) or None
+    return [
+        Probe("store is reachable", found.server, True),
+        Probe("store keeps what it acknowledges", found.server, durable is None, durable or said(found.settings)),
+        Probe("store and clock agree", found.server, skew is None, skew),
+    ]
+
+
+def said(settings: dict[str, str]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in sorted(settings.items()))
+
+
 def _versions() -> dict[str, str]:
     found = {"python": platform.python_version(), "system": f"{platform.system()} {platform.release()}"}
     return {**found, **{package: version(package) for package in _PACKAGES}}
@@ -67,6 +95,8 @@ def command(ctx: typer.Context) -> Health:
     if session_root().exists():
         private_directory(session_root())
     health = examine(places)
+    probes = [*health.probes, *probe_store(wiring)]
+    health = Health(all(probe.ok for probe in probes), probes, health.versions)
     if not health.healthy:
         failed = [probe.name for probe in health.probes if not probe.ok]
         raise ChecksFailed(failed, health)

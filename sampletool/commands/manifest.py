@@ -9,6 +9,7 @@ from sampletool.command_folder import CommandFolder, FileCommand
 from sampletool.contract.errors import InvalidValues, Mistake, did_you_mean
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.manifest import describe_command, describe_param
+from sampletool.contract.printable import quoted
 from sampletool.contract.promise import Promise
 from sampletool.options import everywhere
 
@@ -55,6 +56,8 @@ def command(
         commands = [entry for entry in commands if f"{entry['command']} ".startswith(f"{wanted} ")]
         if not commands:
             hint = did_you_mean(wanted, known) or f"The commands are {', '.join(known)}."
-            raise InvalidValues(Mistake("COMMAND", "INVALID_VALUE", f"there is no command {wanted!r}", wanted, hint))
+            raise InvalidValues(
+                Mistake("COMMAND", "INVALID_VALUE", f"there is no command {quoted(wanted)}", wanted, hint)
+            )
     statuses = {str(int(status)): status.category for status in ExitStatus}
     return Manifest(commands, [describe_param(option) for option in everywhere()], statuses)

@@ -2,6 +2,8 @@
 
 import re
 
+from sampletool.contract.printable import quoted
+
 _UNIT_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _FORM = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|m|h|d)", re.ASCII)
 
@@ -14,7 +16,7 @@ def parse_duration(text: str) -> float:
         return 0.0
     form = _FORM.fullmatch(text)
     if form is None:
-        raise ValueError(f"{text!r} is not {EXPECTED}")
+        raise ValueError(f"{quoted(text)} is not {EXPECTED}")
     return float(form[1]) * _UNIT_SECONDS[form[2]]
 
 

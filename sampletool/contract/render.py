@@ -5,10 +5,10 @@ cannot move the cursor or forge a line.
 """
 
 import json
-import unicodedata
 from typing import Any, Literal
 
 from sampletool.contract.answer import Answer, to_data
+from sampletool.contract.printable import escaped, printable
 
 Format = Literal["json", "jsonl", "text"]
 FORMATS: tuple[Format, ...] = ("json", "jsonl", "text")
@@ -35,13 +35,6 @@ def value_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def printable(text: str) -> str:
-    """Control, bidirectional and invisible characters as escapes; everything else as it is."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(char if _is_harmless(char) else _escape(char) for char in text)
-
-
 def _text(answer: Answer, colour: bool) -> str:
     def paint(text: str, code: str) -> str:
         return f"{code}{text}{_PLAIN}" if colour else text
@@ -57,22 +50,9 @@ def _text(answer: Answer, colour: bool) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _is_harmless(char: str) -> bool:
-    return char.isprintable() and unicodedata.category(char) not in ("Cf", "Cs", "Co", "Zl", "Zp")
-
-
-def _escape(char: str) -> str:
-    number = ord(char)
-    if 0xDC80 <= number <= 0xDCFF:
-        return f"\\x{number - 0xDC00:02x}"
-    if number < 0x100:
-        return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(char, f"\\x{number:02x}")
-    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
-
-
 def _without_surrogates(value: Any) -> Any:
     if isinstance(value, str):
-        return "".join(_escape(char) if 0xD800 <= ord(char) <= 0xDFFF else char for char in value)
+        return "".join(escaped(char) if 0xD800 <= ord(char) <= 0xDFFF else char for char in value)
     if isinstance(value, dict):
         return {_without_surrogates(key): _without_surrogates(member) for key, member in value.items()}
     if isinstance(value, list):

@@ -6,14 +6,13 @@ writers need a lock around reading, changing and replacing.
 """
 
 import os
-import secrets
 import stat
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from sampletool.contract.errors import UnsafePath
+from sampletool.contract.file_errors import UnsafePath
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -29,7 +28,7 @@ def create(path: Path, content: bytes) -> None:
 
 
 def _put(path: Path, content: bytes, mode: int, publish: Callable[[Path, Path], None]) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
     try:
         descriptor = os.open(temporary, _NEW, mode)
         try:
@@ -70,13 +69,16 @@ def sweep(path: Path, older_than_seconds: float = 0.0) -> None:
 def read_regular(path: Path, limit_bytes: int) -> bytes:
     """The whole content of a regular file. A FIFO, a device or a directory is an error, not a wait."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise UnsafePath(str(path), "it is not a regular file")
         if found.st_size > limit_bytes:
             raise UnsafePath(str(path), f"it is larger than {limit_bytes} bytes")
-        return file.read(limit_bytes)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(limit_bytes)
+    finally:
+        os.close(descriptor)
 
 
 def flush_directory(directory: Path) -> None:

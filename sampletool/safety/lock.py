@@ -19,7 +19,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from sampletool.contract.errors import Interrupted, LocksUnsupported, NestedCall, ToolError, UnsafePath, from_os_error
+from sampletool.contract.errors import Interrupted, NestedCall, ToolError
+from sampletool.contract.file_errors import LocksUnsupported, UnsafePath, from_os_error
 from sampletool.contract.lock_held import LockHeld
 from sampletool.safety.holder import Record, began_now, read_record, write_free, write_record
 from sampletool.safety.readers import registered

@@ -8,7 +8,7 @@ import os
 import stat
 from pathlib import Path
 
-from sampletool.contract.errors import UnsafeDirectory
+from sampletool.contract.file_errors import UnsafeDirectory
 
 APP_NAME = "sampletool"
 WORKSPACE_FILE = "tool.toml"

@@ -7,7 +7,6 @@ moment would take it for a dead one's and remove it.
 
 import fcntl
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,7 +21,7 @@ _FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 def registered(lock_path: Path, me: Record) -> Iterator[int]:
     """Be named as a reader; yields the descriptor that a child inherits to stay named."""
     directory = private_directory(_directory(lock_path))
-    name = f"{me.pid}-{secrets.token_hex(4)}"
+    name = f"{me.pid}-{os.urandom(4).hex()}"
     hidden, visible = directory / f".{name}", directory / name
     descriptor = os.open(hidden, _FLAGS | os.O_CREAT | os.O_EXCL, 0o600)
     try:

@@ -7,7 +7,6 @@ opening it sees that the path is gone, and makes the directory anew. A call that
 
 import os
 import re
-import secrets
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -15,8 +14,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from sampletool.contract.errors import FileNotFound, InvalidValues, Mistake
+from sampletool.contract.errors import InvalidValues, Mistake
+from sampletool.contract.file_errors import FileNotFound
 from sampletool.contract.lock_held import LockHeld
+from sampletool.contract.printable import quoted
 from sampletool.safety.lock import Lock
 from sampletool.safety.places import private_directory
 from sampletool.safety.readers import living_readers
@@ -41,7 +42,7 @@ def check_id(session_id: str, source: str) -> str:
     """The id, or an error that names where it came from."""
     if _ID.fullmatch(session_id) and ".." not in session_id:
         return session_id
-    message = f"{session_id!r} is not a session id" if session_id else "the session id is empty"
+    message = f"{quoted(session_id)} is not a session id" if session_id else "the session id is empty"
     raise InvalidValues(
         Mistake(
             source,
@@ -95,7 +96,7 @@ def is_in_use(directory: Path) -> bool:
 
 def remove(directory: Path, make_lock: MakeLock) -> bool:
     """Rename away, then delete; False if somebody uses it, or somebody else removed it."""
-    trash = directory.with_name(f"{_TRASH}{secrets.token_hex(8)}")
+    trash = directory.with_name(f"{_TRASH}{os.urandom(8).hex()}")
     try:
         with make_lock(directory / _LOCK_NAME, f"session {directory.name}").exclusively(0):
             directory.rename(trash)

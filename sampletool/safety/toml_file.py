@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sampletool.contract.errors import InvalidToml, PermissionDenied
+from sampletool.contract.file_errors import InvalidToml, PermissionDenied
 from sampletool.safety.atomic_file import read_regular, replace, sweep
 from sampletool.safety.places import WORKSPACE_FILE
 
@@ -91,7 +91,7 @@ def edit_toml(
 
 
 def _write(before: TomlText, text: str) -> TomlText:
-    if before.exists and not os.access(before.path, os.W_OK):
+    if before.exists and not (before.path.stat().st_mode & 0o222 and os.access(before.path, os.W_OK)):
         raise PermissionDenied(str(before.path), "the file is read-only")
     content = (_BOM if before.has_bom else b"") + text.encode()
     replace(before.path, content)

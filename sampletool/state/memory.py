@@ -1,4 +1,4 @@
-"""A store inside one process: the same verbs as coroutines, for many of them in one event loop. It ends with the process.
+"""A store inside one process: the same verbs as coroutines, for many of them in one event loop. It dies with it.
 
 Every change happens under one lock, and *awaits* the journal between deciding and applying: a coroutine that is
 suspended there has read what is about to change, so without the lock updates are lost. Deciding comes first and may
@@ -8,20 +8,15 @@ refuse; what is applied afterwards cannot fail. Values are kept as JSON text: no
 import asyncio
 import json
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from sampletool.contract.errors import (
-    CounterRange,
-    IdempotencyKeyReused,
-    KeyNotFound,
-    LeaseLost,
-    TaskConflict,
-    TaskNotFound,
-    VersionConflict,
-)
+from sampletool.contract.errors import KeyNotFound, VersionConflict
+from sampletool.contract.store_errors import CounterRange, IdempotencyKeyReused, LeaseLost, TaskConflict, TaskNotFound
 from sampletool.state import promises
+from sampletool.state.memory_task import HeldTask
 from sampletool.state.promises import FREELY, KEY_LIFE_MS, LARGEST, NewTask, Once, TaskState, Value, Written
 from sampletool.state.values import check, digest, encode, given, once_key, with_ids
 
@@ -29,30 +24,6 @@ Journal = Callable[[str, str], Awaitable[None]]
 """Told the verb and the name of every change before it is applied; if it raises, nothing is changed."""
 Decision = tuple[Any, Callable[[], None]]
 """The answer, and what makes it true."""
-
-
-@dataclass(frozen=True)
-class _Task:
-    id: str
-    queue: str
-    body: str
-    position: int
-    due_at: int | None
-    status: str = "free"
-    generation: int = 0
-    attempts: int = 0
-    max_attempts: int = 0
-    claimed_by: str | None = None
-    claimed_at: int | None = None
-
-    @property
-    def is_last(self) -> bool:
-        return 0 < self.max_attempts <= self.attempts
-
-    def status_at(self, now: int) -> str:
-        if self.status != "claimed" or self.due_at is None or self.due_at > now:
-            return self.status
-        return "failed" if self.is_last else "expired"
 
 
 async def _no_journal(_verb: str, _name: str) -> None:
@@ -69,7 +40,7 @@ class MemoryStore:
         self._counters: dict[str, int] = {}
         self._values: dict[str, tuple[str, int, int | None]] = {}
         self._floor = 0
-        self._tasks: dict[str, _Task] = {}
+        self._tasks: dict[str, HeldTask] = {}
         self._once: dict[str, tuple[str, Any, int | None]] = {}
 
     async def counter_add(self, name: str, amount: int, once: Once = FREELY) -> promises.Counted:
@@ -108,7 +79,15 @@ class MemoryStore:
             version = (stored or self._floor) + 1
             ends = None if expires_ms is None else now + expires_ms
             effect = "updated" if before else "created"
-            return (version, effect), lambda: self._values.update({key: (text, version, ends)})
+
+            def apply() -> None:
+                self._values[key] = (text, version, ends)
+                for other in [
+                    name for name, (_, _, end) in self._values.items() if name != key and 0 < (end or 0) <= now
+                ]:
+                    self._floor = max(self._floor, self._values.pop(other)[1])
+
+            return (version, effect), apply
 
         (version, effect), replayed = await self._write(put, once, "state set", key, value, if_version, expires_ms)
         return Written(version, effect, replayed)
@@ -142,13 +121,14 @@ class MemoryStore:
         written = with_ids(tasks)
 
         def add(now: int) -> Decision:
-            effects, fresh = [], {}
+            effects: list[tuple[str, str]] = []
+            fresh: dict[str, HeldTask] = {}
             for task, body in written:
                 known = self._tasks.get(task)
                 if known is not None and (known.queue, known.body) != (queue, body):
                     raise TaskConflict(task)
                 if known is None:
-                    fresh[task] = _Task(task, queue, body, len(self._tasks) + len(fresh) + 1, now)
+                    fresh[task] = HeldTask(task, queue, body, len(self._tasks) + len(fresh) + 1, now)
                 effects.append((task, "created" if known is None else "unchanged"))
             return effects, lambda: self._tasks.update(fresh)
 
@@ -162,16 +142,7 @@ class MemoryStore:
 
         def claim(now: int) -> Decision:
             claimed = {
-                task.id: replace(
-                    task,
-                    status="claimed",
-                    generation=task.generation + 1,
-                    attempts=task.attempts + 1,
-                    max_attempts=max_attempts,
-                    claimed_by=worker,
-                    claimed_at=now,
-                    due_at=now + lease_ms,
-                )
+                task.id: task.claimed_by_another(worker, max_attempts, now, lease_ms)
                 for task in self._claimable(queue, now)[:count]
             }
             answer = [
@@ -224,33 +195,25 @@ class MemoryStore:
     async def task_list(self, queue: str | None, status: str | None, after: int, limit: int) -> list[TaskState]:
         now = self._now()
         found = [
-            TaskState(
-                task.id, task.queue, task.status_at(now), task.generation, task.attempts, task.claimed_by,
-                task.claimed_at, task.due_at, task.position, json.loads(task.body),
-            )
+            task.shown(now)
             for task in self._tasks.values()
             if task.position > after and queue in (None, task.queue) and status in (None, task.status_at(now))
-        ]  # fmt: skip
+        ]
         return found[:limit]
 
     async def task_count(self, queue: str | None) -> dict[str, int]:
-        counts: dict[str, int] = {}
         now = self._now()
-        for task in self._tasks.values():
-            if queue in (None, task.queue):
-                counts[task.status_at(now)] = counts.get(task.status_at(now), 0) + 1
-        return counts
+        return Counter(task.status_at(now) for task in self._tasks.values() if queue in (None, task.queue))
 
     async def health(self) -> promises.Health:
         return promises.Health("in process", ["it ends with the process"], 0)
 
-    async def close(self) -> None:
-        """Nothing to close."""
+    async def close(self) -> None: ...
 
     async def _write(
         self, decide: Callable[[int], Decision], once: Once, verb: str, name: str, *arguments: Any
     ) -> tuple[Any, bool]:
-        """Alone: the fence, the key, the decision, the journal, the change. Whether it was a replay comes with it."""
+        """Alone. With the answer comes whether it was a replay."""
         key = once_key(once, verb, name)
         async with self._lock:
             now = self._now()
@@ -258,29 +221,29 @@ class MemoryStore:
                 held = self._held(now, once.fence.task, once.fence.generation)
                 if held.status != "claimed":
                     raise LeaseLost(held.id, held.generation, held.generation, held.status)
-            if key is not None and key in self._once:
-                said, answer, ends = self._once[key]
-                if ends is None or ends > now:
-                    if said != digest(verb, name, arguments):
-                        raise IdempotencyKeyReused(once.key or name, is_fenced=once.key is None)
-                    return answer, True
+            said, answer, ends = self._once.get(key or "", ("", None, 0))
+            if ends is None or ends > now:
+                if said != digest(verb, name, arguments):
+                    raise IdempotencyKeyReused(once.key or name, is_fenced=once.key is None)
+                return answer, True
             answer, apply = decide(now)
             await self._journal(verb, name)
             apply()
             if key is not None:
-                self._once = {k: kept for k, kept in self._once.items() if kept[2] is None or kept[2] > now}
+                for old in [name for name, (_, _, ends) in self._once.items() if ends is not None and ends <= now]:
+                    del self._once[old]
                 life = now + KEY_LIFE_MS if once.fence is None else None
                 self._once[key] = (digest(verb, name, arguments), answer, life)
             return answer, False
 
-    def _claimable(self, queue: str, now: int) -> list[_Task]:
+    def _claimable(self, queue: str, now: int) -> list[HeldTask]:
         return [
             task
             for task in self._tasks.values()
             if task.queue == queue and task.status_at(now) in ("free", "expired") and (task.due_at or 0) <= now
         ]
 
-    def _held(self, now: int, task: str, generation: int) -> _Task:
+    def _held(self, now: int, task: str, generation: int) -> HeldTask:
         found = self._tasks.get(task)
         if found is None:
             raise TaskNotFound(task)

@@ -3,8 +3,10 @@
 import os
 from pathlib import Path
 
-from sampletool.contract.errors import ExtraNotInstalled, InvalidValues, Mistake, did_you_mean
+from sampletool.contract.errors import InvalidValues, Mistake, did_you_mean
+from sampletool.contract.file_errors import FileNotFound
 from sampletool.contract.redaction import redact
+from sampletool.contract.store_errors import ExtraNotInstalled
 from sampletool.safety.places import private_directory, state_directory
 from sampletool.state.promises import Store
 from sampletool.state.terms import Terms
@@ -24,10 +26,12 @@ def open_store(url: str | None, workspace: Path | None, terms: Terms) -> Store:
         return _open_file(_path(url, rest), terms)
     if scheme in _POSTGRES and separator:
         try:
-            from sampletool.state.postgres import PostgresStore
+            from sampletool.state.postgres import Postgres
         except ModuleNotFoundError as error:
             raise _without_driver("postgres", "PostgreSQL", error) from error
-        return PostgresStore(url, terms)
+        from sampletool.state.sql import SqlStore
+
+        return SqlStore(Postgres(url, terms))
     if scheme in _REDIS and separator:
         try:
             from sampletool.state.redis import RedisStore
@@ -51,12 +55,13 @@ def refuse_password(url: str) -> None:
 
 
 def _open_default(workspace: Path | None, terms: Terms) -> Store:
-    from sampletool.state.sqlite import SqliteStore
+    from sampletool.state.sql import SqlStore
+    from sampletool.state.sqlite import Sqlite
 
     if workspace is None:
         directory = state_directory()
         lock = directory / ".state.db.lock"
-        return SqliteStore(directory / "state.db", lock, terms, lambda: private_directory(directory))
+        return SqlStore(Sqlite(directory / "state.db", lock, terms, lambda: private_directory(directory)))
     own = workspace / ".tool"
 
     def make() -> None:
@@ -66,13 +71,18 @@ def _open_default(workspace: Path | None, terms: Terms) -> Store:
             ignore.write_text("*\n")
         private_directory(own / "locks")
 
-    return SqliteStore(own / "state.db", own / "locks" / "state.db.lock", terms, make)
+    return SqlStore(Sqlite(own / "state.db", own / "locks" / "state.db.lock", terms, make))
 
 
 def _open_file(path: Path, terms: Terms) -> Store:
-    from sampletool.state.sqlite import SqliteStore
+    from sampletool.state.sql import SqlStore
+    from sampletool.state.sqlite import Sqlite
 
-    return SqliteStore(path, path.with_name(f".{path.name}.lock"), terms, lambda: None)
+    def must_be_there() -> None:
+        if not path.parent.is_dir():
+            raise FileNotFound(str(path.parent))
+
+    return SqlStore(Sqlite(path, path.with_name(f".{path.name}.lock"), terms, must_be_there))
 
 
 def _path(url: str, rest: str) -> Path:

@@ -14,9 +14,18 @@ from redis import Redis, exceptions
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from sampletool.contract import errors
+from sampletool.contract.errors import InvalidValues, KeyNotFound, Mistake, ToolError
+from sampletool.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly
+from sampletool.contract.store_errors import (
+    IdempotencyKeyReused,
+    StateTooNew,
+    StoreAuthFailed,
+    StoreUnavailable,
+    StoreUnsafe,
+)
 from sampletool.state import promises
 from sampletool.state.promises import FREELY, KEY_LIFE_MS, NewTask, Once, TaskState, Value, Written
+from sampletool.state.refusals import refusal
 from sampletool.state.terms import Terms
 from sampletool.state.values import check, digest, encode, given, once_key, shown_url, with_ids
 
@@ -46,8 +55,8 @@ class RedisStore:
                 health_check_interval=0,
             )
         except ValueError:
-            raise errors.InvalidValues(
-                errors.Mistake("--store", "INVALID_VALUE", f"{self._shown} is not the URL of a Redis server")
+            raise InvalidValues(
+                Mistake("--store", "INVALID_VALUE", f"{self._shown} is not the URL of a Redis server")
             ) from None
         self._script = self._client.register_script((files("sampletool.state") / "redis.lua").read_text())
         self._is_checked = False
@@ -66,7 +75,7 @@ class RedisStore:
     def state_get(self, key: str) -> Value:
         found = self._read("state get", key)
         if not found:
-            raise errors.KeyNotFound(key, "the store", [], "tool state list")
+            raise KeyNotFound(key, "the store", [], "tool state list")
         return _value(found)
 
     def state_set(
@@ -118,21 +127,7 @@ class RedisStore:
 
     def task_list(self, queue: str | None, status: str | None, after: int, limit: int) -> list[TaskState]:
         found = self._read("task list", queue or "", status or "", after, limit)
-        return [
-            TaskState(
-                task,
-                of_queue,
-                is_now,
-                int(generation),
-                int(attempts),
-                by or None,
-                int(at) if at else None,
-                int(due) if due else None,
-                int(position),
-                json.loads(body),
-            )
-            for task, of_queue, is_now, generation, attempts, body, by, at, due, position in _rows(found, 10)
-        ]
+        return [_task_state(row) for row in _rows(found, 10)]
 
     def task_count(self, queue: str | None) -> dict[str, int]:
         return {status: int(number) for status, number in _rows(self._read("task count", queue or ""), 2)}
@@ -144,11 +139,7 @@ class RedisStore:
         skew_ms = round(now - (began + time.time()) / 2 * 1000)
         info = self._talk(self._client.info, may_repeat=True)
         name = "Valkey" if "valkey_version" in info else "Redis"
-        settings = {
-            "maxmemory-policy": str(info.get("maxmemory_policy")),
-            "appendonly": "yes" if info.get("aof_enabled") else "no",
-            "role": str(info.get("role")),
-        }
+        settings = {name: str(info.get(name)) for name in ("maxmemory_policy", "aof_enabled", "role")}
         version = info.get("valkey_version", info["redis_version"])
         return promises.Health(f"{name} {version} ({self._shown})", _problems(info), skew_ms, settings)
 
@@ -186,31 +177,16 @@ class RedisStore:
         kind, *parts = (part.decode() for part in answer)
         if kind in ("done", "again"):
             return parts, kind == "again"
-        raise self._refusal(kind, parts, once, name, arguments)
-
-    def _refusal(
-        self, kind: str, parts: list[str], once: Once, name: str, arguments: tuple[Any, ...]
-    ) -> errors.ToolError:
-        match kind:
-            case "TASK_NOT_FOUND":
-                return errors.TaskNotFound(parts[0])
-            case "TASK_CONFLICT":
-                return errors.TaskConflict(parts[0])
-            case "LEASE_LOST":
-                asked = once.fence.generation if once.fence else int(arguments[1])
-                return errors.LeaseLost(parts[0], asked, int(parts[1]), parts[2])
-            case "VERSION_CONFLICT":
-                return errors.VersionConflict(parts[0], int(parts[1]), int(parts[2]))
-            case "COUNTER_RANGE":
-                return errors.CounterRange(parts[0], int(parts[1]), int(parts[2]))
-            case "IDEMPOTENCY_KEY_REUSED":
-                return errors.IdempotencyKeyReused(once.key or name, is_fenced=once.key is None)
-        return errors.StateTooNew(self._shown, int(parts[0]), _SCHEMA)
+        if kind == "STATE_TOO_NEW":
+            raise StateTooNew(self._shown, int(parts[0]), _SCHEMA)
+        if kind == "IDEMPOTENCY_KEY_REUSED":
+            raise IdempotencyKeyReused(once.key or name, is_fenced=once.key is None)
+        raise refusal(kind, parts, once.fence.generation if once.fence else arguments[1])
 
     def _check_server(self) -> None:
         info = self._talk(self._client.info, may_repeat=True)
         if (policy := info.get("maxmemory_policy", "noeviction")) != "noeviction":
-            raise errors.StoreUnsafe(
+            raise StoreUnsafe(
                 self._shown, f"its maxmemory-policy {policy} may evict what it keeps", "Set it to noeviction."
             )
         for problem in _problems(info):
@@ -221,7 +197,6 @@ class RedisStore:
         """Ask; ask again until the deadline if that cannot do anything twice."""
         deadline = time.monotonic() + self._terms.answer_seconds()
         while True:
-            self._terms.signals.check()
             is_sent = False
             try:
                 self._connect()
@@ -233,6 +208,7 @@ class RedisStore:
                 if is_final or time.monotonic() >= deadline:
                     raise self._our_error(error, is_outcome_unknown=not is_certain and not may_repeat) from None
                 self._terms.signals.wait(_PAUSE_SECONDS)
+                self._terms.signals.check()
             except exceptions.RedisError as error:
                 raise self._our_error(error, is_outcome_unknown=False) from None
 
@@ -241,20 +217,20 @@ class RedisStore:
         connection = self._client.connection_pool.get_connection()
         self._client.connection_pool.release(connection)
 
-    def _our_error(self, error: Exception, *, is_outcome_unknown: bool) -> errors.ToolError:
+    def _our_error(self, error: Exception, *, is_outcome_unknown: bool) -> ToolError:
         said = str(error)
         if isinstance(error, exceptions.AuthenticationError) or said.startswith(("NOAUTH", "WRONGPASS")):
-            return errors.StoreAuthFailed(self._shown, "the password or user is not accepted")
+            return StoreAuthFailed(self._shown, "the password or user is not accepted")
         if isinstance(error, exceptions.NoPermissionError):
-            return errors.PermissionDenied(self._shown, "the user may not run scripts or use these keys")
+            return PermissionDenied(self._shown, "the user may not run scripts or use these keys")
         if isinstance(error, exceptions.ReadOnlyError):
-            return errors.ReadOnly(self._shown)
+            return ReadOnly(self._shown)
         if isinstance(error, exceptions.OutOfMemoryError) or said.startswith("MISCONF"):
-            return errors.NoSpace(self._shown)
+            return NoSpace(self._shown)
         if isinstance(error, exceptions.ResponseError) and not said.startswith("BUSY"):
-            return errors.IoFailure(self._shown, said.partition("\n")[0])
+            return IoFailure(self._shown, said.partition("\n")[0])
         reason = "it did not answer in time" if isinstance(error, exceptions.TimeoutError) else "no connection"
-        return errors.StoreUnavailable(self._shown, reason, is_outcome_unknown=is_outcome_unknown)
+        return StoreUnavailable(self._shown, reason, is_outcome_unknown=is_outcome_unknown)
 
 
 def _problems(info: dict[str, Any]) -> list[str]:
@@ -270,6 +246,14 @@ def _rows(parts: list[str], width: int) -> list[list[str]]:
 def _value(row: list[str]) -> Value:
     key, text, version, ends = row
     return Value(key, json.loads(text), int(version), int(ends) if ends else None)
+
+
+def _task_state(row: list[str]) -> TaskState:
+    task, queue, status, generation, attempts, body, by, at, due, position = row
+    times = (int(at) if at else None, int(due) if due else None)
+    return TaskState(
+        task, queue, status, int(generation), int(attempts), by or None, *times, int(position), json.loads(body)
+    )
 
 
 def _text(number: int | None) -> str:

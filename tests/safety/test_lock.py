@@ -9,12 +9,14 @@ import subprocess
 import sys
 import threading
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sampletool.contract.errors import Interrupted, LocksUnsupported, NestedCall, ToolError, UnsafePath
+from sampletool.contract.errors import Interrupted, NestedCall, ToolError
+from sampletool.contract.file_errors import LocksUnsupported, UnsafePath
 from sampletool.contract.lock_held import LockHeld
 from sampletool.safety.signals import Signals
 from tests.support.holding import Holding, holding, make_lock
@@ -185,7 +187,7 @@ def test_holds_never_overlap_also_when_a_holder_is_killed(path: Path) -> None:
             stretches.append(json.loads(output.splitlines()[-1]))
 
     stretches.sort(key=lambda stretch: stretch["got"])
-    for one, other in zip(stretches, stretches[1:], strict=False):
+    for one, other in pairwise(stretches):
         assert one["releasing"] <= other["got"]
 
 

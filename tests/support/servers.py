@@ -75,10 +75,13 @@ class Server:
         _wait_until(lambda: self.running.pid != before)
 
     def pause(self) -> None:
-        os.kill(self.running.pid, signal.SIGSTOP)
+        """The server and whoever serves our connections."""
+        for pid in (self.running.pid, *_children(self.running.pid)):
+            os.kill(pid, signal.SIGSTOP)
 
     def resume(self) -> None:
-        os.kill(self.running.pid, signal.SIGCONT)
+        for pid in (self.running.pid, *_children(self.running.pid)):
+            os.kill(pid, signal.SIGCONT)
 
     def leave(self) -> None:
         """Stop using it, and wait until it is gone if nobody else does."""
@@ -88,14 +91,14 @@ class Server:
         return self._directory / "running.json"
 
     def _start(self) -> None:
-        log = (self._directory / "log").open("ab")
-        supervisor = subprocess.Popen(
-            [sys.executable, __file__, self._kind, str(self._directory)],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
+        with (self._directory / "log").open("ab") as log:
+            supervisor = subprocess.Popen(
+                [sys.executable, __file__, self._kind, str(self._directory)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
         try:
             _wait_until(lambda: self._record().exists() or supervisor.poll() is not None)
         except TimeoutError:
@@ -104,6 +107,15 @@ class Server:
             said = (self._directory / "log").read_text(errors="replace").strip()
             raise NoServer(f"{self._kind} did not start: {said[-500:]}")
         supervisor.returncode = 0  # not ours to wait for: it outlives this process
+
+
+def _children(parent: int) -> list[int]:
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if int(Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[1]) == parent:
+                found.append(int(name))
+    return found
 
 
 def run_directory(run: str, kind: str) -> Path:
@@ -134,7 +146,7 @@ def _wait_until(is_so: Callable[[], bool]) -> None:
 
 
 def supervise(kind: str, directory: Path) -> None:
-    start = {"postgres": _Postgres, "valkey": _Valkey}[kind](directory)
+    start = _Postgres(directory) if kind == "postgres" else _Valkey(directory)
     users = os.open(directory / "users", os.O_RDWR | os.O_CLOEXEC)
     process = start.launch()
     try:
@@ -206,7 +218,7 @@ class _Postgres:
             raise SystemExit(f"{command[0]} failed")
 
     def _spawn(self, program: str, *args: str) -> "subprocess.Popen[bytes]":
-        return subprocess.Popen(
+        process: subprocess.Popen[bytes] = subprocess.Popen(
             [str(self._programs / program), *args],
             cwd="/",
             stdin=subprocess.DEVNULL,
@@ -214,6 +226,7 @@ class _Postgres:
             env={"PATH": os.defpath, "LC_ALL": "C"},
             **self._user,  # type: ignore[call-overload]
         )
+        return process
 
     def _reachable(self, directory: Path) -> None:
         """A home is often closed to others: nobody gets a copy of the programs."""

@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
@@ -68,8 +67,8 @@ class Tool:
         self.environ = environ
         self.cwd = cwd
 
-    def __call__(self, *args: str | Path, stdin: bytes = b"", cwd: Path | None = None, **environ: str) -> Ran:
-        process = self.start(*args, cwd=cwd, environ=environ)
+    def __call__(self, *args: str | Path, stdin: bytes = b"", **environ: str) -> Ran:
+        process = self.start(*args, environ=environ)
         stdout, stderr = process.communicate(stdin, timeout=_LONGEST_SECONDS)
         ran = Ran(process.returncode, stdout, stderr)
         if ran.stdout.startswith(b'{"ok"'):
@@ -79,18 +78,15 @@ class Tool:
     def start(
         self,
         *args: str | Path,
-        cwd: Path | None = None,
-        pass_fds: Iterable[int] = (),
         environ: Mapping[str, str] | None = None,
     ) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             [*COMMAND, *map(str, args)],
-            cwd=cwd or self.cwd,
+            cwd=self.cwd,
             env={**self.environ, **(environ or {})},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            pass_fds=tuple(pass_fds),
         )
 
     def together(self, calls: Iterable[Iterable[str | Path]]) -> list[Ran]:
@@ -165,7 +161,3 @@ def declared_statuses() -> dict[str, set[ExitStatus]]:
             name = module.name.removeprefix(prefix).replace("_", "-")
             found[name] = set(import_module(module.name).promise.exit_statuses)
     return found
-
-
-def died_by(process: subprocess.Popen[bytes], number: signal.Signals) -> bool:
-    return process.wait(_LONGEST_SECONDS) == -number

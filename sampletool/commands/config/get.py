@@ -8,8 +8,8 @@ import typer
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.promise import Promise
 from sampletool.contract.render import value_text
-from sampletool.safety.toml_key import show_key
 from sampletool.settings import Key, Settings, complete_key, read_key, shown
+from sampletool.settings.toml_key import show_key
 from sampletool.wiring import Wiring
 
 promise = Promise(

@@ -2,6 +2,7 @@
 
 import os
 import tomllib
+from math import isfinite
 from typing import Annotated, Any
 
 import typer
@@ -10,10 +11,10 @@ from sampletool.contract.errors import InvalidValues, Mistake, did_you_mean
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.promise import Promise
 from sampletool.contract.redaction import is_secret
-from sampletool.safety.toml_edit import set_value
 from sampletool.safety.toml_file import TomlText
-from sampletool.safety.toml_key import get, has, parse_key, show_key
 from sampletool.settings import KNOWN, Key, Scope, check
+from sampletool.settings.toml_edit import set_value
+from sampletool.settings.toml_key import get, has, parse_key, show_key
 from sampletool.settings_change import Change, Changed, change_settings, scope_to_change
 from sampletool.wiring import Wiring
 
@@ -111,7 +112,7 @@ def parse_value(text: str) -> Any:
 
 def _exact_float(text: str) -> float:
     value = float(text)
-    if repr(value) != text:
+    if repr(value) != text or not isfinite(value):
         raise ValueError(f"{text} would not print back as typed")
     return value
 

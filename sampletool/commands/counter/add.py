@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from sampletool.contract.promise import Promise
-from sampletool.state.options import CHANGING, DryRunOption, FenceOption, KeyOption, StoreOption
 from sampletool.state.promises import Once
+from sampletool.store_options import CHANGING, DryRunOption, FenceOption, KeyOption, StoreOption
 from sampletool.wiring import Wiring
 
 promise = Promise(

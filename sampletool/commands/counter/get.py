@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from sampletool.contract.promise import Promise
-from sampletool.state.options import READING, StoreOption
+from sampletool.store_options import READING, StoreOption
 from sampletool.wiring import Wiring
 
 promise = Promise(effect="nothing", ends_with=READING, examples=("tool counter get builds",))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import typer
 
 from sampletool.contract.promise import Promise
-from sampletool.state.options import READING, CursorOption, LimitOption, StoreOption
+from sampletool.store_options import READING, CursorOption, LimitOption, StoreOption
 from sampletool.wiring import Wiring
 
 promise = Promise(effect="nothing", ends_with=READING, examples=("tool counter list",))

@@ -7,7 +7,7 @@ import typer
 
 from sampletool.contract.promise import Promise
 from sampletool.contract.render import value_text
-from sampletool.state.options import READING, CursorOption, LimitOption, StoreOption, say_time
+from sampletool.store_options import READING, CursorOption, LimitOption, StoreOption, say_time
 from sampletool.wiring import Wiring
 
 promise = Promise(effect="nothing", ends_with=READING, examples=("tool state list", "tool state list --prefix plan."))

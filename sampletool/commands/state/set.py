@@ -6,7 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from sampletool.contract.promise import Promise
-from sampletool.state.options import (
+from sampletool.state.promises import Once
+from sampletool.store_options import (
     CHANGING,
     DryRunOption,
     FenceOption,
@@ -16,7 +17,6 @@ from sampletool.state.options import (
     parse_value,
     read_input,
 )
-from sampletool.state.promises import Once
 from sampletool.wiring import Wiring
 
 promise = Promise(

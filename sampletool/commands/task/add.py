@@ -9,7 +9,8 @@ import typer
 
 from sampletool.contract.errors import InvalidValues, Mistake
 from sampletool.contract.promise import Promise
-from sampletool.state.options import (
+from sampletool.state.promises import NewTask, Once
+from sampletool.store_options import (
     CHANGING,
     DryRunOption,
     FenceOption,
@@ -18,7 +19,6 @@ from sampletool.state.options import (
     parse_value,
     read_input,
 )
-from sampletool.state.promises import NewTask, Once
 from sampletool.wiring import Wiring
 
 promise = Promise(

@@ -7,8 +7,8 @@ import typer
 
 from sampletool.contract.promise import Promise
 from sampletool.contract.render import value_text
-from sampletool.state.options import CHANGING, DryRunOption, KeyOption, LeaseOption, StoreOption, say_time
 from sampletool.state.promises import Once
+from sampletool.store_options import CHANGING, DryRunOption, KeyOption, LeaseOption, StoreOption, say_time
 from sampletool.wiring import Wiring
 
 promise = Promise(

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from sampletool.contract.promise import Promise
-from sampletool.state.options import CHANGING, DryRunOption, StoreOption
+from sampletool.store_options import CHANGING, DryRunOption, StoreOption
 from sampletool.wiring import Wiring
 
 promise = Promise(effect="store", ends_with=CHANGING, locks=("store",), examples=("tool task finish ann 1",))

@@ -7,8 +7,8 @@ import typer
 
 from sampletool.contract.promise import Promise
 from sampletool.contract.render import value_text
-from sampletool.state.options import READING, LimitOption, StoreOption, say_time
 from sampletool.state.promises import TaskState
+from sampletool.store_options import READING, LimitOption, StoreOption, say_time
 from sampletool.wiring import Wiring
 
 promise = Promise(
@@ -77,7 +77,7 @@ def command(
     queue: Annotated[str | None, typer.Argument(metavar="[QUEUE]", help="Of all queues if left out.")] = None,
     status: Annotated[Status | None, typer.Option(help="Only these.")] = None,
     cursor: Annotated[
-        int, typer.Option(min=0, metavar="CURSOR", help="Go on behind a page: its meta.next_cursor.")
+        int, typer.Option("--cursor", min=0, metavar="CURSOR", help="Go on behind a page: its meta.next_cursor.")
     ] = 0,
     limit: LimitOption = 100,
     store: StoreOption = None,

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from sampletool.contract.promise import Promise
-from sampletool.state.options import CHANGING, DryRunOption, StoreOption, parse_ms
+from sampletool.store_options import CHANGING, DryRunOption, StoreOption, parse_ms
 from sampletool.wiring import Wiring
 
 promise = Promise(

@@ -18,7 +18,7 @@ from sampletool.contract.redaction import mask
 from sampletool.contract.render import FORMATS
 from sampletool.safety.places import WORKSPACE_FILE, config_file, find_workspace
 from sampletool.safety.toml_file import TomlText, read_toml
-from sampletool.safety.toml_key import get, has, parse_key, show_key
+from sampletool.settings.toml_key import get, has, parse_key, show_key
 
 Key = tuple[str, ...]
 

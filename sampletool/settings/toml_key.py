@@ -5,6 +5,8 @@ import re
 import tomllib
 from typing import Any
 
+from sampletool.contract.printable import quoted
+
 Path = tuple[str, ...]
 """The parts of a dotted key."""
 
@@ -36,14 +38,14 @@ def parse_key(text: str) -> Path:
         found: Any = tomllib.loads(f"{text} = 0")
     except ValueError:
         raise ValueError(
-            f"{text!r} is not a key: dotted names such as build.jobs, with quotes around odd ones"
+            f"{quoted(text)} is not a key: dotted names such as build.jobs, with quotes around odd ones"
         ) from None
     path: list[str] = []
     while isinstance(found, dict) and len(found) == 1:
         ((part, found),) = found.items()
         path.append(part)
     if found != 0:
-        raise ValueError(f"{text!r} is not one key")
+        raise ValueError(f"{quoted(text)} is not one key")
     return tuple(path)
 
 

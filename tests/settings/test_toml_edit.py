@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sampletool.safety.toml_edit import CannotEdit, set_value, unset_value
-from sampletool.safety.toml_key import Path, get, has, parse_key, show_key
+from sampletool.settings.toml_edit import CannotEdit, set_value, unset_value
+from sampletool.settings.toml_key import Path, get, has, parse_key, show_key
 from tests.support.scale import scale
 
 _WORDS = st.sampled_from(["a", "b", "c", "key-1", "x.y", "ü", "with space", ""])

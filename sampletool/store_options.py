@@ -70,8 +70,10 @@ FenceOption = Annotated[
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", callback=_rehearse, help="Say what would change; change nothing.")
 ]
-CursorOption = Annotated[str, typer.Option(metavar="CURSOR", help="Go on behind a page: its meta.next_cursor.")]
-LimitOption = Annotated[int, typer.Option(min=1, max=10_000, help="How many at most.")]
+CursorOption = Annotated[
+    str, typer.Option("--cursor", metavar="CURSOR", help="Go on behind a page: its meta.next_cursor.")
+]
+LimitOption = Annotated[int, typer.Option(min=1, max=10_000, metavar="N", help="How many at most.")]
 LeaseOption = Annotated[int, typer.Option(metavar="DURATION", parser=parse_ms, help="How long the claim lasts.")]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
-from sampletool.safety.toml_key import Path, get, has, parse_key, show_key, show_value
+from sampletool.settings.toml_key import Path, get, has, parse_key, show_key, show_value
 
 _MARK = "\N{REPLACEMENT CHARACTER}here\N{REPLACEMENT CHARACTER}"
 
@@ -97,8 +97,9 @@ def _insertions(text: str, path: Path, shown: str) -> Iterator[str]:
             yield from _after_key(text, *_span(text, (*table, leaves[-1])), line, newline)
         yield from _below_header(text, table, line, newline)
         yield from _into_braces(text, table, line)
+    if len(path) > 1:
+        yield _at_the_end(text, path[:-1], path[-1:], shown, newline)
     yield from _at_the_top(text, line, newline)
-    yield _at_the_end(text, path[:-1], path[-1:], shown, newline)
     yield _at_the_end(text, (), path, shown, newline)
 
 

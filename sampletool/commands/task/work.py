@@ -1,0 +1,97 @@
+"""Run a command for every task of a queue: claim, keep the lease, finish or give back."""
+
+import os
+import shutil
+import sys
+from typing import Annotated
+
+import typer
+
+from sampletool.contract.errors import InvalidValues, Mistake, ToolError
+from sampletool.contract.exit_status import ExitStatus
+from sampletool.contract.file_errors import FileNotFound
+from sampletool.contract.promise import Promise
+from sampletool.contract.store_errors import TasksFailed
+from sampletool.safety.children import Children
+from sampletool.safety.places import private_directory
+from sampletool.store_options import CHANGING, DryRunOption, LeaseOption, StoreOption
+from sampletool.task_worker import Worked, Worker, count_left
+from sampletool.wiring import Wiring
+
+promise = Promise(
+    effect="store",
+    ends_with=(*CHANGING, ExitStatus.PARTIAL),
+    locks=("store",),
+    examples=(
+        "tool task work mail --until-empty -- ./send",
+        "tool task work mail --jobs 4 --lease 2m -- python send.py",
+    ),
+)
+
+_IDLE_SECONDS = 0.5
+"""How long an empty queue is left alone."""
+
+
+def work(wiring: Wiring, worker: Worker, *, until_empty: bool) -> Worked:
+    """Until the queue is settled, or for ever: then a signal or --timeout ends it."""
+    try:
+        with worker.children:
+            while True:
+                if not worker.turn():
+                    if until_empty and count_left(worker.store, worker.queue) == 0:
+                        break
+                    wiring.signals.check()
+                    wiring.signals.wait(_IDLE_SECONDS)
+    except ToolError as error:
+        worker.give_all_back()
+        error.data = worker.result(0)
+        raise
+    result = worker.result(count_left(worker.store, worker.queue))
+    if worker.given_up:
+        raise TasksFailed(worker.given_up, result)
+    return result
+
+
+def command(
+    ctx: typer.Context,
+    queue: Annotated[str, typer.Argument(metavar="QUEUE")],
+    argv: Annotated[list[str], typer.Argument(metavar="-- ARGV...", help="Run for each task; no shell.")],
+    jobs: Annotated[int | None, typer.Option(min=1, max=256, metavar="N", help="How many at once.")] = None,
+    until_empty: Annotated[bool, typer.Option("--until-empty", help="End when all tasks are done or failed.")] = False,
+    lease: LeaseOption = "60s",  # type: ignore[assignment]
+    max_attempts: Annotated[int, typer.Option(min=0, metavar="N", help="Then it is failed; 0 is never.")] = 5,
+    store: StoreOption = None,
+    dry_run: DryRunOption = False,
+) -> Worked:
+    """Run a command for every task of a queue, keeping each lease while it runs.
+
+    The command finds its task in TOOL_TASK_ID, TOOL_TASK_BODY and TOOL_TASK_FILE (JSON), and TOOL_TASK_FENCE for
+    --fence. Exit status 0 finishes the task; any other gives it back, to be tried again after a growing delay.
+    """
+    wiring: Wiring = ctx.obj
+    if lease < 1000:
+        raise InvalidValues(Mistake("--lease", "INVALID_VALUE", "a lease shorter than 1s cannot be kept", f"{lease}ms"))
+    program = shutil.which(argv[0], path=os.environ.get("PATH"))
+    if program is None:
+        raise FileNotFound(argv[0])
+    if dry_run:
+        return Worked(queue, 0, 0, 0, [], count_left(wiring.store, queue), "unchanged")
+    is_watched = wiring.options.get("verbose") or (sys.stderr is not None and os.isatty(2))
+    worker = Worker(
+        store=wiring.store,
+        children=Children(wiring.signals),
+        queue=queue,
+        argv=[program, *argv[1:]],
+        environment={**os.environ, "TOOL_SESSION_ID": wiring.session_id, **({"TOOL_STORE": store} if store else {})},
+        cwd=wiring.cwd,
+        scratch=private_directory(wiring.session_directory / wiring.request_id),
+        name=wiring.session_id,
+        jobs=jobs or wiring.settings.value("jobs") or os.cpu_count() or 1,
+        lease_ms=lease,
+        max_attempts=max_attempts,
+        tell=wiring.say if is_watched else lambda _line: None,
+    )
+    try:
+        return work(wiring, worker, until_empty=until_empty)
+    finally:
+        shutil.rmtree(worker.scratch, ignore_errors=True)

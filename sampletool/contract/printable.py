@@ -1,0 +1,29 @@
+"""Text from outside (names, keys, values, child output), made safe to show: it cannot move a cursor or forge a line."""
+
+import unicodedata
+
+
+def printable(text: str) -> str:
+    """Control, bidirectional and invisible characters as escapes; everything else as it is."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(char if _is_harmless(char) else escaped(char) for char in text)
+
+
+def quoted(text: str) -> str:
+    """The text between quotes, for a sentence."""
+    return f"'{printable(text)}'"
+
+
+def _is_harmless(char: str) -> bool:
+    return char.isprintable() and unicodedata.category(char) not in ("Cf", "Cs", "Co", "Zl", "Zp")
+
+
+def escaped(char: str) -> str:
+    """A byte that was not UTF-8 as `\\xNN`, any other character by its number."""
+    number = ord(char)
+    if 0xDC80 <= number <= 0xDCFF:
+        return f"\\x{number - 0xDC00:02x}"
+    if number < 0x100:
+        return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(char, f"\\x{number:02x}")
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"

@@ -1,0 +1,1 @@
+"""Speed, compared within one run: machines are noisy, ratios less so."""

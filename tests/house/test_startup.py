@@ -1,0 +1,63 @@
+"""Light at the door: a call imports what it needs and nothing else."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.tool import Tool
+
+_LIST = """
+import json, sys
+from sampletool.__main__ import main
+sys.argv[0] = "tool"
+status = main()
+sys.stderr.write(json.dumps(sorted(sys.modules)))
+sys.exit(status)
+"""
+_HEAVY = {"rich", "pydantic", "asyncio", "sqlite3", "multiprocessing", "redis", "psycopg", "mcp", "http", "click"}
+
+
+def imported(tool: Tool, *args: str) -> set[str]:
+    ran = subprocess.run(
+        [sys.executable, "-c", _LIST, *args], cwd=tool.cwd, env=tool.environ, capture_output=True, check=True
+    )
+    return set(json.loads(ran.stderr.decode()))
+
+
+@pytest.mark.parametrize(
+    ("call", "unwanted"),
+    [
+        (["config", "get", "level"], {"tomlkit", "filelock", "secrets", "logging", "platformdirs"}),
+        (["config", "list"], {"tomlkit", "filelock", "platformdirs"}),
+        (["config", "set", "a", "1"], {"platformdirs"}),
+        (["config", "path"], {"tomlkit", "filelock"}),
+    ],
+)
+def test_a_plain_call_imports_nothing_heavy(tool: Tool, workspace: Path, call: list[str], unwanted: set[str]) -> None:
+    modules = imported(tool, *call)
+
+    assert not modules & (_HEAVY | unwanted)
+    assert workspace
+
+
+def test_a_call_imports_its_own_command_only(tool: Tool, workspace: Path) -> None:
+    commands = {name for name in imported(tool, "config", "get", "level") if name.startswith("sampletool.commands.")}
+
+    assert commands == {"sampletool.commands.config", "sampletool.commands.config.get"}
+    assert workspace
+
+
+def test_a_change_costs_two_fsyncs_and_an_unchanged_one_none(tool: Tool, workspace: Path) -> None:
+    from sampletool.stage.director import Actor
+
+    def fsyncs(value: str) -> int:
+        call = ["-m", "sampletool", "config", "set", "a", value]
+        with Actor(call, watch=workspace, env=tool.environ, cwd=workspace) as actor:
+            while actor.at is not None:
+                actor.step()
+            return sum(event.name == "os.fsync" for event in actor.past)
+
+    assert [fsyncs("1"), fsyncs("1")] == [2, 0]

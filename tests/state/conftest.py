@@ -1,0 +1,116 @@
+"""Each test gets a store of its own; the servers are shared by the whole run, with a database for each worker."""
+
+import contextlib
+import secrets
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from sampletool.state.promises import Store
+from tests.support.servers import NoServer, Server, run_directory
+from tests.support.stores import Backend, MemoryBackend, SharedBackend
+
+SHARED = ("sqlite", "postgres", "valkey")
+
+
+@pytest.fixture(scope="session")
+def server_of(testrun_uid: str) -> Iterator[Callable[[str], Server]]:
+    """The run's server of a kind, started by whoever needs it first."""
+    servers: dict[str, Server] = {}
+
+    def get(kind: str) -> Server:
+        if kind not in servers:
+            try:
+                servers[kind] = Server(kind, run_directory(testrun_uid, kind))
+            except NoServer as reason:
+                pytest.skip(f"no {kind} server: {reason}")
+        return servers[kind]
+
+    yield get
+    for server in servers.values():
+        server.leave()
+
+
+@pytest.fixture
+def private_server() -> Iterator[Callable[[str], Server]]:
+    """One for this test alone, which may kill it."""
+    servers = []
+
+    def get(kind: str) -> Server:
+        try:
+            servers.append(Server(kind, run_directory(secrets.token_hex(6), kind)))
+        except NoServer as reason:
+            pytest.skip(f"no {kind} server: {reason}")
+        return servers[-1]
+
+    yield get
+    for server in servers:
+        server.leave()
+
+
+@pytest.fixture
+def make_backend(
+    server_of: Callable[[str], Server], worker_id: str, tmp_path: Path, home: Path
+) -> Iterator[Callable[[str], Backend]]:
+    with contextlib.ExitStack() as stack:
+
+        def make(kind: str) -> Backend:
+            backend: Backend
+            if kind == "memory":
+                backend = MemoryBackend()
+            elif kind == "sqlite":
+                (tmp_path / "store").mkdir(mode=0o700)
+                backend = SharedBackend(kind, f"sqlite://{tmp_path}/store/state.db")
+            elif kind == "postgres":
+                backend = SharedBackend(kind, postgres_url(server_of(kind), worker_id))
+            else:
+                backend = SharedBackend(kind, valkey_url(server_of(kind), worker_id))
+            stack.callback(backend.close)
+            return backend
+
+        yield make
+
+
+@pytest.fixture(params=["memory", *SHARED])
+def backend(request: pytest.FixtureRequest, make_backend: Callable[[str], Backend]) -> Backend:
+    return make_backend(request.param)
+
+
+@pytest.fixture(params=SHARED)
+def shared(request: pytest.FixtureRequest, make_backend: Callable[[str], Backend]) -> SharedBackend:
+    """A backend that outlives a process."""
+    made = make_backend(request.param)
+    assert isinstance(made, SharedBackend)
+    return made
+
+
+@pytest.fixture
+def store(backend: Backend) -> Store:
+    return backend.open()
+
+
+def postgres_url(server: Server, worker: str) -> str:
+    """A schema of its own in the database of this worker."""
+    import psycopg
+
+    host = quote(server.running.socket, safe="")
+    schema = f"t{secrets.token_hex(6)}"
+    with psycopg.connect(f"postgresql://test@/postgres?host={host}", autocommit=True) as admin:
+        if admin.execute("SELECT 1 FROM pg_database WHERE datname = %s", (worker,)).fetchone() is None:
+            admin.execute(f'CREATE DATABASE "{worker}"')
+    with psycopg.connect(f"postgresql://test@/{worker}?host={host}", autocommit=True) as admin:
+        admin.execute(f"CREATE SCHEMA {schema}")
+    return f"postgresql://test@/{worker}?host={host}&options=-csearch_path%3D{schema}"
+
+
+def valkey_url(server: Server, worker: str) -> str:
+    """The database of this worker, emptied."""
+    import redis
+
+    number = int(worker.removeprefix("gw")) if worker.startswith("gw") else 63
+    url = f"unix://{server.running.socket}?db={number}"
+    with redis.Redis.from_url(url) as client:
+        client.flushdb()
+    return url

@@ -1,0 +1,126 @@
+"""What many clients do at once. Written once, for stores in other processes and for the one in this."""
+
+import os
+import random
+import signal
+import time
+from typing import Any
+
+from sampletool.contract.errors import VersionConflict
+from sampletool.contract.store_errors import LeaseLost
+from sampletool.state.promises import Fence, NewTask, Once
+
+
+async def count(store: Any, _number: int, times: int) -> list[int]:
+    """The values that these additions made."""
+    return [(await store.counter_add("hits", 1)).value for _ in range(times)]
+
+
+async def count_once(store: Any, _number: int, key: str) -> int:
+    return int((await store.counter_add("hits", 1, Once(key))).value)
+
+
+async def add_tasks(store: Any, number: int, times: int) -> int:
+    for index in range(times):
+        await store.task_add("work", [NewTask(index, f"{number}-{index}")])
+    return times
+
+
+async def add_same_task(store: Any, _number: int) -> str:
+    return str((await store.task_add("work", [NewTask("body", "one")])).effects[0][1])
+
+
+async def drain(store: Any, number: int) -> list[str]:
+    """Everything that this worker claimed and finished; each has one fenced effect."""
+    finished = []
+    while tasks := (await store.task_claim("work", f"worker-{number}", lease_ms=60_000)).tasks:
+        for task in tasks:
+            await store.counter_add("effects", 1, Once(fence=_fence(task)))
+            await store.task_finish(task.id, task.generation)
+            finished.append(task.id)
+    return finished
+
+
+async def drain_briefly(store: Any, number: int) -> list[str]:
+    """With leases so short that claims are lost all the time: what is finished twice, or has two effects, is a bug."""
+    finished = []
+    while any(status != "done" for status in await store.task_count("work")):
+        claimed = (await store.task_claim("work", f"worker-{number}", lease_ms=random.choice([0, 1, 500]))).tasks
+        for task in claimed:
+            try:
+                await store.counter_add(f"effect-{task.id}", 1, Once(fence=_fence(task)))
+                if await store.task_finish(task.id, task.generation) == "updated":
+                    finished.append(task.id)
+            except LeaseLost:
+                continue
+    return finished
+
+
+async def stop_before_the_effect(store: Any, number: int, lease_ms: int) -> str:
+    """Claim, be stopped, and go on as if nothing had happened: how the write is answered."""
+    (task,) = (await store.task_claim("work", f"worker-{number}", lease_ms=lease_ms)).tasks
+    os.kill(os.getpid(), signal.SIGSTOP)
+    try:
+        await store.counter_add("effects", 1, Once(fence=_fence(task)))
+    except LeaseLost as lost:
+        return lost.code
+    return "done"
+
+
+async def stop_before_finishing(store: Any, number: int, lease_ms: int) -> None:
+    (task,) = (await store.task_claim("work", f"worker-{number}", lease_ms=lease_ms)).tasks
+    await store.counter_add("effects", 1, Once(fence=_fence(task)))
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+async def count_with_keys(store: Any, number: int, times: int) -> int:
+    for index in range(times):
+        await store.counter_add("hits", 1, Once(f"{number}-{index}"))
+    return times
+
+
+async def count_for(store: Any, _number: int, seconds: float) -> int:
+    """As often as it goes."""
+    times, ends = 0, time.monotonic() + seconds
+    while time.monotonic() < ends:
+        await store.counter_add("hits", 1)
+        times += 1
+    return times
+
+
+async def fork_and_count(store: Any, _number: int) -> list[int]:
+    """Before, in the child, and after: the child tells its value through a pipe."""
+    values = [(await store.counter_add("hits", 1)).value]
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writing, str((await store.counter_add("hits", 1)).value).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    return [*values, int(os.read(reading, 9)), (await store.counter_add("hits", 1)).value]
+
+
+async def append(store: Any, number: int, times: int) -> int:
+    """A list that everybody appends to, by compare-and-set."""
+    for index in range(times):
+        while True:
+            found = await store.state_get("list")
+            try:
+                await store.state_set("list", [*found.value, f"{number}-{index}"], if_version=found.version)
+                break
+            except VersionConflict:
+                continue
+    return times
+
+
+async def create(store: Any, number: int) -> bool:
+    """Whether this one was the first."""
+    try:
+        await store.state_set("leader", number, if_version=0)
+    except VersionConflict:
+        return False
+    return True
+
+
+def _fence(task: Any) -> Fence:
+    return Fence(task.id, task.generation)

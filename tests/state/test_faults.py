@@ -1,0 +1,443 @@
+"""What goes wrong outside: workers killed and paused, connections cut, servers killed, paused, missing, or unsafe."""
+
+import os
+import secrets
+import socket
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from sampletool.contract.errors import ToolError
+from sampletool.contract.file_errors import FileNotFound, IoFailure, NoSpace, UnsafePath
+from sampletool.contract.lock_held import LockHeld
+from sampletool.contract.store_errors import StateTooNew, StoreAuthFailed, StoreUnavailable, StoreUnsafe
+from sampletool.state.opening import open_store
+from sampletool.state.postgres import STEPS as POSTGRES_STEPS
+from sampletool.state.postgres import Postgres
+from sampletool.state.promises import Claimed, Fence, NewTask, Once, Store
+from sampletool.state.sql import SqlStore
+from sampletool.state.sqlite import STEPS as SQLITE_STEPS
+from sampletool.state.sqlite import Sqlite
+from tests.state.conftest import valkey_url
+from tests.support.proxy import CuttingProxy
+from tests.support.scale import SOAK, scale
+from tests.support.servers import Server
+from tests.support.store_client import make_terms
+from tests.support.stores import SharedBackend
+
+SOON_MS = 300
+LONG = 3_600_000
+
+
+def claim_when_expired(store: Store) -> Claimed:
+    """The lease has to end first; that it does is what is waited for."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        for task in store.task_claim("work", "bob", lease_ms=LONG).tasks:
+            return task
+        time.sleep(0.02)
+    raise AssertionError("the lease never ended")
+
+
+# Workers
+
+
+def test_the_task_of_a_killed_worker_is_claimed_again(shared: SharedBackend) -> None:
+    store = shared.open()
+    store.task_add("work", [NewTask("x", "a")])
+    worker = shared.start("stop_before_the_effect", 1, SOON_MS)
+    worker.wait_until_ready()
+    worker.go()
+    worker.wait_until_stopped()
+    worker.kill()
+
+    task = claim_when_expired(store)
+
+    assert (task.generation, task.attempts) == (2, 2)
+    assert store.task_finish("a", task.generation) == "updated"
+
+
+def test_a_worker_killed_between_effect_and_finish_leaves_one_effect(shared: SharedBackend) -> None:
+    store = shared.open()
+    store.task_add("work", [NewTask("x", "a")])
+    worker = shared.start("stop_before_finishing", 1, SOON_MS)
+    worker.wait_until_ready()
+    worker.go()
+    worker.wait_until_stopped()
+    worker.kill()
+
+    task = claim_when_expired(store)
+    again = store.counter_add("effects", 1, Once(fence=Fence("a", task.generation)))
+
+    assert (again.value, again.replayed) == (1, True)
+    assert store.counter_get("effects") == 1
+
+
+def test_a_worker_paused_past_its_lease_is_fenced_out(shared: SharedBackend) -> None:
+    store = shared.open()
+    store.task_add("work", [NewTask("x", "a")])
+    worker = shared.start("stop_before_the_effect", 1, SOON_MS)
+    worker.wait_until_ready()
+    worker.go()
+    worker.wait_until_stopped()
+    task = claim_when_expired(store)
+
+    worker.resume()
+
+    assert worker.result() == "LEASE_LOST"
+    assert store.counter_get("effects") == 0
+    assert store.task_finish("a", task.generation) == "updated"
+
+
+def test_a_clock_that_is_an_hour_off_changes_no_lease(shared: SharedBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, real = shared.open(), time.time
+    store.task_add("work", [NewTask("x", "a")])
+    (task,) = store.task_claim("work", "ann", lease_ms=60_000).tasks
+
+    monkeypatch.setattr(time, "time", lambda: real() + 3600)
+
+    assert shared.open().task_claim("work", "bob", lease_ms=60_000).tasks == []
+    assert store.task_renew("a", task.generation, lease_ms=60_000) / 1000 < real() + 600
+    assert abs(shared.open().health().clock_skew_ms + 3_600_000) < 60_000
+
+
+def test_a_fork_opens_a_connection_of_its_own(shared: SharedBackend) -> None:
+    """In a process without threads: this one has some, and would not survive a fork unharmed."""
+    made = shared.together("fork_and_count", 1)
+
+    assert made == [[1, 2, 3]]
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_no_writer_starves(make_backend: Callable[[str], SharedBackend], kind: str) -> None:
+    turns = make_backend(kind).together("count_for", 4, scale(2, 10))
+
+    assert min(turns) >= max(turns) * (0.5 if SOAK else 0.2), turns
+
+
+# Connections
+
+
+@pytest.fixture(params=["postgres", "valkey"])
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def through_proxy(
+    make_backend: Callable[[str], SharedBackend], kind: str
+) -> Iterator[Callable[..., tuple[Store, Store, CuttingProxy]]]:
+    """A store whose connection is cut at its write, the same without the fault, and the proxy between."""
+    directory = Path("/tmp") / f"tt-{secrets.token_hex(4)}"
+    directory.mkdir(mode=0o700)
+    opened: list[CuttingProxy | Store] = []
+
+    def open_with_a_fault(*, after_the_server_answered: bool) -> tuple[Store, Store, CuttingProxy]:
+        backend = make_backend(kind)
+        direct = backend.open()
+        direct.counter_add("warm", 1)
+        if kind == "postgres":
+            host = backend.url.partition("host=")[2].partition("&")[0]
+            target, path = f"{host.replace('%2F', '/')}/.s.PGSQL.5432", directory / ".s.PGSQL.5432"
+            url = backend.url.replace(host, quote(str(directory), safe=""))
+            marker = b"COMMIT" if after_the_server_answered else b"INSERT INTO tool_counters"
+        else:
+            target, path = backend.url.removeprefix("unix://").partition("?")[0], directory / "v.sock"
+            url = backend.url.replace(target, str(path))
+            marker = b"counter add"
+        proxy = CuttingProxy(path, target, marker, after_the_server_answered=after_the_server_answered)
+        store = open_store(url, None, make_terms())
+        opened.extend([proxy, store])
+        store.counter_get("warm")
+        proxy.is_armed = True
+        return store, direct, proxy
+
+    yield open_with_a_fault
+    for thing in reversed(opened):
+        thing.close()
+    for path in directory.iterdir():
+        path.unlink()
+    directory.rmdir()
+
+
+def test_a_lost_answer_is_asked_for_again_with_the_key(
+    through_proxy: Callable[..., tuple[Store, Store, CuttingProxy]],
+) -> None:
+    store, direct, proxy = through_proxy(after_the_server_answered=True)
+
+    added = store.counter_add("hits", 1, Once("k"))
+
+    assert proxy.has_cut
+    assert (added.value, added.replayed) == (1, True)
+    assert direct.counter_get("hits") == 1
+
+
+def test_without_a_key_a_lost_answer_is_told_and_nothing_is_repeated(
+    through_proxy: Callable[..., tuple[Store, Store, CuttingProxy]],
+) -> None:
+    store, direct, proxy = through_proxy(after_the_server_answered=True)
+
+    with pytest.raises(StoreUnavailable) as unknown:
+        store.counter_add("hits", 1)
+
+    assert proxy.has_cut
+    assert unknown.value.context["outcome"] == "unknown"
+    assert not unknown.value.describe()["retryable"]
+    assert direct.counter_get("hits") == 1
+
+
+def test_what_was_cut_before_the_server_could_do_it_is_done_once(
+    through_proxy: Callable[..., tuple[Store, Store, CuttingProxy]], kind: str
+) -> None:
+    """PostgreSQL has not committed, which is certain; of Redis nobody can tell, so there it takes a key."""
+    store, direct, proxy = through_proxy(after_the_server_answered=False)
+
+    added = store.counter_add("hits", 1, Once("k") if kind == "valkey" else Once())
+
+    assert proxy.has_cut
+    assert (added.value, added.replayed) == (1, False)
+    assert direct.counter_get("hits") == 1
+
+
+# Servers
+
+
+def test_a_server_killed_under_load_keeps_every_acknowledged_write(
+    kind: str, private_server: Callable[[str], Server], worker_id: str
+) -> None:
+    server = private_server(kind)
+    backend = SharedBackend(kind, url_of(server, kind))
+    store, clients, each = backend.open(), 3, scale(60, 2000)
+    workers = [backend.start("count_with_keys", number, each) for number in range(clients)]
+    for worker in workers:
+        worker.wait_until_ready()
+        worker.go()
+
+    for reached in range(10, clients * each, max(10, clients * each // 3)):
+        while store.counter_get("hits") < reached:
+            time.sleep(0.005)
+        server.kill()
+
+    assert [worker.result() for worker in workers] == [each] * clients
+    assert store.counter_get("hits") == clients * each
+    backend.close()
+
+
+def test_a_server_that_does_not_answer_is_given_up_in_time(kind: str, private_server: Callable[[str], Server]) -> None:
+    server = private_server(kind)
+    store = open_store(url_of(server, kind), None, make_terms(patience=0.1))
+    store.counter_add("hits", 1)
+    server.pause()
+    began = time.monotonic()
+
+    with pytest.raises(StoreUnavailable):
+        store.counter_get("hits")
+
+    assert time.monotonic() - began < 15
+    server.resume()
+    store.close()
+
+
+def test_a_server_that_is_not_there_is_said_so_in_time(kind: str, tmp_path: Path) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        where = f"127.0.0.1:{silent.getsockname()[1]}"
+        url = f"postgresql://u:sekret@{where}/db" if kind == "postgres" else f"redis://:sekret@{where}/0"
+        began = time.monotonic()
+
+        with pytest.raises(StoreUnavailable) as unreachable:
+            open_store(url, None, make_terms(patience=0.1)).counter_add("hits", 1)
+
+    assert time.monotonic() - began < 15
+    assert unreachable.value.describe()["retryable"]
+    assert "sekret" not in str(unreachable.value.describe())
+
+
+def test_a_server_that_refuses_us_is_an_error_of_its_own(kind: str, private_server: Callable[[str], Server]) -> None:
+    server = private_server(kind)
+    host = quote(server.running.socket, safe="")
+    if kind == "postgres":
+        url = f"postgresql://stranger:sekret@/postgres?host={host}"
+    else:
+        url = f"unix://stranger:sekret@{server.running.socket}"
+
+    with pytest.raises(StoreAuthFailed) as refused:
+        open_store(url, None, make_terms()).counter_add("hits", 1)
+
+    assert "sekret" not in str(refused.value.describe())
+
+
+def test_a_server_that_may_evict_is_refused(private_server: Callable[[str], Server]) -> None:
+    import redis
+
+    server = private_server("valkey")
+    told: list[str] = []
+    with redis.Redis.from_url(f"unix://{server.running.socket}") as admin:
+        admin.config_set("maxmemory-policy", "allkeys-lru")
+        with pytest.raises(StoreUnsafe):
+            open_store(url_of(server, "valkey"), None, make_terms()).counter_add("hits", 1)
+        admin.config_set("maxmemory-policy", "noeviction")
+        admin.config_set("appendonly", "no")
+
+    store = open_store(url_of(server, "valkey"), None, make_terms(told=told))
+    store.counter_add("hits", 1)
+
+    assert [line.partition(":")[0] for line in told] == ["STORE_NOT_DURABLE"]
+    assert store.health().problems
+    store.close()
+
+
+# Schemas
+
+
+def test_an_older_store_is_brought_forward_and_a_newer_one_refused(
+    make_backend: Callable[[str], SharedBackend], tmp_path: Path
+) -> None:
+    more = "CREATE TABLE tool_more (name text)"
+    path, lock = tmp_path / "state.db", tmp_path / "lock"
+    url = make_backend("postgres").url
+    for today, tomorrow in (
+        (Sqlite(path, lock, make_terms()), Sqlite(path, lock, make_terms(), steps=(*SQLITE_STEPS, more))),
+        (Postgres(url, make_terms()), Postgres(url, make_terms(), (*POSTGRES_STEPS, more))),
+    ):
+        SqlStore(today).counter_add("hits", 1)
+        today.close()
+
+        assert SqlStore(tomorrow).counter_add("hits", 1).value == 2
+
+        assert tomorrow.read("SELECT * FROM tool_more") == []
+        tomorrow.close()
+        with pytest.raises(StateTooNew):
+            SqlStore(today).counter_add("hits", 1)
+        with pytest.raises(StateTooNew):
+            SqlStore(today).counter_get("hits")
+        today.close()
+
+
+def test_a_newer_redis_store_is_refused(server_of: Callable[[str], Server], worker_id: str) -> None:
+    import redis
+
+    url = valkey_url(server_of("valkey"), worker_id)
+    with redis.Redis.from_url(url) as client:
+        client.set("{sampletool}:schema", 99)
+    store = open_store(url, None, make_terms())
+
+    with pytest.raises(StateTooNew):
+        store.counter_get("hits")
+
+    store.close()
+
+
+# Files
+
+
+@pytest.mark.parametrize("planted", ["link", "fifo", "directory"])
+def test_a_planted_file_is_refused(tmp_path: Path, planted: str) -> None:
+    path = tmp_path / "state.db"
+    if planted == "link":
+        (tmp_path / "elsewhere").touch()
+        path.symlink_to(tmp_path / "elsewhere")
+    elif planted == "fifo":
+        os.mkfifo(path)
+    else:
+        path.mkdir()
+
+    with pytest.raises((UnsafePath, OSError)):
+        open_store(f"sqlite://{path}", None, make_terms()).counter_add("hits", 1)
+
+    if planted == "link":
+        assert (tmp_path / "elsewhere").read_bytes() == b""
+
+
+def test_what_is_no_store_is_left_alone(tmp_path: Path) -> None:
+    text, foreign = tmp_path / "text", tmp_path / "foreign"
+    text.write_text("not a database, but long enough to look like one\n" * 100)
+    with sqlite3.connect(foreign) as db:
+        db.execute("CREATE TABLE theirs (x)")
+    db.close()
+
+    with pytest.raises(IoFailure):
+        open_store(f"sqlite://{text}", None, make_terms()).counter_add("hits", 1)
+    with pytest.raises(UnsafePath):
+        open_store(f"sqlite://{foreign}", None, make_terms()).counter_add("hits", 1)
+    with pytest.raises(FileNotFound):
+        open_store(f"sqlite://{tmp_path}/none/state.db", None, make_terms()).counter_add("hits", 1)
+
+    assert text.read_text().startswith("not a database")
+
+
+def test_a_full_disk_is_said_so_and_changes_nothing(tmp_path: Path) -> None:
+    full = (*SQLITE_STEPS, "PRAGMA max_page_count = 40")
+    store = SqlStore(Sqlite(tmp_path / "state.db", tmp_path / "lock", make_terms(), steps=full))
+    store.state_set("key", "small")
+
+    with pytest.raises(NoSpace):
+        store.state_set("key", "x" * 1024 * 1024)
+
+    assert store.state_get("key").value == "small"
+    assert store.state_set("key", "again").version == 2
+    store.close()
+
+
+def test_an_outsider_who_locks_the_file_is_waited_for_until_the_deadline(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    store = open_store(f"sqlite://{path}", None, make_terms(patience=0.2))
+    store.counter_add("hits", 1)
+    outsider = sqlite3.connect(path, isolation_level=None)
+    outsider.execute("BEGIN EXCLUSIVE")
+
+    with pytest.raises(LockHeld):
+        store.counter_add("hits", 1)
+    with pytest.raises(LockHeld):
+        store.counter_get("hits")
+
+    outsider.execute("ROLLBACK")
+    outsider.close()
+    assert store.counter_add("hits", 1).value == 2
+    store.close()
+
+
+# Rehearsals
+
+
+def test_a_rehearsal_answers_as_the_real_thing_and_changes_nothing(shared: SharedBackend) -> None:
+    store = shared.open()
+    store.state_set("key", "a")
+    store.task_add("work", [NewTask("x", "a"), NewTask("x", "b")])
+    (held,) = store.task_claim("work", "ann", lease_ms=LONG).tasks
+    rehearsal = shared.open(rehearse=True)
+
+    assert rehearsal.counter_add("hits", 3).value == 3
+    assert rehearsal.state_set("key", "b", if_version=1).version == 2
+    with pytest.raises(ToolError):
+        shared.open(rehearse=True).state_set("key", "b", if_version=7)
+    assert shared.open(rehearse=True).state_unset("key").effect == "deleted"
+    assert shared.open(rehearse=True).task_add("work", [NewTask("y", "c")]).effects == [("c", "created")]
+    assert [task.id for task in shared.open(rehearse=True).task_claim("work", "ann", lease_ms=1).tasks] == ["b"]
+    assert shared.open(rehearse=True).task_finish("a", held.generation) == "updated"
+    shared.close()
+
+    after = shared.open()
+    assert after.counter_list("", 9) == []
+    assert (after.state_get("key").value, after.state_get("key").version) == ("a", 1)
+    assert [task.status for task in after.task_list(None, None, 0, 9)] == ["claimed", "free"]
+
+
+def test_a_rehearsal_makes_no_store(tmp_path: Path) -> None:
+    store = open_store(f"sqlite://{tmp_path}/state.db", None, make_terms(rehearse=True))
+
+    assert store.counter_add("hits", 1).value == 1
+
+    assert list(tmp_path.glob("*.db*")) == []
+    store.close()
+
+
+def url_of(server: Server, kind: str) -> str:
+    if kind == "postgres":
+        return f"postgresql://test@/postgres?host={quote(server.running.socket, safe='')}"
+    return f"unix://{server.running.socket}"

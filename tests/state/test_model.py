@@ -1,0 +1,236 @@
+"""Random histories of verbs, on every backend, against a dictionary: they answer alike, step by step."""
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+
+from sampletool.contract.errors import KeyNotFound, ToolError
+from sampletool.state.promises import FREELY, Fence, NewTask, Once, Store
+from tests.support.scale import scale
+from tests.support.stores import Backend
+
+LONG = 3_600_000
+names = st.sampled_from(["a", "b"])
+keys = st.sampled_from([None, "k1", "k2"])
+values = st.sampled_from([None, 1, "x", [1]])
+
+
+class Model:
+    """What promises.py says, for one caller at a time and leases that last for ever or not at all."""
+
+    def __init__(self) -> None:
+        self.counters: dict[str, int] = {}
+        self.values: dict[str, tuple[Any, int]] = {}
+        self.highest = 0
+        self.tasks: dict[str, dict[str, Any]] = {}
+        self.once: dict[Any, tuple[Any, Any]] = {}
+
+    def write(self, once: Once, said: tuple[Any, ...], change: Any) -> Any:
+        key: Any = once.key
+        if once.fence is not None:
+            task = self.tasks.get(once.fence.task)
+            if task is None:
+                return "TASK_NOT_FOUND"
+            if task["generation"] != once.fence.generation or task["status"] != "claimed":
+                return "LEASE_LOST"
+            key = (once.fence.task, *said[:2], once.key)
+        if key in self.once and key is not None:
+            before, answer = self.once[key]
+            return (*answer, True) if before == said else "IDEMPOTENCY_KEY_REUSED"
+        answer = change()
+        if isinstance(answer, str):
+            return answer
+        if key is not None:
+            self.once[key] = (said, answer)
+        return (*answer, False)
+
+    def add(self, name: str, amount: int, once: Once) -> Any:
+        def change() -> Any:
+            effect = "updated" if name in self.counters else "created"
+            self.counters[name] = self.counters.get(name, 0) + amount
+            return self.counters[name], effect
+
+        return self.write(once, ("add", name, amount), change)
+
+    def put(self, name: str, value: Any, if_version: int | None, once: Once) -> Any:
+        def change() -> Any:
+            _, version = self.values.get(name, (None, 0))
+            if if_version not in (None, version):
+                return "VERSION_CONFLICT"
+            new = (version or self.highest) + 1
+            self.values[name] = (value, new)
+            return new, "updated" if version else "created"
+
+        return self.write(once, ("set", name, value, if_version), change)
+
+    def unset(self, name: str, once: Once) -> Any:
+        def change() -> Any:
+            _, version = self.values.pop(name, (None, 0))
+            self.highest = max(self.highest, version)
+            return version, "deleted" if version else "unchanged"
+
+        return self.write(once, ("unset", name), change)
+
+    def claim(self, lasts: bool, limit: int) -> list[tuple[str, int, int]]:
+        for name, task in self.tasks.items():
+            is_over = task["status"] == "claimed" and not task["lasts"]
+            if task["status"] == "free" or (is_over and not 0 < task["limit"] <= task["attempts"]):
+                task.update(status="claimed", lasts=lasts, limit=limit, generation=task["generation"] + 1)
+                task["attempts"] += 1
+                return [(name, task["generation"], task["attempts"])]
+        return []
+
+    def end(self, verb: str, name: str, generation: int) -> str:
+        task = self.tasks.get(name)
+        if task is None:
+            return "TASK_NOT_FOUND"
+        if task["generation"] != generation:
+            return "LEASE_LOST"
+        status = task["status"]
+        if verb == "finish" and status in ("claimed", "done"):
+            task["status"] = "done"
+            return "unchanged" if status == "done" else "updated"
+        if verb == "renew" and status == "claimed" and task["lasts"]:
+            return "updated"
+        if verb == "release" and status != "done":
+            if status == "claimed":
+                task["status"] = "failed" if 0 < task["limit"] <= task["attempts"] else "free"
+            return "updated" if status == "claimed" else "unchanged"
+        return "LEASE_LOST"
+
+    def counts(self) -> dict[str, int]:
+        counts: dict[str, int] = {}
+        for task in self.tasks.values():
+            status = task["status"]
+            if status == "claimed" and not task["lasts"]:
+                status = "failed" if 0 < task["limit"] <= task["attempts"] else "expired"
+            counts[status] = counts.get(status, 0) + 1
+        return counts
+
+
+def answer(ask: Any) -> Any:
+    try:
+        return ask()
+    except ToolError as error:
+        return error.code
+
+
+class Machine(RuleBasedStateMachine):
+    store: Store
+
+    @initialize()
+    def begin(self) -> None:
+        """Names of this history begin with a number, so that histories do not meet."""
+        self.model = Model()
+        type(self).histories += 1
+        self.prefix = f"{type(self).histories}-"
+
+    histories = 0
+
+    def once(self, key: str | None, fence: tuple[str, int] | None) -> tuple[Once, Once]:
+        """For the model, and for the store."""
+        if key is None and fence is None:
+            return FREELY, FREELY
+        fences = [None, None] if fence is None else [Fence(fence[0], fence[1]), Fence(self.prefix + fence[0], fence[1])]
+        return Once(key, fences[0]), Once(key and self.prefix + key, fences[1])
+
+    @rule(name=names, amount=st.integers(-3, 3), key=keys, fence=st.none() | st.tuples(names, st.integers(0, 3)))
+    def add(self, name: str, amount: int, key: str | None, fence: Any) -> None:
+        known, ours = self.once(key, fence)
+        made = answer(lambda: self.store.counter_add(self.prefix + name, amount, ours))
+
+        assert self.plain(made) == self.model.add(name, amount, known)
+        assert self.store.counter_get(self.prefix + name) == self.model.counters.get(name, 0)
+
+    @rule(name=names, value=values, offset=st.sampled_from([None, 0, 1]), key=keys)
+    def put(self, name: str, value: Any, offset: int | None, key: str | None) -> None:
+        known, ours = self.once(key, None)
+        at = self.model.values.get(name, (None, 0))[1]
+        if_version = None if offset is None else at + offset
+        base = self.base(name)
+        made = answer(
+            lambda: self.store.state_set(
+                self.prefix + name, value, if_version=if_version and if_version + base, once=ours
+            )
+        )
+
+        assert self.plain(made, base) == self.model.put(name, value, if_version, known)
+
+    @rule(name=names, key=keys)
+    def unset(self, name: str, key: str | None) -> None:
+        known, ours = self.once(key, None)
+        base = self.base(name)
+        made = answer(lambda: self.store.state_unset(self.prefix + name, once=ours))
+
+        assert self.plain(made, base) == self.model.unset(name, known)
+
+    @rule(name=names)
+    def get(self, name: str) -> None:
+        try:
+            found = self.store.state_get(self.prefix + name)
+            assert (found.value, found.version - self.base(name)) == self.model.values[name]
+        except KeyNotFound:
+            assert name not in self.model.values
+
+    @rule(name=names, body=st.sampled_from([1, 2]))
+    def task(self, name: str, body: int) -> None:
+        made = answer(lambda: self.store.task_add(self.prefix, [NewTask(body, self.prefix + name)]).effects[0][1])
+        known = self.model.tasks.get(name)
+        new = {"body": body, "status": "free", "generation": 0, "attempts": 0, "limit": 0, "lasts": True}
+        self.model.tasks.setdefault(name, new)
+
+        assert made == ("created" if known is None else "unchanged" if known["body"] == body else "TASK_CONFLICT")
+
+    @rule(lasts=st.booleans(), limit=st.integers(0, 2))
+    def claim(self, lasts: bool, limit: int) -> None:
+        lease_ms = LONG if lasts else 0
+        claimed = self.store.task_claim(self.prefix, "ann", lease_ms=lease_ms, max_attempts=limit).tasks
+
+        made = [(task.id.removeprefix(self.prefix), task.generation, task.attempts) for task in claimed]
+        assert made == self.model.claim(lasts, limit)
+
+    @rule(verb=st.sampled_from(["finish", "renew", "release"]), name=names, generation=st.integers(0, 3))
+    def end(self, verb: str, name: str, generation: int) -> None:
+        task = self.prefix + name
+        calls = {
+            "finish": lambda: self.store.task_finish(task, generation),
+            "renew": lambda: self.store.task_renew(task, generation, lease_ms=LONG) and "updated",
+            "release": lambda: self.store.task_release(task, generation),
+        }
+
+        assert answer(calls[verb]) == self.model.end(verb, name, generation)
+        assert self.store.task_count(self.prefix) == self.model.counts()
+
+    def base(self, name: str) -> int:
+        """Versions are the store's: those of this history begin above what others have used up."""
+        if not hasattr(self, "_bases"):
+            probe = self.store.state_set(f"{self.prefix}probe", 1).version - 1
+            self._bases = probe
+        return self._bases
+
+    @staticmethod
+    def plain(made: Any, base: int = 0) -> Any:
+        if isinstance(made, str):
+            return made
+        number, effect, replayed = vars(made).values()
+        return (number - base if number else 0), effect, replayed
+
+
+@pytest.mark.timeout(300)
+def test_every_backend_answers_like_a_dictionary(backend: Backend) -> None:
+    class OnThis(Machine):
+        store = backend.open()
+
+    run_state_machine_as_test(
+        OnThis,
+        settings=settings(
+            max_examples=scale(25, 500),
+            stateful_step_count=20,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )

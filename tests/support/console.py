@@ -1,0 +1,107 @@
+"""Runs the console blocks of a page as a person would: at a terminal, in an empty home, one page after the other.
+
+`$ ` begins a command, what follows is its output; `...` stands for anything, on a line of its own for any lines.
+The output of a page's commands can be written into it: `python -m tests.support.console PAGE…`.
+"""
+
+import os
+import pty
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Command:
+    line: int
+    text: str
+    expected: str
+
+
+def commands_of(page: str) -> Iterator[Command]:
+    for block in _BLOCK.finditer(page):
+        first_line = page[: block.start(1)].count("\n") + 1
+        parts = re.split(r"^\$ ", block[1], flags=re.MULTILINE)
+        line = first_line + parts[0].count("\n")
+        for part in parts[1:]:
+            text, _, expected = part.partition("\n")
+            yield Command(line, text, expected)
+            line += part.count("\n")
+
+
+def matches(expected: str, actual: str) -> bool:
+    pattern = re.escape(expected.rstrip("\n"))
+    pattern = pattern.replace(r"\n\.\.\.", r"(?:\n.*)*").replace(r"\.\.\.", r"[^\n]*")
+    return re.fullmatch(pattern, actual.rstrip("\n")) is not None
+
+
+class Terminal:
+    """Where the commands of one page run."""
+
+    def __init__(self, directory: Path) -> None:
+        directory = directory / "terminal"
+        self._directory = directory / "work"
+        self._directory.mkdir(parents=True)
+        binaries = directory / "bin"
+        binaries.mkdir()
+        (binaries / "tool").write_text(f'#!/bin/sh\nexec {sys.executable} -m sampletool "$@"\n')
+        (binaries / "tool").chmod(0o755)
+        home = directory / "home"
+        home.mkdir()
+        self._environ = {
+            "PATH": f"{binaries}:{os.path.dirname(sys.executable)}:/usr/local/bin:/usr/bin:/bin",
+            "HOME": str(home),
+            "TMPDIR": str(home),
+            "PYTHONPATH": str(Path(__file__).parents[2]),
+            "TERM": "dumb",
+            "LC_ALL": "C.UTF-8",
+            "COLUMNS": "100",
+        }
+
+    def run(self, command: str) -> str:
+        master, slave = pty.openpty()
+        process = subprocess.Popen(
+            ["/bin/bash", "-c", command],
+            cwd=self._directory,
+            env=self._environ,
+            stdin=subprocess.DEVNULL,
+            stdout=slave,
+            stderr=slave,
+        )
+        os.close(slave)
+        seen = b""
+        while True:
+            try:
+                chunk = os.read(master, 65536)
+            except OSError:
+                break
+            if not chunk:
+                break
+            seen += chunk
+        process.wait()
+        os.close(master)
+        return seen.decode().replace("\r\n", "\n").replace(str(self._directory), "~/work")
+
+
+def refresh(path: Path) -> None:
+    """Write what the commands really print into the page, where it does not match already."""
+    page = path.read_text()
+    with tempfile.TemporaryDirectory() as scratch:
+        terminal = Terminal(Path(scratch))
+        for command in list(commands_of(page)):
+            actual = terminal.run(command.text)
+            if not matches(command.expected, actual):
+                old = f"$ {command.text}\n{command.expected}"
+                page = page.replace(old, f"$ {command.text}\n{actual}", 1)
+    path.write_text(page)
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        refresh(Path(name))

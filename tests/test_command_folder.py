@@ -1,0 +1,81 @@
+"""Commands are files; options go before and after; all mistakes of a call are told in one answer."""
+
+import pytest
+
+from sampletool.contract.exit_status import ExitStatus
+from tests.support.tool import Tool
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ["--session-id", "s", "config", "get", "jobs"],
+        ["config", "--session-id", "s", "get", "jobs"],
+        ["config", "get", "--session-id", "s", "jobs"],
+        ["config", "get", "jobs", "--session-id", "s"],
+        ["--session-id", "outer", "config", "get", "jobs", "--session-id=s"],
+    ],
+)
+def test_an_option_may_stand_anywhere_and_the_innermost_wins(tool: Tool, call: list[str]) -> None:
+    assert tool(*call).meta["session_id"] == "s"
+
+
+def test_what_stands_behind_two_dashes_is_no_option(tool: Tool) -> None:
+    ran = tool("config", "set", "--", "message", "--format=text")
+
+    assert ran.data["changes"] == [{"key": "message", "effect": "created"}]
+    assert tool("config", "get", "message").data["value"] == "--format=text"
+
+
+def test_all_mistakes_of_a_call_are_told_at_once(tool: Tool) -> None:
+    ran = tool("--bogus", "config", "--lock-timeout", "soon", "get", "--reveel", "--format", "xml")
+
+    assert (ran.status, ran.code) == (ExitStatus.USAGE, "USAGE_ERROR")
+    assert [(error["param"], error["code"]) for error in ran.error["errors"]] == [
+        ("--bogus", "UNKNOWN_OPTION"),
+        ("--lock-timeout", "INVALID_VALUE"),
+        ("--reveel", "UNKNOWN_OPTION"),
+        ("--format", "INVALID_VALUE"),
+        ("KEY", "MISSING"),
+    ]
+    assert "--reveal" in ran.error["errors"][2]["suggestion"]
+
+
+@pytest.mark.parametrize(
+    ("call", "hint"),
+    [
+        (["confg"], "'config'"),
+        (["config", "sett"], "'set'"),
+        (["config"], "get, list, path, set"),
+        (["config", "get", "--revel", "x"], "--reveal"),
+        (["config", "set", "n", "-5"], "`--` before it"),
+        (["config", "get"], "tool config get --help"),
+    ],
+)
+def test_a_mistake_comes_with_a_way_out(tool: Tool, call: list[str], hint: str) -> None:
+    ran = tool(*call)
+
+    assert ran.status == ExitStatus.USAGE
+    assert hint in ran.error["suggestion"]
+
+
+def test_a_usage_error_has_the_form_that_was_asked_for(tool: Tool) -> None:
+    assert tool("config", "get", "--bogus", "--format", "text").text.startswith("Error: No such option: --bogus")
+    assert tool("config", "get", "--bogus", "--format=text", "--json").code == "USAGE_ERROR"
+
+
+def test_a_usage_error_names_the_command_it_belongs_to(tool: Tool) -> None:
+    assert tool("config", "get", "--bogus").meta["command"] == "config.get"
+
+
+@pytest.mark.parametrize("option", ["--json", "--quiet", "--verbose"])
+def test_a_flag_takes_no_value(tool: Tool, option: str) -> None:
+    assert tool("config", "list", f"{option}=yes").code == "USAGE_ERROR"
+
+
+def test_help_of_every_command_is_there(tool: Tool) -> None:
+    for entry in tool("manifest").data["commands"]:
+        ran = tool(*entry["command"].split(), "--help")
+        assert ran.status == 0
+        assert ran.text.startswith(f"Usage: tool {entry['command']} ")
+        assert entry["summary"].rstrip(".")[:30] in " ".join(ran.text.split())
