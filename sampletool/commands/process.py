@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -83,9 +83,17 @@ class Total:
     """What is known about one input after the ranges that have been merged."""
 
     lines: int = 0
+    rows: int = 0
     skipped: int = 0
     bad_rows: list[BadRow] = field(default_factory=list)
     columns: list[Column] = field(default_factory=list)
+    described: list[dict[str, Any]] = field(default_factory=list)
+    """Once all are merged: with many inputs there is no room for the columns themselves."""
+
+    def finish(self) -> None:
+        self.rows = self.columns[0].rows
+        while self.columns:
+            self.described.append(self.columns.pop(0).describe())
 
 
 def process(
@@ -104,9 +112,8 @@ def process(
         surveys: list[tuple[str, list[Range]]] = []
 
         def identify() -> dict[str, Any]:
-            surveys[:] = [
-                survey(source.file.descriptor, source.file.size, dialect, wiring.signals.check) for source in sources
-            ]
+            files = [source.file for source in sources]
+            surveys[:] = [survey(file.descriptor, file.size, dialect, wiring.signals.check) for file in files]
             return {
                 "format": f"column-profile/{FORMAT_VERSION}",
                 "inputs": [sha256 for sha256, _ in surveys],
@@ -114,22 +121,19 @@ def process(
             }
 
         def compute() -> Result:
-            totals = profile(wiring, sources, [ranges for _, ranges in surveys], dialect, on_error)
+            totals = profile(wiring, sources, [parts for _, parts in surveys], dialect, on_error)
             for source in sources:
                 source.file.must_be_unchanged()
             return Result({"inputs": [_summary(total) for total in totals]}, "columns", _items(sources, totals))
+
+        def hold(lock: Path, name: str) -> AbstractContextManager[object]:
+            return wiring.hold(lock, name, "exclusive", AT_ONCE)
 
         if dry_run:
             wiring.meta["dry_run"] = True
             published = forecast(path, identify, overwrite=overwrite)
         else:
-            published = publish(
-                path,
-                identify,
-                compute,
-                lambda lock, name: wiring.hold(lock, name, "exclusive", AT_ONCE),
-                overwrite=overwrite,
-            )
+            published = publish(path, identify, compute, hold, overwrite=overwrite)
     known = published.about.get("inputs", [{}] * len(sources))
     tables = [
         Table(source.file.path, sha256, len(source.header[0]), **{**about, "bad_rows": _bad_rows(about)})
@@ -173,7 +177,7 @@ def profile(
         yield reading
         yield from columns
 
-    jobs = wiring.settings.value("jobs") or len(os.sched_getaffinity(0))
+    jobs = wiring.settings.value("jobs") or os.cpu_count() or 1
     tasks = [(number, part) for number, parts in enumerate(ranges) for part in parts]
     with Progress(wiring, "process", sum(source.file.size for source in sources)) as progress:
         while tasks:
@@ -189,6 +193,8 @@ def profile(
                             pass
                         continue
                     _add(totals[number], reading, pieces, sources[number].file)
+                    if part.is_last:
+                        totals[number].finish()
                     done += part.end - part.start
                     progress.show(done)
             # A stray quote had them cut inside a cell: whole, they are read right.
@@ -214,13 +220,13 @@ def _add(total: Total, reading: Reading, columns: Iterator[Column], file: InputF
 
 def _summary(total: Total) -> dict[str, Any]:
     bad_rows = [asdict(row) for row in total.bad_rows]
-    return {"rows": total.columns[0].rows, "skipped": total.skipped, "bad_rows": bad_rows}
+    return {"rows": total.rows, "skipped": total.skipped, "bad_rows": bad_rows}
 
 
 def _items(sources: list[Source], totals: list[Total]) -> Iterator[dict[str, Any]]:
     for number, (source, total) in enumerate(zip(sources, totals, strict=True), 1):
-        for position, (name, column) in enumerate(zip(source.header[0], total.columns, strict=True), 1):
-            yield {"input": number, "position": position, "name": name, **column.describe()}
+        for position, (name, facts) in enumerate(zip(source.header[0], total.described, strict=True), 1):
+            yield {"input": number, "position": position, "name": name, **facts}
 
 
 def _bad_rows(about: dict[str, Any]) -> list[BadRow] | None:
@@ -236,7 +242,9 @@ def command(
     delimiter: Annotated[str, typer.Option(metavar="CHAR", help="What separates cells; `tab` for a tab.")] = ",",
     encoding: Annotated[str, typer.Option(metavar="NAME", help="Such as utf-8, latin-1, utf-16.")] = "utf-8",
     on_error: Annotated[OnError, typer.Option(help="At a bad row: stop, or skip it and count it.")] = "stop",
-    jobs: Annotated[int | None, typer.Option(min=1, help="How many worker processes; one for each processor.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="How many worker processes; one for each processor.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be written; write nothing.")] = False,
 ) -> Processed:
     """Profile the columns of CSV files: how many values, their type, extremes, mean, and how many are different.

@@ -158,7 +158,8 @@ def _batches(
             reading.ends_open = source.is_exhausted and not part.is_last
             if reading.ends_open:
                 return
-            problems[len(rows)] = f"{error} (read as far as line {header_end + reader.line_num})"
+            reason = "a quoted cell that never ends" if source.is_exhausted else str(error)
+            problems[len(rows)] = f"{reason} (read as far as line {header_end + reader.line_num})"
         except UnicodeError as error:
             problems[len(rows)] = str(error)
             reading.is_cut_short = True

@@ -4,6 +4,7 @@ Workers are forked: they begin at once and share what is in memory already. They
 that ends early loses nothing but time. Who works on which task is fixed, and the coordinator reads in order: a worker
 that is ahead waits in its pipe, so memory stays bounded. Workers ignore signals, it is the coordinator that decides;
 when it is gone, kill -9 included, each ends at its next `check`, which `work` calls often, or its next hand-over.
+Garbage collection stays off in them, as the door left it: work that makes cycles has to collect for itself.
 """
 
 import os

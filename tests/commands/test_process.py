@@ -6,6 +6,7 @@ import random
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -294,20 +295,25 @@ def test_two_homes_that_share_no_lock_never_overwrite_each_other(tool: Tool, tmp
         assert {answer["error"]["code"] for answer in answers if not answer["ok"]} == {"OUTPUT_EXISTS"}
 
 
-@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="there is no second file system to write to")
-def test_sessions_may_lie_on_another_device(tool: Tool, data: Path, tmp_path: Path) -> None:
-    other = Path("/dev/shm") / f"tool-test-{os.getpid()}-{random.getrandbits(32):x}"
-    other.mkdir()
-    try:
-        assert other.stat().st_dev != tmp_path.stat().st_dev
-        session = tool("process", "--input", data, TMPDIR=str(other), TOOL_SESSION_ID="s")
-        piped = tool("process", "--input", "-", "--output", "out.json", stdin=data.read_bytes(), TMPDIR=str(other))
+@pytest.fixture
+def other_device(tmp_path: Path) -> Iterator[Path]:
+    """A directory on another file system than the test's own."""
+    for place in map(Path, ("/dev/shm", "/var/tmp")):
+        if os.access(place, os.W_OK) and place.stat().st_dev != tmp_path.stat().st_dev:
+            directory = Path(tempfile.mkdtemp(prefix="tool-test-", dir=place))
+            yield directory
+            shutil.rmtree(directory)
+            return
+    pytest.skip("there is no second file system to write to")
 
-        assert Path(session.data["output"]).parent.parent.parent == other
-        assert Path(session.data["output"]).read_bytes() == (tool.cwd / "out.json").read_bytes()
-        assert piped.data["effect"] == "created"
-    finally:
-        shutil.rmtree(other)
+
+def test_sessions_may_lie_on_another_device(tool: Tool, data: Path, other_device: Path) -> None:
+    session = tool("process", "--input", data, TMPDIR=str(other_device), TOOL_SESSION_ID="s")
+    piped = tool("process", "--input", "-", "--output", "out.json", stdin=data.read_bytes(), TMPDIR=str(other_device))
+
+    assert Path(session.data["output"]).parent.parent.parent == other_device
+    assert Path(session.data["output"]).read_bytes() == (tool.cwd / "out.json").read_bytes()
+    assert piped.data["effect"] == "created"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
