@@ -22,7 +22,7 @@ from sampletool.contract.errors import InternalError, Interrupted, ToolError
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.file_errors import from_os_error
 from sampletool.contract.redaction import redact
-from sampletool.contract.render import FORMATS, Format, render
+from sampletool.contract.render import FORMATS, Format, json_line, render
 from sampletool.options import HelpAsked
 from sampletool.safety.signals import Signals, die_by
 from sampletool.wiring import Wiring, write_stderr
@@ -44,6 +44,12 @@ def main(argv: list[str] | None = None) -> int:
     os.dup2(2, 1)
     try:
         with Wiring(signals) as wiring:
+
+            def emit(event: dict[str, Any]) -> None:
+                if _format(args, wiring, stdout) == "jsonl":
+                    _write(stdout, json_line(event), ExitStatus.OK)
+
+            wiring.emit = emit
             outcome = _run(args, wiring)
         signals.ignore()
         if isinstance(outcome, HelpAsked):

@@ -5,8 +5,8 @@ Leaving closes everything once, in reverse order, however the call ends.
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,7 +15,8 @@ from sampletool.contract.answer import Notice
 from sampletool.contract.duration import parse_duration
 from sampletool.contract.errors import NoWorkspace, ToolError
 from sampletool.contract.file_errors import FileNotFound
-from sampletool.safety.places import find_workspace, private_directory, session_root
+from sampletool.contract.printable import printable
+from sampletool.safety.places import PRIVATE, find_workspace, private_directory, session_root
 from sampletool.safety.signals import Signals
 from sampletool.settings import DEFAULTS, Settings, check
 
@@ -41,6 +42,8 @@ class Wiring:
         self.warnings: list[Notice] = []
         self.meta: dict[str, Any] = {}
         self.request_id = os.urandom(8).hex()
+        self.emit: Callable[[dict[str, Any]], None] = lambda event: None
+        """One line of progress for --format jsonl; other forms have none."""
         self._opened = ExitStack()
 
     def __enter__(self) -> "Wiring":
@@ -172,14 +175,68 @@ class Wiring:
         self._opened.callback(store.close)
         return store
 
+    @contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """A directory of this call's own inside the workspace, where what is made can be renamed into place."""
+        import shutil
+
+        session = make_workspace_directory(self.workspace) / "tmp" / self.session_id
+        directory = session / self.request_id
+        directory.mkdir(mode=PRIVATE, parents=True)
+        try:
+            yield directory
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+            with suppress(OSError):
+                session.rmdir()
+
+    def sweep_scratch(self) -> None:
+        """Remove what killed calls left of theirs. Only under the exclusive build lock: nobody else has any then."""
+        import shutil
+
+        for session in (self.workspace / ".tool" / "tmp").iterdir():
+            for directory in session.iterdir():
+                if directory.name != self.request_id:
+                    shutil.rmtree(directory, ignore_errors=True)
+            with suppress(OSError):
+                session.rmdir()
+
+    def build_lock(self) -> Path:
+        """Builds hold it alone, tests share it."""
+        return private_directory(make_workspace_directory(self.workspace) / "locks") / "build.lock"
+
+    @cached_property
+    def log_directory(self) -> Path:
+        """Where this call's logs stay, in its session."""
+        directory = self.session_directory / f"logs-{self.request_id}"
+        directory.mkdir(mode=PRIVATE)
+        return directory
+
+    def jobs(self) -> int:
+        """How many things may run at once."""
+        return self.settings.value("jobs") or os.cpu_count() or 1
+
+    def end_orphans(self, path: Path) -> None:
+        """What --force-unlock does: end what a dead holder's children still hold, and say so."""
+        from sampletool.safety.orphans import end_orphans
+
+        for pid in end_orphans(path, self.signals):
+            self.warn("ORPHAN_ENDED", f"Process {pid}, left behind by a holder that has ended, was ended.")
+
+    def progress(self, label: str, done: int, total: int) -> None:
+        """A bar on stderr, for a person at a terminal and for nobody else."""
+        if self.options.get("quiet") or os.environ.get("CI") or not os.isatty(2):
+            return
+        filled = 20 * done // max(total, 1)
+        line = f"\r[{'#' * filled}{'.' * (20 - filled)}] {done}/{total} {printable(label)[:50]}\x1b[K"
+        write_stderr(line if done < total else "\r\x1b[K")
+
     def warn(self, code: str, message: str) -> None:
         self.warnings.append(Notice(code, message))
 
     def say(self, line: str) -> None:
         """Progress and notices, for people: on stderr, and never a reason to fail."""
         if not self.options.get("quiet"):
-            from sampletool.contract.printable import printable
-
             write_stderr(f"{printable(line)}\n")
 
     def _tell(self, line: str, important: bool) -> None:
@@ -190,13 +247,19 @@ class Wiring:
 def make_lock_directory(directory: Path) -> None:
     """A workspace's own directory is ours and hidden from git; elsewhere the lock lies beside a file of the user's."""
     if directory.name == "locks" and directory.parent.name == ".tool":
-        private_directory(directory.parent)
-        ignore = directory.parent / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("*\n")
+        make_workspace_directory(directory.parent.parent)
         private_directory(directory)
     elif not directory.exists():
         private_directory(directory)
+
+
+def make_workspace_directory(workspace: Path) -> Path:
+    """The workspace's `.tool/`: private, and hidden from git."""
+    directory = private_directory(workspace / ".tool")
+    ignore = directory / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n")
+    return directory
 
 
 def write_stderr(text: str) -> None:

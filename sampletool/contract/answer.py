@@ -3,7 +3,7 @@
 `error` is absent on success, so that `answer.get("error", {}).get("code")` works on every answer.
 """
 
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, is_dataclass
 from typing import Any, Protocol
 
 from sampletool.contract.errors import ToolError
@@ -41,8 +41,10 @@ class Answer:
 
 def to_data(value: Any) -> Any:
     """Dataclasses as objects; a member that is None does not apply, and is absent."""
+    if isinstance(value, (str, int)):
+        return value
     if is_dataclass(value):
-        members = ((member.name, getattr(value, member.name)) for member in fields(value))
+        members = ((name, getattr(value, name)) for name in value.__dataclass_fields__)
         return {name: to_data(member) for name, member in members if member is not None}
     if isinstance(value, dict):
         return {str(key): to_data(member) for key, member in value.items()}

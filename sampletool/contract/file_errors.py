@@ -49,6 +49,20 @@ class FileNotFound(ToolError):
         )
 
 
+class OutputExists(ToolError):
+    """Something is where a result belongs, and it is not this result."""
+
+    code, exit_status = "OUTPUT_EXISTS", ExitStatus.CONFLICT
+
+    def __init__(
+        self,
+        path: str,
+        what: str,
+        suggestion: str = "Pass --overwrite to replace it, or a new --session-id or another --output to keep both.",
+    ) -> None:
+        super().__init__(f"{path} is already there: {what}. It was not changed.", suggestion, path=path, found=what)
+
+
 class PermissionDenied(ToolError):
     code, exit_status = "PERMISSION_DENIED", ExitStatus.PERMISSION
 

@@ -49,7 +49,7 @@ class LockHeld(ToolError):
         holder = holders[0] if holders else None
         super().__init__(
             self._sentence(lock, holders, shared),
-            self._advice(timeout_ms),
+            self._advice(lock, holder, timeout_ms),
             lock=lock,
             waited_ms=waited_ms,
             timeout_ms=timeout_ms,
@@ -70,7 +70,9 @@ class LockHeld(ToolError):
         return f"Another {holders[0].command or 'call'} is running ({holders[0].say()})."
 
     @staticmethod
-    def _advice(timeout_ms: int) -> str:
+    def _advice(lock: str, holder: Holder | None, timeout_ms: int) -> str:
+        if holder is not None and holder.state == "orphaned":
+            return f"Wait for its children to end, or end them with `tool lock release {lock}`."
         patience = (
             f"pass a longer --lock-timeout than {say_duration(timeout_ms / 1000)}"
             if timeout_ms

@@ -1,1 +1,1 @@
-"""What this sample happens to do: replace it with what your tool does."""
+"""What this sample happens to do: targets, checks, column profiles. Replace it with your own."""

@@ -47,6 +47,14 @@ def find_workspace(start: Path) -> Path | None:
     return None
 
 
+def all_locks(workspace: Path | None) -> list[Path]:
+    """Every lock file that a call from here may have used: the workspace's, the user's outputs, the user's settings."""
+    places = [state_directory() / "locks", config_file().parent]
+    if workspace is not None:
+        places.insert(0, workspace / ".tool" / "locks")
+    return [path for place in places for path in sorted(place.glob("*.lock")) if path.is_file()]
+
+
 def private_directory(path: Path) -> Path:
     """Create it if need be, and make sure that nobody else can put anything into it."""
     try:

@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,8 +39,9 @@ class TomlText:
 
     @property
     def document(self) -> dict[str, Any]:
+        """To be read, not to be changed: who asks again gets the same one."""
         try:
-            return tomllib.loads(self.text)
+            return _parse(self.text)
         except tomllib.TOMLDecodeError as error:
             raise InvalidToml(str(self.path), str(error)) from error
         except (RecursionError, ValueError) as error:
@@ -96,6 +98,11 @@ def _write(before: TomlText, text: str) -> TomlText:
     content = (_BOM if before.has_bom else b"") + text.encode()
     replace(before.path, content)
     return TomlText(before.path, text, _version(content), has_bom=before.has_bom)
+
+
+@lru_cache(maxsize=4)
+def _parse(text: str) -> dict[str, Any]:
+    return tomllib.loads(text)
 
 
 def _version(content: bytes) -> str:

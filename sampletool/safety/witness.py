@@ -102,6 +102,14 @@ def carriers_of(file: os.stat_result) -> Iterator[tuple[int, int]]:
             yield pid, locker
 
 
+def is_running(pid: int) -> bool:
+    """Whether a process of this number lives; a zombie does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
 def _descriptors_of(pid: int, file: os.stat_result) -> Iterator[str]:
     try:
         names = os.listdir(f"/proc/{pid}/fd")

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +148,7 @@ def check_promise(ran: Ran) -> None:
         assert ExitStatus(expected) in declared, f"{meta['command']} ended with {expected}, which it does not declare"
 
 
+@cache
 def declared_statuses() -> dict[str, set[ExitStatus]]:
     """Every command's promise, read from the command files."""
     from importlib import import_module
@@ -157,7 +159,7 @@ def declared_statuses() -> dict[str, set[ExitStatus]]:
     found = {}
     prefix = f"{sampletool.commands.__name__}."
     for module in walk_packages(sampletool.commands.__path__, prefix):
-        if not module.ispkg:
+        if not module.ispkg and not module.name.rpartition(".")[2].startswith("_"):
             name = module.name.removeprefix(prefix).replace("_", "-")
             found[name] = set(import_module(module.name).promise.exit_statuses)
     return found

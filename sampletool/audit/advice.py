@@ -1,0 +1,36 @@
+"""What callers of a tool that cannot stand parallel runs can do: run it one at a time, everywhere, by one lock."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from sampletool.audit.command_line import CommandLine
+
+
+@dataclass(frozen=True)
+class Advice:
+    """For whoever calls the tool; whoever writes it finds in the findings what to correct."""
+
+    rules: list[str]
+    loop: list[str]
+    """Shell that runs the command for each line `key value` of its standard input; as many such loops as one likes."""
+
+
+def advise(score: int, set_command: CommandLine, *, blocked_after_kill: bool) -> Advice | None:
+    if score >= 2:
+        return None
+    rules = [
+        "Run it serialised: one call at a time, every caller through the same lock, as in this loop.",
+        "flock(1) waits its turn, gives up after 30 s, and is freed by any death, kill -9 too.",
+    ]
+    if score == 0:
+        rules.append("A status of 0 proves nothing while a caller outside that lock may be running.")
+    if blocked_after_kill:
+        rules.append("Do not kill it: what a killed run leaves behind has to be found and removed by hand.")
+    name = re.sub(r"[^A-Za-z0-9._-]", "-", Path(set_command.words[0]).name).lstrip("-.") or "command"
+    loop = [
+        "while read -r key value; do",
+        f'  flock --wait 30 "$HOME/.{name}.serial.lock" {set_command.as_shell()} </dev/null || exit',
+        "done",
+    ]
+    return Advice(rules, loop)

@@ -1,0 +1,54 @@
+"""One audit: the three probes, each in a store of its own, and the report on them."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from sampletool.audit.advice import advise
+from sampletool.audit.burst import probe_burst
+from sampletool.audit.kill import probe_kill
+from sampletool.audit.report import FailureReport, Report
+from sampletool.audit.stall import probe_stall
+from sampletool.audit.store import Candidate
+from sampletool.audit.verdict import MEANINGS, Findings, judge
+from sampletool.safety.signals import Signals
+
+_RUNS_PER_MOMENT = 4
+
+
+def forecast(candidate: Candidate, runs: int) -> Report:
+    set_command, get_command = candidate.set_command, candidate.get_command
+    deadline_ms = round(candidate.deadline_seconds * 1000)
+    return Report(set_command.show(), list(set_command.words), list(get_command.words), runs, deadline_ms)
+
+
+def audit(candidate: Candidate, signals: Signals, runs: int, say: Callable[[str], None]) -> Report:
+    """Takes as long as it takes: `say` is told what is being done."""
+    by_time = max(2, runs // _RUNS_PER_MOMENT)
+    say(f"burst: {runs} runs at once ...")
+    burst = probe_burst(candidate, signals, runs)
+    say("stall: one run stopped, another beside it, again and again ...")
+    stall = probe_stall(candidate, signals, by_time)
+    say("kill: one run killed, another after it, again and again ...")
+    findings = Findings(burst, stall, probe_kill(candidate, signals, by_time))
+    verdict = judge(findings, candidate.deadline_seconds)
+    tallies = [probe.tally for probe in findings.all]
+    return replace(
+        forecast(candidate, runs),
+        score=verdict.score,
+        meaning=MEANINGS[verdict.score],
+        because=verdict.because,
+        claimed=sum(tally.claimed for tally in tallies),
+        survived=sum(tally.survived for tally in tallies),
+        silently_lost=sum(tally.silently_lost for tally in tallies),
+        failed_loudly=sum(tally.failed_loudly for tally in tallies),
+        hung=sum(tally.hung for tally in tallies),
+        failures=FailureReport(
+            json_with_code=sum(kind.count for kind in findings.failures if kind.code is not None),
+            say_when_to_retry=sum(kind.count for kind in findings.failures if kind.says_when_to_retry),
+            name_holder=sum(kind.count for kind in findings.failures if kind.names_holder),
+        ),
+        probes=findings,
+        inconclusive=verdict.inconclusive,
+        not_tested=verdict.not_tested,
+        advice=advise(verdict.score, candidate.set_command, blocked_after_kill=findings.kill.blocked_afterwards),
+    )

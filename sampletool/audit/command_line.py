@@ -1,0 +1,64 @@
+"""A command as the caller typed it: split into words once, filled in word by word, never given to a shell.
+
+Because {key} and {value} are put in after splitting, nothing they contain can become another word.
+"""
+
+import re
+import shlex
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from sampletool.audit.errors import CommandNotFound
+
+KEY, VALUE = "{key}", "{value}"
+_HOLES = re.compile(r"(\{key\}|\{value\})")
+_VARIABLES = {KEY: '"$key"', VALUE: '"$value"'}
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    words: tuple[str, ...]
+    program: str = ""
+    """Where the first word was found; it will run in another directory, where a relative path means nothing."""
+
+    @classmethod
+    def read(cls, text: str, holes: tuple[str, ...]) -> "CommandLine":
+        """Split as a shell would; ValueError if that cannot be done, or if a hole is missing."""
+        try:
+            words = tuple(shlex.split(text))
+        except ValueError as error:
+            raise ValueError(f"{text!r} cannot be split into words: {str(error).lower()}") from None
+        if not words or not words[0]:
+            raise ValueError("the command is empty")
+        missing = [hole for hole in holes if not any(hole in word for word in words)]
+        if missing:
+            raise ValueError(f"{text!r} has no {' and no '.join(missing)}")
+        return cls(words)
+
+    def located(self, option: str, base: Path) -> "CommandLine":
+        """The same with its program found, by its path from `base` or on the PATH."""
+        program = self.words[0]
+        found = shutil.which(base / program if "/" in program else program)
+        if found is None:
+            raise CommandNotFound(option, program)
+        return CommandLine(self.words, str(base / found))
+
+    def fill(self, key: str, value: str = "") -> list[str]:
+        words = (self.program or self.words[0], *self.words[1:])
+        return [word.replace(KEY, key).replace(VALUE, value) for word in words]
+
+    @property
+    def depends_on_key(self) -> bool:
+        return any(KEY in word for word in self.words)
+
+    def show(self) -> str:
+        return " ".join(word if _HOLES.search(word) and " " not in word else shlex.quote(word) for word in self.words)
+
+    def as_shell(self) -> str:
+        """For a shell loop in which $key and $value are set."""
+        return " ".join("".join(_shell_part(part) for part in _HOLES.split(word)) or "''" for word in self.words)
+
+
+def _shell_part(part: str) -> str:
+    return _VARIABLES.get(part) or (shlex.quote(part) if part else "")

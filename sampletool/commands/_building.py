@@ -1,0 +1,98 @@
+"""What `tool build` and `tool test` share: the workspace while its lock is held, and bringing targets up to date."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from sampletool.contract.build_errors import BuildFailed
+from sampletool.contract.errors import ToolError
+from sampletool.contract.lock_held import LockHeld
+from sampletool.domain.build_plan import Planned, plan
+from sampletool.domain.building import Build, Target, build_targets
+from sampletool.domain.checks import Check
+from sampletool.domain.running import Floor
+from sampletool.domain.workspace import Jobs, in_order, read_jobs
+from sampletool.safety.children import Children
+from sampletool.safety.output_store import OutputStore
+from sampletool.safety.places import WORKSPACE_FILE
+from sampletool.safety.toml_file import read_toml, resolve
+from sampletool.wiring import AT_ONCE, Wiring
+
+_AFTER_FORCE_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Shop:
+    """A workspace while its lock is held."""
+
+    jobs: Jobs
+    store: OutputStore
+    floor: Floor
+    children: Children
+
+
+def read_workspace(wiring: Wiring) -> Jobs:
+    return read_jobs(read_toml(resolve(wiring.workspace / WORKSPACE_FILE)).document)
+
+
+@contextmanager
+def opened(wiring: Wiring, mode: Literal["exclusive", "shared"], *, force_unlock: bool) -> Iterator[Shop]:
+    """Holds the build lock, and reads tool.toml only then. Children end before the lock is released."""
+    path = wiring.build_lock()
+    if force_unlock:
+        wiring.end_orphans(path)
+    patience = _AFTER_FORCE_SECONDS if force_unlock else AT_ONCE
+    with _told_of_force(), wiring.hold(path, "build", mode, patience) as hold, wiring.scratch() as scratch:
+        if mode == "exclusive":
+            wiring.sweep_scratch()
+        jobs = read_workspace(wiring)
+        store = OutputStore(wiring.workspace, writable=mode == "exclusive")
+
+        def version_of(name: str) -> Path:
+            return store.linked(name) or store.directory / name
+
+        floor = Floor(wiring.workspace, scratch, wiring.session_id, lambda: wiring.log_directory, version_of)
+        with Children(wiring.signals, hold.descriptors, [path]) as children:
+            yield Shop(jobs, store, floor, children)
+
+
+@contextmanager
+def _told_of_force() -> Iterator[None]:
+    try:
+        yield
+    except LockHeld as error:
+        error.suggestion = f"{error.suggestion.rstrip('.')}; --force-unlock only helps if its process is dead."
+        raise
+
+
+def build(wiring: Wiring, shop: Shop, names: list[str], result: Build) -> None:
+    """Bring these targets, and what they need, up to date. The result tells how far it came, also if it is stopped."""
+    try:
+        planned = plan_targets(wiring, shop.jobs, shop.store, names)
+        build_targets(planned, shop.store, shop.floor, shop.children, wiring.jobs(), result, teller(wiring))
+        if result.effect == "updated":
+            shop.store.prune()
+    except ToolError as error:
+        error.data = result
+        raise
+    finally:
+        shop.store.close()
+    if result.failed:
+        raise BuildFailed(result.failed, result)
+
+
+def plan_targets(wiring: Wiring, jobs: Jobs, store: OutputStore, names: list[str]) -> dict[str, Planned]:
+    return plan(wiring.workspace, [jobs.targets[name] for name in in_order(jobs.targets, names)], store)
+
+
+def teller(wiring: Wiring) -> Callable[[Target | Check, int, int], None]:
+    """Tells of each job that is done: a line of JSON for --format jsonl, a bar on a terminal."""
+
+    def tell(job: Target | Check, done: int, total: int) -> None:
+        kind = "target" if isinstance(job, Target) else "check"
+        wiring.emit({"event": f"{kind}_done", kind: job, "done": done, "total": total})
+        wiring.progress(f"{job.name}: {job.status}", done, total)
+
+    return tell

@@ -1,0 +1,85 @@
+"""May any other command-line tool be run in parallel? Runs it many times at once and says what it lost."""
+
+from typing import Annotated
+
+import typer
+
+from sampletool.audit.auditing import audit, forecast
+from sampletool.audit.command_line import KEY, VALUE, CommandLine
+from sampletool.audit.report import Report
+from sampletool.audit.store import Candidate
+from sampletool.contract.duration import parse_duration
+from sampletool.contract.errors import InvalidValues, Mistake
+from sampletool.contract.exit_status import ExitStatus
+from sampletool.contract.promise import Promise
+from sampletool.wiring import Wiring
+
+promise = Promise(
+    effect="scratch",
+    ends_with=(ExitStatus.PRECONDITION, ExitStatus.NOT_FOUND, ExitStatus.PERMISSION),
+    examples=(
+        "tool audit --set 'git config --global x.{key} {value}' --get 'git config --global x.{key}'",
+        "tool audit --set 'tool config set {key} {value}' --get 'tool config get {key}' --markdown",
+    ),
+)
+
+_FEWEST_RUNS, _MOST_RUNS = 2, 256
+
+
+def read_arguments(set_text: str, get_text: str, runs: int, deadline: str) -> Candidate:
+    """What is to be audited; every mistake of all of them at once."""
+    mistakes: list[Mistake] = []
+
+    def read(option: str, text: str, holes: tuple[str, ...]) -> CommandLine:
+        try:
+            return CommandLine.read(text, holes)
+        except ValueError as error:
+            hint = f"For example {option} 'mytool {option[2:]} {' '.join((KEY, VALUE) if holes else (KEY,))}'."
+            mistakes.append(Mistake(option, "INVALID_VALUE", str(error), text, hint))
+            return CommandLine(())
+
+    set_command, get_command = read("--set", set_text, (KEY, VALUE)), read("--get", get_text, ())
+    if not _FEWEST_RUNS <= runs <= _MOST_RUNS:
+        message = f"{runs} is not a number of runs that can meet: {_FEWEST_RUNS} to {_MOST_RUNS}"
+        mistakes.append(Mistake("--runs", "INVALID_VALUE", message, str(runs)))
+    seconds = 0.0
+    try:
+        seconds = parse_duration(deadline)
+        if seconds == 0:
+            raise ValueError("nothing can end within a deadline of 0")
+    except ValueError as error:
+        mistakes.append(Mistake("--deadline", "INVALID_VALUE", str(error), deadline))
+    if mistakes:
+        raise InvalidValues(*mistakes)
+    return Candidate(set_command, get_command, seconds)
+
+
+def command(
+    ctx: typer.Context,
+    set_text: Annotated[
+        str, typer.Option("--set", metavar="COMMAND", help="Sets a key; has {key} and {value} in it. Not a shell's.")
+    ],
+    get_text: Annotated[
+        str, typer.Option("--get", metavar="COMMAND", help="Shows the value of {key}, or all of them.")
+    ],
+    runs: Annotated[int, typer.Option("--runs", metavar="N", help="How many are let go at once.")] = 32,
+    deadline: Annotated[str, typer.Option("--deadline", metavar="DURATION", help="How long one run may take.")] = "30s",
+    markdown: Annotated[bool, typer.Option("--markdown", help="A report to paste; text also when piped.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show how the commands are split; run nothing.")] = False,
+) -> Report:
+    """Run a command-line tool many times at once, stop runs, kill runs, and say what was lost: a score from 0 to 3.
+
+    The commands are split into words as a shell would, but no shell runs them. They run in a scratch directory with
+    a HOME of their own, which is removed; of the environment only PATH and a few others are passed on.
+    """
+    wiring: Wiring = ctx.obj
+    candidate = read_arguments(set_text, get_text, runs, deadline).located(wiring.cwd)
+    if dry_run:
+        wiring.meta["dry_run"] = True
+        report = forecast(candidate, runs)
+    else:
+        report = audit(candidate, wiring.signals, runs, wiring.say)
+    if markdown:
+        wiring.options.setdefault("format", "text")
+        report = report.with_markdown()
+    return report

@@ -1,0 +1,65 @@
+"""Bring targets up to date, in parallel, while nobody else builds or tests."""
+
+from typing import Annotated
+
+import typer
+
+from sampletool.commands._building import build, opened, plan_targets, read_workspace
+from sampletool.contract.exit_status import ExitStatus
+from sampletool.contract.promise import Promise
+from sampletool.domain.building import Build, forecast
+from sampletool.domain.workspace import choose
+from sampletool.safety.output_store import OutputStore
+from sampletool.wiring import Wiring
+
+promise = Promise(
+    effect="outputs",
+    ends_with=(
+        ExitStatus.PARTIAL,
+        ExitStatus.PRECONDITION,
+        ExitStatus.NOT_FOUND,
+        ExitStatus.PERMISSION,
+        ExitStatus.LOCK_HELD,
+    ),
+    locks=("build",),
+    examples=("tool build", "tool build report", "tool build --dry-run"),
+)
+
+
+def build_now(wiring: Wiring, names: list[str], *, force_unlock: bool) -> Build:
+    result = Build()
+    with opened(wiring, "exclusive", force_unlock=force_unlock) as shop:
+        build(wiring, shop, choose("target", names, shop.jobs.targets), result)
+    return result
+
+
+def build_later(wiring: Wiring, names: list[str]) -> Build:
+    """What would be built, and why. Takes no lock, makes nothing."""
+    wiring.meta["dry_run"] = True
+    jobs = read_workspace(wiring)
+    store = OutputStore(wiring.workspace, writable=False)
+    result = Build()
+    forecast(plan_targets(wiring, jobs, store, choose("target", names, jobs.targets)), result)
+    return result
+
+
+def command(
+    ctx: typer.Context,
+    targets: Annotated[list[str] | None, typer.Argument(metavar="[TARGET...]", help="All, if none is named.")] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="How many may run at once.")] = None,
+    force_unlock: Annotated[
+        bool, typer.Option("--force-unlock", help="First end what a dead build's children still hold.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be built, and why.")] = False,
+) -> Build:
+    """Build the targets of tool.toml that are stale, with what they need, in parallel.
+
+    Each runs in a directory that holds only what it declared. When it succeeded, its outputs appear all together under
+    out/TARGET. A build that fails or is stopped leaves the last good outputs, and the next one goes on from there.
+    """
+    wiring: Wiring = ctx.obj
+    if jobs is not None:
+        wiring.options["jobs"] = jobs
+    if dry_run:
+        return build_later(wiring, targets or [])
+    return build_now(wiring, targets or [], force_unlock=force_unlock)

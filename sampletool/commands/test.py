@@ -1,0 +1,96 @@
+"""Run the declared checks against built outputs: many at once, none while somebody builds."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sampletool.commands._building import Shop, build, opened, plan_targets, read_workspace, teller
+from sampletool.contract.build_errors import NotBuilt
+from sampletool.contract.errors import ChecksFailed, ToolError
+from sampletool.contract.exit_status import ExitStatus
+from sampletool.contract.promise import Promise
+from sampletool.domain.building import Build
+from sampletool.domain.checks import Check, Report, find_inputs, run_checks
+from sampletool.domain.workspace import Job, Jobs, choose
+from sampletool.safety.atomic_file import replace
+from sampletool.safety.output_store import OutputStore
+from sampletool.wiring import Wiring
+
+promise = Promise(
+    effect="sessions",
+    ends_with=(
+        ExitStatus.PARTIAL,
+        ExitStatus.PRECONDITION,
+        ExitStatus.NOT_FOUND,
+        ExitStatus.PERMISSION,
+        ExitStatus.LOCK_HELD,
+    ),
+    locks=("build",),
+    examples=("tool test", "tool test --build", "tool test report-adds-up --junit results.xml"),
+)
+
+
+def test_now(wiring: Wiring, names: list[str], *, first_build: bool, force_unlock: bool) -> Report:
+    """With `first_build` the lock stays exclusive throughout: turning it into a shared one is not atomic."""
+    with opened(wiring, "exclusive" if first_build else "shared", force_unlock=force_unlock) as shop:
+        checks = [shop.jobs.checks[name] for name in choose("check", names, shop.jobs.checks)]
+        inputs = find_inputs(wiring.workspace, checks)
+        needed = list(dict.fromkeys(need for check in checks for need in check.needs))
+        if first_build and needed:
+            build(wiring, shop, needed, Build())
+        _warn_of_stale(wiring, shop.jobs, shop.store, needed)
+        return _run(wiring, shop, checks, inputs)
+
+
+def _run(wiring: Wiring, shop: Shop, checks: list[Job], inputs: dict[str, list[str]]) -> Report:
+    report = Report()
+    try:
+        run_checks(checks, inputs, shop.floor, shop.children, wiring.jobs(), report, teller(wiring))
+    except ToolError as error:
+        error.data = report
+        raise
+    return report
+
+
+def _warn_of_stale(wiring: Wiring, jobs: Jobs, store: OutputStore, needed: list[str]) -> None:
+    """Checks run against what is built; if that is not what tool.toml now asks for, they say so."""
+    missing = [name for name in needed if store.linked(name) is None or not store.linked(name).exists()]  # type: ignore[union-attr]
+    if missing:
+        raise NotBuilt(missing)
+    for name, planned in plan_targets(wiring, jobs, store, needed).items():
+        if planned.reason is not None:
+            wiring.warn("STALE_OUTPUT", f"{name} is tested as it was built last: {planned.reason}.")
+
+
+def forecast(wiring: Wiring, names: list[str]) -> Report:
+    wiring.meta["dry_run"] = True
+    jobs = read_workspace(wiring)
+    return Report([Check(name, "would run") for name in choose("check", names, jobs.checks)])
+
+
+def command(
+    ctx: typer.Context,
+    checks: Annotated[list[str] | None, typer.Argument(metavar="[CHECK...]", help="All, if none is named.")] = None,
+    first_build: Annotated[
+        bool, typer.Option("--build", help="First build what is stale, under the same lock.")
+    ] = False,
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the results as JUnit XML.")] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="How many may run at once.")] = None,
+    force_unlock: Annotated[
+        bool, typer.Option("--force-unlock", help="First end what a dead build's children still hold.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say which checks would run.")] = False,
+) -> Report:
+    """Run the checks of tool.toml against what is built, in parallel, each in a directory of its own."""
+    wiring: Wiring = ctx.obj
+    if jobs is not None:
+        wiring.options["jobs"] = jobs
+    if dry_run:
+        return forecast(wiring, checks or [])
+    report = test_now(wiring, checks or [], first_build=first_build, force_unlock=force_unlock)
+    if junit is not None:
+        replace(junit.resolve(), report.as_junit().encode())
+    if report.failed:
+        raise ChecksFailed(report.failed, report)
+    return report

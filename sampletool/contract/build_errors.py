@@ -1,0 +1,41 @@
+"""How building and checking can fail."""
+
+from typing import Any
+
+from sampletool.contract.errors import ToolError, did_you_mean
+from sampletool.contract.exit_status import ExitStatus
+
+
+class BuildFailed(ToolError):
+    code, exit_status = "BUILD_FAILED", ExitStatus.PARTIAL
+
+    def __init__(self, failed: list[str], data: Any) -> None:
+        super().__init__(
+            f"{len(failed)} of {len(data.targets)} targets failed: {', '.join(failed)}.",
+            "The data has the end of each output, and where all of it is. What was built stays built.",
+            failed=failed,
+        )
+        self.data = data
+
+
+class TargetNotFound(ToolError):
+    code, exit_status = "TARGET_NOT_FOUND", ExitStatus.NOT_FOUND
+
+    def __init__(self, kind: str, names: list[str], known: list[str]) -> None:
+        hints = " ".join(filter(None, (did_you_mean(name, known) for name in names)))
+        super().__init__(
+            f"tool.toml has no {kind} {', '.join(map(repr, names))}.",
+            hints or f"It has {', '.join(known) or 'none'}.",
+            names=names,
+        )
+
+
+class NotBuilt(ToolError):
+    code, exit_status = "NOT_BUILT", ExitStatus.PRECONDITION
+
+    def __init__(self, names: list[str]) -> None:
+        super().__init__(
+            f"The checks need {', '.join(names)}, which is not built.",
+            "Run `tool build`, or pass --build.",
+            targets=names,
+        )

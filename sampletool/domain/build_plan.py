@@ -1,0 +1,78 @@
+"""Which targets are stale, and why: decided by content, never by time alone."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sampletool.contract.errors import InvalidValues, Mistake
+from sampletool.domain.workspace import Job
+from sampletool.safety.content import look_at
+from sampletool.safety.output_store import OutputStore
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One target as it has to be. `reason` is None when it is up to date."""
+
+    job: Job
+    fingerprint: str
+    entry: dict[str, Any]
+    reason: str | None
+
+
+def plan(root: Path, jobs: list[Job], store: OutputStore) -> dict[str, Planned]:
+    """Plans jobs that come in the order of their needs. All that hinders is told at once, before anything runs."""
+    planned: dict[str, Planned] = {}
+    mistakes: list[Mistake] = []
+    for job in jobs:
+        try:
+            if (hindrance := store.in_the_way(job.name)) is not None:
+                raise ValueError(f"{job.name}: {hindrance}")
+            before = store.entries.get(job.name)
+            known = store.trusted(before)["inputs"]
+            inputs = {path: look_at(root / path, known.get(path)) for path in job.find_inputs(root)}
+        except (ValueError, OSError) as error:
+            mistakes.append(Mistake(f"target.{job.name}", "INVALID_VALUE", str(error)))
+            continue
+        needs = {need: planned[need].fingerprint for need in job.needs if need in planned}
+        entry = {"run": [*job.run], "env": job.env, "wanted": [*job.outputs], "inputs": inputs, "needs": needs}
+        change = _difference(before, entry)
+        fingerprint = before["fingerprint"] if before and change is None else _fingerprint(job.name, entry)
+        reason = change or store.damage(job.name)
+        planned[job.name] = Planned(job, fingerprint, entry, reason)
+        if reason is None and store.entries[job.name]["inputs"] != inputs:
+            store.record(job.name, {**store.entries[job.name], "inputs": inputs})
+    if mistakes:
+        raise InvalidValues(*mistakes, suggestion="Correct it; nothing was run.")
+    return planned
+    return planned
+
+
+def _fingerprint(name: str, entry: dict[str, Any]) -> str:
+    told = {**entry, "inputs": {path: look[0] for path, look in entry["inputs"].items()}, "name": name}
+    return hashlib.sha256(json.dumps([_FORMAT, told], sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _difference(before: dict[str, Any] | None, entry: dict[str, Any]) -> str | None:
+    """What is not as it was when the target was built."""
+    if before is None:
+        return "never built"
+    for member, said in (("run", "its command changed"), ("env", "its env changed"), ("wanted", "its outputs changed")):
+        if before[member] != entry[member]:
+            return said
+    if before["inputs"] == entry["inputs"] and before["needs"] == entry["needs"]:
+        return None
+    for path in sorted(before["inputs"].keys() | entry["inputs"].keys()):
+        old, new = before["inputs"].get(path), entry["inputs"].get(path)
+        if old is None or new is None:
+            return f"the input {path} {'is new' if old is None else 'is gone'}"
+        if old[0] != new[0]:
+            return f"the input {path} changed"
+    for need in sorted(before["needs"].keys() | entry["needs"].keys()):
+        if before["needs"].get(need) != entry["needs"].get(need):
+            return f"it needs {need}, which is not as it was"
+    return None

@@ -1,0 +1,37 @@
+"""What a file contains, as a SHA-256 that is not computed again while the file has not changed.
+
+A file counts as unchanged while size, times and inode are what they were, unless it was changed within two seconds
+before it was looked at (two changes may share a time stamp) or the machine has been started since (a power cut may
+have left an old content under new times).
+"""
+
+import hashlib
+import os
+import time
+from pathlib import Path
+
+Look = list[str | int]
+"""SHA-256, size, mtime, ctime, inode: as it was when last looked at."""
+
+_RACY_NANOSECONDS = 2_000_000_000
+
+
+def look_at(path: str | Path, before: Look | None = None) -> Look:
+    """The file as it is now; `before` saves reading it if it can be trusted."""
+    found = os.stat(path)
+    stamp: Look = [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
+    if before is not None and before[1:] == stamp:
+        return before
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if time.time_ns() - max(found.st_mtime_ns, found.st_ctime_ns) < _RACY_NANOSECONDS:
+        stamp[1] = 0
+    return [digest, *stamp]
+
+
+def boot_id() -> str:
+    """Changes when the machine is started; where it cannot be told, it changes with every call."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return str(time.time_ns())

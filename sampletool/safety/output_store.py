@@ -1,0 +1,147 @@
+"""Directories of outputs that appear all at once, and are known to be whole before they are used again.
+
+`out/NAME` is a link to `.tool/out/NAME-FINGERPRINT/`, replaced by rename: who resolves it once sees one version
+whole. What is in a version stands in a journal, one line each, with the SHA-256 of every file: after kill -9 the lines
+are there, after a power cut a torn one is passed over and what it told of is made again. Only under the exclusive lock.
+"""
+
+import json
+import os
+import shutil
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from sampletool.safety.atomic_file import replace
+from sampletool.safety.content import Look, boot_id, look_at
+
+_KEPT_SECONDS = 3600
+"""How long a version that is no longer linked stays, for readers from outside who take no lock."""
+
+
+class OutputStore:
+    """The outputs of one workspace."""
+
+    def __init__(self, workspace: Path, *, writable: bool = True) -> None:
+        self._writable = writable
+        self._links = workspace / "out"
+        self._link_of: dict[str, str] = {}
+        self.directory = workspace / ".tool" / "out"
+        self._journal = workspace / ".tool" / "built.jsonl"
+        self._boot = boot_id()
+        self._new: list[str] = []
+        self.entries: dict[str, dict[str, Any]] = self._read()
+
+    def trusted(self, entry: dict[str, Any] | None) -> dict[str, Any]:
+        """The looks of an entry that may save reading files again: only if they are of this boot."""
+        return entry if entry is not None and entry["boot"] == self._boot else {"inputs": {}, "outputs": {}}
+
+    def damage(self, name: str) -> str | None:
+        """Why the linked version of this name cannot be used; None if it is whole."""
+        entry = self.entries.get(name)
+        if entry is None:
+            return "never built"
+        if self._read_link(name) != entry["version"]:
+            return f"out/{name} does not lead to the last build"
+        version = os.path.join(self.directory, entry["version"])
+        known = self.trusted(entry)["outputs"]
+        looks: dict[str, Look] = {}
+        for path, before in entry["outputs"].items():
+            try:
+                looks[path] = look_at(os.path.join(version, path), known.get(path))
+            except OSError:
+                return f"the output {path} is missing"
+            if looks[path][0] != before[0]:
+                return f"the output {path} was changed"
+        if looks != entry["outputs"] or entry["boot"] != self._boot:
+            self.record(name, {**entry, "outputs": looks})
+        return None
+
+    def in_the_way(self, name: str) -> str | None:
+        """A real file or directory where the link belongs: somebody else's, so it is not replaced."""
+        link = self._links / name
+        return None if self._read_link(name) or not os.path.lexists(link) else f"{link} is in the way"
+
+    def linked(self, name: str) -> Path | None:
+        """The version that the link leads to."""
+        version = self._read_link(name)
+        return self.directory / version if version else None
+
+    def publish(self, name: str, fingerprint: str, made: Path, outputs: list[str], entry: dict[str, Any]) -> None:
+        """Make a finished directory the current version: read-only, renamed into place, then linked."""
+        if not self._new:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            self._links.mkdir(exist_ok=True)
+        for path in outputs:
+            os.chmod(made / path, os.stat(made / path).st_mode & 0o555)
+        version, number = f"{name}-{fingerprint}", 1
+        while os.path.lexists(self.directory / version):
+            version, number = f"{name}-{fingerprint}.{number}", number + 1
+        os.rename(made, self.directory / version)
+        looks = {path: look_at(os.path.join(self.directory, version, path)) for path in outputs}
+        self._link(name, version)
+        self.record(name, {**entry, "fingerprint": fingerprint, "version": version, "outputs": looks})
+
+    def record(self, name: str, entry: dict[str, Any]) -> None:
+        """Append one line: after kill -9 it is there."""
+        self.entries[name] = {**entry, "boot": self._boot}
+        if not self._writable:
+            return
+        self._new.append(json.dumps([name, self.entries[name]], separators=(",", ":")) + "\n")
+        if len(self._new) == 1:
+            self._open = os.open(self._journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        os.write(self._open, self._new[-1].encode())
+
+    def close(self) -> None:
+        """Flush the journal once, for all that was built; rewrite it when most of it is old."""
+        if not self._new:
+            return
+        os.fsync(self._open)
+        os.close(self._open)
+        self._new.clear()
+        with self._journal.open("rb") as file:
+            lines = sum(1 for _ in file)
+        if lines > 2 * len(self.entries) + 100:
+            current = (json.dumps(item, separators=(",", ":")) + "\n" for item in self.entries.items())
+            replace(self._journal, "".join(current).encode())
+
+    def prune(self) -> None:
+        """Remove versions that nobody has linked for an hour. Readers take the lock shared, so none is inside."""
+        current = {entry["version"] for entry in self.entries.values()}
+        with suppress(FileNotFoundError):
+            for version in os.scandir(self.directory):
+                old = time.time() - version.stat(follow_symlinks=False).st_ctime > _KEPT_SECONDS
+                if version.name not in current and old:
+                    shutil.rmtree(version.path, ignore_errors=True)
+
+    def _read_link(self, name: str) -> str:
+        """The version a link names; empty where there is no link."""
+        if name not in self._link_of:
+            with suppress(OSError):
+                self._link_of[name] = os.path.basename(os.readlink(os.path.join(self._links, name)))
+        return self._link_of.get(name, "")
+
+    def _link(self, name: str, version: str) -> None:
+        self._link_of[name] = version
+        link, target = self._links / name, os.path.join("..", ".tool", "out", version)
+        try:
+            os.symlink(target, link)
+        except FileExistsError:
+            beside = self._links / f".{name}.{os.getpid()}"
+            with suppress(FileNotFoundError):
+                beside.unlink()
+            os.symlink(target, beside)
+            os.replace(beside, link)
+
+    def _read(self) -> dict[str, dict[str, Any]]:
+        entries: dict[str, dict[str, Any]] = {}
+        with suppress(FileNotFoundError):
+            lines = self._journal.read_bytes().splitlines()
+            try:
+                entries.update(json.loads(b"[" + b",".join(lines) + b"]"))
+            except ValueError:  # a power cut tore a line
+                for line in lines:
+                    with suppress(ValueError):
+                        entries.update([json.loads(line)])
+        return entries

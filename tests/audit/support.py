@@ -1,0 +1,61 @@
+"""What the tests of the audit share: candidates to audit, and whether a process is gone."""
+
+import os
+import shlex
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from sampletool.audit.command_line import CommandLine
+from sampletool.audit.store import Candidate
+
+_CANDIDATES = Path(__file__).parent / "candidates"
+_PATIENCE_SECONDS = 20
+
+
+def script(name: str, verb: str) -> str:
+    """The command line of one of the scripts beside this file, made to start in a few milliseconds."""
+    words = {"set": "set {key} {value}", "get": "get {key}"}[verb]
+    return f"{shlex.join([sys.executable, '-I', '-S', str(_CANDIDATES / f'{name}.py')])} {words}"
+
+
+def candidate(name: str, deadline_seconds: float = 10.0) -> Candidate:
+    set_command, get_command = (CommandLine.read(script(name, verb), ()) for verb in ("set", "get"))
+    return Candidate(set_command, get_command, deadline_seconds).located(Path.cwd())
+
+
+def eventually(claim: Callable[[], bool]) -> bool:
+    """Whether it becomes true; it is asked until it does."""
+    give_up_at = time.monotonic() + _PATIENCE_SECONDS
+    while not claim():
+        if time.monotonic() > give_up_at:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def is_gone(pid: int) -> bool:
+    """Dead, or a zombie that whoever should reap it does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except FileNotFoundError:
+        return True
+
+
+def is_stopped(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+
+def processes_of(directory: Path) -> list[int]:
+    """Every living process with this directory in its environment."""
+    found = []
+    for entry in os.scandir("/proc"):
+        if entry.name.isdecimal() and int(entry.name) != os.getpid():
+            try:
+                environ = Path(entry.path, "environ").read_bytes()
+            except OSError:
+                continue
+            if os.fsencode(directory) in environ:
+                found.append(int(entry.name))
+    return found

@@ -1,0 +1,49 @@
+"""sampletool/audit/advice.py"""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from sampletool.audit.advice import advise
+from sampletool.audit.command_line import CommandLine
+from tests.audit.support import script
+
+
+def test_who_may_run_in_parallel_needs_no_advice() -> None:
+    command = CommandLine.read("git config {key} {value}", ())
+
+    assert advise(2, command, blocked_after_kill=False) is None
+    assert advise(3, command, blocked_after_kill=False) is None
+
+
+def test_the_advice_fits_what_was_found() -> None:
+    command = CommandLine.read("git config {key} {value}", ())
+
+    harmless, losing = advise(1, command, blocked_after_kill=False), advise(0, command, blocked_after_kill=True)
+
+    assert harmless is not None
+    assert losing is not None
+    assert len(losing.rules) == len(harmless.rules) + 2
+
+
+@pytest.mark.skipif(shutil.which("flock") is None, reason="flock(1) is not installed")
+def test_the_loop_makes_even_the_naive_script_keep_everything(tmp_path: Path) -> None:
+    advice = advise(0, CommandLine.read(script("naive", "set"), ()), blocked_after_kill=False)
+    assert advice is not None
+    environ = {**os.environ, "HOME": str(tmp_path)}
+    for number in range(4):
+        lines = "".join(f"k{number}-{line} a value with $(spaces)\n" for line in range(3))
+        (tmp_path / f"input-{number}").write_text(lines)
+
+    words = ["/bin/sh", "-c", "\n".join(advice.loop)]
+    inputs = [(tmp_path / f"input-{number}").open() for number in range(4)]
+    loops = [subprocess.Popen(words, env=environ, stdin=file) for file in inputs]
+
+    assert [loop.wait(60) for loop in loops] == [0, 0, 0, 0]
+    for file in inputs:
+        file.close()
+    kept = (tmp_path / "naive.json").read_text()
+    assert all(f'"k{number}-{line}": "a value with $(spaces)"' in kept for number in range(4) for line in range(3))

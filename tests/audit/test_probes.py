@@ -1,0 +1,114 @@
+"""sampletool/audit/burst.py, stall.py, kill.py and moments.py, on scripts that are known to be wrong or right"""
+
+from sampletool.audit.burst import let_go_together, probe_burst
+from sampletool.audit.kill import probe_kill
+from sampletool.audit.moments import Moment, run_until, staggered
+from sampletool.audit.stall import probe_stall
+from sampletool.audit.store import Store
+from sampletool.safety.signals import Signals
+from tests.audit.support import candidate
+
+_FEW_MOMENTS = 4
+
+
+def test_a_burst_loses_changes_of_who_reads_and_writes_back(signals: Signals) -> None:
+    burst = probe_burst(candidate("naive"), signals, runs=6)
+
+    assert burst.most_at_once > 1
+    assert burst.inconclusive is None
+    assert burst.tally.claimed + burst.tally.failed_loudly == 6
+    assert burst.tally.silently_lost > 0
+
+
+def test_no_run_of_a_burst_begins_before_all_have_been_loaded(signals: Signals) -> None:
+    runs = 24
+    with Store(candidate("clock"), signals) as store:
+        attempts = let_go_together(store, runs)
+        store.finish(*attempts)
+
+        began = [float((store.directory / "home" / attempt.key).read_text()) for attempt in attempts]
+
+    let_go = min(attempt.run.began_at for attempt in attempts)
+    assert sum(moment > let_go for moment in began) > runs * 2 / 3, "a few may get ahead on a busy machine"
+
+
+def test_in_a_burst_a_loud_failure_is_no_loss(signals: Signals) -> None:
+    burst = probe_burst(candidate("lockfile"), signals, runs=6)
+
+    assert burst.tally.silently_lost == 0
+    assert burst.tally.still_readable
+    assert burst.tally.failed_loudly > 0
+    assert burst.tally.claimed == burst.tally.survived == 6 - burst.tally.failed_loudly
+
+
+def test_who_is_stopped_between_reading_and_writing_overwrites_what_another_wrote(signals: Signals) -> None:
+    stall = probe_stall(candidate("naive"), signals, _FEW_MOMENTS)
+
+    assert stall.stopped > 0
+    assert stall.tally.silently_lost > 0 or not stall.tally.still_readable
+
+
+def test_who_is_stopped_with_a_lock_stands_in_the_way(signals: Signals) -> None:
+    stall = probe_stall(candidate("lockfile"), signals, _FEW_MOMENTS)
+
+    assert stall.stood_in_the_way
+    assert stall.tally.silently_lost == stall.tally.hung == 0
+
+
+def test_another_that_waits_for_a_stopped_one_hangs(signals: Signals) -> None:
+    stall = probe_stall(candidate("waiting", deadline_seconds=1.0), signals, _FEW_MOMENTS)
+
+    assert stall.hung_meanwhile == 1
+    assert stall.tally.silently_lost == 0
+
+
+def test_a_kernel_lock_is_free_after_kill_9(signals: Signals) -> None:
+    kill = probe_kill(candidate("waiting"), signals, _FEW_MOMENTS)
+
+    assert kill.killed > 0
+    assert not kill.blocked_afterwards
+    assert kill.tally.still_readable
+
+
+def test_a_lock_file_blocks_everybody_after_kill_9(signals: Signals) -> None:
+    kill = probe_kill(candidate("lockfile"), signals, _FEW_MOMENTS)
+
+    assert kill.killed > 0
+    assert kill.blocked_afterwards
+    assert kill.tally.still_readable
+
+
+def test_who_says_when_to_come_back_after_kill_9_is_asked_again_then(signals: Signals) -> None:
+    kill = probe_kill(candidate("lease"), signals, by_time=0)
+
+    assert kill.tally.failed_loudly > 0
+    assert not kill.blocked_afterwards
+
+
+def test_moments_are_spread_over_a_run_and_follow_its_changes_more_of_them_for_a_quick_tool() -> None:
+    slow, quick = staggered(2, usual_seconds=1.0), staggered(2, usual_seconds=0.01)
+
+    assert [moment.part for moment in slow if not moment.changes] == [0.25, 0.75]
+    assert [moment.changes for moment in slow if moment.changes] == [1, 2, 3, 4]
+    assert len(quick) == 5 * len(slow)
+
+
+def test_the_moment_after_a_change_comes_when_the_change_is_there(signals: Signals) -> None:
+    with Store(candidate("lockfile"), signals) as store:
+        usual_seconds = store.prepare().run.lasted_seconds
+
+        attempt, is_running = run_until(Moment(changes=1), store, usual_seconds, signals)
+
+        assert is_running
+        assert (store.directory / "home" / "settings.lock").exists()
+        store.finish(attempt)
+
+
+def test_a_moment_that_never_comes_is_given_up(signals: Signals) -> None:
+    with Store(candidate("lockfile"), signals) as store:
+        usual_seconds = store.prepare().run.lasted_seconds
+
+        attempt, is_running = run_until(Moment(changes=99), store, usual_seconds, signals)
+
+        assert not is_running
+        assert store.finish(attempt) == ["claimed"]

@@ -1,0 +1,79 @@
+"""sampletool/audit/report.py"""
+
+from dataclasses import replace
+
+import pytest
+
+from sampletool.audit.advice import advise
+from sampletool.audit.burst import Burst
+from sampletool.audit.command_line import CommandLine
+from sampletool.audit.failure import Failure
+from sampletool.audit.kill import Kill
+from sampletool.audit.report import FailureReport, Report
+from sampletool.audit.stall import Stall
+from sampletool.audit.store import Tally
+from sampletool.audit.verdict import MEANINGS, Findings, judge
+
+_FAILURE = Failure(1, is_json=False, code=None, retry_after_seconds=None, names_holder=False, output="locked\nby `x`")
+_TALLY = Tally(
+    claimed=3, survived=3, silently_lost=0, failed_loudly=1, hung=0, failures=[_FAILURE], still_readable=True
+)
+_QUIET = replace(_TALLY, failed_loudly=0, failures=[])
+
+
+@pytest.fixture
+def report() -> Report:
+    command = CommandLine.read("my`tool {key} {value}", ())
+    findings = Findings(Burst(1, 4, 4, _TALLY), Stall(5, 0, 0, _QUIET), Kill(6, False, _QUIET))
+    verdict = judge(findings, deadline_seconds=30)
+    return Report(
+        command.show(),
+        list(command.words),
+        ["my`tool", "{key}"],
+        runs=4,
+        deadline_ms=30_000,
+        score=verdict.score,
+        meaning=MEANINGS[verdict.score],
+        because=verdict.because,
+        failed_loudly=1,
+        failures=FailureReport(0, 0, 0),
+        probes=findings,
+        inconclusive=verdict.inconclusive,
+        not_tested=verdict.not_tested,
+        advice=advise(verdict.score, command, blocked_after_kill=False),
+    )
+
+
+def test_the_text_says_the_score_first_then_why_then_what_was_seen(report: Report) -> None:
+    lines = report.lines()
+
+    assert lines[0] == "'my`tool' {key} {value}: 1 of 3"
+    assert "  - 1 of 1 failures are not JSON with a code" in lines
+    assert any(line.startswith("burst         3         3     0       1     0") for line in lines)
+    assert "  status 1: locked by `x`" in lines
+    assert "Not tested:" in lines
+    assert "Inconclusive:" not in lines
+    assert lines[-3] == "  while read -r key value; do"
+
+
+def test_the_markdown_has_the_same_facts_and_what_others_wrote_stays_code(report: Report) -> None:
+    lines = report.with_markdown().lines()
+
+    assert lines[0] == "## `` 'my`tool' {key} {value} ``: 1 of 3"
+    assert "| burst | 3 | 3 | 0 | 1 | 0 | up to 4 at once, in burst 1 of 4 runs |" in lines
+    assert "* `` status 1: locked by `x` ``" in lines
+    assert lines[-5] == "```sh"
+    assert lines[-1] == "```"
+
+
+def test_without_a_failure_or_a_fault_it_says_so(report: Report) -> None:
+    quiet = replace(report, score=3, because=[], failed_loudly=0, advice=None)
+
+    assert "No run failed." in quiet.lines()
+    assert not any(line.startswith("Advice") for line in quiet.lines())
+
+
+def test_a_forecast_shows_the_words(report: Report) -> None:
+    forecast = replace(report, probes=None)
+
+    assert forecast.lines()[1:] == ["  ['my`tool', '{key}', '{value}']", "  ['my`tool', '{key}']"]

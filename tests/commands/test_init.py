@@ -1,0 +1,49 @@
+"""tool init"""
+
+import os
+import tomllib
+
+from tests.support.tool import Tool
+
+
+def test_it_makes_a_workspace_that_works(tool: Tool) -> None:
+    ran = tool("init", "demo", "--format", "text")
+
+    assert "tool build" in ran.text
+    demo = Tool(tool.environ, tool.cwd / "demo")
+    assert demo("build").status == demo("test").status == demo("build").status == 0
+    assert tomllib.loads((tool.cwd / "demo" / "tool.toml").read_text())["target"]
+
+
+def test_it_never_overwrites_and_says_what_is_in_the_way(tool: Tool) -> None:
+    (tool.cwd / "tool.toml").write_text("mine")
+
+    ran = tool("init")
+
+    assert (ran.status, ran.code) == (6, "OUTPUT_EXISTS")
+    assert "tool.toml" in ran.error["message"]
+    assert os.listdir(tool.cwd) == ["tool.toml"]
+    assert (tool.cwd / "tool.toml").read_text() == "mine"
+
+
+def test_of_many_at_once_one_makes_it(tool: Tool) -> None:
+    results = tool.together([["init", "demo"]] * 6)
+
+    assert sorted(ran.status for ran in results) == [0, 6, 6, 6, 6, 6]
+    assert Tool(tool.environ, tool.cwd / "demo")("build").status == 0
+
+
+def test_a_forecast_makes_nothing(tool: Tool) -> None:
+    ran = tool("init", "demo", "--dry-run")
+
+    assert "tool.toml" in ran.data["files"]
+    assert os.listdir(tool.cwd) == []
+
+
+def test_a_second_init_in_a_workspace_is_refused_and_leaves_it_whole(tool: Tool) -> None:
+    tool("init")
+    before = {path: path.read_bytes() for path in tool.cwd.rglob("*") if path.is_file()}
+
+    assert tool("init").status == 6
+
+    assert {path: path.read_bytes() for path in tool.cwd.rglob("*") if path.is_file()} == before

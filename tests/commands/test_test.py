@@ -1,0 +1,137 @@
+"""tool test"""
+
+import time
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from tests.commands.test_build import declare, target, wait_for
+from tests.support.scale import scale
+from tests.support.tool import Tool
+
+
+def check(name: str, script: str, needs: str = "") -> str:
+    return f"[check.{name}]\nrun = ['/bin/sh', '-c', '''{script}''']\nneeds = [{needs}]\n"
+
+
+def test_checks_run_against_what_is_built(tool: Tool) -> None:
+    tool("init")
+    assert (tool("test").status, tool("test").code) == (4, "NOT_BUILT")
+    tool("build")
+
+    data = tool("test").data
+
+    assert {entry["name"]: entry["status"] for entry in data["checks"]} == {
+        "totals-add-up": "passed",
+        "report-names-every-region": "passed",
+    }
+
+
+def test_a_failing_check_is_told_with_the_end_of_its_output(tool: Tool) -> None:
+    declare(tool, check("good", "true") + check("bad", "echo because; exit 5"))
+
+    ran = tool("test")
+
+    assert (ran.status, ran.code) == (3, "CHECKS_FAILED")
+    bad = ran.answer["data"]["checks"][1]
+    assert (bad["status"], bad["exit_status"], bad["tail"]) == ("failed", 5, "because\n")
+    assert tool("test", "good").status == 0
+
+
+def test_stale_outputs_are_a_warning_or_built_first(tool: Tool) -> None:
+    (tool.cwd / "in").write_text("one")
+    declare(tool, target("a", "cp in x", inputs="'in'") + check("c", "grep -q two out/a/x", "'a'"))
+    tool("build")
+    (tool.cwd / "in").write_text("two")
+
+    as_built, built_first = tool("test"), tool("test", "--build")
+
+    assert as_built.code == "CHECKS_FAILED"
+    assert as_built.answer["warnings"][0]["code"] == "STALE_OUTPUT"
+    assert "the input in changed" in as_built.answer["warnings"][0]["message"]
+    assert (built_first.status, built_first.answer["warnings"]) == (0, [])
+
+
+def test_a_failing_build_before_the_checks_is_the_answer(tool: Tool) -> None:
+    declare(tool, target("a", "exit 1") + check("c", "true", "'a'"))
+
+    assert tool("test", "--build").code == "BUILD_FAILED"
+
+
+def test_many_tests_at_once_are_many_successes(tool: Tool) -> None:
+    declare(tool, target("a", "echo > x") + check("c", "test -e out/a/x", "'a'"))
+    tool("build")
+
+    results = tool.together([["test"]] * scale(10, 50))
+
+    assert [ran.status for ran in results] == [0] * len(results)
+
+
+def test_a_build_is_kept_out_by_tests_and_told_by_which(tool: Tool) -> None:
+    declare(tool, target("a", "echo > x") + check("slow", "sleep 30"))
+    tool("build")
+    testing = tool.start("test", "--session-id", "testing")
+    wait_for(lambda: list(tool.cwd.glob(".tool/tmp/testing/*/slow")))
+
+    ran = tool("build")
+
+    assert (ran.status, ran.code) == (75, "LOCK_HELD")
+    holder = ran.error["context"]["holder"]
+    assert (holder["pid"], holder["command"]) == (testing.pid, "test")
+    assert str(testing.pid) in ran.error["message"]
+    testing.terminate()
+    testing.communicate(timeout=20)
+
+
+def test_a_check_works_in_a_directory_of_its_own(tool: Tool) -> None:
+    declare(
+        tool, "".join(check(f"c{n}", 'test -z "$(ls -A)" && touch mine && sleep 0.1 && ls | wc -l') for n in range(4))
+    )
+
+    assert tool("test", "--jobs", "4").status == 0
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_junit_is_written_whole_also_when_a_check_fails(tool: Tool, fails: bool) -> None:
+    script = "printf 'a<b\\\\033&'; exit 1" if fails else "true"
+    declare(tool, check("c", script))
+
+    tool("test", "--junit", "results.xml")
+
+    suite = ET.parse(tool.cwd / "results.xml").getroot()  # noqa: S314
+    assert (suite.get("tests"), suite.get("failures")) == ("1", "1" if fails else "0")
+    assert (suite.find("testcase/failure") is not None) == fails
+
+
+def test_missing_inputs_are_told_at_once_and_nothing_runs(tool: Tool) -> None:
+    declare(tool, "".join(f"[check.c{n}]\nrun = ['touch', '{tool.cwd}/ran']\ninputs = ['no{n}']\n" for n in range(2)))
+
+    ran = tool("test")
+
+    assert [error["param"] for error in ran.error["errors"]] == ["check.c0", "check.c1"]
+    assert not (tool.cwd / "ran").exists()
+
+
+def test_a_workspace_without_checks_is_not_an_error(tool: Tool) -> None:
+    declare(tool, "")
+
+    assert tool("test").data == {"checks": []}
+    assert "no checks" in tool("test", "--format", "text").text
+
+
+def test_a_misspelt_check_has_a_hint(tool: Tool) -> None:
+    declare(tool, check("contents", "true"))
+
+    assert "'contents'" in tool("test", "content").error["suggestion"]
+
+
+def test_timing_out_leaves_nothing_running(tool: Tool) -> None:
+    declare(tool, check("c", "sleep 27.18"))
+    began = time.monotonic()
+
+    ran = tool("test", "--timeout", "300ms")
+
+    assert ran.code == "TIMEOUT"
+    assert time.monotonic() - began < 15
+    assert Path(tool.cwd / ".tool" / "tmp").exists()

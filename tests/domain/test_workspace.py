@@ -1,0 +1,111 @@
+"""What a tool.toml declares, and everything that is wrong with it at once."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from sampletool.contract.build_errors import TargetNotFound
+from sampletool.contract.errors import InvalidValues
+from sampletool.domain.workspace import Job, choose, in_order, read_jobs
+
+_GOOD = """
+[target.a]
+run = ["true"]
+outputs = ["x"]
+[target.b]
+run = ["true"]
+outputs = ["y"]
+needs = ["a"]
+[check.c]
+run = ["true"]
+needs = ["b"]
+"""
+
+
+def mistakes(text: str) -> list[str]:
+    with pytest.raises(InvalidValues) as caught:
+        read_jobs(tomllib.loads(text))
+    return [mistake.message for mistake in caught.value.mistakes]
+
+
+def test_targets_and_checks_are_read() -> None:
+    jobs = read_jobs(tomllib.loads(_GOOD))
+
+    assert jobs.targets["b"] == Job("b", ("true",), (), ("y",), ("a",), {})
+    assert jobs.checks["c"].needs == ("b",)
+
+
+def test_what_is_needed_comes_first() -> None:
+    targets = read_jobs(tomllib.loads(_GOOD)).targets
+
+    assert in_order(targets, ["b"]) == ["a", "b"]
+
+
+def test_all_that_is_wrong_is_told_at_once() -> None:
+    found = mistakes(
+        """
+        [target.a]
+        run = "true"
+        outputs = ["../x", "/etc/x", ".tool/x", "out/x"]
+        [target.b]
+        run = ["true"]
+        outputs = ["y"]
+        needs = ["aa", "d"]
+        imputs = ["z"]
+        [target.d]
+        run = ["true"]
+        [check.e]
+        run = ["true"]
+        outputs = ["z"]
+        env = { A = 1 }
+        """
+    )
+
+    for part in (
+        "target.a: run has to be a list",
+        "'../x' leaves",
+        "'/etc/x' leaves",
+        "'.tool/x' leaves",
+        "'out/x' leaves",
+        "target.b: unknown member 'imputs'. Did you mean 'inputs'",
+        "target.d: outputs is missing",
+        "check.e: a check has no outputs",
+        "check.e: env has to be",
+    ):
+        assert any(part in message for message in found), (part, found)
+
+
+@pytest.mark.parametrize(
+    ("needs", "ring"), [({"a": "a"}, "a -> a"), ({"a": "b", "b": "c", "c": "a"}, "a -> b -> c -> a")]
+)
+def test_targets_that_need_each_other_are_told_as_a_ring(needs: dict[str, str], ring: str) -> None:
+    text = "".join(f'[target.{n}]\nrun = ["true"]\noutputs = ["x"]\nneeds = ["{need}"]\n' for n, need in needs.items())
+
+    assert mistakes(text) == [f"these targets need each other: {ring}"]
+
+
+def test_a_misspelt_need_has_a_hint() -> None:
+    with pytest.raises(InvalidValues) as caught:
+        read_jobs(tomllib.loads(_GOOD.replace('needs = ["b"]', 'needs = ["bb"]')))
+
+    assert caught.value.mistakes[0].message == "check.c: it needs 'bb', which is no target"
+
+
+def test_inputs_are_found_by_pattern_and_never_in_our_own_places(tmp_path: Path) -> None:
+    for name in ("a.txt", "d/b.txt", "out/c.txt", ".tool/d.txt", "e.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+
+    assert Job("j", (), ("**/*.txt",), (), (), {}).find_inputs(tmp_path) == ["a.txt", "d/b.txt"]
+    with pytest.raises(ValueError, match="matches no file"):
+        Job("j", (), ("*.xyz",), (), (), {}).find_inputs(tmp_path)
+
+
+def test_names_that_are_not_there_are_told_with_hints() -> None:
+    jobs = read_jobs(tomllib.loads(_GOOD))
+
+    assert choose("target", [], jobs.targets) == ["a", "b"]
+    with pytest.raises(TargetNotFound) as caught:
+        choose("target", ["bb", "zzz"], jobs.targets)
+    assert caught.value.context["names"] == ["bb", "zzz"]

@@ -1,0 +1,68 @@
+"""Who forks this deletes what they do not want, and what is left passes its own tests."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.scale import SOAK
+
+_ROOT = Path(__file__).parents[2]
+
+DELETIONS = {
+    "the race lab": [
+        "sampletool/lab",
+        "sampletool/commands/lab",
+        "tests/lab",
+        "tests/commands/test_lab.py",
+        "docs/labs",
+    ],
+    "the auditor": [
+        "sampletool/audit",
+        "sampletool/commands/audit.py",
+        "tests/audit",
+        "tests/commands/test_audit.py",
+        "docs/audit.md",
+    ],
+    "the sample domain": [
+        "sampletool/domain",
+        *(f"sampletool/commands/{name}.py" for name in ("init", "build", "test", "process", "_building")),
+        "tests/domain",
+        *(f"tests/commands/test_{name}.py" for name in ("init", "build", "test", "process")),
+        "docs/building.md",
+        "docs/process.md",
+    ],
+}
+"""What to delete for each thing not wanted. The written pages that remain are the forker's to rewrite."""
+
+_QUICK = ["tests/house/test_imports.py", "tests/house/test_startup.py", "tests/test_command_folder.py"]
+_NEVER = ["--ignore=tests/house/test_forks.py", "--ignore=tests/house/test_docs.py"]
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("unwanted", DELETIONS)
+def test_what_is_left_passes_its_own_tests(unwanted: str, tmp_path: Path) -> None:
+    """With large counts all of them; else a few, and every other is at least imported."""
+    copy = tmp_path / "fork"
+    for name in ("sampletool", "tests"):
+        shutil.copytree(_ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copy(_ROOT / name, copy)
+    for name in DELETIONS[unwanted]:
+        path = copy / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+    calls = [["tests", *_NEVER]] if SOAK else [["tests", *_NEVER, "--collect-only", "-n0"], _QUICK]
+    for call in calls:
+        ran = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *call],
+            cwd=copy,
+            env={**os.environ, "PYTHONPATH": str(copy)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ran.returncode == 0, ran.stdout[-3000:]
