@@ -9,8 +9,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from sampletool.contract.errors import FileNotFound, InvalidValues, Mistake, PermissionDenied, UnsafePath
+from sampletool.contract.errors import InvalidValues, Mistake
 from sampletool.contract.exit_status import ExitStatus
+from sampletool.contract.file_errors import FileNotFound, PermissionDenied, UnsafePath
 from sampletool.contract.process_errors import InvalidCsv, ProcessPartial
 from sampletool.contract.promise import Promise
 from sampletool.domain.csv_ranges import DESCRIBED, Dialect, Range, Reading, survey

@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from sampletool.lab.play import PACKAGE_ROOT, Played, play
+from sampletool.lab.play import Played, play
 from sampletool.lab.recording import Recording, say_schedule
 from sampletool.lab.scenario import module_of
+from sampletool.lab.scratch import PACKAGE_ROOT
 from sampletool.stage.troupe import Troupe
 
 

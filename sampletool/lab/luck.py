@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
-from sampletool.lab.play import scratch
 from sampletool.lab.scenario import LETTERS, Outcome, find
+from sampletool.lab.scratch import scratch
 
 _LONGEST_SECONDS = 10
 

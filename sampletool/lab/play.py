@@ -5,39 +5,23 @@ blocked: it is asked again after every step of another, and goes on by itself as
 left waits, the run is stuck.
 """
 
-import fcntl
 import json
-import os
 import signal
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
-import sampletool
 from sampletool.contract.errors import ToolError
+from sampletool.lab.cast import Worker
 from sampletool.lab.recording import Event, Recording, misfit, parse_schedule, say_schedule
-from sampletool.lab.scenario import (
-    INTERRUPT,
-    KILL,
-    LETTERS,
-    POWER_CUT,
-    STORE_VARIABLE,
-    STRIKES,
-    Outcome,
-    Scenario,
-    Step,
-    Way,
-    find,
-)
+from sampletool.lab.scenario import INTERRUPT, KILL, LETTERS, POWER_CUT, STRIKES, Outcome, find
+from sampletool.lab.scratch import PACKAGE_ROOT, program_of, scratch
 from sampletool.lab.verdict import UnexpectedOutcome
 from sampletool.stage import director
 from sampletool.stage.crash_model import Files, states_after
 from sampletool.stage.troupe import Troupe
 
-PACKAGE_ROOT = Path(sampletool.__file__).parent.parent
-_KEPT = ("PATH", STORE_VARIABLE, "LD_LIBRARY_PATH", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "SYSTEMROOT")
 Check = Callable[[], None]
 """Raises when the whole call is to end."""
 
@@ -47,46 +31,6 @@ class Played:
     recording: Recording
     choices: tuple[tuple[str, ...], ...]
     """What could have been chosen at each token of the schedule."""
-
-
-@dataclass
-class _Worker:
-    letter: str
-    actor: director.Actor
-    done: int = 0
-    at: Step | None = None
-    current: str = "start"
-    is_blocked: bool = False
-    holds: bool = False
-    ended: director.Ended | None = None
-    tried: set[str] = field(default_factory=set)
-    """The lock files it has asked for and not given back."""
-
-    @property
-    def is_over(self) -> bool:
-        return self.actor.at is None
-
-
-def program_of(name: str, variant: str, letter: str) -> list[str]:
-    program = find(name).ways[variant].program
-    if callable(program):
-        return ["-m", "sampletool.lab.worker", name, variant, letter]
-    return ["-m", "sampletool", *(word.format(worker=letter) for word in program)]
-
-
-@contextmanager
-def scratch(scenario: Scenario, way: Way, package_root: Path = PACKAGE_ROOT) -> Iterator[tuple[Path, dict[str, str]]]:
-    """A private directory, prepared, with an environment in which nothing of the user's is seen; gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix="tool-lab-") as made:
-        root = Path(os.path.realpath(made))
-        directory, home = root / "here", root / "home"
-        directory.mkdir()
-        home.mkdir(mode=0o700)
-        environ = {name: os.environ[name] for name in _KEPT if name in os.environ}
-        environ |= {"HOME": str(home), "TMPDIR": str(home), "LC_ALL": "C.UTF-8", "TZ": "UTC", "CI": "1"}
-        environ |= {"PYTHONPATH": str(package_root), "PYTHONSAFEPATH": "1", **scenario.environ}
-        (way.prepare or scenario.prepare)(directory)
-        yield directory, environ
 
 
 def play(
@@ -105,8 +49,9 @@ def play(
     with scratch(scenario, way, package_root) as (directory, environ), ExitStack() as stack:
         before = {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
         cast = [
-            _Worker(
+            Worker(
                 letter,
+                way,
                 stack.enter_context(
                     director.Actor(
                         program_of(name, variant, letter),
@@ -116,6 +61,7 @@ def play(
                         troupe=troupe,
                     )
                 ),
+                check,
             )
             for letter in LETTERS[: workers or scenario.workers]
         ]
@@ -124,14 +70,14 @@ def play(
 
 class _Play:
     def __init__(
-        self, name: str, variant: str, directory: Path, cast: Sequence[_Worker], before: Files, check: Check
+        self, name: str, variant: str, directory: Path, cast: Sequence[Worker], before: Files, check: Check
     ) -> None:
         self._name, self._variant = name, variant
         self._scenario = find(name)
         self._way = self._scenario.ways[variant]
         self._directory = directory
         self._cast = cast
-        self._queue: list[_Worker] = []
+        self._queue: list[Worker] = []
         self._events: list[Event] = []
         self._before = before
         self._power_cut: str | None = None
@@ -143,7 +89,7 @@ class _Play:
         taken: list[str] = []
         choices: list[tuple[str, ...]] = []
         for worker in self._cast:
-            self._pump(worker)
+            worker.come_to_a_step()
             self._queue += [worker] * worker.is_blocked
         while enabled := self._enabled():
             self._check()
@@ -192,7 +138,7 @@ class _Play:
             step = worker.at
             worker.done += 1
             worker.current = step.name
-            self._go(worker, worker.actor.step)
+            worker.go_on()
             if worker.is_blocked:
                 self._queue.append(worker)
             elif step.holds or step.frees:
@@ -200,12 +146,10 @@ class _Play:
             self._record(worker, step.name, "blocked" if worker.is_blocked else "done")
         self._ask_the_blocked()
 
-    def _strike(self, worker: _Worker, strike: str) -> None:
+    def _strike(self, worker: Worker, strike: str) -> None:
         at = f"before {worker.at.name}" if worker.at else "after the end"
         if strike == INTERRUPT:
-            worker.tried -= {event.path for event in [worker.actor.at] if event is not None}
-            worker.actor.signal(signal.SIGTERM)
-            self._pump(worker)
+            worker.signal(signal.SIGTERM)
             if worker.is_blocked:
                 self._queue.append(worker)
         elif strike == KILL:
@@ -217,7 +161,7 @@ class _Play:
                 each.actor.kill()
         self._record(worker, f"{STRIKES[strike]} {at}", "struck")
 
-    def _see_power_cut(self, worker: _Worker) -> str | None:
+    def _see_power_cut(self, worker: Worker) -> str | None:
         assert self._scenario.after_power_cut is not None
         for files in states_after(self._before, worker.actor.past, str(self._directory)):
             if reason := self._scenario.after_power_cut(files, worker.ended is not None and worker.ended.status == 0):
@@ -233,7 +177,7 @@ class _Play:
                 if worker.is_over:
                     self._queue.remove(worker)
                     continue
-                self._go(worker, worker.actor.step)
+                worker.go_on()
                 if not worker.is_blocked:
                     self._queue.remove(worker)
                     step = next(step for step in self._way.steps if step.name == worker.current)
@@ -241,48 +185,7 @@ class _Play:
                     self._record(worker, worker.current, "resumed")
                     moved = True
 
-    def _go(self, worker: _Worker, how: Callable[[], object]) -> None:
-        worker.is_blocked = False
-        self._see_unlock(worker)
-        how()
-        self._pump(worker)
-
-    @staticmethod
-    def _see_unlock(worker: _Worker) -> None:
-        """It is about to give a lock back; the gate in front of our locks is not one that makes it alone."""
-        event = worker.actor.at
-        if event is not None and event.name == "fcntl.flock" and event.facts["operation"] & fcntl.LOCK_UN:
-            worker.tried.discard(event.path)
-            worker.holds = worker.holds and event.path.endswith(".gate")
-
-    def _pump(self, worker: _Worker) -> None:
-        """Let it go on to its next named step, to its end, or until it has to wait."""
-        while (event := worker.actor.at) is not None:
-            self._check()
-            if event.name == "blocked" or self._asks_again(worker, event):
-                worker.is_blocked = True
-                return
-            for step in self._way.steps:
-                if step.is_meant(event, worker.current):
-                    if step.waits and step.name == worker.current:
-                        worker.is_blocked = True
-                    else:
-                        worker.at = step
-                    return
-            self._see_unlock(worker)
-            worker.actor.step()
-        worker.at = None
-        worker.ended = worker.actor.finish()
-
-    @staticmethod
-    def _asks_again(worker: _Worker, event: director.Event) -> bool:
-        if event.name != "fcntl.flock" or event.facts["operation"] & fcntl.LOCK_UN:
-            return False
-        again = event.path in worker.tried
-        worker.tried.add(event.path)
-        return again
-
-    def _record(self, worker: _Worker, step: str, outcome: str) -> None:
+    def _record(self, worker: Worker, step: str, outcome: str) -> None:
         before = self._events[-1].state if self._events else ""
         state = "(dark)" if self._is_dark else self._look()
         note = self._power_cut
@@ -293,7 +196,7 @@ class _Play:
             note = f"{' and '.join(alone)} are both alone"
         if worker.is_over:
             worker.holds = False
-            note = note or _complaint(worker.ended)
+            note = note or worker.complaint()
         self._events.append(
             Event(
                 len(self._events) + 1,
@@ -323,7 +226,7 @@ class _Play:
             return f"{' and '.join(stuck)} {'wait' if len(stuck) > 1 else 'waits'} for ever."
         struck = {event.worker for event in self._events if event.outcome == "struck"}
         for worker in self._cast:
-            said = _complaint(worker.ended) or "it succeeded"
+            said = worker.complaint() or "it succeeded"
             if worker.done == 0 and worker.letter not in struck and not said.startswith("told "):
                 surprise = f"{self._name}, {self._variant}: {worker.letter} came to none of its steps ({said})"
                 raise UnexpectedOutcome([surprise], None)
@@ -336,13 +239,3 @@ class _Play:
         letters = [worker.letter for worker in self._cast]
         crowd = next((event.holds for event in self._events if len(event.holds) > 1), ())
         return self._scenario.check(Outcome(self._directory, letters, statuses, answers, crowd))
-
-
-def _complaint(ended: director.Ended | None) -> str | None:
-    """How a worker that did not succeed ended: the code of its answer, or its status."""
-    if ended is None or ended.status == 0:
-        return None
-    with suppress(ValueError, KeyError, TypeError):
-        return f"told {json.loads(ended.stdout)['error']['code']}"
-    last = ended.stderr.decode("utf-8", "backslashreplace").strip().rpartition("\n")[2]
-    return f"failed: {last or f'status {ended.status}'}"

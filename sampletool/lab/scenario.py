@@ -49,7 +49,7 @@ class Step:
     kind: Literal["any", "read", "write", "create", "lock", "unlock"] = "any"
     """Which opening or locking is meant."""
     statement: str = ""
-    """How the SQL statement begins."""
+    """A pattern for how the SQL statement begins, in capitals."""
     after: tuple[str, ...] = ()
     """Only directly after one of these steps; `start` is the beginning."""
     waits: bool = False
@@ -63,7 +63,7 @@ class Step:
             seen.name == self.event
             and fnmatchcase(os.path.basename(seen.path), self.file)
             and (not self.after or last in self.after)
-            and seen.facts.get("statement", "").lstrip().upper().startswith(self.statement)
+            and fnmatchcase(" ".join(seen.facts.get("statement", "").upper().split()), f"{self.statement}*")
             and _is_kind(self.kind, seen.facts)
         )
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from sampletool.contract.render import printable
+from sampletool.contract.printable import printable
 from sampletool.lab.draw import label
 from sampletool.lab.recording import Event, Recording
 from sampletool.safety.atomic_file import replace

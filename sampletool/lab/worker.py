@@ -9,6 +9,7 @@ import json
 import os
 import runpy
 import sys
+from importlib import import_module
 
 from sampletool.contract.errors import ToolError
 from sampletool.lab.scenario import find
@@ -26,8 +27,7 @@ def main() -> None:
             sys.exit(int(error.exit_status))
     else:
         sys.argv[:] = ["tool", *(word.format(worker=letter) for word in program)]
-        import sampletool.app  # noqa: F401 - loaded before the start, so that all begin together
-
+        import_module("sampletool.app")
         _await(barrier)
         runpy.run_module("sampletool", run_name="__main__", alter_sys=True)
 

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from sampletool.contract.errors import FileNotFound, UnsafePath, did_you_mean, from_os_error
+from sampletool.contract.errors import did_you_mean
+from sampletool.contract.file_errors import FileNotFound, UnsafePath, from_os_error
 from sampletool.contract.process_errors import InputChanged
 from sampletool.safety.signals import Signals
 

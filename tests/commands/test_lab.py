@@ -91,7 +91,7 @@ def test_a_right_way_that_breaks_fails_and_shows_the_run(tool: Tool, tmp_path: P
     """The lab of a copy in which the file is read before the lock."""
     import shutil
 
-    from sampletool.lab.play import PACKAGE_ROOT
+    from sampletool.lab.scratch import PACKAGE_ROOT
     from sampletool.lab.scenario import find
 
     copy = tmp_path / "copy"

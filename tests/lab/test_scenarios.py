@@ -7,8 +7,9 @@ import pytest
 
 from docs.generate.labs import LABS, generate, index
 from sampletool.lab.explore import explore, troupe_for
-from sampletool.lab.play import PACKAGE_ROOT, play
+from sampletool.lab.play import play
 from sampletool.lab.scenario import FIXED, NAIVE, find, module_of, names
+from sampletool.lab.scratch import PACKAGE_ROOT
 from sampletool.lab.verdict import UnexpectedOutcome
 
 EVERY = pytest.mark.parametrize("name", names())

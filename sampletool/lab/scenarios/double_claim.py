@@ -92,7 +92,7 @@ scenario = Scenario(
             program=look_again,
             steps=(
                 *SELECT_UPDATE,
-                *steps("look again", sql="SELECT * FROM STATE", verb="state_get", after=("take it",)),
+                *steps("look again", sql="SELECT [*] FROM TOOL_STATE", verb="state_get", after=("take it",)),
             ),
             shows="A1 B1 A2 A3 B2 B3",
             because="A looked again before B wrote, and B after it wrote: both found their own mark.",
@@ -102,8 +102,8 @@ scenario = Scenario(
             program=fixed,
             steps=(
                 LOCK,
-                Step("look", "sql", "state.db", statement="SELECT ID, GENERATION"),
-                Step("take it", "sql", "state.db", statement="UPDATE TASKS"),
+                Step("look", "sql", "state.db", statement="WITH CLOCK"),
+                Step("take it", "sql", "state.db", statement="UPDATE TOOL_TASKS"),
                 *steps("commit", sql="COMMIT", verb="task_claim"),
             ),
             shows="A1 B1",
@@ -111,11 +111,11 @@ scenario = Scenario(
         ),
     },
     removal=Removal(
-        "state/sqlite.py",
+        "state/sql.py",
         says="not looking whether somebody has it",
-        line="WHERE queue = :queue AND due_at <= :now AND",
+        line="WHERE queue = :queue AND due_at <= now AND",
         instead="WHERE queue = :queue AND",
     ),
-    symbol="sampletool.state.sqlite:SqliteStore.task_claim",
+    symbol="sampletool.state.sql:SqlStore.task_claim",
     still_broken_by="work that outlasts its lease: see zombie-worker.",
 )

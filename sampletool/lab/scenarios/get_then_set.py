@@ -63,7 +63,7 @@ def check(outcome: Outcome) -> str | None:
 
 
 GET_SET = (
-    *steps("get: no owner", sql="SELECT * FROM STATE", verb="state_get"),
+    *steps("get: no owner", sql="SELECT [*] FROM TOOL_STATE", verb="state_get"),
     *writes("set", verb="state_set"),
 )
 
@@ -101,8 +101,8 @@ scenario = Scenario(
             program=fixed,
             steps=(
                 LOCK,
-                Step("compare", "sql", "state.db", statement="SELECT VERSION, EXPIRES_AT"),
-                Step("set", "sql", "state.db", statement="REPLACE INTO STATE"),
+                Step("compare", "sql", "state.db", statement="WITH CLOCK"),
+                Step("set", "sql", "state.db", statement="INSERT INTO TOOL_STATE"),
                 *steps("commit", sql="COMMIT", verb="state_set"),
             ),
             shows="A1 B1",
@@ -110,11 +110,11 @@ scenario = Scenario(
         ),
     },
     removal=Removal(
-        "state/sqlite.py",
+        "state/sql.py",
         says="not comparing the version",
         line="        if if_version is not None and if_version != version:\n",
         instead="        if if_version is None and version < 0:\n",
     ),
-    symbol="sampletool.state.sqlite:SqliteStore.state_set",
+    symbol="sampletool.state.sql:SqlStore.state_set",
     still_broken_by="an owner that is still at work when its mark ends: see zombie-worker.",
 )

@@ -7,10 +7,10 @@ says nothing about two writes.
 
 import os
 import threading
+from importlib import import_module
 from pathlib import Path
 
 from sampletool.lab.scenario import Outcome, Removal, Scenario, Step, Way
-from sampletool.wiring import write_stderr
 
 
 def naive(worker: str) -> None:
@@ -26,7 +26,7 @@ def thread_lock(worker: str) -> None:
 
 def fixed(worker: str) -> None:
     os.dup2(open_log(), 2)
-    write_stderr(f"{worker} began and {worker} ended\n")
+    import_module("sampletool.wiring").write_stderr(f"{worker} began and {worker} ended\n")
 
 
 def open_log() -> int:

@@ -89,8 +89,8 @@ scenario = Scenario(
             program=fixed,
             steps=(
                 LOCK,
-                Step("read", "sql", "state.db", statement="SELECT VALUE FROM COUNTERS"),
-                Step("write", "sql", "state.db", statement="REPLACE INTO COUNTERS"),
+                Step("read", "sql", "state.db", statement="SELECT VALUE FROM TOOL_COUNTERS"),
+                Step("write", "sql", "state.db", statement="INSERT INTO TOOL_COUNTERS"),
                 *steps("commit", sql="COMMIT", verb="counter_add"),
             ),
             shows="A1 B1",
@@ -98,14 +98,13 @@ scenario = Scenario(
         ),
     },
     removal=Removal(
-        "state/sqlite.py",
+        "state/sql.py",
         says="reading before the transaction instead of in it",
-        line="        def add(db: Connection, _now: int) -> Any:\n"
-        '            found = db.execute("SELECT value FROM counters WHERE name = ?", (name,)).fetchone()\n',
-        instead='        found = self._file.read("SELECT value FROM counters WHERE name = :name", name=name)\n'
-        "        found = found[0] if found else None\n\n"
-        "        def add(db: Connection, _now: int) -> Any:\n",
+        line="        def add(db: Session) -> Any:\n"
+        '            db.be_alone_with(f"counter {name}")\n'
+        "            found = db.rows(_COUNTER, name=name)\n",
+        instead="        found = self._db.read(_COUNTER, name=name)\n\n        def add(db: Session) -> Any:\n",
     ),
-    symbol="sampletool.state.sqlite:SqliteStore.counter_add",
+    symbol="sampletool.state.sql:SqlStore.counter_add",
     still_broken_by="counting beside the store: a number that a program keeps for itself and writes now and then.",
 )

@@ -94,7 +94,7 @@ scenario = Scenario(
             program=look_afterwards,
             steps=(
                 *READ_WRITE,
-                *steps("look", sql="SELECT * FROM STATE", verb="state_get", after=("write",)),
+                *steps("look", sql="SELECT [*] FROM TOOL_STATE", verb="state_get", after=("write",)),
                 *writes("repair", verb="state_set", after=("look",)),
             ),
             shows="A1 B1 A2 A3 B2 B3",
@@ -105,8 +105,8 @@ scenario = Scenario(
             program=fixed,
             steps=(
                 LOCK,
-                Step("look for it", "sql", "state.db", statement="SELECT QUEUE, BODY FROM TASKS"),
-                Step("add", "sql", "state.db", statement="INSERT INTO TASKS"),
+                Step("look for it", "sql", "state.db", statement="SELECT ID, QUEUE, BODY FROM TOOL_TASKS"),
+                Step("add", "sql", "state.db", statement="INSERT INTO TOOL_TASKS"),
                 *steps("commit", sql="COMMIT", verb="task_add"),
             ),
             shows="A1 B1",
@@ -114,11 +114,11 @@ scenario = Scenario(
         ),
     },
     removal=Removal(
-        "state/sqlite_file.py",
+        "state/sqlite.py",
         says="saying that it is done without a commit",
         line='                yield db\n                self._patiently(lambda: db.execute("COMMIT"))\n',
         instead="                yield db\n",
     ),
-    symbol="sampletool.state.sqlite:SqliteStore.task_add",
+    symbol="sampletool.state.sql:SqlStore.task_add",
     still_broken_by="somebody who still writes the whole list: everybody has to use the verb.",
 )

@@ -68,7 +68,7 @@ def check(outcome: Outcome) -> str | None:
 
 
 LOOK = Step("any reply?", "os.listdir", "here")
-BOOK = Step("book", "sql", "state.db", statement="REPLACE INTO COUNTERS")
+BOOK = Step("book", "sql", "state.db", statement="INSERT INTO TOOL_COUNTERS")
 COMMIT = steps("commit", sql="COMMIT", verb="counter_add")
 REPLY = Step("reply", "open", "reply", kind="write")
 
@@ -118,11 +118,11 @@ scenario = Scenario(
         ),
     },
     removal=Removal(
-        "state/sqlite.py",
+        "state/sql.py",
         says="not remembering the key",
-        line='            db.execute("REPLACE INTO once VALUES (?, ?, ?, ?)", (key, said, json.dumps(answer), ends))\n',
-        instead="            del ends\n",
+        line="            remember(db, self._db, key, said, json.dumps(answer), is_for_ever=once.fence is not None)\n",
+        instead="",
     ),
-    symbol="sampletool.state.sqlite:SqliteStore._write",
+    symbol="sampletool.state.sql:SqlStore._write",
     still_broken_by="an effect outside of the store, such as a mail: it cannot be in the same commit.",
 )

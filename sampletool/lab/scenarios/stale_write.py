@@ -57,7 +57,7 @@ def damage(worker: str, before: str, after: str) -> str | None:
     return f"{gone[0]} is gone" if gone else None
 
 
-READ = steps("read", sql="SELECT * FROM STATE", verb="state_get")
+READ = steps("read", sql="SELECT [*] FROM TOOL_STATE", verb="state_get")
 
 scenario = Scenario(
     title="Read, thought about, written back over somebody's change",
@@ -80,7 +80,7 @@ scenario = Scenario(
             says="read, think, write",
             program=naive,
             steps=(
-                *steps("read", sql="SELECT * FROM STATE", verb="state_get", after=("start",)),
+                *steps("read", sql="SELECT [*] FROM TOOL_STATE", verb="state_get", after=("start",)),
                 *writes("write", verb="state_set"),
             ),
             shows="A1 B1 B2 A2",
@@ -103,7 +103,7 @@ scenario = Scenario(
         ),
     },
     removal=Removal(
-        "state/sqlite.py",
+        "state/sql.py",
         says="not comparing the version",
         line="        if if_version is not None and if_version != version:\n",
         instead="        if if_version is None and version < 0:\n",

@@ -100,7 +100,7 @@ scenario = Scenario(
             program=look_first,
             steps=(
                 *CLAIM,
-                *steps("look", sql="WITH CLOCK", verb="task_list", after=("claim",)),
+                *steps("look", sql="WITH CLOCK * SELECT ID, QUEUE", verb="task_list", after=("claim",)),
                 *writes("write", verb="state_set", after=("look",)),
             ),
             shows="A1 A2 B1 B2 B3 A3",
@@ -115,11 +115,16 @@ scenario = Scenario(
         ),
     },
     removal=Removal(
-        "state/sqlite.py",
-        says="not checking the fence",
-        line="            if once.fence is not None:\n                self._check_fence(db, now, once.fence)\n",
-        instead="            key = None\n",
+        "state/sql.py",
+        says="no fence, and no key that it implies",
+        line="        key = once_key(once, verb, name)\n\n"
+        "        def body(db: Session) -> tuple[Any, bool]:\n"
+        "            if key is not None:\n"
+        "                db.be_alone_with(key)\n"
+        "            if once.fence is not None:\n"
+        "                self._check_fence(db, once.fence)\n",
+        instead="        key = None\n\n        def body(db: Session) -> tuple[Any, bool]:\n",
     ),
-    symbol="sampletool.state.sqlite:SqliteStore._check_fence",
+    symbol="sampletool.state.sql:SqlStore._check_fence",
     still_broken_by="an effect outside of the store, which cannot compare: a mail, a file, a printer.",
 )
