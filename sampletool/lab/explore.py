@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from sampletool.lab.play import Played, play
-from sampletool.lab.recording import Recording, say_schedule
+from sampletool.lab.play import play
+from sampletool.lab.recording import Played, Recording, say_schedule
 from sampletool.lab.scenario import module_of
 from sampletool.lab.scratch import PACKAGE_ROOT
 from sampletool.stage.troupe import Troupe

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
+from sampletool.contract.errors import InvalidValues, Mistake
 from sampletool.lab.scenario import LETTERS, Outcome, find
 from sampletool.lab.scratch import scratch
 
@@ -17,6 +18,15 @@ def broke_by_luck(
     name: str, variant: str, *, runs: int, workers: int | None, check: Callable[[], None] = lambda: None
 ) -> int:
     """In how many of the runs the invariant was broken, or somebody was stuck."""
+    if find(name).world is not None:
+        raise InvalidValues(
+            Mistake(
+                "--by-luck",
+                "INVALID_VALUE",
+                "there is no luck in one event loop: it always takes the same turns",
+                suggestion=f"See tool lab prove {name}.",
+            )
+        )
     broken = 0
     for _ in range(runs):
         check()

@@ -9,12 +9,12 @@ import json
 import signal
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from sampletool.contract.errors import ToolError
 from sampletool.lab.cast import Worker
-from sampletool.lab.recording import Event, Recording, misfit, parse_schedule, say_schedule
+from sampletool.lab.coroutines import play_coroutines
+from sampletool.lab.recording import Event, Played, Recording, misfit, parse_schedule, say_schedule
 from sampletool.lab.scenario import INTERRUPT, KILL, LETTERS, POWER_CUT, STRIKES, Outcome, find
 from sampletool.lab.scratch import PACKAGE_ROOT, program_of, scratch
 from sampletool.lab.verdict import UnexpectedOutcome
@@ -24,13 +24,6 @@ from sampletool.stage.troupe import Troupe
 
 Check = Callable[[], None]
 """Raises when the whole call is to end."""
-
-
-@dataclass(frozen=True)
-class Played:
-    recording: Recording
-    choices: tuple[tuple[str, ...], ...]
-    """What could have been chosen at each token of the schedule."""
 
 
 def play(
@@ -46,6 +39,8 @@ def play(
     """Follow the schedule; where it ends, the first worker that can goes on, to the end of all of them."""
     scenario = find(name)
     way = scenario.ways[variant]
+    if scenario.world is not None:
+        return play_coroutines(name, variant, schedule, workers=workers, package_root=package_root)
     with scratch(scenario, way, package_root) as (directory, environ), ExitStack() as stack:
         before = {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
         cast = [
@@ -238,4 +233,5 @@ class _Play:
         statuses = {letter: end.status for letter, end in ended.items()}
         letters = [worker.letter for worker in self._cast]
         crowd = next((event.holds for event in self._events if len(event.holds) > 1), ())
-        return self._scenario.check(Outcome(self._directory, letters, statuses, answers, crowd))
+        waited = sorted({event.worker for event in self._events if event.outcome == "blocked"})
+        return self._scenario.check(Outcome(self._directory, letters, statuses, answers, waited, crowd))

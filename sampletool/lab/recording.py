@@ -62,6 +62,13 @@ class Recording:
         return replace(self, events=(*self.events[:-1], replace(self.events[-1], note=note)))
 
 
+@dataclass(frozen=True)
+class Played:
+    recording: Recording
+    choices: tuple[tuple[str, ...], ...]
+    """What could have been chosen at each token of the schedule."""
+
+
 def parse_schedule(text: str) -> list[str]:
     """`A1 B1 A2 A!` as tokens; spaces and numbers may be left out."""
     tokens: list[str] = []

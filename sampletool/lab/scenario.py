@@ -91,6 +91,8 @@ class Outcome:
     """Of the workers that came to their end by themselves."""
     answers: Mapping[str, Any]
     """The JSON answers of those that gave one."""
+    waited: Sequence[str] = ()
+    """Those that had to wait at some moment."""
     crowd: Sequence[str] = ()
     """Those that were alone, each of them, at the same moment."""
 
@@ -106,9 +108,9 @@ class Way:
 
     says: str
     """What it does, in half a sentence."""
-    program: Callable[[str], None] | tuple[str, ...]
+    program: Callable[..., Any] | tuple[str, ...]
     """A function that is given the worker's letter and runs in the scratch directory, or the tool's arguments, in
-    which {worker} stands for the letter."""
+    which {worker} stands for the letter; a coroutine function is given the scenario's `world` too."""
     steps: tuple[Step, ...]
     shows: str
     """The schedule that is run if nobody names another."""
@@ -155,6 +157,8 @@ class Scenario:
     """The production code that makes it right, as module:name."""
     workers: int = 2
     needs_store: bool = False
+    world: Callable[[], Any] | None = None
+    """If the workers are coroutines of one process: what they share in its memory."""
     strikes: str = ""
     """What may happen to the first worker at each of its steps."""
     in_turn: bool = False
@@ -168,6 +172,19 @@ class Scenario:
 
     def strikes_of(self, way: Way) -> str:
         return self.strikes if way.strikes is None else way.strikes
+
+
+def use_store(url: str) -> None:
+    """From now on, for this process and the workers that it starts."""
+    from sampletool.state.opening import refuse_password
+
+    refuse_password(url)
+    os.environ[STORE_VARIABLE] = url
+
+
+def is_elsewhere() -> bool:
+    """Whether the store is a server, where a step is a whole verb."""
+    return STORE_VARIABLE in os.environ
 
 
 @cache

@@ -105,6 +105,7 @@ def command(
     ctx: typer.Context,
     name: Annotated[str | None, typer.Argument(help="A scenario; `tool lab list` lists them.")] = None,
     every: Annotated[bool, typer.Option("--all", help="All scenarios.")] = False,
+    store: Annotated[str | None, typer.Option(metavar="URL", help="Instead of a SQLite file of the run's own.")] = None,
     workers: Annotated[int | None, typer.Option(min=2, max=3, help="How many take part.")] = None,
 ) -> Proof | Proofs:
     """Run every schedule of a scenario, for real, and count the bad ones.
@@ -112,10 +113,12 @@ def command(
     The right way has to have none; the naive way and the tempting wrong fixes have to have some, which shows that a
     fault would be found.
     """
-    from sampletool.lab.scenario import names
+    from sampletool.lab.scenario import names, use_store
     from sampletool.lab.verdict import UnexpectedOutcome
 
     wiring: Wiring = ctx.obj
+    if store is not None:
+        use_store(store)
     if every == (name is not None):
         raise InvalidValues(Mistake("NAME", "MISSING", "name one scenario, or give --all", name))
     proofs = [prove(wiring, each, workers) for each in (names() if name is None else [name])]

@@ -126,13 +126,15 @@ class Lucky:
 
 def show(wiring: Wiring, name: str, variants: list[str], schedule: str | None, workers: int | None) -> Shown:
     from sampletool.lab.play import play
-    from sampletool.lab.scenario import find, way_of
+    from sampletool.lab.scenario import FIXED, find, is_elsewhere, way_of
 
     scenario = find(name)
     runs = []
     for variant in variants:
         way = way_of(name, variant)
         given = way.shows if schedule is None else schedule
+        if schedule is None and scenario.needs_store and is_elsewhere() and variant == FIXED:
+            given = ""
         runs.append(play(name, variant, given, workers=workers, check=wiring.signals.check).recording)
     return Shown(name, scenario.title, scenario.rule, runs)
 
@@ -161,16 +163,19 @@ def command(
     workers: Annotated[int | None, typer.Option(min=1, max=8, help="How many take part.")] = None,
     by_luck: Annotated[bool, typer.Option("--by-luck", help="Arrange nothing; count how often it breaks.")] = False,
     runs: Annotated[int, typer.Option(min=1, max=10_000, help="With --by-luck: how many times.")] = 60,
+    store: Annotated[str | None, typer.Option(metavar="URL", help="Instead of a SQLite file of the run's own.")] = None,
     svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the last timeline as a picture.")] = None,
 ) -> Shown | AllShown | Lucky:
     """Watch a race condition happen in real processes, and the right way not have it.
 
     Without --variant the naive way is run on a schedule that breaks it, then the right way on the like.
     """
-    from sampletool.lab.scenario import FIXED, NAIVE, names
+    from sampletool.lab.scenario import FIXED, NAIVE, names, use_store
     from sampletool.lab.verdict import UnexpectedOutcome
 
     wiring: Wiring = ctx.obj
+    if store is not None:
+        use_store(store)
     if every == (name is not None):
         raise InvalidValues(Mistake("NAME", "MISSING", "name one scenario, or give --all", name))
     if every and (schedule or variant or by_luck or svg):
