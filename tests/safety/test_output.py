@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sampletool.contract.errors import UnsafePath
+from sampletool.contract.file_errors import UnsafePath
 from sampletool.contract.lock_held import LockHeld
 from sampletool.contract.process_errors import OutputExists
 from sampletool.safety.holder import describe_me

@@ -74,6 +74,21 @@ class Shown:
         lines += [[("All of its schedules: ", "bold"), (f"tool lab prove {self.scenario}", "faint")]]
         return lines
 
+    def glimpse(self) -> "list[Line]":
+        """What goes wrong, and what does not."""
+        from sampletool.lab.draw import timeline
+        from sampletool.lab.scenario import find
+
+        ways = find(self.scenario).ways
+        lines: list[Line] = [[(f"{self.scenario}: {self.title}", "bold")], []]
+        for run in self.runs:
+            verdict = ("BROKEN", "bad") if run.is_broken else ("HOLDS", "good")
+            if run.is_broken:
+                lines += [*timeline(run), []]
+            lines += [[("  ", ""), verdict, (f"  {run.variant}: {ways[run.variant].says}", "")]]
+            lines += _paragraph(f"{run.reason or ''} Why: {ways[run.variant].because}", indent="  ")
+        return lines
+
 
 @dataclass(frozen=True)
 class AllShown:
@@ -94,7 +109,7 @@ class AllShown:
     def _picture(self) -> "list[Line]":
         lines: list[Line] = []
         for shown in self.scenarios:
-            lines += [*shown.picture(), [], []]
+            lines += [*shown.glimpse(), [], []]
         width = max(len(shown.scenario) for shown in self.scenarios)
         lines += [[("scenario".ljust(width + 2), "bold"), ("naive   fixed   rule", "bold")]]
         for shown in self.scenarios:
