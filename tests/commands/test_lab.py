@@ -56,6 +56,29 @@ def test_a_proof_counts_the_schedules_and_the_bad_ones(tool: Tool) -> None:
     assert proof["is_proved"]
 
 
+def test_every_run_is_recorded_where_asked(tool: Tool) -> None:
+    tool("lab", "prove", "lost-config-update", "--record", "runs.jsonl")
+
+    runs = [json.loads(line) for line in (tool.cwd / "runs.jsonl").read_text().splitlines()]
+    assert len(runs) == 6 + 6 + 6 + 14
+    assert all(run["events"] for run in runs)
+    assert {run["verdict"] for run in runs if run["variant"] == "fixed"} == {"holds"}
+
+
+def test_a_proof_that_is_interrupted_leaves_nothing_behind(tool: Tool) -> None:
+    process = tool.start("lab", "prove", "--all")
+    assert process.stdin is not None
+    scratch = Path(os.environ["TMPDIR"])
+    while not list(scratch.glob("tool-lab-*")):
+        assert process.poll() is None
+
+    process.terminate()
+    stdout, _ = process.communicate(timeout=60)
+
+    assert json.loads(stdout)["error"]["code"] == "INTERRUPTED"
+    assert list(scratch.glob("tool-lab-*")) == []
+
+
 def test_luck_is_counted_and_not_judged(tool: Tool) -> None:
     lucky = tool("lab", "run", "interleaved-log", "--by-luck", "--runs", "3").data
 
@@ -91,8 +114,8 @@ def test_a_right_way_that_breaks_fails_and_shows_the_run(tool: Tool, tmp_path: P
     """The lab of a copy in which the file is read before the lock."""
     import shutil
 
-    from sampletool.lab.scratch import PACKAGE_ROOT
     from sampletool.lab.scenario import find
+    from sampletool.lab.scratch import PACKAGE_ROOT
 
     copy = tmp_path / "copy"
     shutil.copytree(PACKAGE_ROOT / "sampletool", copy / "sampletool", ignore=shutil.ignore_patterns("__pycache__"))

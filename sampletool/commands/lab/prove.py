@@ -1,18 +1,24 @@
 """Run every schedule of a scenario: the right way must hold on all of them, and every wrong one must break on some."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sampletool.contract.errors import InvalidValues, Mistake
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.promise import Promise
+from sampletool.contract.render import json_line
+from sampletool.safety.atomic_file import replace
 from sampletool.wiring import Wiring
+
+if TYPE_CHECKING:
+    from sampletool.lab.recording import Recording
 
 promise = Promise(
     effect="scratch",
-    ends_with=(ExitStatus.PARTIAL, ExitStatus.PERMISSION),
+    ends_with=(ExitStatus.PARTIAL, ExitStatus.PERMISSION, ExitStatus.NOT_FOUND),
     examples=("tool lab prove lost-config-update", "tool lab prove --all"),
 )
 
@@ -41,6 +47,8 @@ class Proof:
 
     scenario: str
     is_proved: bool
+    strikes: list[str]
+    """What may happen to the first worker: at each of its steps there is a schedule in which it does."""
     ways: list[Way]
 
     def lines(self) -> list[str]:
@@ -48,6 +56,8 @@ class Proof:
             f"{way.variant}: {way.schedules} schedule{'s' * (way.schedules > 1)}, {way.bad} bad" for way in self.ways
         ]
         told = [f"{self.scenario}: {'proved' if self.is_proved else 'NOT PROVED'}"]
+        if self.strikes:
+            told.append(f"  at each step of A also with {' or '.join(self.strikes)}")
         for way, count in zip(self.ways, counts, strict=True):
             told.append(f"  {count}")
             told += [f"    {number} x {reason}" for reason, number in way.reasons.items()]
@@ -66,13 +76,15 @@ class Proofs:
         return [line for proof in self.proofs for line in proof.lines()]
 
 
-def prove(wiring: Wiring, name: str, workers: int | None) -> Proof:
+def prove(wiring: Wiring, name: str, workers: int | None, records: "list[Recording]") -> Proof:
+    """`records` gets every run, event by event."""
     from sampletool.lab.explore import explore
-    from sampletool.lab.scenario import FIXED, find
+    from sampletool.lab.scenario import FIXED, STRIKES, find
 
     ways = []
     for variant in sorted(find(name).ways, key=lambda variant: variant != FIXED):
         explored = explore(name, variant, workers=workers, check=wiring.signals.check)
+        records += explored.recordings
         ways.append(
             Way(
                 variant,
@@ -82,7 +94,8 @@ def prove(wiring: Wiring, name: str, workers: int | None) -> Proof:
                 [Schedule(each.schedule, each.verdict, each.reason) for each in explored.recordings],
             )
         )
-    return Proof(name, all((way.bad == 0) == (way.variant == FIXED) for way in ways), ways)
+    is_proved = all((way.bad == 0) == (way.variant == FIXED) for way in ways)
+    return Proof(name, is_proved, [STRIKES[strike] for strike in find(name).strikes], ways)
 
 
 def surprises(proof: Proof) -> list[str]:
@@ -105,7 +118,12 @@ def command(
     ctx: typer.Context,
     name: Annotated[str | None, typer.Argument(help="A scenario; `tool lab list` lists them.")] = None,
     every: Annotated[bool, typer.Option("--all", help="All scenarios.")] = False,
-    store: Annotated[str | None, typer.Option(metavar="URL", help="Instead of a SQLite file of the run's own.")] = None,
+    record: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write every run, event by event, one line of JSON for each.")
+    ] = None,
+    store: Annotated[
+        str | None, typer.Option(metavar="URL", help="A store to try it on; it keeps what is added.")
+    ] = None,
     workers: Annotated[int | None, typer.Option(min=2, max=3, help="How many take part.")] = None,
 ) -> Proof | Proofs:
     """Run every schedule of a scenario, for real, and count the bad ones.
@@ -121,7 +139,10 @@ def command(
         use_store(store)
     if every == (name is not None):
         raise InvalidValues(Mistake("NAME", "MISSING", "name one scenario, or give --all", name))
-    proofs = [prove(wiring, each, workers) for each in (names() if name is None else [name])]
+    records: list[Recording] = []
+    proofs = [prove(wiring, each, workers, records) for each in (names() if name is None else [name])]
+    if record is not None:
+        replace(record.resolve(), b"".join(json_line(each) for each in records))
     outcome = Proofs(proofs) if name is None else proofs[0]
     if found := [surprise for proof in proofs for surprise in surprises(proof)]:
         raise UnexpectedOutcome(found, outcome)

@@ -178,7 +178,9 @@ def command(
     workers: Annotated[int | None, typer.Option(min=1, max=8, help="How many take part.")] = None,
     by_luck: Annotated[bool, typer.Option("--by-luck", help="Arrange nothing; count how often it breaks.")] = False,
     runs: Annotated[int, typer.Option(min=1, max=10_000, help="With --by-luck: how many times.")] = 60,
-    store: Annotated[str | None, typer.Option(metavar="URL", help="Instead of a SQLite file of the run's own.")] = None,
+    store: Annotated[
+        str | None, typer.Option(metavar="URL", help="A store to try it on; it keeps what is added.")
+    ] = None,
     svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the last timeline as a picture.")] = None,
 ) -> Shown | AllShown | Lucky:
     """Watch a race condition happen in real processes, and the right way not have it.
