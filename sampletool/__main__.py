@@ -48,7 +48,12 @@ def main():
     if sys.argv[1:] == ["--version"]:
         from sampletool import __version__
 
-        os.write(1, (__version__ + "\n").encode())
+        try:
+            os.write(1, (__version__ + "\n").encode())
+        except BrokenPipeError:
+            pass
+        except OSError:
+            return 1
         return 0
     from sampletool.app import main as door
 

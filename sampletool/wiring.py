@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sampletool.contract.answer import Notice
 from sampletool.contract.duration import parse_duration
-from sampletool.contract.errors import NoWorkspace, ToolError
+from sampletool.contract.errors import InvalidValues, Mistake, NoWorkspace, ToolError
 from sampletool.contract.file_errors import FileNotFound
 from sampletool.contract.printable import printable
 from sampletool.safety.places import PRIVATE, find_workspace, private_directory, session_root
@@ -56,9 +56,16 @@ class Wiring:
         """Apply the options that concern every command; called when the whole command line has been understood."""
         if "cwd" in self.options:
             os.chdir(self.options["cwd"])
-        if "timeout" in self.options:
-            self.signals.limit(parse_duration(self.options["timeout"]))
+        if timeout := self.options.get("timeout") or os.environ.get("TOOL_TIMEOUT"):
+            self.signals.limit(self._read_timeout(timeout))
         _ = self.session_id
+
+    @staticmethod
+    def _read_timeout(text: str) -> float:
+        try:
+            return parse_duration(text)
+        except ValueError as error:
+            raise InvalidValues(Mistake("TOOL_TIMEOUT", "INVALID_VALUE", f"TOOL_TIMEOUT: {error}", text)) from error
 
     @cached_property
     def settings(self) -> Settings:
@@ -222,14 +229,6 @@ class Wiring:
 
         for pid in end_orphans(path, self.signals):
             self.warn("ORPHAN_ENDED", f"Process {pid}, left behind by a holder that has ended, was ended.")
-
-    def progress(self, label: str, done: int, total: int) -> None:
-        """A bar on stderr, for a person at a terminal and for nobody else."""
-        if self.options.get("quiet") or os.environ.get("CI") or not os.isatty(2):
-            return
-        filled = 20 * done // max(total, 1)
-        line = f"\r[{'#' * filled}{'.' * (20 - filled)}] {done}/{total} {printable(label)[:50]}\x1b[K"
-        write_stderr(line if done < total else "\r\x1b[K")
 
     def warn(self, code: str, message: str) -> None:
         self.warnings.append(Notice(code, message))

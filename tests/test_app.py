@@ -228,6 +228,11 @@ def test_the_time_for_the_whole_call_is_kept(tool: Tool) -> None:
     assert (ran.status, ran.code) == (10, "TIMEOUT")
 
 
+def test_the_time_may_come_from_the_environment_and_is_checked(tool: Tool) -> None:
+    assert tool("config", "list", TOOL_TIMEOUT="soon").code == "VALIDATION_ERROR"
+    assert tool("config", "list", TOOL_TIMEOUT="5m").status == 0
+
+
 def test_completion_offers_commands_and_keys_and_never_fails_loudly(tool: Tool, workspace: Path) -> None:
     def offered(words: str) -> str:
         ran = tool(_TOOL_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=str(len(words.split(" ")) - 1))

@@ -7,7 +7,6 @@ TOOL_CONFIG_DIR, ...) may lead to files that are not ours to touch.
 
 import errno
 import os
-import secrets
 import shlex
 import shutil
 import tempfile
@@ -62,7 +61,7 @@ class Scratch:
         """Begin a run; what it prints is kept beside its directories, where it does not see it."""
         self._signals.check()
         try:
-            run = Run(words, self._environ, self.directory / "work", self.directory / "output" / secrets.token_hex(8))
+            run = Run(words, self._environ, self.directory / "work", self.directory / "output" / os.urandom(8).hex())
         except OSError as error:
             if error.errno not in (errno.ENOENT, errno.ENOEXEC, errno.EACCES):
                 raise

@@ -1,6 +1,6 @@
 """What was set in one scratch directory, what that told its callers, and what of it is still there."""
 
-import secrets
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -78,7 +78,7 @@ class Store(Scratch):
 
     def start(self) -> Attempt:
         """Begin to set a new key. Letters, digits, no sign that a tool could mind; a letter first, so not a number."""
-        key, value = f"k{secrets.token_hex(6)}", f"v{secrets.token_hex(8)}"
+        key, value = f"k{os.urandom(6).hex()}", f"v{os.urandom(8).hex()}"
         return Attempt(self.launch(self._candidate.set_command.fill(key, value)), key, value)
 
     def finish(self, *attempts: Attempt) -> list[Outcome]:

@@ -14,6 +14,7 @@ from sampletool.domain.building import Build, Target, build_targets
 from sampletool.domain.checks import Check
 from sampletool.domain.running import Floor
 from sampletool.domain.workspace import Jobs, in_order, read_jobs
+from sampletool.progress import Progress
 from sampletool.safety.children import Children
 from sampletool.safety.output_store import OutputStore
 from sampletool.safety.places import WORKSPACE_FILE
@@ -71,7 +72,8 @@ def build(wiring: Wiring, shop: Shop, names: list[str], result: Build) -> None:
     """Bring these targets, and what they need, up to date. The result tells how far it came, also if it is stopped."""
     try:
         planned = plan_targets(wiring, shop.jobs, shop.store, names)
-        build_targets(planned, shop.store, shop.floor, shop.children, wiring.jobs(), result, teller(wiring))
+        with telling(wiring, len(planned)) as tell:
+            build_targets(planned, shop.store, shop.floor, shop.children, wiring.jobs(), result, tell)
         if result.effect == "updated":
             shop.store.prune()
     except ToolError as error:
@@ -87,12 +89,14 @@ def plan_targets(wiring: Wiring, jobs: Jobs, store: OutputStore, names: list[str
     return plan(wiring.workspace, [jobs.targets[name] for name in in_order(jobs.targets, names)], store)
 
 
-def teller(wiring: Wiring) -> Callable[[Target | Check, int, int], None]:
+@contextmanager
+def telling(wiring: Wiring, total: int) -> Iterator[Callable[[Target | Check, int], None]]:
     """Tells of each job that is done: a line of JSON for --format jsonl, a bar on a terminal."""
+    with Progress(wiring, wiring.command, total) as progress:
 
-    def tell(job: Target | Check, done: int, total: int) -> None:
-        kind = "target" if isinstance(job, Target) else "check"
-        wiring.emit({"event": f"{kind}_done", kind: job, "done": done, "total": total})
-        wiring.progress(f"{job.name}: {job.status}", done, total)
+        def tell(job: Target | Check, done: int) -> None:
+            kind = "target" if isinstance(job, Target) else "check"
+            wiring.emit({"event": f"{kind}_done", kind: job, "done": done, "total": total})
+            progress.show(done)
 
-    return tell
+        yield tell

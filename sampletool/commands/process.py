@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from sampletool.commands._csv_inputs import Source, advice, open_sources, read_dialect
 from sampletool.contract.errors import InvalidValues, Mistake
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.file_errors import FileNotFound, PermissionDenied, UnsafePath
@@ -16,7 +17,6 @@ from sampletool.contract.process_errors import InvalidCsv, ProcessPartial
 from sampletool.contract.promise import Promise
 from sampletool.domain.csv_ranges import DESCRIBED, Dialect, Range, Reading, survey
 from sampletool.domain.profile import FORMAT_VERSION, Column, profile_range
-from sampletool.process_inputs import Source, advice, open_sources, read_dialect
 from sampletool.progress import Progress
 from sampletool.safety.input_file import STDIN, InputFile
 from sampletool.safety.output import Result, forecast, publish
@@ -42,7 +42,6 @@ promise = Promise(
     ),
 )
 
-_RESULT = "result.json"
 OnError = Literal["stop", "skip"]
 
 
@@ -150,7 +149,7 @@ def output_path(wiring: Wiring, output: str | None, files: list[InputFile], *, d
     """Where the result goes; whatever can be said against it is said before the work."""
     if output is None:
         directory = session_root() / wiring.session_id if dry_run else wiring.session_directory
-        return directory / _RESULT
+        return directory / "result.json"
     named = Path(os.path.abspath(output))
     path = Path(os.path.realpath(named.parent)) / named.name
     if not output or not path.name or path.name.startswith("-") or not path.name.isprintable():

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sampletool.commands._building import Shop, build, opened, plan_targets, read_workspace, teller
+from sampletool.commands._building import Shop, build, opened, plan_targets, read_workspace, telling
 from sampletool.contract.build_errors import NotBuilt
 from sampletool.contract.errors import ChecksFailed, ToolError
 from sampletool.contract.exit_status import ExitStatus
@@ -46,7 +46,8 @@ def test_now(wiring: Wiring, names: list[str], *, first_build: bool, force_unloc
 def _run(wiring: Wiring, shop: Shop, checks: list[Job], inputs: dict[str, list[str]]) -> Report:
     report = Report()
     try:
-        run_checks(checks, inputs, shop.floor, shop.children, wiring.jobs(), report, teller(wiring))
+        with telling(wiring, len(checks)) as tell:
+            run_checks(checks, inputs, shop.floor, shop.children, wiring.jobs(), report, tell)
     except ToolError as error:
         error.data = report
         raise

@@ -8,20 +8,6 @@ from sampletool.contract.errors import Mistake, ToolError
 from sampletool.contract.exit_status import ExitStatus
 
 
-class OutputExists(ToolError):
-    """Something is at the output's path that is not the result that was asked for."""
-
-    code, exit_status = "OUTPUT_EXISTS", ExitStatus.CONFLICT
-
-    def __init__(self, path: str, what: str) -> None:
-        super().__init__(
-            f"{path} is already there: {what}. It was not changed.",
-            "Pass --overwrite to replace it, or a new --session-id or another --output to keep both.",
-            path=path,
-            found=what,
-        )
-
-
 class InvalidCsv(ToolError):
     code, exit_status = "INVALID_CSV", ExitStatus.USAGE
 

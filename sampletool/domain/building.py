@@ -57,15 +57,15 @@ def build_targets(
     children: Children,
     parallel: int,
     build: Build,
-    tell: Callable[[Target, int, int], None],
+    tell: Callable[[Target, int], None],
 ) -> None:
-    """Runs the stale ones in parallel; `tell` hears of each that is done, how many are, and of how many."""
+    """Runs the stale ones in parallel; `tell` hears of each that is done, and how many are."""
     stale = {name: target for name, target in planned.items() if target.reason is not None}
     told = {name: Target(name, "up_to_date") for name, target in planned.items() if target.reason is None}
 
     def finish(outcome: Outcome) -> bool:
         told[outcome.job.name] = target = _publish(outcome, stale[outcome.job.name], store, floor)
-        tell(target, len(told), len(planned))
+        tell(target, len(told))
         if target.status == "built":
             build.effect = "updated"
         return target.status == "built"

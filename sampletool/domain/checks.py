@@ -76,7 +76,7 @@ def run_checks(
     children: Children,
     parallel: int,
     report: Report,
-    tell: Callable[[Check, int, int], None],
+    tell: Callable[[Check, int], None],
 ) -> None:
     done: dict[str, Check] = {}
 
@@ -91,7 +91,7 @@ def run_checks(
             str(ended.log) if ended and ended.log else None,
         )
         report.checks[:] = [done[job.name] for job in checks if job.name in done]
-        tell(check, len(done), len(checks))
+        tell(check, len(done))
         return True
 
     run_jobs(checks, inputs_of, floor, children, parallel, finish)

@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-RANGE_BYTES = 16 * 1024 * 1024
+RANGE_BYTES = 32 * 1024 * 1024
 LONG_CELL = 200
 _BLOCK_BYTES = _LONGEST_LINE_BYTES = 1024 * 1024
 _BATCH_CHARS = 128 * 1024
@@ -64,8 +64,8 @@ def survey(
 ) -> tuple[str, list[Range]]:
     """The SHA-256 of all bytes, and the ranges. `check` is called now and then, and may raise."""
     can_be_cut = codecs.lookup(dialect.encoding).name.startswith(_CUT_ANYWHERE)
-    # Ranges of one size, and an even number of them, so that two workers have the same to do.
-    count = 2 * -(-size // (2 * range_bytes)) if size > range_bytes else 1
+    # Ranges of one size, and an even number of them, so that two workers have the same to do; small files are not cut.
+    count = 2 * -(-size // (2 * range_bytes)) if size > range_bytes // 4 else 1
     step = -(-size // count) or 1
     digest, cuts, quotes, offset = hashlib.sha256(), [0], 0, 0
     while block := os.pread(descriptor, min(step, _BLOCK_BYTES), offset):

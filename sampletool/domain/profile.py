@@ -27,6 +27,7 @@ _LARGEST = 1e140
 """What is larger is text: its square would not be a number."""
 
 Type = Literal["integer", "number", "date", "boolean", "text"]
+Span = tuple[float, float]
 Moments = tuple[int, float, float]
 """How many, their mean, and the sum of the squared distances from it."""
 
@@ -57,7 +58,7 @@ class Column:
         """Of every value; no longer exact, of those that come often, too low by no more than the error."""
         self._counts_error = 0
         self._type: Type | None = None
-        self._numbers: tuple[float, float] | None = None
+        self._numbers: Span | None = None
         self._texts: tuple[str, str] | None = None
         """Smallest and largest. Those of texts always: the next value may turn numbers into text."""
         self._moments: Moments = (0, 0.0, 0.0)
@@ -69,9 +70,15 @@ class Column:
         if empty := values.count(""):
             self._empty += empty
             values = [value for value in values if value]
-        self._counts.update(values)
-        if not self._is_exact:
+        if self._is_exact:
+            self._counts.update(values)
+        else:
             self._measure(values)
+            before = self._counts.copy()
+            self._counts.update(values)
+            if len(self._counts) == len(before) + len(values):
+                # None of them occurs twice, so none would be left: usual, and cheaper so.
+                self._counts = before
             self._forget(1)
         self._keep_within_limits()
 
@@ -127,10 +134,10 @@ class Column:
             return
         self._texts = _span(self._texts, (min(values), max(values)))
         if self._type != "text":
-            found, numbers = read(values, self._type)
+            found, numbers, span = read(values, self._type)
             self._become(found)
             if numbers:
-                self._numbers = _span(self._numbers, (min(numbers), max(numbers)))
+                self._numbers = _span(self._numbers, span)
                 self._moments = _merged(self._moments, _moments(numbers, weights))
         self._sample.update([c for c in map(crc32, map(str.encode, values)) if not c & self._mask])
 
@@ -154,8 +161,8 @@ class Column:
         self._counts = Counter({value: n - count for value, n in self._counts.items() if n > count})
 
 
-def read(values: Sequence[str], known: Type | None = None) -> tuple[Type, list[float] | None]:
-    """The narrowest type that all of them have, and their numbers; `known` is what those before them were.
+def read(values: Sequence[str], known: Type | None = None) -> tuple[Type, list[float], Span | None]:
+    """The narrowest type that all of them have, their numbers, and the span of these; `known`: what others have.
 
     Python reads more as a number than people do: `1_000`, digits of other scripts, nan and inf are text here.
     Integers of more than 64 bits are numbers. Dates are `YYYY-MM-DD`, also with a time but without an offset, so
@@ -163,7 +170,7 @@ def read(values: Sequence[str], known: Type | None = None) -> tuple[Type, list[f
     """
     joined = "".join(values)
     if not joined.isascii() or "_" in joined:
-        return "text", None
+        return "text", [], None
     for wanted, convert in (("integer", int), ("number", float), ("date", datetime.fromisoformat)):
         if known not in (None, wanted, "integer" if wanted == "number" else wanted):
             continue
@@ -171,13 +178,14 @@ def read(values: Sequence[str], known: Type | None = None) -> tuple[Type, list[f
             found: list[Any] = list(map(convert, values))
         except ValueError:
             continue
-        if wanted == "integer" and min(found) >= -(2**63) and max(found) < 2**63:
-            return "integer", found
-        if wanted == "number" and not isnan(sum(found)) and min(found) > -_LARGEST and max(found) < _LARGEST:
-            return "number", found
+        span = (min(found), max(found)) if wanted != "date" else (0, 0)
+        if wanted == "integer" and span[0] >= -(2**63) and span[1] < 2**63:
+            return "integer", found, span
+        if wanted == "number" and not isnan(sum(found)) and span[0] > -_LARGEST and span[1] < _LARGEST:
+            return "number", found, span
         if wanted == "date" and joined.count("-") == 2 * len(values) and not {"+", "W"} & set(joined):
-            return "date", None
-    return "boolean" if {value.lower() for value in values} <= {"true", "false"} else "text", None
+            return "date", [], None
+    return "boolean" if {value.lower() for value in values} <= {"true", "false"} else "text", [], None
 
 
 def _moments(numbers: list[float], weights: Sequence[int] | None) -> Moments:

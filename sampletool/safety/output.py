@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from sampletool.contract.file_errors import UnsafePath
-from sampletool.contract.process_errors import OutputExists
+from sampletool.contract.file_errors import OutputExists, UnsafePath
 from sampletool.safety.atomic_file import create, replace, sweep
 from sampletool.safety.places import private_directory, session_root, state_directory
 

@@ -8,6 +8,7 @@ document with just this change in it. Where no splice passes that test, the chan
 import re
 import tomllib
 from collections.abc import Iterator
+from contextlib import suppress
 from copy import deepcopy
 from typing import Any
 
@@ -94,7 +95,8 @@ def _insertions(text: str, path: Path, shown: str) -> Iterator[str]:
         line = f"{show_key(rest)} = {shown}"
         leaves = [key for key, value in get(document, table).items() if not _is_table(value)]
         if leaves:
-            yield from _after_key(text, *_span(text, (*table, leaves[-1])), line, newline)
+            with suppress(CannotEdit):
+                yield from _after_key(text, *_span(text, (*table, leaves[-1])), line, newline)
         yield from _below_header(text, table, line, newline)
         yield from _into_braces(text, table, line)
     if len(path) > 1:

@@ -30,7 +30,10 @@ DELETIONS = {
     ],
     "the sample domain": [
         "sampletool/domain",
-        *(f"sampletool/commands/{name}.py" for name in ("init", "build", "test", "process", "_building")),
+        *(
+            f"sampletool/commands/{name}.py"
+            for name in ("init", "build", "test", "process", "_building", "_csv_inputs")
+        ),
         "tests/domain",
         *(f"tests/commands/test_{name}.py" for name in ("init", "build", "test", "process")),
         "docs/building.md",

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from sampletool.contract.file_errors import UnsafePath
+from sampletool.contract.file_errors import OutputExists, UnsafePath
 from sampletool.contract.lock_held import LockHeld
-from sampletool.contract.process_errors import OutputExists
 from sampletool.safety.holder import describe_me
 from sampletool.safety.lock import Lock
 from sampletool.safety.output import Published, Result, forecast, lock_path, publish

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sampletool.safety import probes
-from sampletool.safety.probes import probe_directory
+from sampletool.commands import _probes as probes
+from sampletool.commands._probes import probe_directory
 
 
 def failed(directory: Path) -> set[str]:
