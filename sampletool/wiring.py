@@ -6,8 +6,8 @@ Leaving closes everything once, in reverse order, however the call ends.
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from functools import cached_property
+from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,7 +16,7 @@ from sampletool.contract.duration import parse_duration
 from sampletool.contract.errors import InvalidValues, Mistake, NoWorkspace, ToolError
 from sampletool.contract.file_errors import FileNotFound
 from sampletool.contract.printable import printable
-from sampletool.safety.places import PRIVATE, find_workspace, private_directory, session_root
+from sampletool.safety.places import PRIVATE, find_workspace, make_workspace_directory, private_directory, session_root
 from sampletool.safety.signals import Signals
 from sampletool.settings import DEFAULTS, Settings, check
 
@@ -170,17 +170,11 @@ class Wiring:
         from sampletool.state.opening import open_store
         from sampletool.state.terms import Terms
 
-        asked = self.settings.value("lock_timeout")
-        terms = Terms(
-            hold=lambda path, name: self.hold(path, name, "exclusive", PATIENT_SECONDS),
-            signals=self.signals,
-            patience_seconds=PATIENT_SECONDS if asked is None else asked,
-            warn=self.warn,
-            rehearse=bool(self.meta.get("dry_run")),
-        )
+        hold = partial(self.hold, mode="exclusive", patience=PATIENT_SECONDS)
+        patience = self.settings.value("lock_timeout")
+        terms = Terms(hold, self.signals, self.warn, patience, rehearse="dry_run" in self.meta)
         store = open_store(self.settings.value("store"), self.workspace_or_none, terms)
-        self._opened.callback(store.close)
-        return store
+        return self._opened.enter_context(closing(store))
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
@@ -250,15 +244,6 @@ def make_lock_directory(directory: Path) -> None:
         private_directory(directory)
     elif not directory.exists():
         private_directory(directory)
-
-
-def make_workspace_directory(workspace: Path) -> Path:
-    """The workspace's `.tool/`: private, and hidden from git."""
-    directory = private_directory(workspace / ".tool")
-    ignore = directory / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n")
-    return directory
 
 
 def write_stderr(text: str) -> None:

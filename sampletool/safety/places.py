@@ -71,6 +71,15 @@ def private_directory(path: Path) -> Path:
     return path
 
 
+def make_workspace_directory(workspace: Path) -> Path:
+    """The workspace's `.tool/`: private, and hidden from git."""
+    directory = private_directory(workspace / ".tool")
+    ignore = directory / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n")
+    return directory
+
+
 def _place(kind: str) -> Path:
     override = os.environ.get(f"TOOL_{kind}_DIR")
     if override:

@@ -145,11 +145,7 @@ class MemoryStore:
                 task.id: task.claimed_by_another(worker, max_attempts, now, lease_ms)
                 for task in self._claimable(queue, now)[:count]
             }
-            answer = [
-                promises.Claimed(task.id, task.generation, json.loads(task.body), task.attempts, now + lease_ms)
-                for task in claimed.values()
-            ]
-            return answer, lambda: self._tasks.update(claimed)
+            return [task.claimed() for task in claimed.values()], lambda: self._tasks.update(claimed)
 
         claimed, replayed = await self._write(claim, once, "task claim", queue, worker, lease_ms, count, max_attempts)
         return promises.Claim(claimed, replayed)

@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass, replace
 
-from sampletool.state.promises import TaskState
+from sampletool.state.promises import Claimed, TaskState
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,9 @@ class HeldTask:
     def claimed_by_another(self, worker: str, max_attempts: int, now: int, lease_ms: int) -> "HeldTask":
         counted = replace(self, generation=self.generation + 1, attempts=self.attempts + 1, max_attempts=max_attempts)
         return replace(counted, status="claimed", claimed_by=worker, claimed_at=now, due_at=now + lease_ms)
+
+    def claimed(self) -> Claimed:
+        return Claimed(self.id, self.generation, json.loads(self.body), self.attempts, self.due_at or 0)
 
     def shown(self, now: int) -> TaskState:
         who = (self.status_at(now), self.generation, self.attempts, self.claimed_by, self.claimed_at)

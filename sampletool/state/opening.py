@@ -7,7 +7,7 @@ from sampletool.contract.errors import InvalidValues, Mistake, did_you_mean
 from sampletool.contract.file_errors import FileNotFound
 from sampletool.contract.redaction import redact
 from sampletool.contract.store_errors import ExtraNotInstalled
-from sampletool.safety.places import private_directory, state_directory
+from sampletool.safety.places import make_workspace_directory, private_directory, state_directory
 from sampletool.state.promises import Store
 from sampletool.state.terms import Terms
 from sampletool.state.values import shown_url
@@ -63,15 +63,15 @@ def _open_default(workspace: Path | None, terms: Terms) -> Store:
         lock = directory / ".state.db.lock"
         return SqlStore(Sqlite(directory / "state.db", lock, terms, lambda: private_directory(directory)))
     own = workspace / ".tool"
-
-    def make() -> None:
-        private_directory(own)
-        ignore = own / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("*\n")
-        private_directory(own / "locks")
-
-    return SqlStore(Sqlite(own / "state.db", own / "locks" / "state.db.lock", terms, make))
+    locks = own / "locks"
+    return SqlStore(
+        Sqlite(
+            own / "state.db",
+            locks / "state.db.lock",
+            terms,
+            lambda: make_workspace_directory(workspace) and private_directory(locks),
+        )
+    )
 
 
 def _open_file(path: Path, terms: Terms) -> Store:

@@ -13,7 +13,7 @@ from typing import Any
 from sampletool.contract.errors import KeyNotFound, VersionConflict
 from sampletool.contract.store_errors import CounterRange, IdempotencyKeyReused, LeaseLost, TaskConflict, TaskNotFound
 from sampletool.state import promises
-from sampletool.state.promises import FREELY, LARGEST, Fence, NewTask, Once, TaskState, Value, Written
+from sampletool.state.promises import FREELY, LARGEST, NewTask, Once, TaskState, Value, Written
 from sampletool.state.sql_database import Database, Session
 from sampletool.state.sql_once import recall, remember
 from sampletool.state.values import check, digest, encode, given, once_key, with_ids
@@ -43,8 +43,8 @@ class SqlStore:
             before = found[0][0] if found else 0
             if abs(before + amount) > LARGEST:
                 raise CounterRange(name, before, amount)
-            put = "INSERT INTO tool_counters VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = :value"
-            db.run(put, name=name, value=before + amount)
+            upsert = "INSERT INTO tool_counters VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = :value"
+            db.run(upsert, name=name, value=before + amount)
             return before + amount, "updated" if found else "created"
 
         (value, effect), replayed = self._write(add, once, "counter add", name, amount)
@@ -96,8 +96,8 @@ class SqlStore:
     def state_list(self, prefix: str, after: str, limit: int) -> list[Value]:
         page = f"""SELECT * FROM tool_state WHERE key > :after AND substr(key, 1, :length) = :prefix
                    AND {self._living} ORDER BY key LIMIT :limit"""
-        values = {"prefix": prefix, "length": len(prefix), "after": after, "limit": limit}
-        return [_value(row) for row in self._db.read(page, **values)]
+        found = self._db.read(page, prefix=prefix, length=len(prefix), after=after, limit=limit)
+        return list(map(_value, found))
 
     def task_add(self, queue: str, tasks: list[NewTask], once: Once = FREELY) -> promises.Added:
         check(queue=queue)
@@ -189,8 +189,8 @@ class SqlStore:
         return [TaskState(*(*row[:-1], json.loads(row[-1]))) for row in found]
 
     def task_count(self, queue: str | None) -> dict[str, int]:
-        counted = f"""{self._clock} SELECT {_STATUS} AS is_now, count(*) FROM tool_tasks, clock
-                      WHERE CAST(:queue AS text) IS NULL OR queue = :queue GROUP BY is_now"""
+        of_queue = "CAST(:queue AS text) IS NULL OR queue = :queue"
+        counted = f"{self._clock} SELECT {_STATUS}, count(*) FROM tool_tasks, clock WHERE {of_queue} GROUP BY 1"
         return dict(self._db.read(counted, queue=queue))
 
     def health(self) -> promises.Health:
@@ -211,7 +211,9 @@ class SqlStore:
             if key is not None:
                 db.be_alone_with(key)
             if once.fence is not None:
-                self._check_fence(db, once.fence)
+                written, status, _ = self._held(db, once.fence.task, once.fence.generation)
+                if written != "claimed":
+                    raise LeaseLost(once.fence.task, once.fence.generation, once.fence.generation, status)
             if key is None:
                 return change(db), False
             said = digest(verb, name, arguments)
@@ -224,11 +226,6 @@ class SqlStore:
             return answer, False
 
         return self._db.transact(body, may_repeat=key is not None or not verb)
-
-    def _check_fence(self, db: Session, fence: Fence) -> None:
-        written, status, _ = self._held(db, fence.task, fence.generation)
-        if written != "claimed":
-            raise LeaseLost(fence.task, fence.generation, fence.generation, status)
 
     def _held(self, db: Session, task: str, generation: int) -> tuple[str, str, int]:
         """Alone with it: the status as written, and as it is now, and the time."""

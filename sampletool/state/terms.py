@@ -9,6 +9,7 @@ from typing import Any
 
 from sampletool.safety.signals import Signals
 
+USUAL_SECONDS = 10.0
 LEAST_ANSWER_SECONDS = 2.0
 
 
@@ -17,10 +18,15 @@ class Terms:
     hold: Callable[[Path, str], AbstractContextManager[Any]]
     """Takes a lock between processes, for as long as a `with` block lasts: the path of the lock, and its name."""
     signals: Signals
-    patience_seconds: float
     warn: Callable[[str, str], None]
+    asked_seconds: float | None = None
+    """How long the caller is willing to wait, if it has said so."""
     rehearse: bool = False
     """Forecast: every verb answers as it would, and leaves nothing behind."""
+
+    @property
+    def patience_seconds(self) -> float:
+        return USUAL_SECONDS if self.asked_seconds is None else self.asked_seconds
 
     def seconds(self) -> float:
         """How long a verb that begins now may take."""

@@ -86,7 +86,7 @@ def command(
         cwd=wiring.cwd,
         scratch=private_directory(wiring.session_directory / wiring.request_id),
         name=wiring.session_id,
-        jobs=jobs or wiring.settings.value("jobs") or os.cpu_count() or 1,
+        jobs=jobs or wiring.jobs(),
         lease_ms=lease,
         max_attempts=max_attempts,
         tell=wiring.say if is_watched else lambda _line: None,
