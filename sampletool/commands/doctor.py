@@ -10,11 +10,11 @@ from pathlib import Path
 
 import typer
 
+from sampletool.commands._probes import Probe, probe_directory
 from sampletool.contract.errors import ChecksFailed, ToolError
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.promise import Promise
 from sampletool.safety.places import config_file, private_directory, session_root, state_directory
-from sampletool.safety.probes import Probe, probe_directory
 from sampletool.wiring import Wiring
 
 promise = Promise(effect="nothing", ends_with=(ExitStatus.PARTIAL, ExitStatus.PERMISSION), examples=("tool doctor",))

@@ -33,7 +33,7 @@ def open_here(directory: Path | None = None) -> Store:
             PATIENT_SECONDS
         )
 
-    terms = Terms(hold, signals, PATIENT_SECONDS, lambda code, message: None)
+    terms = Terms(hold, signals, lambda code, message: None, PATIENT_SECONDS)
     url = os.environ.get(STORE_VARIABLE)
     if url is None:
         return open_store(f"sqlite://{place}/state.db", None, terms)

@@ -117,14 +117,9 @@ scenario = Scenario(
     removal=Removal(
         "state/sql.py",
         says="no fence, and no key that it implies",
-        line="        key = once_key(once, verb, name)\n\n"
-        "        def body(db: Session) -> tuple[Any, bool]:\n"
-        "            if key is not None:\n"
-        "                db.be_alone_with(key)\n"
-        "            if once.fence is not None:\n"
-        "                self._check_fence(db, once.fence)\n",
-        instead="        key = None\n\n        def body(db: Session) -> tuple[Any, bool]:\n",
+        line="        key = once_key(once, verb, name)\n\n        def body",
+        instead="        once, key = FREELY, None\n\n        def body",
     ),
-    symbol="sampletool.state.sql:SqlStore._check_fence",
+    symbol="sampletool.state.sql:SqlStore._held",
     still_broken_by="an effect outside of the store, which cannot compare: a mail, a file, a printer.",
 )
