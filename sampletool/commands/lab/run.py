@@ -10,11 +10,11 @@ import typer
 from sampletool.contract.errors import InvalidValues, Mistake
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.promise import Promise
+from sampletool.lab.recording import Recording
 from sampletool.wiring import Wiring
 
 if TYPE_CHECKING:
     from sampletool.lab.draw import Line
-    from sampletool.lab.recording import Recording
 
 promise = Promise(
     effect="scratch",
@@ -37,7 +37,7 @@ class Shown:
     scenario: str
     title: str
     rule: str
-    runs: "list[Recording]"
+    runs: list[Recording]
 
     def lines(self) -> list[str]:
         from sampletool.lab.draw import plain
