@@ -15,6 +15,7 @@ from textwrap import dedent
 from sampletool.contract.answer import to_data
 from sampletool.lab.draw import plain, timeline
 from sampletool.lab.explore import Exploration, explore, troupe_for
+from sampletool.lab.luck import can_be_lucky
 from sampletool.lab.play import play
 from sampletool.lab.recording import Recording
 from sampletool.lab.scenario import FIXED, NAIVE, STRIKES, Scenario, find, module_of, names
@@ -50,7 +51,7 @@ def page(name: str, scenario: Scenario, runs: dict[str, Recording], explored: di
         "## It happened",
         f"{scenario.happened[0]} [Read it there.]({scenario.happened[1]})",
         "## Run it",
-        f"```sh\ntool lab run {name}\ntool lab run {name} --by-luck --runs 60\n```",
+        f"```sh\ntool lab run {name}\n{_by_luck(name, scenario)}```",
         f"![The naive way and the right way, step by step]({name}.svg)",
         _picture(runs[NAIVE]),
         f"{_sentence(runs[NAIVE].reason or '')} {_sentence(_because(scenario, NAIVE))}",
@@ -121,6 +122,11 @@ def _table(name: str, scenario: Scenario, explored: dict[str, Exploration]) -> s
     return "\n".join(rows)
 
 
+def _by_luck(name: str, scenario: Scenario) -> str:
+    has_luck = can_be_lucky(scenario, scenario.ways[NAIVE])
+    return f"tool lab run {name} --by-luck --runs 60   # without arranging anything\n" if has_luck else ""
+
+
 def _because(scenario: Scenario, variant: str) -> str:
     return scenario.ways[variant].because
 
@@ -149,7 +155,7 @@ def _difference(line: str, instead: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    begins = text[:1] if text.startswith("tool ") else text[:1].upper()
+    begins = text[:1] if text.startswith("tool") else text[:1].upper()
     return f"{begins}{text[1:].rstrip('.')}." if text else ""
 
 

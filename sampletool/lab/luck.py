@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from sampletool.contract.errors import InvalidValues, Mistake
-from sampletool.lab.scenario import LETTERS, Outcome, find
+from sampletool.lab.scenario import LETTERS, Outcome, Scenario, Way, find
 from sampletool.lab.scratch import scratch
 
 _LONGEST_SECONDS = 10
@@ -18,20 +18,18 @@ def broke_by_luck(
     name: str, variant: str, *, runs: int, workers: int | None, check: Callable[[], None] = lambda: None
 ) -> int:
     """In how many of the runs the invariant was broken, or somebody was stuck."""
-    if find(name).world is not None:
-        raise InvalidValues(
-            Mistake(
-                "--by-luck",
-                "INVALID_VALUE",
-                "there is no luck in one event loop: it always takes the same turns",
-                suggestion=f"See tool lab prove {name}.",
-            )
-        )
+    if not can_be_lucky(find(name), find(name).ways[variant]):
+        problem = "nothing here is left to luck: the turns of one event loop, or a kill that has to be arranged"
+        raise InvalidValues(Mistake("--by-luck", "INVALID_VALUE", problem, suggestion=f"See tool lab prove {name}."))
     broken = 0
     for _ in range(runs):
         check()
         broken += _break_one(name, variant, LETTERS[: workers or find(name).workers])
     return broken
+
+
+def can_be_lucky(scenario: Scenario, way: Way) -> bool:
+    return scenario.world is None and not scenario.strikes_of(way)
 
 
 def _break_one(name: str, variant: str, letters: str) -> bool:

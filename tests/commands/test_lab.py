@@ -84,6 +84,7 @@ def test_luck_is_counted_and_not_judged(tool: Tool) -> None:
 
     assert lucky["runs"] == 3
     assert 0 <= lucky["broken"] <= 3
+    assert tool("lab", "run", "torn-write", "--by-luck").code == "VALIDATION_ERROR"
 
 
 def test_a_picture_is_written_where_asked(tool: Tool) -> None:

@@ -187,7 +187,7 @@ def command(
 
     Without --variant the naive way is run on a schedule that breaks it, then the right way on the like.
     """
-    from sampletool.lab.scenario import FIXED, NAIVE, names, use_store
+    from sampletool.lab.scenario import FIXED, NAIVE, names, use_store, way_of
     from sampletool.lab.verdict import UnexpectedOutcome
 
     wiring: Wiring = ctx.obj
@@ -210,6 +210,7 @@ def command(
         from sampletool.lab.luck import broke_by_luck
 
         way = variant or NAIVE
+        way_of(name, way)
         broken = broke_by_luck(name, way, runs=runs, workers=workers, check=wiring.signals.check)
         return Lucky(name, way, runs, broken)
     one = show(wiring, name, variants, schedule, workers)
