@@ -40,6 +40,8 @@ def _text(answer: Answer, colour: bool) -> str:
         return f"{code}{text}{_PLAIN}" if colour else text
 
     lines = [printable(line) for line in answer.result.lines()] if answer.result is not None else []
+    if colour and (paint_lines := getattr(answer.result, "painted_lines", None)):
+        lines = paint_lines()
     for warning in answer.warnings:
         lines.append(f"{paint('Warning:', _YELLOW)} {printable(warning.message)}")
     if answer.error is not None:

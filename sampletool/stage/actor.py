@@ -1,11 +1,13 @@
 """The actor's side: runs a program and stops before every watched event until the director says how to go on.
 
 Started by director.py as `python -m sampletool.stage.actor SPEC PROGRAM ARGS…`. If the director dies, the actor reads
-the end of its socket and ends too.
+the end of its socket and ends too. A lock that the program would wait for in the kernel is asked for without waiting
+first: while it cannot be had, the director is told `blocked` and decides when to ask again.
 """
 
 import base64
 import errno
+import fcntl
 import json
 import os
 import runpy
@@ -27,10 +29,11 @@ _PATHS_OF: dict[str, int] = {
     "os.truncate": 1,
     "fcntl.flock": 1,
     "sqlite3.connect": 1,
+    "sampletool.lab.verb": 0,
 }
 """The events that are seen, and how many paths each begins with."""
 
-_FACTS_OF = {"open": {"flags": 2}, "fcntl.flock": {"operation": 1}}
+_FACTS_OF = {"open": {"flags": 2}, "fcntl.flock": {"operation": 1}, "sampletool.lab.verb": {"statement": 0}}
 """What else the director is told: name and position among the event's arguments."""
 
 
@@ -42,10 +45,14 @@ class Actor:
         self._hide = spec["hide"]
         self._pid = os.getpid()
         self._busy = False
+        self._tells_statements = False
 
     def see(self, event: str, args: tuple[Any, ...]) -> None:
         """The audit hook. Only this process: children run on their own."""
         if event not in _PATHS_OF or self._busy or os.getpid() != self._pid:
+            if event == "import" and args[0] == "sqlite3" and not self._tells_statements:
+                self._tells_statements = True
+                self.tell_statements()
             return
         self._busy = True
         try:
@@ -53,9 +60,42 @@ class Actor:
             if any(path.startswith(prefix) for path in paths for prefix in self._hide):
                 raise FileNotFoundError(errno.ENOENT, "hidden by the stage", paths[0])
             facts = {name: args[position] for name, position in _FACTS_OF.get(event, {}).items()}
-            self._stop(event, paths, facts)
+            if self._stop(event, paths, facts) and event == "fcntl.flock":
+                self._wait_visibly(args[0], args[1], paths)
         finally:
             self._busy = False
+
+    def tell_statements(self) -> None:
+        """SQLite tells of each statement before it begins, once it is asked to: on every connection that is made."""
+        import sqlite3
+
+        original = sqlite3.connect
+
+        def connect(database: Any, *args: Any, **named: Any) -> Any:
+            connection = original(database, *args, **named)
+            path = _path_of(str(database).removeprefix("file://").partition("?")[0])
+
+            def seen(statement: str) -> None:
+                if not self._busy and os.getpid() == self._pid:
+                    self._busy = True
+                    try:
+                        self._stop("sql", [path], {"statement": statement})
+                    finally:
+                        self._busy = False
+
+            connection.set_trace_callback(seen)
+            return connection
+
+        sqlite3.connect = connect
+
+    def _wait_visibly(self, descriptor: int, operation: int, paths: list[str]) -> None:
+        is_blocked = not operation & (fcntl.LOCK_NB | fcntl.LOCK_UN)
+        while is_blocked:
+            try:
+                fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
+                is_blocked = False
+            except BlockingIOError:
+                is_blocked = self._stop("blocked", paths, {"operation": operation})
 
     def wrap(self, name: str, describe: Callable[..., dict[str, Any]]) -> None:
         """What has no event of its own is seen by wrapping it, here, in the actor's process."""
@@ -72,17 +112,22 @@ class Actor:
 
         setattr(os, name, seen)
 
-    def _stop(self, event: str, paths: list[str], facts: dict[str, Any]) -> None:
-        if self._watch is None or not any(path.startswith(self._watch) for path in paths):
-            return
+    def _stop(self, event: str, paths: list[str], facts: dict[str, Any]) -> bool:
+        """Whether the director was asked."""
+        if self._watch is None or (paths and not any(path.startswith(self._watch) for path in paths)):
+            return False
         self._socket.sendall(json.dumps({"event": event, "paths": paths, **facts}).encode() + b"\n")
         word, _, number = self._lines.readline().decode().strip().partition(" ")
         if word == "raise":
             raise OSError(int(number), os.strerror(int(number)), paths[0])
+        if word == "signal":
+            os.kill(self._pid, int(number))
+            return self._stop(event, paths, facts)
         if word == "free":
             self._watch = None
         elif word != "go":
             os._exit(1)
+        return True
 
 
 def _path_of(argument: Any) -> str:
@@ -101,6 +146,8 @@ def main() -> None:
     actor.wrap("write", lambda data: {"data": base64.b64encode(bytes(data)).decode()})
     actor.wrap("pwrite", lambda data, offset: {"data": base64.b64encode(bytes(data)).decode(), "offset": offset})
     sys.argv[:] = sys.argv[2:]
+    if "sqlite3" in sys.modules:
+        actor.tell_statements()
     sys.addaudithook(actor.see)
     if sys.argv[0] == "-m":
         sys.argv.pop(0)

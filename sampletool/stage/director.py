@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sampletool.stage.troupe import Forked, Troupe
+
 _PATIENCE_SECONDS = 30
 
 
@@ -30,7 +32,7 @@ class Event:
 
     @property
     def path(self) -> str:
-        return self.paths[-1]
+        return self.paths[-1] if self.paths else ""
 
     def __str__(self) -> str:
         return f"{self.name} {' -> '.join(os.path.basename(path) for path in self.paths)}"
@@ -54,18 +56,24 @@ class Actor:
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
         hide: Sequence[str] = (),
+        troupe: Troupe | None = None,
     ) -> None:
         ours, theirs = socket.socketpair()
         spec = {"socket": theirs.fileno(), "watch": os.path.realpath(watch), "hide": list(hide)}
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "sampletool.stage.actor", json.dumps(spec), *program],
-            env={**(os.environ if env is None else env), "PYTHONDONTWRITEBYTECODE": "1"},
-            cwd=cwd,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            pass_fds=(theirs.fileno(),),
-        )
+        environ = {**(os.environ if env is None else env), "PYTHONDONTWRITEBYTECODE": "1"}
+        self.process: subprocess.Popen[bytes] | Forked
+        if troupe is not None:
+            self.process = troupe.start(spec, program, environ, cwd)
+        else:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "sampletool.stage.actor", json.dumps(spec), *program],
+                env=environ,
+                cwd=cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=(theirs.fileno(),),
+            )
         theirs.close()
         ours.settimeout(_PATIENCE_SECONDS)
         self._socket = ours
@@ -79,7 +87,7 @@ class Actor:
     def __exit__(self, *error: object) -> None:
         if self.process.poll() is None:
             self.process.kill()
-        self.process.communicate()
+        self.process.__exit__(None, None, None)
         self._lines.close()
         self._socket.close()
 
@@ -102,10 +110,16 @@ class Actor:
         """What it is about to do fails with this error instead."""
         return self._tell(f"raise {number}")
 
+    def signal(self, number: int) -> Event | None:
+        """It is sent a signal at this point. Its handler runs; then it stops here again, unless that raised."""
+        self._socket.sendall(f"signal {number}\n".encode())
+        self.at = self._hear()
+        return self.at
+
     def kill(self) -> None:
-        """Kill -9, before it does what it is about to do."""
+        """Kill -9, before it does what it is about to do. A child of its own may live on, with its stdout."""
         self.process.send_signal(signal.SIGKILL)
-        self.process.communicate()
+        self.process.wait()
         self.at = None
 
     def finish(self) -> Ended:
@@ -114,6 +128,7 @@ class Actor:
             self._socket.sendall(b"free\n")
             self.at = None
         stdout, stderr = self.process.communicate(timeout=_PATIENCE_SECONDS)
+        assert self.process.returncode is not None
         return Ended(self.process.returncode, stdout, stderr)
 
     def _tell(self, word: str) -> Event | None:

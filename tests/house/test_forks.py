@@ -19,6 +19,7 @@ DELETIONS = {
         "tests/lab",
         "tests/commands/test_lab.py",
         "docs/labs",
+        "docs/generate/labs.py",
     ],
     "the auditor": [
         "sampletool/audit",
@@ -47,6 +48,8 @@ DELETIONS = {
         *(f"tests/commands/test_{name}.py" for name in ("init", "build", "test", "process")),
         "docs/building.md",
         "docs/process.md",
+        *(f"sampletool/lab/scenarios/{name}.py" for name in ("lock_conflict", "shared_output")),
+        *(f"docs/labs/{name}.{kind}" for name in ("lock-conflict", "shared-output") for kind in ("md", "svg")),
     ],
 }
 """What to delete for each thing not wanted. The written pages that remain are the forker's to rewrite."""
@@ -63,7 +66,7 @@ _NEVER = ["--ignore=tests/house/test_forks.py", "--ignore=tests/house/test_docs.
 def test_what_is_left_passes_its_own_tests(unwanted: list[str], tmp_path: Path) -> None:
     """With large counts one by one, and all of what is left; else all at once, a few, and every other imported."""
     copy = tmp_path / "fork"
-    for name in ("sampletool", "tests"):
+    for name in ("sampletool", "tests", "docs"):
         shutil.copytree(_ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md"):
         shutil.copy(_ROOT / name, copy)

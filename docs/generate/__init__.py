@@ -1,0 +1,1 @@
+"""Makes the pages that say what was measured or recorded. A test fails when one of them is stale."""

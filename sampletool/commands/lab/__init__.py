@@ -1,0 +1,1 @@
+"""Race conditions: watch one happen, replay it, and prove it gone."""

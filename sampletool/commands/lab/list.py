@@ -1,0 +1,42 @@
+"""The race conditions of the lab, each with its rule."""
+
+from dataclasses import dataclass
+
+import typer
+
+from sampletool.contract.promise import Promise
+
+promise = Promise(effect="nothing", examples=("tool lab list",))
+
+
+@dataclass(frozen=True)
+class Listed:
+    name: str
+    title: str
+    rule: str
+    ways: list[str]
+    happened: str
+    link: str
+
+
+@dataclass(frozen=True)
+class Listing:
+    scenarios: list[Listed]
+
+    def lines(self) -> list[str]:
+        width = max(len(scenario.name) for scenario in self.scenarios)
+        told = []
+        for scenario in self.scenarios:
+            told += [f"{scenario.name.ljust(width)}  {scenario.title}", f"{'':{width}}  {scenario.rule}"]
+        return [*told, "", "See one happen:  tool lab run lost-config-update", "See all of them: tool lab run --all"]
+
+
+def command(ctx: typer.Context) -> Listing:
+    """List the scenarios: what goes wrong, the rule that prevents it, and where it really happened."""
+    from sampletool.lab.scenario import find, names
+
+    found = []
+    for name in names():
+        scenario = find(name)
+        found.append(Listed(name, scenario.title, scenario.rule, list(scenario.ways), *scenario.happened))
+    return Listing(found)

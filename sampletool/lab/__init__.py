@@ -1,0 +1,1 @@
+"""Race conditions to run, to look at, and to prove gone. Adding one is adding a file to scenarios/."""

@@ -1,0 +1,85 @@
+"""One worker of a run: a process on the stage that goes from one named step to the next, or has to wait."""
+
+import fcntl
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from sampletool.lab.scenario import Step, Way
+from sampletool.stage.director import Actor, Ended, Event
+
+
+@dataclass
+class Worker:
+    letter: str
+    way: Way
+    actor: Actor
+    check: Callable[[], None]
+    """Raises when the whole call is to end."""
+    done: int = 0
+    at: Step | None = None
+    """What it is about to do."""
+    current: str = "start"
+    is_blocked: bool = False
+    holds: bool = False
+    ended: Ended | None = None
+    tried: set[str] = field(default_factory=set)
+    """The lock files it has asked for and not given back."""
+
+    @property
+    def is_over(self) -> bool:
+        return self.actor.at is None
+
+    def go_on(self) -> None:
+        self.is_blocked = False
+        self._see_unlock()
+        self.actor.step()
+        self.come_to_a_step()
+
+    def signal(self, number: int) -> None:
+        """It is met by a signal where it stands."""
+        if self.actor.at is not None:
+            self.tried.discard(self.actor.at.path)
+        self.actor.signal(number)
+        self.come_to_a_step()
+
+    def come_to_a_step(self) -> None:
+        """Let it go on to its next named step, to its end, or until it has to wait."""
+        while (event := self.actor.at) is not None:
+            self.check()
+            if event.name == "blocked" or self._asks_again(event):
+                self.is_blocked = True
+                return
+            for step in self.way.steps:
+                if step.is_meant(event, self.current):
+                    self.is_blocked = step.waits and step.name == self.current
+                    self.at = self.at if self.is_blocked else step
+                    return
+            self._see_unlock()
+            self.actor.step()
+        self.at = None
+        self.ended = self.actor.finish()
+
+    def complaint(self) -> str | None:
+        """How it ended if it did not succeed: the code of its answer, or its status."""
+        if self.ended is None or self.ended.status == 0:
+            return None
+        with suppress(ValueError, KeyError, TypeError):
+            return f"told {json.loads(self.ended.stdout)['error']['code']}"
+        last = self.ended.stderr.decode("utf-8", "backslashreplace").strip().rpartition("\n")[2]
+        return f"failed: {last or f'status {self.ended.status}'}"
+
+    def _asks_again(self, event: Event) -> bool:
+        if event.name != "fcntl.flock" or event.facts["operation"] & fcntl.LOCK_UN:
+            return False
+        again = event.path in self.tried
+        self.tried.add(event.path)
+        return again
+
+    def _see_unlock(self) -> None:
+        """It is about to give a lock back; the gate in front of our locks is not one that makes it alone."""
+        event = self.actor.at
+        if event is not None and event.name == "fcntl.flock" and event.facts["operation"] & fcntl.LOCK_UN:
+            self.tried.discard(event.path)
+            self.holds = self.holds and event.path.endswith(".gate")

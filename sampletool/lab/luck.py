@@ -1,0 +1,70 @@
+"""How often a way breaks when nobody arranges anything: the workers are let go at the same moment, and that is all."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+
+from sampletool.contract.errors import InvalidValues, Mistake
+from sampletool.lab.scenario import LETTERS, Outcome, Scenario, Way, find
+from sampletool.lab.scratch import scratch
+
+_LONGEST_SECONDS = 10
+
+
+def broke_by_luck(
+    name: str, variant: str, *, runs: int, workers: int | None, check: Callable[[], None] = lambda: None
+) -> int:
+    """In how many of the runs the invariant was broken, or somebody was stuck."""
+    if not can_be_lucky(find(name), find(name).ways[variant]):
+        problem = "nothing here is left to luck: the turns of one event loop, or a kill that has to be arranged"
+        raise InvalidValues(Mistake("--by-luck", "INVALID_VALUE", problem, suggestion=f"See tool lab prove {name}."))
+    broken = 0
+    for _ in range(runs):
+        check()
+        broken += _break_one(name, variant, LETTERS[: workers or find(name).workers])
+    return broken
+
+
+def can_be_lucky(scenario: Scenario, way: Way) -> bool:
+    return scenario.world is None and not scenario.strikes_of(way)
+
+
+def _break_one(name: str, variant: str, letters: str) -> bool:
+    scenario = find(name)
+    with scratch(scenario, scenario.ways[variant]) as (directory, environ):
+        told_ready, ready = os.pipe()
+        awaited, go = os.pipe()
+        command = [sys.executable, "-m", "sampletool.lab.worker", name, variant]
+        processes = {
+            letter: subprocess.Popen(
+                [*command, letter, str(ready), str(awaited)],
+                cwd=directory,
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                pass_fds=(ready, awaited),
+            )
+            for letter in letters
+        }
+        os.close(ready)
+        for _ in processes:
+            os.read(told_ready, 1)
+        for descriptor in (go, awaited, told_ready):
+            os.close(descriptor)
+        statuses, answers = {}, {}
+        for letter, process in processes.items():
+            with process:
+                try:
+                    stdout, _ = process.communicate(timeout=_LONGEST_SECONDS)
+                except subprocess.TimeoutExpired:
+                    for each in processes.values():
+                        each.kill()
+                    return True
+            statuses[letter] = process.returncode
+            with suppress(ValueError):
+                answers[letter] = json.loads(stdout)
+        return scenario.check(Outcome(directory, letters, statuses, answers)) is not None

@@ -1,0 +1,131 @@
+"""One process, no threads, one event loop: what could go wrong? Two coroutines take items from one list.
+
+Each looks whether there is an item, asks somebody whether it may take it, and takes it. While it asks, the other one
+goes on: every `await` is a moment at which the world may change. Nothing is written at the same time, and still two
+took what was there once.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from sampletool.lab.scenario import Outcome, Removal, Scenario, Step, Way
+from sampletool.state.memory import MemoryStore
+from sampletool.state.promises import NewTask
+
+
+class World:
+    def __init__(self) -> None:
+        self.items = ["the item"]
+        self.store = MemoryStore()
+        run_alone(self.store.task_add("queue", [NewTask("the item", "item")]))
+
+
+async def naive(worker: str, world: World) -> None:
+    if world.items:
+        item = world.items[0]
+        await permission()
+        world.items.remove(item)
+        do_it(worker)
+
+
+async def own_copy(worker: str, world: World) -> None:
+    for item in list(world.items):
+        await permission()
+        if item in world.items:
+            await permission()
+            do_it(worker)
+            world.items = [other for other in world.items if other != item]
+
+
+async def fixed(worker: str, world: World) -> None:
+    claim = await world.store.task_claim("queue", worker, lease_ms=60_000)
+    if claim.tasks:
+        do_it(worker)
+
+
+def run_alone(coroutine: Coroutine[Any, Any, object]) -> None:
+    """To its end, before there is anybody else."""
+    with suppress(StopIteration):
+        while True:
+            coroutine.send(None)
+
+
+async def permission() -> None:
+    await asyncio.sleep(0)
+
+
+def do_it(worker: str) -> None:
+    Path(f"done-by-{worker}").touch()
+
+
+def prepare(directory: Path) -> None:
+    for file in directory.glob("done-by-*"):
+        file.unlink()
+
+
+def workers_of(directory: Path) -> list[str]:
+    return sorted(path.name[-1] for path in directory.glob("done-by-*"))
+
+
+def look(directory: Path) -> str:
+    return f"done by {' and '.join(workers_of(directory)) or 'nobody'}"
+
+
+def check(outcome: Outcome) -> str | None:
+    failed = [letter for letter in outcome.letters if letter not in outcome.served]
+    if failed:
+        return f"{failed[0]} failed: the item that it had seen was gone."
+    done = workers_of(outcome.directory)
+    return None if len(done) == 1 else f"the one item was done {len(done)} times."
+
+
+scenario = Scenario(
+    title="Two coroutines, one item",
+    rule="Every await is a moment at which the world changes: decide and take without one between, or under a lock.",
+    happened=(
+        "buildhub, which lists the builds of Firefox: coroutines read a list while another one was still filling it, "
+        "awaiting each part of it. A lock made it one at a time.",
+        "https://github.com/mozilla-services/buildhub/pull/166",
+    ),
+    good="Exactly one of them did the item.",
+    question="Nothing runs in parallel here. Can both coroutines still take the one item?",
+    shared="item",
+    world=World,
+    prepare=prepare,
+    look=look,
+    check=check,
+    ways={
+        "naive": Way(
+            says="look at the list, await, take",
+            program=naive,
+            steps=(Step("look, then await", ""), Step("take", "")),
+            shows="A1 B1 A2 B2",
+            because="while A awaited its permission, B looked too, and saw the same item.",
+        ),
+        "wrong-look-again": Way(
+            says="look again after the await, and await once more before taking",
+            program=own_copy,
+            steps=(Step("look, then await", ""), Step("look again, then await", ""), Step("take", "")),
+            shows="A1 B1 A2 B2",
+            because="looking again helps only if no await follows before it is taken.",
+        ),
+        "fixed": Way(
+            says="our in-process store: looking, awaiting and taking under one asyncio.Lock",
+            program=fixed,
+            steps=(Step("look, then await", ""), Step("take", "")),
+            shows="A1 B1 A2",
+            because="B had to wait for the lock while A awaited, and found the item taken.",
+        ),
+    },
+    removal=Removal(
+        "state/memory.py",
+        says="no lock around it",
+        line="        async with self._lock:\n            now = self._now()\n",
+        instead="        if self._lock:\n            now = self._now()\n",
+    ),
+    symbol="sampletool.state.memory:MemoryStore._write",
+    still_broken_by="a second process: an asyncio.Lock is one process's own.",
+)

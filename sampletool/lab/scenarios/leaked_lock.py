@@ -1,0 +1,133 @@
+"""A server does one job after the other, each under a lock. TERM gives up the job that runs; the server goes on.
+
+The handler raises an exception, as everybody writes it. It can come at any point: also after the lock was won and
+before the `try` that would give it back. The job is given up, the server lives on with a lock it does not know of, and
+everybody else waits. It takes thousands of interruptions to see this once by luck.
+"""
+
+import fcntl
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+from sampletool.contract.errors import Interrupted
+from sampletool.lab.ours import PATIENT_SECONDS, lock_named
+from sampletool.lab.scenario import Outcome, Removal, Scenario, Step, Way
+from sampletool.safety.signals import Signals
+
+
+class GiveUp(Exception):
+    pass
+
+
+def give_up(number: int, frame: Any) -> None:
+    raise GiveUp
+
+
+def naive(worker: str) -> None:
+    signal.signal(signal.SIGTERM, give_up)
+    try:
+        lock = os.open("lock", os.O_CREAT | os.O_RDWR)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        os.write(lock, worker.encode())
+        try:
+            work(worker)
+        finally:
+            fcntl.flock(lock, fcntl.LOCK_UN)
+    except GiveUp:
+        pass
+    serve_on(worker)
+
+
+def fixed(worker: str) -> None:
+    signals = Signals()
+    signals.install()
+    try:
+        with lock_named("lock", signals).exclusively(PATIENT_SECONDS):
+            signals.check()
+            work(worker)
+    except Interrupted:
+        pass
+    serve_on(worker)
+
+
+def work(worker: str) -> None:
+    log = os.open("log", os.O_CREAT | os.O_APPEND | os.O_WRONLY)
+    os.write(log, worker.encode())
+
+
+def serve_on(worker: str) -> None:
+    """A is the server: it does not end before B has had its turn."""
+    while worker == "A" and "B" not in Path("log").read_text():
+        os.listdir(".")
+        time.sleep(0.001)
+
+
+def prepare(directory: Path) -> None:
+    (directory / "log").touch()
+
+
+def look(directory: Path) -> str:
+    return f"{' '.join((directory / 'log').read_text()) or 'nobody'} worked"
+
+
+def check(outcome: Outcome) -> str | None:
+    return f"{' and '.join(outcome.crowd)} were both alone at the same moment." if outcome.crowd else None
+
+
+WORK = Step("work", "os.write", "log")
+SERVE = Step("serve on", "os.listdir", "here", waits=True)
+
+scenario = Scenario(
+    title="A signal between winning the lock and the `with` block",
+    rule="A signal handler only takes a note; the program acts on it where it is safe.",
+    happened=(
+        "Python 3.14: a handler that raises right after `__enter__` makes `with lock:` skip its `__exit__`. Ours,"
+        " measured with a handler that raises: the lock stayed held in 524 of 8,007 interruptions.",
+        "https://github.com/python/cpython/issues/148874",
+    ),
+    good="The job is given up, the lock is given back, and everybody gets a turn.",
+    question="TERM comes while A is busy taking its lock, and A goes on serving. Who gives the lock back?",
+    shared="the log",
+    strikes="~",
+    prepare=prepare,
+    look=look,
+    check=check,
+    ways={
+        "naive": Way(
+            says="a handler that raises, and try/finally around the work",
+            program=naive,
+            steps=(
+                Step("lock", "fcntl.flock", "lock", kind="lock", holds=True),
+                Step("write its name", "os.write", "lock"),
+                WORK,
+                SERVE,
+            ),
+            shows="A1 A~ A2 B1",
+            because="the exception came before the `try`, so its `finally` never ran.",
+        ),
+        "fixed": Way(
+            says="our signals and our lock: recorded first, acted on inside the block",
+            program=fixed,
+            steps=(
+                Step("lock", "fcntl.flock", "lock.gate", kind="lock", holds=True),
+                Step("leave the gate", "fcntl.flock", "lock.gate", kind="unlock"),
+                WORK,
+                SERVE,
+            ),
+            shows="A1 A~ A2 B1",
+            because="the note was read inside the block, and leaving the block gave the lock back.",
+        ),
+    },
+    removal=Removal(
+        "safety/lock.py",
+        says="going on without having got the lock",
+        line="                if not self._wait(take, max(0.0, patience - waited())):\n"
+        "                    raise self._held(waited(), timeout_seconds)\n",
+        instead="                pass\n",
+    ),
+    symbol="sampletool.safety.signals:Signals._record",
+    still_broken_by="a library that installs a handler of its own which raises.",
+)

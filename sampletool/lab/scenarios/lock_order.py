@@ -1,0 +1,89 @@
+"""Two transfers at once, one from left to right, one from right to left.
+
+Each locks where it takes, then where it gives. Each has one lock and waits for the other's, for ever. Neither does
+anything wrong by itself, and it takes bad luck to see it: mostly the first one is done before the second one begins.
+"""
+
+import os
+from pathlib import Path
+
+from sampletool.lab.ours import PATIENT_SECONDS, lock_named
+from sampletool.lab.scenario import Outcome, Removal, Scenario, Step, Way
+
+SIDES = ("left", "right")
+
+
+def naive(worker: str) -> None:
+    here, there = SIDES if worker == "A" else reversed(SIDES)
+    with lock_named(here).exclusively(PATIENT_SECONDS), lock_named(there).exclusively(PATIENT_SECONDS):
+        work(worker)
+
+
+def fixed(worker: str) -> None:
+    here, there = sorted(SIDES)
+    with lock_named(here).exclusively(PATIENT_SECONDS), lock_named(there).exclusively(PATIENT_SECONDS):
+        work(worker)
+
+
+def work(worker: str) -> None:
+    log = os.open("log", os.O_APPEND | os.O_WRONLY)
+    os.write(log, worker.encode())
+
+
+def prepare(directory: Path) -> None:
+    (directory / "log").touch()
+
+
+def look(directory: Path) -> str:
+    return f"{' '.join((directory / 'log').read_text()) or 'nobody'} worked"
+
+
+def check(outcome: Outcome) -> str | None:
+    return f"{' and '.join(outcome.crowd)} were both alone at the same moment." if outcome.crowd else None
+
+
+STEPS = (
+    Step("lock left", "fcntl.flock", "left.gate", kind="lock"),
+    Step("lock right", "fcntl.flock", "right.gate", kind="lock"),
+    Step("work", "os.write", "log"),
+)
+
+scenario = Scenario(
+    title="Two locks, taken in opposite order",
+    rule="Give your locks one order, and take them only in that order.",
+    happened=(
+        "The Linux kernel has carried a checker of its own since 2006 which stops at the first pair of locks that is "
+        "ever taken in both orders, because nobody finds these by testing.",
+        "https://docs.kernel.org/locking/lockdep-design.html",
+    ),
+    good="Both transfers are done.",
+    question="A has left and wants right, B has right and wants left. Who goes on?",
+    shared="the log",
+    prepare=prepare,
+    look=look,
+    check=check,
+    ways={
+        "naive": Way(
+            says="first the lock of where it takes, then the lock of where it gives",
+            program=naive,
+            steps=STEPS,
+            shows="A1 B1 A2 B2",
+            because="each has what the other one waits for.",
+        ),
+        "fixed": Way(
+            says="both take the locks by name: left, then right",
+            program=fixed,
+            steps=STEPS,
+            shows="A1 B1 A2 A3",
+            because="whoever has the first lock is the only one who may ask for the second.",
+        ),
+    },
+    removal=Removal(
+        "lab/scenarios/lock_order.py",
+        says="each in an order of its own",
+        line="    here, there = sorted(SIDES)\n",
+        instead='    here, there = sorted(SIDES, reverse=worker == "B")\n',
+    ),
+    symbol="sampletool.lab.scenarios.lock_order:fixed",
+    still_broken_by="a lock that somebody else takes inside: a library, a callback, a database.",
+)

@@ -1,0 +1,132 @@
+"""Two people, or two agents, run `config set` at the same moment, each for a key of its own.
+
+Both are told that it worked. Only one of the keys is in the file: whoever wrote last wrote back what it had read
+before the other one wrote. Nothing failed, nothing was logged, and it works whenever one looks closely.
+"""
+
+import fcntl
+import os
+from pathlib import Path
+
+from sampletool.lab.scenario import Outcome, Removal, Scenario, Step, Way
+
+FILE = Path("tool.toml")
+
+
+def naive(worker: str) -> None:
+    text = FILE.read_text()
+    FILE.write_text(f"{text}{worker} = 1\n")
+
+
+def rename_alone(worker: str) -> None:
+    text = FILE.read_text()
+    beside = Path(f".tool.toml.{worker}")
+    beside.write_text(f"{text}{worker} = 1\n")
+    os.replace(beside, FILE)
+
+
+def two_short_locks(worker: str) -> None:
+    with open("lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        text = FILE.read_text()
+        fcntl.flock(lock, fcntl.LOCK_UN)
+
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        FILE.write_text(f"{text}{worker} = 1\n")
+        fcntl.flock(lock, fcntl.LOCK_UN)
+
+
+def prepare(directory: Path) -> None:
+    (directory / FILE).write_text("[settings]\njobs = 4\n")
+
+
+def keys(text: str) -> list[str]:
+    return [line.split("=")[0].strip() for line in text.splitlines() if "=" in line]
+
+
+def check(outcome: Outcome) -> str | None:
+    found = keys((outcome.directory / FILE).read_text())
+    lost = [letter for letter in outcome.served if letter not in found]
+    if lost:
+        return f"{lost[0]} was told that its key is saved, and {FILE} does not have it."
+    return None if len(outcome.served) == len(outcome.letters) else "somebody could not save its key."
+
+
+def damage(worker: str, before: str, after: str) -> str | None:
+    gone = [key for key in before.split() if key not in after.split()]
+    return f"{gone[0]} is gone" if gone else None
+
+
+READ = Step("read", "open", "tool.toml", kind="read")
+
+scenario = Scenario(
+    title="Two `config set` at once, and one of them never happened",
+    rule="An atomic write is not an atomic update: hold one lock from before the read until after the write.",
+    happened=(
+        "The SpacetimeDB tool read all of its settings, changed one and wrote all of them back: two runs lost changes.",
+        "https://github.com/clockworklabs/SpacetimeDB/pull/1196",
+    ),
+    good="Both keys are in tool.toml.",
+    question="A adds the key A, B adds the key B. Both succeed. Which keys can be in the file afterwards?",
+    shared="tool.toml",
+    prepare=prepare,
+    look=lambda directory: " ".join(keys((directory / FILE).read_text())) or "(empty)",
+    check=check,
+    damage=damage,
+    ways={
+        "naive": Way(
+            says="read the file, add the key, write it back",
+            program=naive,
+            steps=(READ, Step("write", "open", "tool.toml", kind="write")),
+            shows="A1 B1 A2 B2",
+            because="B wrote back what it had read before A wrote.",
+        ),
+        "wrong-rename": Way(
+            says="the same, but written beside and renamed over",
+            program=rename_alone,
+            steps=(READ, Step("rename", "os.rename", "tool.toml")),
+            shows="A1 B1 A2 B2",
+            because="the rename makes the write atomic, so nobody reads half a file; what B wrote was still too old.",
+        ),
+        "wrong-two-locks": Way(
+            says="a lock around the read, and again around the write",
+            program=two_short_locks,
+            steps=(
+                Step("lock, read", "fcntl.flock", "lock", kind="lock", after=("start",), holds=True),
+                Step("unlock", "fcntl.flock", "lock", kind="unlock", after=("lock, read",), frees=True),
+                Step("lock, write", "fcntl.flock", "lock", kind="lock", after=("unlock",), holds=True),
+            ),
+            shows="A1 A2 B1 B2 A3 B3",
+            because="between its two locks A's copy of the file grew old.",
+        ),
+        "fixed": Way(
+            says="tool config set: one lock from before the read until after the write",
+            program=("config", "set", "{worker}", "1"),
+            steps=(
+                Step("lock", "fcntl.flock", "tool.toml.lock.gate", kind="lock", holds=True),
+                Step("read", "open", "tool.toml", kind="read", after=("lock",)),
+                Step("rename", "os.rename", "tool.toml"),
+            ),
+            shows="A1 B1 A2 A3",
+            because="B had to wait, and read the file only when A's key was in it.",
+        ),
+    },
+    removal=Removal(
+        "safety/toml_file.py",
+        says="reading before the lock instead of under it",
+        line="""\
+        with exclusively(resolved) as hold:
+            if resolve(path) != resolved:
+                continue
+            if hold.crashed is not None:
+                sweep(resolved)
+            before = read_toml(resolved)
+""",
+        instead="""\
+        before = read_toml(resolved)
+        with exclusively(resolved):
+""",
+    ),
+    symbol="sampletool.safety.toml_file:edit_toml",
+    still_broken_by="an editor that saves the file takes no lock; a network file system may not carry flock.",
+)

@@ -1,0 +1,156 @@
+"""A build runs a compiler and is killed. The compiler is not: it goes on writing, and nobody waits for it any more.
+
+The lock was the build's, so it is free, and the next build begins. It is done and says so; then the compiler of the
+dead one writes its old output over the new. C stands for that compiler: its step is what A's child does.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from sampletool.lab.ours import PATIENT_SECONDS, lock_named
+from sampletool.lab.scenario import Outcome, Removal, Scenario, Step, Way
+from sampletool.safety.children import Children
+from sampletool.safety.signals import Signals
+
+COMPILER = """
+import os, select, sys
+if not os.path.exists("go"):
+    with open("pid", "w") as pid:
+        pid.write(str(os.getpid()))
+    os.rename("pid", "ready")
+    if not select.select([os.open("gate", os.O_RDWR)], [], [], 20)[0]:
+        sys.exit("nobody let it go on")
+with open(sys.argv[1], "w") as output:
+    output.write("A")
+"""
+"""Waits until C lets it go on; what it writes is the first thing it does then, and the last."""
+
+
+def naive(worker: str) -> None:
+    if worker == "C":
+        return let_the_compiler_go_on()
+    with lock_named("lock").exclusively(PATIENT_SECONDS):
+        if worker == "A":
+            compiler = subprocess.Popen([sys.executable, "-S", "-c", COMPILER, "output"], stdin=subprocess.DEVNULL)
+            while compiler.poll() is None:
+                look_around()
+        else:
+            publish(worker)
+    return None
+
+
+def fixed(worker: str) -> None:
+    if worker == "C":
+        return let_the_compiler_go_on()
+    with lock_named("lock").exclusively(PATIENT_SECONDS) as hold:
+        if worker == "A":
+            with Children(Signals(), hold.descriptors) as children:
+                argv = [sys.executable, "-S", "-c", COMPILER, "A.scratch"]
+                children.start("compiler", argv, cwd=Path.cwd(), env=os.environ)
+                while children.next_ended(within_seconds=0.001) is None:
+                    look_around()
+            os.replace("A.scratch", "output")
+        else:
+            publish(worker)
+    return None
+
+
+def publish(worker: str) -> None:
+    if os.path.exists("ready") and is_alive(Path("ready").read_text()):
+        Path("beside").touch()
+    Path(f"{worker}.scratch").write_text(worker)
+    os.replace(f"{worker}.scratch", "output")
+
+
+def look_around() -> None:
+    """A step, once the compiler waits for C; without C it is soon done."""
+    if os.path.exists("ready"):
+        os.listdir(".")
+    time.sleep(0.001)
+
+
+def let_the_compiler_go_on() -> None:
+    """If it has not begun, it will not have to wait; else wait until it is dead."""
+    if "ready" not in os.listdir("."):
+        Path("go").touch()
+        return
+    os.write(os.open("gate", os.O_RDWR), b".")
+    while is_alive(Path("ready").read_text()):
+        time.sleep(0.001)
+
+
+def is_alive(pid: str) -> bool:
+    with suppress(FileNotFoundError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    return False
+
+
+def prepare(directory: Path) -> None:
+    os.mkfifo(directory / "gate")
+    (directory / "output").write_text("-")
+
+
+def look(directory: Path) -> str:
+    return f"output of {(directory / 'output').read_text() or '(nobody)'}"
+
+
+def check(outcome: Outcome) -> str | None:
+    found = (outcome.directory / "output").read_text()
+    if outcome.crowd:
+        return f"{' and '.join(outcome.crowd)} were both alone at the same moment."
+    if "A" not in outcome.statuses and found != "B":
+        return "A was killed, B was told that its build is done, and the output is that of A's compiler."
+    if (outcome.directory / "beside").exists():
+        return "B built while A's compiler was still at work."
+    return None
+
+
+LOCK = Step("lock", "fcntl.flock", "lock.gate", kind="lock", holds=True)
+COMPILE = Step("(A's child) compile", "os.listdir", "here", after=("start",))
+WAIT = Step("wait for it", "os.listdir", "here", waits=True, holds=True, after=("lock", "wait for it"))
+
+scenario = Scenario(
+    title="The parent is dead, the child still writes",
+    rule="A child inherits the lock, and only the parent publishes.",
+    happened=(
+        "In a review of an installer with a lock: killed while npm runs, its lock counts as stale at once, although "
+        "npm goes on changing the directory; the next run then works beside it.",
+        "https://github.com/AltimateAI/altimate-code/pull/1201",
+    ),
+    good="What a dead build's child still writes never becomes the output.",
+    question="A is killed while its compiler runs; B builds and is done; the compiler finishes. Whose output is it?",
+    shared="output",
+    workers=3,
+    strikes="!",
+    prepare=prepare,
+    look=look,
+    check=check,
+    ways={
+        "naive": Way(
+            says="lock, run the compiler, which writes the output",
+            program=naive,
+            steps=(LOCK, WAIT, Step("publish", "os.rename", "output"), COMPILE),
+            shows="A1 A! B1 B2 C1",
+            because="with A its lock was gone, but not its compiler.",
+        ),
+        "fixed": Way(
+            says="our children: they keep the lock, write into a scratch place, and only the parent publishes",
+            program=fixed,
+            steps=(LOCK, WAIT, Step("publish", "os.rename", "output"), COMPILE),
+            shows="A1 A! B1 C1",
+            because="the compiler kept the lock until it was gone, and what it wrote was never published.",
+        ),
+    },
+    removal=Removal(
+        "safety/children.py",
+        says="not handing the lock on to the children",
+        line="            pass_fds=self._descriptors,\n",
+        instead="",
+    ),
+    symbol="sampletool.safety.children:Children.start",
+    still_broken_by="a child that closes all its descriptors and writes to the output itself, by a path of its own.",
+)

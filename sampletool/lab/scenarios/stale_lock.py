@@ -1,0 +1,142 @@
+"""A program makes sure that it is alone by creating a file, and removes it when it is done. Then it is killed.
+
+The file stays. Everybody who comes later waits for somebody who is long dead, until a person finds the file and
+removes it by hand. So people teach the program to look whether the owner is still alive, and to remove what the dead
+left: now two of them look at the same moment, and the second one removes the lock that the first has just taken.
+"""
+
+import os
+import time
+from pathlib import Path
+
+from sampletool.lab.ours import PATIENT_SECONDS, lock_named
+from sampletool.lab.scenario import Outcome, Removal, Scenario, Step, Way
+
+NOBODY = 2**22 + 1
+"""A pid that no process can have."""
+
+
+def naive(worker: str) -> None:
+    while True:
+        try:
+            create_lock()
+            break
+        except FileExistsError:
+            time.sleep(0.001)
+    work(worker)
+    os.remove("lock")
+
+
+def look_whether_it_is_alive(worker: str) -> None:
+    while True:
+        while owner_is_alive():
+            time.sleep(0.001)
+        Path("lock").unlink(missing_ok=True)
+        try:
+            create_lock()
+            break
+        except FileExistsError:
+            continue
+    work(worker)
+
+
+def fixed(worker: str) -> None:
+    with lock_named("lock").exclusively(PATIENT_SECONDS):
+        work(worker)
+
+
+def owner_is_alive() -> bool:
+    try:
+        os.kill(int(Path("lock").read_text()), 0)
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return True
+
+
+def create_lock() -> None:
+    descriptor = os.open("lock", os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+    os.write(descriptor, str(os.getpid()).encode())
+
+
+def work(worker: str) -> None:
+    log = os.open("log", os.O_CREAT | os.O_APPEND | os.O_WRONLY)
+    os.write(log, worker.encode())
+
+
+def prepare(directory: Path) -> None:
+    (directory / "log").touch()
+
+
+def leave_a_dead_owner(directory: Path) -> None:
+    prepare(directory)
+    (directory / "lock").write_text(str(NOBODY))
+
+
+def look(directory: Path) -> str:
+    worked = " ".join((directory / "log").read_text()) or "nobody"
+    return f"{worked} worked"
+
+
+def check(outcome: Outcome) -> str | None:
+    if outcome.crowd:
+        return f"{' and '.join(outcome.crowd)} were both alone at the same moment."
+    return None
+
+
+WORK = Step("work", "os.write", "log")
+
+scenario = Scenario(
+    title="A killed program leaves its lock behind",
+    rule="Let the kernel hold the lock: it knows who is dead, and you do not.",
+    happened=(
+        "tgcli: after kill -9 its lock file stayed, and every later command was refused. What was asked"
+        " for, and done, is to look whether the owner is alive, and to remove the file if not.",
+        "https://github.com/kfastov/tgcli/issues/21",
+    ),
+    good="Whoever lives gets its turn, and never two at once.",
+    question="A is killed with -9 while it has the lock. What happens to B?",
+    shared="the log",
+    strikes="!",
+    prepare=prepare,
+    look=look,
+    check=check,
+    ways={
+        "naive": Way(
+            says="a file that must not be there yet, removed at the end",
+            program=naive,
+            steps=(Step("lock", "open", "lock", kind="create", waits=True, holds=True), WORK),
+            shows="A1 B1 A!",
+            because="nobody is left who would remove A's file.",
+        ),
+        "wrong-reclaim": Way(
+            says="look whether the owner is alive, and remove what a dead one left",
+            program=look_whether_it_is_alive,
+            steps=(
+                Step("look", "open", "lock", kind="read", waits=True),
+                Step("remove", "os.remove", "lock"),
+                Step("lock", "open", "lock", kind="create", holds=True),
+                WORK,
+            ),
+            shows="A1 B1 A2 A3 B2 B3",
+            because="both saw the dead owner; B removed the lock that A had taken meanwhile.",
+            prepare=leave_a_dead_owner,
+            strikes="",
+        ),
+        "fixed": Way(
+            says="our lock: the kernel's, which ends with the process",
+            program=fixed,
+            steps=(Step("lock", "fcntl.flock", "lock.gate", kind="lock", holds=True), WORK),
+            shows="A1 B1 A!",
+            because="the kernel took the lock back in the moment in which A died, and gave it to B.",
+        ),
+    },
+    removal=Removal(
+        "safety/lock.py",
+        says="going on without having got the lock",
+        line="                if not self._wait(take, max(0.0, patience - waited())):\n"
+        "                    raise self._held(waited(), timeout_seconds)\n",
+        instead="                pass\n",
+    ),
+    symbol="sampletool.safety.lock:Lock.exclusively",
+    still_broken_by="somebody who deletes the lock file by hand, and file systems that do not carry flock.",
+)

@@ -1,0 +1,114 @@
+"""A program saves its settings, and is killed, or the power fails, while it does so.
+
+What it finds when it starts again is neither the old file nor the new one: it is empty, or ends in the middle. Writing
+beside and renaming is what everybody then does, and it helps against the kill. It does not help against the power cut:
+the new name may reach the disk before the new content does, and what is found then is a file of no bytes at all.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from sampletool.lab.scenario import Outcome, Removal, Scenario, Step, Way
+
+FILE = "tool.toml"
+OLD = '[settings]\nname = "old"\nlevel = 1\n'
+NEW = '[settings]\nname = "new"\nlevel = 2\n'
+
+
+def naive(worker: str) -> None:
+    descriptor = os.open(FILE, os.O_WRONLY | os.O_TRUNC)
+    for line in NEW.splitlines(keepends=True):
+        os.write(descriptor, line.encode())
+    os.close(descriptor)
+
+
+def rename_alone(worker: str) -> None:
+    descriptor = os.open("tool.toml.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.write(descriptor, NEW.encode())
+    os.close(descriptor)
+    os.replace("tool.toml.new", FILE)
+
+
+def prepare(directory: Path) -> None:
+    (directory / FILE).write_text(OLD)
+
+
+def look(directory: Path) -> str:
+    return " ".join((directory / FILE).read_text().replace(" ", "").split()[1:]) or "(empty)"
+
+
+def check(outcome: Outcome) -> str | None:
+    return judge((outcome.directory / FILE).read_text(), bool(outcome.served), "is")
+
+
+def after_power_cut(files: Mapping[str, bytes], was_told: bool) -> str | None:
+    return judge(files.get(FILE, b"").decode(), was_told, "may be")
+
+
+def judge(found: str, was_told: bool, verb: str) -> str | None:
+    if found not in (OLD, NEW):
+        return f"{FILE} {verb} {'half a file' if found else 'empty'}: neither the old one nor the new one."
+    return f"it said that it is saved, and {FILE} {verb} the old one." if was_told and found == OLD else None
+
+
+scenario = Scenario(
+    title="Killed half-way through a write",
+    rule="Write beside, flush, rename, flush the directory: a reader then sees the old file or the new one.",
+    happened=(
+        "Zed, a data lake: the power failed right after its first file was written; the file then had no bytes, and the"
+        " server would not start on that lake again. About every second try.",
+        "https://github.com/brimdata/super/issues/4080",
+    ),
+    good="Whatever happens, and whenever: the whole old file or the whole new one, and the new one once it said so.",
+    question="A is killed, or the power fails, between two of its steps. What can be in the file?",
+    shared="tool.toml",
+    workers=1,
+    strikes="!*",
+    prepare=prepare,
+    look=look,
+    check=check,
+    after_power_cut=after_power_cut,
+    ways={
+        "naive": Way(
+            says="open the file, which empties it, and write it line by line",
+            program=naive,
+            steps=(Step("empty", "open", FILE, kind="write"), Step("write a line", "os.write", FILE)),
+            shows="A1 A2 A3 A!",
+            because="the old content is gone from the first step on, and the new one is there only after the last.",
+        ),
+        "wrong-rename": Way(
+            says="write beside and rename, without flushing",
+            program=rename_alone,
+            steps=(
+                Step("create", "open", "tool.toml.new", kind="write"),
+                Step("write", "os.write", "tool.toml.new"),
+                Step("rename", "os.rename", FILE),
+            ),
+            shows="A1 A2 A3 A*",
+            because="a name and what it names reach the disk each in its own time; only fsync puts them in order.",
+        ),
+        "fixed": Way(
+            says="tool config set: write beside, flush, rename, flush the directory",
+            program=("config", "set", "name=new", "level=2"),
+            steps=(
+                Step("create", "open", ".tool.toml.*.tmp", kind="create"),
+                Step("write", "os.write", ".tool.toml.*.tmp"),
+                Step("flush", "os.fsync", ".tool.toml.*.tmp"),
+                Step("rename", "os.rename", FILE),
+                Step("flush the directory", "os.fsync", "here"),
+            ),
+            shows="A1 A2 A3 A4 A5 A*",
+            because="the content was on the disk before the name was, and the name before it said so.",
+        ),
+    },
+    removal=Removal(
+        "safety/atomic_file.py",
+        says="no flush before the rename",
+        line="            os.fsync(descriptor)\n",
+        instead="",
+    ),
+    symbol="sampletool.safety.atomic_file:replace",
+    still_broken_by="a disk that says it has flushed and has not; what is tried here is a model of the file system, "
+    "which may lose or keep anything that was not flushed.",
+)

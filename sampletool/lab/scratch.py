@@ -1,0 +1,35 @@
+"""Where a run takes place: a private directory, an environment in which nothing of the user's is seen, the programs."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import sampletool
+from sampletool.lab.scenario import STORE_VARIABLE, Scenario, Way, find
+
+PACKAGE_ROOT = Path(sampletool.__file__).parent.parent
+_KEPT = ("PATH", STORE_VARIABLE, "LD_LIBRARY_PATH", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "SYSTEMROOT")
+
+
+def program_of(name: str, variant: str, letter: str) -> list[str]:
+    program = find(name).ways[variant].program
+    if callable(program):
+        return ["-m", "sampletool.lab.worker", name, variant, letter]
+    return ["-m", "sampletool", *(word.format(worker=letter) for word in program)]
+
+
+@contextmanager
+def scratch(scenario: Scenario, way: Way, package_root: Path = PACKAGE_ROOT) -> Iterator[tuple[Path, dict[str, str]]]:
+    """A private directory, prepared, with an environment in which nothing of the user's is seen; gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="tool-lab-") as made:
+        root = Path(os.path.realpath(made))
+        directory, home = root / "here", root / "home"
+        directory.mkdir()
+        home.mkdir(mode=0o700)
+        environ = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        environ |= {"HOME": str(home), "TMPDIR": str(home), "LC_ALL": "C.UTF-8", "TZ": "UTC", "CI": "1"}
+        environ |= {"PYTHONPATH": str(package_root), "PYTHONSAFEPATH": "1", **scenario.environ}
+        (way.prepare or scenario.prepare)(directory)
+        yield directory, environ

@@ -1,0 +1,62 @@
+"""The pictures."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+from sampletool.lab.draw import painted, plain, timeline
+from sampletool.lab.recording import Event, Recording
+from sampletool.lab.svg import svg, write_svg
+
+RUN = Recording(
+    "lost",
+    "naive",
+    ("A", "B"),
+    "file",
+    "A1 B1 A2 B2",
+    "broken",
+    "A is lost.",
+    (
+        Event(1, "A", 1, "lock", "done", "x", holds=("A",)),
+        Event(2, "B", 1, "lock", "blocked", "x", holds=("A",), waiting=("B",)),
+        Event(3, "A", 2, "write", "done", "x A", waiting=("B",), over=True),
+        Event(4, "B", 1, "lock", "resumed", "<B>\x1b[31m", holds=("B",), note="A is gone"),
+    ),
+)
+
+
+def test_a_timeline_has_a_lane_for_each_worker_and_one_for_what_they_share() -> None:
+    assert plain(timeline(RUN)) == [
+        "       A         B                   file",
+        "  1  ┌ lock      ·                   x",
+        "  2  │         ░ lock: has to wait   x",
+        "  3  └ write   ░                     x A",
+        "  4            ┌ lock: has it now    <B>\x1b[31m   <== A is gone",
+    ]
+
+
+def test_the_coloured_picture_is_the_plain_one_with_colour_and_nothing_of_the_data_is_a_colour() -> None:
+    coloured = painted(timeline(RUN))
+
+    without = [re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip() for line in coloured]
+    assert without == [line.replace("\x1b", r"\x1b") for line in plain(timeline(RUN))]
+    assert coloured != without
+
+
+def test_the_svg_is_well_formed_needs_nothing_and_knows_the_dark(tmp_path: Path) -> None:
+    write_svg(tmp_path / "run.svg", [RUN, RUN])
+
+    text = (tmp_path / "run.svg").read_text()
+    ElementTree.fromstring(text)  # noqa: S314 - our own
+    assert text == svg([RUN, RUN])
+    assert "prefers-color-scheme:dark" in text
+    assert re.findall(r"https?://[^\"]+", text) == ["http://www.w3.org/2000/svg"]
+    assert not re.search(r"@import|url\((?!#)|<script|<image|\bhref", text)
+
+
+def test_the_svg_says_in_words_what_it_shows() -> None:
+    described = ElementTree.fromstring(svg([RUN])).findtext("{http://www.w3.org/2000/svg}desc")  # noqa: S314
+
+    assert described is not None
+    assert "B lock: has to wait, then file holds x" in described
+    assert "A is gone" in described
