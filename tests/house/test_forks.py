@@ -31,8 +31,7 @@ DELETIONS = {
     "shared state": [
         "sampletool/state",
         *(f"sampletool/commands/{name}" for name in ("counter", "state", "task")),
-        "sampletool/store_options.py",
-        "sampletool/task_worker.py",
+        "sampletool/commands/_store_options.py",
         "tests/state",
         "tests/commands/test_store.py",
         "tests/bench/state.py",

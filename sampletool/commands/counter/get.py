@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from sampletool.commands._store_options import READING, StoreOption
 from sampletool.contract.promise import Promise
-from sampletool.store_options import READING, StoreOption
 from sampletool.wiring import Wiring
 
 promise = Promise(effect="nothing", ends_with=READING, examples=("tool counter get builds",))

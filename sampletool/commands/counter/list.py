@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import typer
 
+from sampletool.commands._store_options import READING, CursorOption, LimitOption, StoreOption
 from sampletool.contract.promise import Promise
-from sampletool.store_options import READING, CursorOption, LimitOption, StoreOption
 from sampletool.wiring import Wiring
 
 promise = Promise(effect="nothing", ends_with=READING, examples=("tool counter list",))

@@ -5,9 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
+from sampletool.commands._store_options import READING, CursorOption, LimitOption, StoreOption, say_time
 from sampletool.contract.promise import Promise
 from sampletool.contract.render import value_text
-from sampletool.store_options import READING, CursorOption, LimitOption, StoreOption, say_time
 from sampletool.wiring import Wiring
 
 promise = Promise(effect="nothing", ends_with=READING, examples=("tool state list", "tool state list --prefix plan."))

@@ -5,9 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sampletool.contract.promise import Promise
-from sampletool.state.promises import Once
-from sampletool.store_options import (
+from sampletool.commands._store_options import (
     CHANGING,
     DryRunOption,
     FenceOption,
@@ -17,6 +15,8 @@ from sampletool.store_options import (
     parse_value,
     read_input,
 )
+from sampletool.contract.promise import Promise
+from sampletool.state.promises import Once
 from sampletool.wiring import Wiring
 
 promise = Promise(

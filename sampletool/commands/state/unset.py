@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
+from sampletool.commands._store_options import CHANGING, DryRunOption, FenceOption, KeyOption, StoreOption
 from sampletool.contract.promise import Promise
 from sampletool.state.promises import Once
-from sampletool.store_options import CHANGING, DryRunOption, FenceOption, KeyOption, StoreOption
 from sampletool.wiring import Wiring
 
 promise = Promise(

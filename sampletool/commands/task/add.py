@@ -7,10 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sampletool.contract.errors import InvalidValues, Mistake
-from sampletool.contract.promise import Promise
-from sampletool.state.promises import NewTask, Once
-from sampletool.store_options import (
+from sampletool.commands._store_options import (
     CHANGING,
     DryRunOption,
     FenceOption,
@@ -19,6 +16,9 @@ from sampletool.store_options import (
     parse_value,
     read_input,
 )
+from sampletool.contract.errors import InvalidValues, Mistake
+from sampletool.contract.promise import Promise
+from sampletool.state.promises import NewTask, Once
 from sampletool.wiring import Wiring
 
 promise = Promise(

@@ -5,10 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
+from sampletool.commands._store_options import CHANGING, DryRunOption, KeyOption, LeaseOption, StoreOption, say_time
 from sampletool.contract.promise import Promise
 from sampletool.contract.render import value_text
 from sampletool.state.promises import Once
-from sampletool.store_options import CHANGING, DryRunOption, KeyOption, LeaseOption, StoreOption, say_time
 from sampletool.wiring import Wiring
 
 promise = Promise(

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from sampletool.commands._store_options import CHANGING, DryRunOption, StoreOption
 from sampletool.contract.promise import Promise
-from sampletool.store_options import CHANGING, DryRunOption, StoreOption
 from sampletool.wiring import Wiring
 
 promise = Promise(effect="store", ends_with=CHANGING, locks=("store",), examples=("tool task finish ann 1",))

@@ -5,10 +5,10 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from sampletool.commands._store_options import READING, LimitOption, StoreOption, say_time
 from sampletool.contract.promise import Promise
 from sampletool.contract.render import value_text
 from sampletool.state.promises import TaskState
-from sampletool.store_options import READING, LimitOption, StoreOption, say_time
 from sampletool.wiring import Wiring
 
 promise = Promise(

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from sampletool.commands._store_options import CHANGING, DryRunOption, StoreOption, parse_ms
 from sampletool.contract.promise import Promise
-from sampletool.store_options import CHANGING, DryRunOption, StoreOption, parse_ms
 from sampletool.wiring import Wiring
 
 promise = Promise(

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from sampletool.commands._store_options import CHANGING, DryRunOption, LeaseOption, StoreOption, say_time
 from sampletool.contract.promise import Promise
-from sampletool.store_options import CHANGING, DryRunOption, LeaseOption, StoreOption, say_time
 from sampletool.wiring import Wiring
 
 promise = Promise(effect="store", ends_with=CHANGING, locks=("store",), examples=("tool task renew ann 1 --lease 5m",))

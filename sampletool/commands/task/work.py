@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from sampletool.commands._store_options import CHANGING, DryRunOption, LeaseOption, StoreOption
 from sampletool.contract.errors import InvalidValues, Mistake, ToolError
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.file_errors import FileNotFound
@@ -14,8 +15,7 @@ from sampletool.contract.promise import Promise
 from sampletool.contract.store_errors import TasksFailed
 from sampletool.safety.children import Children
 from sampletool.safety.places import private_directory
-from sampletool.store_options import CHANGING, DryRunOption, LeaseOption, StoreOption
-from sampletool.task_worker import Worked, Worker, count_left
+from sampletool.state.worker import Worked, Worker, count_left
 from sampletool.wiring import Wiring
 
 promise = Promise(
