@@ -7,7 +7,7 @@ PYTHON ?= python3
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check docs bench soak coverage fork clean
+.PHONY: help run test check docs bench soak coverage clean
 
 help:  ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +24,9 @@ check: $(READY)  ## Lint, types, who may import whom, true docs
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/python -m pytest -q tests/house
+
+docs: $(READY)  ## Write the generated pages anew: one for each race in the lab
+	@$(BIN)/python -m docs.generate.labs
 
 bench: $(READY)  ## Compare speed within one run: with a bare interpreter and with the naive way
 	@$(BIN)/python -m tests.bench
