@@ -183,7 +183,9 @@ class Wiring:
 
         session = make_workspace_directory(self.workspace) / "tmp" / self.session_id
         directory = session / self.request_id
-        directory.mkdir(mode=PRIVATE, parents=True)
+        while not directory.exists():
+            with suppress(FileNotFoundError):  # another call of this session has just left, and taken it away
+                directory.mkdir(mode=PRIVATE, parents=True)
         try:
             yield directory
         finally:

@@ -144,13 +144,7 @@ class Store(Protocol):
         """The value and its version, from one moment. KEY_NOT_FOUND if there is none, or it has expired."""
 
     def state_set(
-        self,
-        key: str,
-        value: Any,
-        *,
-        if_version: int | None = None,
-        expires_ms: int | None = None,
-        once: Once = FREELY,
+        self, key: str, value: Any, *, if_version: int | None = None, expires_ms: int | None = None, once: Once = FREELY
     ) -> Written:
         """Replace the value. Its version grows with every change and is never used twice, not even after `unset`.
 

@@ -28,6 +28,16 @@ DELETIONS = {
         "tests/commands/test_audit.py",
         "docs/audit.md",
     ],
+    "shared state": [
+        "sampletool/state",
+        *(f"sampletool/commands/{name}" for name in ("counter", "state", "task")),
+        "sampletool/store_options.py",
+        "sampletool/task_worker.py",
+        "tests/state",
+        "tests/commands/test_store.py",
+        "tests/bench/state.py",
+        "docs/shared-state.md",
+    ],
     "the sample domain": [
         "sampletool/domain",
         *(
@@ -44,20 +54,23 @@ DELETIONS = {
 }
 """What to delete for each thing not wanted. The written pages that remain are the forker's to rewrite."""
 
+_CHOICES = [list(DELETIONS), *([[thing] for thing in DELETIONS] if SOAK else [])]
 _QUICK = ["tests/house/test_imports.py", "tests/house/test_startup.py", "tests/test_command_folder.py"]
 _NEVER = ["--ignore=tests/house/test_forks.py", "--ignore=tests/house/test_docs.py"]
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("unwanted", DELETIONS)
-def test_what_is_left_passes_its_own_tests(unwanted: str, tmp_path: Path) -> None:
-    """With large counts all of them; else a few, and every other is at least imported."""
+@pytest.mark.parametrize(
+    "unwanted", [*([[name] for name in DELETIONS] if SOAK else []), list(DELETIONS)], ids=" and ".join
+)
+def test_what_is_left_passes_its_own_tests(unwanted: list[str], tmp_path: Path) -> None:
+    """With large counts one by one, and all of what is left; else all at once, a few, and every other imported."""
     copy = tmp_path / "fork"
     for name in ("sampletool", "tests", "docs"):
         shutil.copytree(_ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md"):
         shutil.copy(_ROOT / name, copy)
-    for name in DELETIONS[unwanted]:
+    for name in [name for thing in unwanted for name in DELETIONS[thing]]:
         path = copy / name
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 

@@ -82,8 +82,8 @@ def test_kill_9_at_every_point_leaves_the_old_or_the_new_file_and_the_next_set_w
                 break
             actor.kill()
         outcomes.add(file.read_text())
-        point += 1
-        if point % scale(3, 1) == 0:
+        point += scale(2, 1)
+        if point % scale(6, 1) == 0:
             ran = tool("config", "set", "b", "2")
             assert ran.status == 0, ran
             assert "b" in keys(file)

