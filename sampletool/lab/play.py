@@ -157,11 +157,13 @@ class _Play:
         self._record(worker, f"{STRIKES[strike]} {at}", "struck")
 
     def _see_power_cut(self, worker: Worker) -> str | None:
-        assert self._scenario.after_power_cut is not None
-        for files in states_after(self._before, worker.actor.past, str(self._directory)):
-            if reason := self._scenario.after_power_cut(files, worker.ended is not None and worker.ended.status == 0):
-                return reason
-        return None
+        """What may be broken then. Of several things that may, always the same one is told."""
+        judge = self._scenario.after_power_cut
+        assert judge is not None
+        was_told = worker.ended is not None and worker.ended.status == 0
+        possible = states_after(self._before, worker.actor.past, str(self._directory))
+        reasons = {reason for files in possible if (reason := judge(files, was_told))}
+        return min(reasons, key=lambda reason: (len(reason), reason), default=None)
 
     def _ask_the_blocked(self) -> None:
         """In the order in which they came, until nobody gets further."""
