@@ -12,6 +12,17 @@ from tests.support.scale import SOAK
 
 _ROOT = Path(__file__).parents[2]
 
+_WITH_A_STORE = [
+    "double-claim",
+    "get-then-set",
+    "in-process-queue",
+    "lost-increments",
+    "lost-list-items",
+    "retry-twice",
+    "stale-write",
+    "zombie-worker",
+]
+
 DELETIONS = {
     "the race lab": [
         "sampletool/lab",
@@ -36,6 +47,10 @@ DELETIONS = {
         "tests/commands/test_store.py",
         "tests/bench/state.py",
         "docs/shared-state.md",
+        "sampletool/lab/stores.py",
+        "tests/lab/test_stores.py",
+        *(f"sampletool/lab/scenarios/{name.replace('-', '_')}.py" for name in _WITH_A_STORE),
+        *(f"docs/labs/{name}.{kind}" for name in _WITH_A_STORE for kind in ("md", "svg")),
     ],
     "the sample domain": [
         "sampletool/domain",
@@ -59,9 +74,7 @@ _NEVER = ["--ignore=tests/house/test_forks.py", "--ignore=tests/house/test_docs.
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(
-    "unwanted", [*([[name] for name in DELETIONS] if SOAK else []), list(DELETIONS)], ids=" and ".join
-)
+@pytest.mark.parametrize("unwanted", _CHOICES, ids=" and ".join)
 def test_what_is_left_passes_its_own_tests(unwanted: list[str], tmp_path: Path) -> None:
     """With large counts one by one, and all of what is left; else all at once, a few, and every other imported."""
     copy = tmp_path / "fork"
