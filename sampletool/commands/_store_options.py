@@ -1,7 +1,6 @@
 """What the commands of the store share: their options, and values and times as they are typed and shown."""
 
 import json
-import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +9,9 @@ import typer
 from sampletool.contract.duration import parse_duration
 from sampletool.contract.errors import InvalidValues, Mistake
 from sampletool.contract.exit_status import ExitStatus
+from sampletool.safety.atomic_file import read_regular
+from sampletool.safety.signals import Signals
+from sampletool.safety.stdin import read_stdin
 from sampletool.state.opening import refuse_password
 from sampletool.state.promises import Fence
 
@@ -25,6 +27,9 @@ READING = (
 CHANGING = (*READING, ExitStatus.CONFLICT)
 
 _STDIN_LIMIT_BYTES = 16 * 1024 * 1024
+_DEEPEST = 100
+_LAST_MS = 253_402_300_799_999
+"""The end of the year 9999: what ends later is shown as ending then."""
 
 
 def _use_store(ctx: typer.Context, url: str | None) -> str | None:
@@ -83,33 +88,41 @@ def parse_value(text: str, *, as_text: bool = False) -> Any:
         value = json.loads(text, parse_constant=lambda _: text)
     except (ValueError, RecursionError):
         return text
+    if not as_text and _depth(value) > _DEEPEST:
+        raise InvalidValues(Mistake("VALUE", "INVALID_VALUE", f"the value is nested more than {_DEEPEST} deep"))
     if as_text or (isinstance(value, (int, float)) and json.dumps(value) != text):
         return text
     return value
 
 
-def read_input(name: str) -> str:
-    """All of stdin (`-`) or of a file, as text, up to a limit."""
-    from sampletool.safety.atomic_file import read_regular
+def _depth(value: Any) -> int:
+    """How deep it is nested, as far as it matters."""
+    level, depth = [value], 0
+    while level and depth <= _DEEPEST:
+        level = [
+            member
+            for item in level
+            if isinstance(item, (dict, list))
+            for member in (item.values() if isinstance(item, dict) else item)
+        ]
+        depth += 1
+    return depth
 
-    content = _read_stdin() if name == "-" else read_regular(Path(name).absolute(), _STDIN_LIMIT_BYTES)
+
+def read_input(name: str, signals: Signals) -> str:
+    """All of stdin (`-`) or of a file, as text, up to a limit."""
+    if name == "-":
+        return read_stdin(signals, _STDIN_LIMIT_BYTES)
+    content = read_regular(Path(name).absolute(), _STDIN_LIMIT_BYTES)
     try:
         return content.decode()
     except UnicodeDecodeError:
         raise InvalidValues(Mistake("VALUE", "INVALID_VALUE", f"{name} is not UTF-8 text", name)) from None
 
 
-def _read_stdin() -> bytes:
-    content = bytearray()
-    while chunk := os.read(0, 65536):
-        content += chunk
-        if len(content) > _STDIN_LIMIT_BYTES:
-            raise InvalidValues(Mistake("VALUE", "INVALID_VALUE", "stdin is larger than 16 MiB", "-"))
-    return bytes(content)
-
-
 def say_time(at_ms: int) -> str:
     """`2026-11-18T09:30:00.250Z`"""
     from datetime import UTC, datetime
 
+    at_ms = min(at_ms, _LAST_MS)
     return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

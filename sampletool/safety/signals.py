@@ -10,7 +10,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Sequence
-from select import select
+from select import POLLIN, poll
 from types import FrameType
 from typing import NoReturn
 
@@ -83,8 +83,10 @@ class Signals:
     def wait(self, seconds: float, descriptors: Sequence[int] = ()) -> list[int]:
         """Sleep until a descriptor is readable, a signal comes, or the time is up; the readable descriptors."""
         left = self.seconds_left
-        watched = [*descriptors, *([self._wake_up[0]] if self._wake_up else [])]
-        ready, _, _ = select(watched, [], [], seconds if left is None else min(seconds, left))
+        watched = poll()
+        for descriptor in (*descriptors, *([self._wake_up[0]] if self._wake_up else [])):
+            watched.register(descriptor, POLLIN)
+        ready = [found for found, _ in watched.poll(1000 * (seconds if left is None else min(seconds, left)))]
         return [descriptor for descriptor in ready if descriptor in descriptors]
 
     def _record(self, number: int, _frame: FrameType | None) -> None:

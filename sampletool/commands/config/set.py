@@ -1,6 +1,5 @@
 """Set one key or several at once, atomically, keeping everything else in the file as it is."""
 
-import os
 import tomllib
 from math import isfinite
 from typing import Annotated, Any
@@ -11,6 +10,7 @@ from sampletool.contract.errors import InvalidValues, Mistake, did_you_mean
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.promise import Promise
 from sampletool.contract.redaction import is_secret
+from sampletool.safety.stdin import read_stdin
 from sampletool.safety.toml_file import TomlText
 from sampletool.settings import KNOWN, Key, Scope, check
 from sampletool.settings.toml_edit import set_value
@@ -133,24 +133,12 @@ def _no_value(word: str) -> Mistake:
     )
 
 
-def _read_stdin() -> str:
-    content = b""
-    while chunk := os.read(0, 65536):
-        content += chunk
-        if len(content) > _STDIN_LIMIT_BYTES:
-            raise InvalidValues(Mistake("VALUE", "INVALID_VALUE", "the value on stdin is larger than 1 MiB"))
-    try:
-        return content.decode().removesuffix("\n").removesuffix("\r")
-    except UnicodeDecodeError:
-        raise InvalidValues(Mistake("VALUE", "INVALID_VALUE", "the value on stdin is not UTF-8 text")) from None
-
-
 def command(
     ctx: typer.Context,
     words: Annotated[list[str], typer.Argument(metavar="KEY VALUE | KEY=VALUE...", help="`-` reads VALUE from stdin.")],
     in_user_file: Annotated[bool, typer.Option("--global", help="Your own settings, also inside a workspace.")] = False,
     as_text: Annotated[bool, typer.Option("--string", help="Take every value as text.")] = False,
-    if_version: Annotated[str | None, typer.Option(metavar="VERSION", help="Only if the file is still at it.")] = None,
+    if_version: Annotated[str | None, typer.Option(metavar="VERSION", help="Only if `get` tells it still.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would change; change nothing.")] = False,
 ) -> Changed:
     """Set one key, or several in one change.
@@ -159,7 +147,11 @@ def command(
     settings of the tool itself are checked.
     """
     wiring: Wiring = ctx.obj
-    values = read_arguments(words, as_text=as_text, read_stdin=_read_stdin)
+
+    def read_value() -> str:
+        return read_stdin(wiring.signals, _STDIN_LIMIT_BYTES).removesuffix("\n").removesuffix("\r")
+
+    values = read_arguments(words, as_text=as_text, read_stdin=read_value)
     for key in values:
         if show_key(key) not in KNOWN and (hint := did_you_mean(show_key(key), list(KNOWN), nearness=0.8)):
             wiring.warn("UNKNOWN_KEY", f"{show_key(key)} is not a setting of the tool itself; it is kept. {hint}")

@@ -68,6 +68,6 @@ def command(
     dry_run: DryRunOption = False,
 ) -> Changed:
     """Set a value. With --if-version nobody's change is overwritten unseen."""
-    text = read_input("-").removesuffix("\n") if value == "-" else value
+    text = read_input("-", ctx.obj.signals).removesuffix("\n") if value == "-" else value
     parsed = parse_value(text, as_text=as_text)
     return set_value(ctx.obj, key, parsed, if_version=if_version, expires_ms=expires, once=Once(idempotency_key, fence))

@@ -18,6 +18,7 @@ from sampletool.commands._store_options import (
 )
 from sampletool.contract.errors import InvalidValues, Mistake
 from sampletool.contract.promise import Promise
+from sampletool.safety.signals import Signals
 from sampletool.state.promises import NewTask, Once
 from sampletool.wiring import Wiring
 
@@ -59,7 +60,7 @@ def add_tasks(wiring: Wiring, queue: str, tasks: list[NewTask], once: Once) -> A
     return Added(queue, shown, "created" if any(task.effect == "created" for task in shown) else "unchanged")
 
 
-def read_tasks(words: list[str], ids: list[str], file: str | None) -> list[NewTask]:
+def read_tasks(words: list[str], ids: list[str], file: str | None, signals: Signals) -> list[NewTask]:
     """Bodies from the command line, each with its --id if there are any; behind them those of the file."""
     if ids and len(ids) != len(words):
         problem = f"{len(ids)} --id for {len(words)} bodies: give one for each, or none"
@@ -67,7 +68,7 @@ def read_tasks(words: list[str], ids: list[str], file: str | None) -> list[NewTa
     named: list[str | None] = [*ids] or [None] * len(words)
     tasks = [NewTask(parse_value(word), task) for word, task in zip(words, named, strict=True)]
     if file is not None:
-        tasks += _read_lines(read_input(file), file)
+        tasks += _read_lines(read_input(file, signals), file)
     if not tasks and file is None:
         raise InvalidValues(Mistake("BODY", "MISSING", "there is nothing to add; give bodies, or --from-file"))
     if len(tasks) > _MOST:
@@ -121,5 +122,5 @@ def command(
     dry_run: DryRunOption = False,
 ) -> Added:
     """Add tasks to a queue, all of them or none. A known id with the same body is left as it is."""
-    tasks = read_tasks(bodies or [], ids or [], from_file)
+    tasks = read_tasks(bodies or [], ids or [], from_file, ctx.obj.signals)
     return add_tasks(ctx.obj, queue, tasks, Once(idempotency_key, fence))
