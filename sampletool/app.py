@@ -10,7 +10,8 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from select import select
+from functools import partial
+from select import POLLOUT, poll
 from typing import Any
 
 from typer.core import TyperOption
@@ -29,6 +30,14 @@ from sampletool.wiring import Wiring, write_stderr
 
 PROGRAM = "tool"
 COMMANDS = "sampletool.commands"
+_EVENT_TICK_SECONDS = 0.1
+_NEVER_BLOCKS_BYTES = 4096
+"""PIPE_BUF: a pipe that is ready for writing takes as much."""
+_LAST_RESORT = (
+    b'{"ok":false,"error":{"code":"INTERNAL_ERROR","message":"The tool failed, and so did telling how.",'
+    b'"suggestion":"The report is on stderr.","retryable":false,"exit_code":1,"context":{}},'
+    b'"data":null,"warnings":[],"meta":{"schema_version":"1.0","exit_code":1}}\n'
+)
 _COMPLETION_OPTIONS = ("--show-completion", "--install-completion")
 
 
@@ -37,20 +46,25 @@ def main(argv: list[str] | None = None) -> int:
     args = sys.argv[1:] if argv is None else argv
     if f"_{PROGRAM.upper()}_COMPLETE" in os.environ or any(arg.startswith(_COMPLETION_OPTIONS) for arg in args):
         return _serve_completion(args)
+    try:
+        return _answer_call(args, ends_process=argv is None)
+    except Exception:  # not even an answer could be made: too few descriptors, or a fault right here
+        import traceback
+
+        write_stderr(redact(traceback.format_exc()))
+        return _write(1, _LAST_RESORT, ExitStatus.INTERNAL)
+
+
+def _answer_call(args: list[str], *, ends_process: bool) -> int:
     began = time.monotonic()
     signals = Signals()
     signals.install()
     stdout = os.dup(1)
     os.dup2(2, 1)
     try:
-        with Wiring(signals) as wiring:
-
-            def emit(event: dict[str, Any]) -> None:
-                if _format(args, wiring, stdout) == "jsonl":
-                    _write(stdout, json_line(event), ExitStatus.OK)
-
-            wiring.emit = emit
-            outcome = _run(args, wiring)
+        wiring = Wiring(signals)
+        wiring.emit = partial(_emit, args, wiring, stdout)
+        outcome = _closed(_run(args, wiring), wiring)
         signals.ignore()
         if isinstance(outcome, HelpAsked):
             return _write(stdout, f"{outcome}\n".encode(), ExitStatus.OK)
@@ -59,6 +73,7 @@ def main(argv: list[str] | None = None) -> int:
             answer = _answer(outcome, wiring, began)
             content = render(answer, form, colour=_wants_colour(stdout))
         except Exception as surprise:
+            wiring.meta.clear()
             answer = _answer(_crash(surprise, wiring), wiring, began)
             content = render(answer, form)
         status = _write(stdout, content, answer.meta["exit_code"])
@@ -67,7 +82,7 @@ def main(argv: list[str] | None = None) -> int:
             sys.stdout.flush()
         os.dup2(stdout, 1)
         os.close(stdout)
-        if argv is not None:  # called in a process that goes on; ours is over, and its status is what the answer says
+        if not ends_process:  # else it is over now, and its status is what the answer says, whatever signal comes
             signals.uninstall()
     if isinstance(answer.error, Interrupted):
         die_by(answer.error.signal_number)
@@ -103,6 +118,16 @@ def _run(args: list[str], wiring: Wiring) -> Result | ToolError | HelpAsked:
         return from_os_error(error)
     except (Exception, SystemExit) as surprise:
         return _crash(surprise, wiring)
+
+
+def _closed(outcome: Result | ToolError | HelpAsked, wiring: Wiring) -> Result | ToolError | HelpAsked:
+    """Give everything back; if that fails, it is the answer, unless there was a failure before."""
+    try:
+        wiring.close()
+    except Exception as surprise:
+        failed = surprise if isinstance(surprise, ToolError) else _crash(surprise, wiring)
+        return outcome if isinstance(outcome, ToolError) else failed
+    return outcome
 
 
 def _crash(surprise: BaseException, wiring: Wiring) -> ToolError:
@@ -154,7 +179,7 @@ def _format(args: list[str], wiring: Wiring, stdout: int) -> Format:
 def _format_in(args: list[str]) -> str | None:
     """Where parsing failed the options may not have been seen: the answer still has the form that was asked for."""
     own = args[: args.index("--")] if "--" in args else args
-    for word, following in zip(own, [*own[1:], ""], strict=True):
+    for word, following in zip(own, [*own[1:], ""], strict=False):
         if word == "--json":
             return "json"
         if word == "--format":
@@ -181,13 +206,28 @@ def _write(stdout: int, content: bytes, status: int) -> int:
         try:
             left = left[os.write(stdout, left) :]
         except BlockingIOError:
-            select([], [stdout], [])
+            _is_writable(stdout, None)
         except BrokenPipeError:
             return status
         except OSError as error:
             write_stderr(f"{PROGRAM}: the answer could not be written: {os.strerror(error.errno or errno.EIO)}\n")
             return status or ExitStatus.INTERNAL
     return status
+
+
+def _emit(args: list[str], wiring: Wiring, stdout: int, event: dict[str, Any]) -> None:
+    """One line of progress. A reader that does not read must not keep us, and our locks, beyond a signal or timeout."""
+    left = json_line(event) if _format(args, wiring, stdout) == "jsonl" else b""
+    while left and not wiring.signals.is_over():
+        if _is_writable(stdout, _EVENT_TICK_SECONDS):
+            _write(stdout, left[:_NEVER_BLOCKS_BYTES], ExitStatus.OK)
+            left = left[_NEVER_BLOCKS_BYTES:]
+
+
+def _is_writable(stdout: int, seconds: float | None) -> bool:
+    watched = poll()
+    watched.register(stdout, POLLOUT)
+    return bool(watched.poll(None if seconds is None else seconds * 1000))
 
 
 def _completion_params(args: list[str]) -> list[Any]:

@@ -46,10 +46,8 @@ class Wiring:
         """One line of progress for --format jsonl; other forms have none."""
         self._opened = ExitStack()
 
-    def __enter__(self) -> "Wiring":
-        return self
-
-    def __exit__(self, *error: Any) -> None:
+    def close(self) -> None:
+        """Give back what was opened, in reverse order, once."""
         self._opened.close()
 
     def begin(self) -> None:
@@ -58,6 +56,8 @@ class Wiring:
             os.chdir(self.options["cwd"])
         if timeout := self.options.get("timeout") or os.environ.get("TOOL_TIMEOUT"):
             self.signals.limit(self._read_timeout(timeout))
+        if form := os.environ.get("TOOL_FORMAT"):
+            check("format", form, "TOOL_FORMAT")
         _ = self.session_id
 
     @staticmethod
@@ -181,11 +181,12 @@ class Wiring:
         """A directory of this call's own inside the workspace, where what is made can be renamed into place."""
         import shutil
 
-        session = make_workspace_directory(self.workspace) / "tmp" / self.session_id
+        session = private_directory(make_workspace_directory(self.workspace) / "tmp") / self.session_id
         directory = session / self.request_id
         while not directory.exists():
             with suppress(FileNotFoundError):  # another call of this session has just left, and taken it away
-                directory.mkdir(mode=PRIVATE, parents=True)
+                private_directory(session)
+                directory.mkdir(mode=PRIVATE)
         try:
             yield directory
         finally:
@@ -198,6 +199,8 @@ class Wiring:
         import shutil
 
         for session in (self.workspace / ".tool" / "tmp").iterdir():
+            if session.is_symlink() or not session.is_dir():
+                continue
             for directory in session.iterdir():
                 if directory.name != self.request_id:
                     shutil.rmtree(directory, ignore_errors=True)

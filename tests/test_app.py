@@ -245,3 +245,26 @@ def test_completion_offers_commands_and_keys_and_never_fails_loudly(tool: Tool, 
     (workspace / "tool.toml").write_text("[broken")
     assert "lock_timeout" in offered("tool config get lock")
     assert "complete" in tool("--show-completion", "bash").text
+
+
+@pytest.mark.parametrize("call", [["--", "x"], ["--", "config", "list"], ["--"], ["config", "--"]])
+def test_two_dashes_anywhere_get_an_answer(tool: Tool, call: list[str]) -> None:
+    ran = tool(*call)
+
+    assert b"Traceback" not in ran.stderr
+    assert ran.text.startswith("Usage") or ran.answer
+
+
+def test_with_too_few_descriptors_there_is_still_an_answer(tool: Tool) -> None:
+    limit = "import os, resource as r, sys; r.setrlimit(r.RLIMIT_NOFILE, (5, 5)); os.execv(sys.argv[1], sys.argv[1:])"
+
+    ran = run(tool, sys.executable, "-c", limit, *COMMAND, "config", "list")
+
+    assert ran.returncode == 1
+    assert json.loads(ran.stdout)["error"]["code"] == "INTERNAL_ERROR"
+
+
+def test_a_session_that_is_removed_under_a_call_does_not_cost_its_answer(tool: Tool) -> None:
+    body = "import shutil; shutil.rmtree(ctx.obj.session_directory); return Result('done')"
+
+    assert with_command(tool, body).data == {"said": "done"}

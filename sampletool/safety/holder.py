@@ -12,6 +12,7 @@ import os
 import time
 import zlib
 from dataclasses import asdict, dataclass, replace
+from math import isfinite
 from pathlib import Path
 
 from sampletool.contract.lock_held import Holder
@@ -36,6 +37,19 @@ class Record:
     state: str = "held"
     usual_ms: int | None = None
     v: int = _VERSION
+
+    def is_sane(self) -> bool:
+        """Whether every member is what it says: a checksum tells that nothing is missing, not that it makes sense."""
+        texts = (self.host, self.session_id, self.command, self.started_at, self.state)
+        maybe_texts = (self.start, self.pid_namespace)
+        return (
+            type(self.pid) is int
+            and all(isinstance(text, str) for text in texts)
+            and all(text is None or isinstance(text, str) for text in maybe_texts)
+            and isinstance(self.boot_seconds, (int, float))
+            and isfinite(self.boot_seconds)
+            and (self.usual_ms is None or type(self.usual_ms) is int)
+        )
 
     def is_local(self) -> bool:
         """Written on this machine, where a pid means the same process."""
@@ -100,7 +114,7 @@ def read_record(descriptor: int) -> Record | None:
         record = Record(**json.loads(block[9:-1]))
     except (ValueError, TypeError):
         return None
-    return record if record.v == _VERSION else None
+    return record if record.v == _VERSION and record.is_sane() else None
 
 
 def _start_of(pid: int) -> str | None:

@@ -70,7 +70,8 @@ def opened(root: Path, session_id: str, make_lock: MakeLock, timeout_seconds: fl
     try:
         os.utime(directory)
         yield directory
-        os.utime(directory)
+        with suppress(FileNotFoundError):
+            os.utime(directory)
     finally:
         using.__exit__(None, None, None)
 
@@ -78,7 +79,9 @@ def opened(root: Path, session_id: str, make_lock: MakeLock, timeout_seconds: fl
 def list_sessions(root: Path) -> list[SessionState]:
     found = []
     for directory in _directories(root):
-        used = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(directory.stat().st_mtime))
+        if (last_used := _last_used(directory)) is None:
+            continue
+        used = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(last_used))
         readers = [record.pid for record, _ in living_readers(directory / _LOCK_NAME)]
         found.append(SessionState(directory.name, str(directory), used, readers))
     return found
@@ -87,7 +90,8 @@ def list_sessions(root: Path) -> list[SessionState]:
 def unused_for(root: Path, seconds: float) -> list[Path]:
     """The directories of sessions that are over their time; whether they are in use is for `remove` to see."""
     now = time.time()
-    return [directory for directory in _directories(root) if now - directory.stat().st_mtime >= seconds]
+    found = [(directory, _last_used(directory)) for directory in _directories(root)]
+    return [directory for directory, used in found if used is not None and now - used >= seconds]
 
 
 def is_in_use(directory: Path) -> bool:
@@ -102,7 +106,7 @@ def remove(directory: Path, make_lock: MakeLock) -> bool:
             directory.rename(trash)
     except (LockHeld, FileNotFound, FileNotFoundError):
         return False
-    shutil.rmtree(trash)
+    shutil.rmtree(trash, ignore_errors=True)  # another may be sweeping it away already
     return True
 
 
@@ -112,6 +116,14 @@ def sweep_trash(root: Path) -> None:
         for name in os.listdir(root):
             if name.startswith(_TRASH):
                 shutil.rmtree(root / name, ignore_errors=True)
+
+
+def _last_used(directory: Path) -> float | None:
+    """None if somebody has just removed it."""
+    try:
+        return directory.stat().st_mtime
+    except FileNotFoundError:
+        return None
 
 
 def _directories(root: Path) -> list[Path]:

@@ -3,6 +3,7 @@
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -112,3 +113,10 @@ def test_another_machine_s_holder_is_never_looked_up_here(tmp_path: Path) -> Non
     holder = _forged(tmp_path / "lock", replace(me(), host="elsewhere")).context["holder"]
 
     assert holder.pid != os.getpid() or (holder.state, holder.verified) == ("unknown", False)
+
+
+@pytest.mark.parametrize("nonsense", [{"pid": 1e400}, {"boot_seconds": "x"}, {"usual_ms": "x"}, {"command": None}])
+def test_a_record_whose_members_make_no_sense_is_no_record(descriptor: int, nonsense: dict[str, Any]) -> None:
+    write_record(descriptor, replace(me(), **nonsense))
+
+    assert read_record(descriptor) is None
