@@ -42,7 +42,9 @@ def make(directory: Path, *, dry_run: bool = False) -> Made:
     """Every file or none; nothing that is there is replaced, not even by two who do this at once."""
     example = dict(_files_below(files("sampletool.domain") / "example"))
     names = sorted(example, key=lambda name: (name == WORKSPACE_FILE, name))
+    parents = {str(Path(name).parent) for name in names} - {"."}
     in_the_way = [name for name in names if os.path.lexists(directory / name)]
+    in_the_way += [name for name in sorted(parents) if (directory / name).is_symlink()]
     if in_the_way:
         raise OutputExists(str(directory), f"it has {', '.join(in_the_way)}", "Choose an empty or a new directory.")
     if not dry_run:

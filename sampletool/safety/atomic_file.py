@@ -6,6 +6,7 @@ writers need a lock around reading, changing and replacing.
 """
 
 import os
+import re
 import stat
 import time
 from collections.abc import Callable
@@ -59,16 +60,17 @@ def sweep(path: Path, older_than_seconds: float = 0.0) -> None:
     With an age where some writers may have another lock: the temporary file of a living one is never that old.
     """
     for name in os.listdir(path.parent):
-        if name.startswith(f".{path.name}.") and name.endswith(".tmp"):
+        if re.fullmatch(rf"\.{re.escape(path.name)}\.[0-9]+-[0-9a-f]{{8}}\.tmp", name):
             litter = path.parent / name
             with suppress(OSError):
                 if not older_than_seconds or time.time() - litter.lstat().st_mtime > older_than_seconds:
                     litter.unlink()
 
 
-def read_regular(path: Path, limit_bytes: int) -> bytes:
+def read_regular(path: Path, limit_bytes: int, *, follow: bool = True) -> bytes:
     """The whole content of a regular file. A FIFO, a device or a directory is an error, not a wait."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    no_links = 0 if follow else os.O_NOFOLLOW
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | no_links)
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):

@@ -11,7 +11,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,8 +44,9 @@ class _Running:
     name: str
     process: subprocess.Popen[bytes]
     exit_descriptor: int | None
-    log: Path | None
+    log: Callable[[], Path] | None
     tail: bytearray = field(default_factory=bytearray)
+    log_path: Path | None = None
     log_file: IO[bytes] | None = None
     output_ended: bool = False
 
@@ -77,9 +78,15 @@ class Children:
         return len(self._running)
 
     def start(
-        self, name: str, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], log: Path | None = None
+        self,
+        name: str,
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        env: Mapping[str, str],
+        log: Callable[[], Path] | None = None,
     ) -> None:
-        """Start one. OSError if it cannot be: nothing is left behind then."""
+        """Start one; `log` is asked for a path when there is something to write. OSError if it cannot be started."""
         self._signals.check()
         locks = os.pathsep.join(filter(None, self._locks))
         process = subprocess.Popen(
@@ -160,7 +167,7 @@ class Children:
             os.close(child.exit_descriptor)
         status = -signal.SIGKILL if child.process.returncode is None else child.process.returncode
         tail = bytes(child.tail).decode("utf-8", "backslashreplace")
-        return Ended(child.name, status, tail, child.log if child.log_file else None, survivors)
+        return Ended(child.name, status, tail, child.log_path, survivors)
 
     def _read(self, child: _Running) -> None:
         """Take what the child has written so far: the end of it for the answer, all of it for the log."""
@@ -170,7 +177,8 @@ class Children:
                 del child.tail[:-TAIL_BYTES]
                 if child.log is not None:
                     if child.log_file is None:
-                        child.log_file = child.log.open("ab")
+                        child.log_path = child.log()
+                        child.log_file = child.log_path.open("ab")
                     child.log_file.write(chunk)
             child.output_ended = True
 

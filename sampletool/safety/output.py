@@ -141,7 +141,13 @@ def _look(path: Path) -> _Found | None:
         return _Found("it is not a result of this command")
     if not is_sealed:
         return _Found("it was cut or changed after it was written")
-    return _Found("it is the result of other inputs or options", json.loads(head[len(_HEAD) : -2]))
+    try:
+        about = json.loads(head[len(_HEAD) : -2])
+    except (ValueError, RecursionError):
+        about = None
+    if not isinstance(about, dict) or "identity" not in about:
+        return _Found("it is not a result of this command")
+    return _Found("it is the result of other inputs or options", about)
 
 
 def _sealed(about: About, result: Result) -> bytes:

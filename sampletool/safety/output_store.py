@@ -5,6 +5,7 @@ whole. What is in a version stands in a journal, one line each, with the SHA-256
 are there, after a power cut a torn one is passed over and what it told of is made again. Only under the exclusive lock.
 """
 
+import hashlib
 import json
 import os
 import shutil
@@ -13,9 +14,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sampletool.safety.atomic_file import replace
+from sampletool.safety.atomic_file import read_regular, replace
 from sampletool.safety.content import Look, boot_id, look_at
+from sampletool.safety.places import check_private, private_directory
 
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_JOURNAL_BYTES = 1024 * 1024 * 1024
+_MEMBERS = {"run", "env", "wanted", "inputs", "needs", "fingerprint", "version", "outputs", "boot"}
 _KEPT_SECONDS = 3600
 """How long a version that is no longer linked stays, for readers from outside who take no lock."""
 
@@ -54,13 +59,23 @@ class OutputStore:
                 return f"the output {path} is missing"
             if looks[path][0] != before[0]:
                 return f"the output {path} was changed"
+        if looks.keys() - set(entry["wanted"]) and looks.keys() != set(_files_in(version)):
+            return "its outputs have a file more or less than were built"
         if looks != entry["outputs"] or entry["boot"] != self._boot:
             self.record(name, {**entry, "outputs": looks})
         return None
 
+    def content_of(self, name: str) -> str:
+        """One word for what is in the outputs of this name, for those that need them."""
+        entry = self.entries.get(name, {"outputs": {}})
+        told = sorted((path, look[0]) for path, look in entry["outputs"].items())
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]
+
     def in_the_way(self, name: str) -> str | None:
         """A real file or directory where the link belongs: somebody else's, so it is not replaced."""
         link = self._links / name
+        if self._links.is_symlink():
+            return f"{self._links} is a link, and what it leads to is not ours"
         return None if self._read_link(name) or not os.path.lexists(link) else f"{link} is in the way"
 
     def linked(self, name: str) -> Path | None:
@@ -71,7 +86,7 @@ class OutputStore:
     def publish(self, name: str, fingerprint: str, made: Path, outputs: list[str], entry: dict[str, Any]) -> None:
         """Make a finished directory the current version: read-only, renamed into place, then linked."""
         if not self._new:
-            self.directory.mkdir(parents=True, exist_ok=True)
+            private_directory(self.directory)
             self._links.mkdir(exist_ok=True)
         for path in outputs:
             os.chmod(made / path, os.stat(made / path).st_mode & 0o555)
@@ -90,7 +105,7 @@ class OutputStore:
             return
         self._new.append(json.dumps([name, self.entries[name]], separators=(",", ":")) + "\n")
         if len(self._new) == 1:
-            self._open = os.open(self._journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            self._open = os.open(self._journal, _APPEND, 0o600)
         os.write(self._open, self._new[-1].encode())
 
     def close(self) -> None:
@@ -110,6 +125,7 @@ class OutputStore:
         """Remove versions that nobody has linked for an hour. Readers take the lock shared, so none is inside."""
         current = {entry["version"] for entry in self.entries.values()}
         with suppress(FileNotFoundError):
+            check_private(self.directory)
             for version in os.scandir(self.directory):
                 old = time.time() - version.stat(follow_symlinks=False).st_ctime > _KEPT_SECONDS
                 if version.name not in current and old:
@@ -137,11 +153,25 @@ class OutputStore:
     def _read(self) -> dict[str, dict[str, Any]]:
         entries: dict[str, dict[str, Any]] = {}
         with suppress(FileNotFoundError):
-            lines = self._journal.read_bytes().splitlines()
+            lines = read_regular(self._journal, _JOURNAL_BYTES, follow=False).splitlines()
             try:
-                entries.update(json.loads(b"[" + b",".join(lines) + b"]"))
+                told = json.loads(b"[" + b",".join(lines) + b"]")
             except ValueError:  # a power cut tore a line
+                told = []
                 for line in lines:
                     with suppress(ValueError):
-                        entries.update([json.loads(line)])
+                        told.append(json.loads(line))
+            entries = dict(filter(_is_entry, told))
         return entries
+
+
+def _is_entry(told: Any) -> bool:
+    """A line that says what it has to; anything else is as if it were not there, and what it told of is built again."""
+    if not (isinstance(told, list) and len(told) == 2 and isinstance(told[0], str) and isinstance(told[1], dict)):
+        return False
+    return told[1].keys() >= _MEMBERS
+
+
+def _files_in(version: str) -> list[str]:
+    found = ((parent, name) for parent, _, names in os.walk(version) for name in names)
+    return [os.path.relpath(os.path.join(parent, name), version) for parent, name in found]

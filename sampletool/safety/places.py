@@ -6,6 +6,7 @@ somebody's trap. TOOL_… variables override XDG ones, which override the platfo
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from sampletool.contract.file_errors import UnsafeDirectory
@@ -61,6 +62,11 @@ def private_directory(path: Path) -> Path:
         path.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
     except FileExistsError:
         raise UnsafeDirectory(str(path), "it is not a directory") from None
+    return check_private(path)
+
+
+def check_private(path: Path) -> Path:
+    """A real directory of ours, which nobody else may write to; else it is not touched."""
     found = path.lstat()
     if not stat.S_ISDIR(found.st_mode):
         raise UnsafeDirectory(str(path), "it is a link, not a directory")
@@ -75,8 +81,9 @@ def make_workspace_directory(workspace: Path) -> Path:
     """The workspace's `.tool/`: private, and hidden from git."""
     directory = private_directory(workspace / ".tool")
     ignore = directory / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n")
+    if not os.path.lexists(ignore):
+        with suppress(FileExistsError), ignore.open("x") as file:
+            file.write("*\n")
     return directory
 
 

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from sampletool.contract.file_errors import UnsafeDirectory
 from sampletool.safety.holder import Record, began_now, read_record, write_record
-from sampletool.safety.places import private_directory
+from sampletool.safety.places import check_private, private_directory
 
 _FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -39,8 +40,9 @@ def registered(lock_path: Path, me: Record) -> Iterator[int]:
 def living_readers(lock_path: Path) -> list[tuple[Record, os.stat_result]]:
     """Every reader that lives, oldest first. What the dead left behind is removed on the way."""
     try:
+        check_private(_directory(lock_path))
         names = sorted(os.listdir(_directory(lock_path)))
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, UnsafeDirectory):
         return []
     living = []
     for name in names:

@@ -5,6 +5,7 @@ What was not declared is missing, so a fingerprint of the declared things cannot
 """
 
 import os
+import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -40,10 +41,12 @@ def collect(directory: Path, outputs: Iterable[str]) -> tuple[Path, list[str]]:
         found = directory / path
         if found.is_symlink() or not found.exists():
             raise ValueError(f"it did not write its output {path!r}")
+        if not found.is_file() and not found.is_dir():
+            raise ValueError(f"its output {path!r} is not a regular file")
         files += [path] if found.is_file() else _files_below(directory, found)
     if sorted(os.listdir(directory)) == sorted(outputs):
         return directory, sorted(files)
-    clean = directory.with_name(f"{directory.name}.out")
+    clean = directory.with_name(f".{directory.name}")
     clean.mkdir()
     for path in outputs:
         (clean / path).parent.mkdir(parents=True, exist_ok=True)
@@ -53,10 +56,16 @@ def collect(directory: Path, outputs: Iterable[str]) -> tuple[Path, list[str]]:
 
 def _files_below(directory: Path, below: Path) -> list[str]:
     found = []
-    for parent, directories, names in os.walk(below):
+    for parent, directories, names in os.walk(below, onerror=_stop):
         for name in (*directories, *names):
             path = os.path.join(parent, name)
-            if os.path.islink(path):
-                raise ValueError(f"its output {os.path.relpath(path, directory)!r} is a link")
+            if not stat.S_ISDIR(mode := os.lstat(path).st_mode) and not stat.S_ISREG(mode):
+                kind = "a link" if stat.S_ISLNK(mode) else "not a regular file"
+                raise ValueError(f"its output {os.path.relpath(path, directory)!r} is {kind}")
         found += [os.path.relpath(os.path.join(parent, name), directory) for name in names]
     return found
+
+
+def _stop(error: OSError) -> None:
+    """What cannot be listed cannot be known to be whole."""
+    raise ValueError(f"its output {error.filename} cannot be read") from error

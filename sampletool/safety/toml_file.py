@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sampletool.contract.file_errors import InvalidToml, PermissionDenied
+from sampletool.contract.file_errors import InvalidToml, PermissionDenied, UnsafePath
 from sampletool.safety.atomic_file import read_regular, replace, sweep
 from sampletool.safety.places import WORKSPACE_FILE
 
@@ -96,6 +96,8 @@ def _write(before: TomlText, text: str) -> TomlText:
     if before.exists and not (before.path.stat().st_mode & 0o222 and os.access(before.path, os.W_OK)):
         raise PermissionDenied(str(before.path), "the file is read-only")
     content = (_BOM if before.has_bom else b"") + text.encode()
+    if len(content) > _LIMIT_BYTES:
+        raise UnsafePath(str(before.path), f"it would become larger than {_LIMIT_BYTES} bytes")
     replace(before.path, content)
     return TomlText(before.path, text, _version(content), has_bom=before.has_bom)
 

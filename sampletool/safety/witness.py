@@ -55,8 +55,16 @@ def _find(lock_path: Path, file: os.stat_result, record: Record | None) -> Findi
         holder = _believe(record, file)
         if holder.verified or not _kernel_tells():
             return Finding([holder], usual_ms=usual_ms)
-    lockers = sorted({locker for _, locker in carriers_of(file)})
-    return Finding([Holder(pid=locker, state="running", verified=True) for locker in lockers], usual_ms=usual_ms)
+    carriers: dict[int, list[int]] = {}
+    for pid, locker in carriers_of(file):
+        carriers.setdefault(locker, []).append(pid)
+    return Finding([_named_by_kernel(*found) for found in sorted(carriers.items())], usual_ms=usual_ms)
+
+
+def _named_by_kernel(locker: int, carriers: list[int]) -> Holder:
+    if is_running(locker):
+        return Holder(pid=locker, state="running", verified=True)
+    return Holder(pid=locker, state="orphaned", verified=True, children=tuple(carriers))
 
 
 def _believe(record: Record, file: os.stat_result) -> Holder:

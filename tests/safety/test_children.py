@@ -16,7 +16,9 @@ from sampletool.safety.signals import Signals
 
 
 def start(children: Children, script: str, log: Path | None = None, name: str = "child") -> None:
-    children.start(name, ["/bin/sh", "-c", script], cwd=Path("/"), env=dict(os.environ), log=log)
+    children.start(
+        name, ["/bin/sh", "-c", script], cwd=Path("/"), env=dict(os.environ), log=None if log is None else lambda: log
+    )
 
 
 def is_running(pid: int) -> bool:

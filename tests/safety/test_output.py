@@ -194,7 +194,7 @@ def test_a_forecast_says_what_would_happen_and_leaves_nothing(path: Path, home: 
 
 
 def test_litter_of_the_killed_is_removed_and_the_file_of_a_living_writer_is_not(path: Path) -> None:
-    old, new = (path.with_name(f".{path.name}.{pid}-0.tmp") for pid in (1, 2))
+    old, new = (path.with_name(f".{path.name}.{pid}-0123abcd.tmp") for pid in (1, 2))
     old.write_text("half")
     new.write_text("half")
     os.utime(old, (time.time() - 7200,) * 2)

@@ -9,7 +9,7 @@ import pytest
 from sampletool.safety.output_store import OutputStore
 from tests.support.scale import scale
 
-_ENTRY: dict[str, object] = {"inputs": {}}
+_ENTRY: dict[str, object] = {"run": ["make"], "env": {}, "wanted": ["x", "y"], "inputs": {}, "needs": {}}
 
 
 @pytest.fixture
