@@ -2,13 +2,14 @@
 
 import hashlib
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sampletool.contract.errors import InvalidValues, Mistake
 from sampletool.domain.workspace import Job
-from sampletool.safety.content import look_at
+from sampletool.safety.content import Look, look_at
 from sampletool.safety.output_store import OutputStore
 
 _FORMAT = 1
@@ -19,7 +20,6 @@ class Planned:
     """One target as it has to be. `reason` is None when it is up to date."""
 
     job: Job
-    fingerprint: str
     entry: dict[str, Any]
     reason: str | None
 
@@ -38,12 +38,14 @@ def plan(root: Path, jobs: list[Job], store: OutputStore) -> dict[str, Planned]:
         except (ValueError, OSError) as error:
             mistakes.append(Mistake(f"target.{job.name}", "INVALID_VALUE", str(error)))
             continue
-        needs = {need: planned[need].fingerprint for need in job.needs if need in planned}
+        needs = {
+            need: store.content_of(need) if planned[need].reason is None else "to be built"
+            for need in job.needs
+            if need in planned
+        }
         entry = {"run": [*job.run], "env": job.env, "wanted": [*job.outputs], "inputs": inputs, "needs": needs}
-        change = _difference(before, entry)
-        fingerprint = before["fingerprint"] if before and change is None else _fingerprint(job.name, entry)
-        reason = change or store.damage(job.name)
-        planned[job.name] = Planned(job, fingerprint, entry, reason)
+        reason = _difference(before, entry) or store.damage(job.name)
+        planned[job.name] = Planned(job, entry, reason)
         if reason is None and store.entries[job.name]["inputs"] != inputs:
             store.record(job.name, {**store.entries[job.name], "inputs": inputs})
     if mistakes:
@@ -52,7 +54,22 @@ def plan(root: Path, jobs: list[Job], store: OutputStore) -> dict[str, Planned]:
     return planned
 
 
-def _fingerprint(name: str, entry: dict[str, Any]) -> str:
+def forget_changed(inputs: dict[str, Look], root: Path) -> list[str]:
+    """Inputs that were changed after they were looked at: nobody knows which content the command has read."""
+    changed = []
+    for path, look in inputs.items():
+        try:
+            found = os.stat(root / path)
+            same = [found.st_size, found.st_ctime_ns, found.st_ino] == [look[1], look[3], look[4]]
+        except OSError:
+            same = False
+        if not same:
+            inputs[path] = ["changed while it was read", *look[1:]]
+            changed.append(path)
+    return changed
+
+
+def fingerprint(name: str, entry: dict[str, Any]) -> str:
     told = {**entry, "inputs": {path: look[0] for path, look in entry["inputs"].items()}, "name": name}
     return hashlib.sha256(json.dumps([_FORMAT, told], sort_keys=True).encode()).hexdigest()[:12]
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from sampletool.domain.build_plan import Planned
+from sampletool.domain.build_plan import Planned, fingerprint, forget_changed
 from sampletool.domain.running import Floor, Outcome, run_jobs
 from sampletool.safety.children import Children
 from sampletool.safety.output_store import OutputStore
@@ -30,13 +30,16 @@ class Build:
 
     effect: str = "unchanged"
     targets: list[Target] = field(default_factory=list)
+    total: int | None = None
+    """How many there are; absent when it was stopped before that was known."""
 
     def lines(self) -> list[str]:
         told = []
         for target in self.targets:
             told.append(f"{target.name}: {target.status}" + (f" ({target.reason})" if target.reason else ""))
             told += [f"    {line}" for line in (target.note, *(target.tail or "").splitlines()[-10:]) if line]
-        return told or ["There are no targets in tool.toml."]
+            told += [f"    all of it: {target.log}"] if target.log and target.status == "failed" else []
+        return told if self.total != 0 else ["There are no targets in tool.toml."]
 
     @property
     def failed(self) -> list[str]:
@@ -47,6 +50,7 @@ def forecast(planned: dict[str, Planned], build: Build) -> None:
     """What would be built, and why."""
     for name, target in planned.items():
         build.targets.append(Target(name, "stale" if target.reason else "up_to_date", target.reason))
+    build.total = len(planned)
     build.effect = "updated" if any(target.reason for target in planned.values()) else "unchanged"
 
 
@@ -70,26 +74,33 @@ def build_targets(
             build.effect = "updated"
         return target.status == "built"
 
+    build.total = len(planned)
     inputs_of = {name: target.entry["inputs"] for name, target in stale.items()}
     try:
         jobs = [target.job for target in stale.values()]
         for job in run_jobs(jobs, inputs_of, floor, children, parallel, finish):
             told[job.name] = Target(job.name, "skipped", stale[job.name].reason, note="something it needs failed")
     finally:
-        build.targets[:] = [told[name] for name in planned if name in told]
+        stopped = {name: Target(name, "stopped", target.reason) for name, target in stale.items()}
+        build.targets[:] = [told.get(name) or stopped[name] for name in planned]
 
 
 def _publish(outcome: Outcome, planned: Planned, store: OutputStore, floor: Floor) -> Target:
     name, ended, note = outcome.job.name, outcome.ended, outcome.note
+    changed: list[str] = []
     if outcome.succeeded:
         try:
             made, files = collect(outcome.directory, outcome.job.outputs)
-            store.publish(name, planned.fingerprint, made, files, planned.entry)
+            entry = {**planned.entry, "needs": {need: store.content_of(need) for need in outcome.job.needs}}
+            changed = forget_changed(entry["inputs"], floor.workspace)
+            store.publish(name, fingerprint(name, entry), made, files, entry)
         except ValueError as error:
             note = str(error)
     if ended is not None and ended.survivors:
         note = f"{note or ''} still running: {', '.join(map(str, ended.survivors))}".strip()
     built = outcome.succeeded and note is None
+    if built and changed:
+        note = f"the input {changed[0]} changed while it ran, so it will be built again"
     return Target(
         name,
         "built" if built else "failed",

@@ -25,6 +25,8 @@ class Report:
     """The checks that are done; also the answer of a run that was stopped on the way."""
 
     checks: list[Check] = field(default_factory=list)
+    total: int | None = None
+    """How many there are; absent when it was stopped before that was known."""
 
     def lines(self) -> list[str]:
         told = []
@@ -32,7 +34,8 @@ class Report:
             told.append(f"{check.name}: {check.status}")
             if check.status != "passed":
                 told += [f"    {line}" for line in (check.note, *(check.tail or "").splitlines()[-10:]) if line]
-        return told or ["There are no checks in tool.toml."]
+                told += [f"    all of it: {check.log}"] if check.log else []
+        return told if self.total != 0 else ["There are no checks in tool.toml."]
 
     @property
     def failed(self) -> list[str]:
@@ -94,4 +97,5 @@ def run_checks(
         tell(check, len(done))
         return True
 
+    report.total = len(checks)
     run_jobs(checks, inputs_of, floor, children, parallel, finish)

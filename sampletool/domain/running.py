@@ -4,6 +4,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from sampletool.domain.workspace import Job
@@ -36,6 +37,10 @@ class Floor:
     """The directory for logs, made when it is asked for."""
     version_of: Callable[[str], Path]
     """The directory of a target's current outputs."""
+
+
+def _log_of(floor: Floor, name: str) -> Path:
+    return floor.logs() / f"{name}.log"
 
 
 def run_jobs(
@@ -80,7 +85,7 @@ def run_jobs(
             stage(directory, floor.workspace, inputs_of[job.name], {need: floor.version_of(need) for need in job.needs})
             env = environment(job.env, floor.workspace, floor.session_id)
             try:
-                children.start(job.name, job.run, cwd=directory, env=env, log=floor.logs() / f"{job.name}.log")
+                children.start(job.name, job.run, cwd=directory, env=env, log=partial(_log_of, floor, job.name))
                 running[job.name] = job
             except OSError as error:
                 settle(Outcome(job, directory, None, f"{job.run[0]}: {os.strerror(error.errno or 0).lower()}"))

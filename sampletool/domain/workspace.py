@@ -12,6 +12,7 @@ from sampletool.contract.errors import InvalidValues, Mistake, did_you_mean
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 _GLOB = re.compile(r"[*?[]")
 _MEMBERS = {"run", "inputs", "outputs", "needs", "env"}
+_TABLES = ("settings", "target", "check")
 _OWN_PLACES = (".tool", "out")
 
 
@@ -50,8 +51,12 @@ class Jobs:
 
 
 def read_jobs(document: dict[str, Any]) -> Jobs:
-    mistakes: list[Mistake] = []
     jobs = Jobs()
+    mistakes = [
+        _mistake(key, f"[{key}] is not known here", hint)
+        for key in document.keys() - set(_TABLES)
+        if (hint := did_you_mean(key, list(_TABLES), nearness=0.7))
+    ]
     for kind, jobs_of_kind in (("target", jobs.targets), ("check", jobs.checks)):
         table = document.get(kind, {})
         if not isinstance(table, dict):
@@ -66,8 +71,8 @@ def read_jobs(document: dict[str, Any]) -> Jobs:
     for where, job in [*_named("target", jobs.targets), *_named("check", jobs.checks)]:
         for need in job.needs:
             if need not in document.get("target", {}):
-                hint = did_you_mean(need, list(jobs.targets)) or None
-                mistakes.append(_mistake(where, f"{where}: it needs {need!r}, which is no target", hint))
+                near = did_you_mean(need, list(jobs.targets))
+                mistakes.append(_mistake(where, f"{where}: it needs {need!r}, which is no target", near or None))
     mistakes += [_mistake("target", f"these targets need each other: {' -> '.join(ring)}") for ring in _rings(jobs)]
     if mistakes:
         raise InvalidValues(*mistakes, suggestion="Correct tool.toml; nothing was run.")
@@ -109,7 +114,8 @@ def _problems(kind: str, name: str, members: Any) -> list[str]:
         return ["it is not a table"]
     found = []
     for key in members.keys() - _MEMBERS:
-        found.append(f"unknown member {key!r}. {did_you_mean(key, sorted(_MEMBERS))}".rstrip(" ."))
+        near = did_you_mean(key, sorted(_MEMBERS))
+        found.append(f"unknown member {key!r}" + (f" ({near})" if near else ""))
     for key in ("run", "inputs", "outputs", "needs"):
         value = members.get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
@@ -119,6 +125,12 @@ def _problems(kind: str, name: str, members: Any) -> list[str]:
     env = members.get("env", {})
     if not isinstance(env, dict) or not all(isinstance(value, str) for value in env.values()):
         found.append("env has to be a table of texts")
+    elif any("=" in name or "\0" in name + value for name, value in env.items()):
+        found.append("env has a name with '=', or a NUL")
+    if not found and any("\0" in word for word in members.get("run", ())):
+        found.append("run has a NUL")
+    if not found:
+        found += [f"outputs: {path!r} is inside {other!r}, or the same" for other, path in _overlaps(members)]
     if not members.get("run"):
         found.append("run is missing: the command as a list, such as ['python3', 'make.py']")
     if kind == "target" and not members.get("outputs"):
@@ -128,9 +140,15 @@ def _problems(kind: str, name: str, members: Any) -> list[str]:
     return found
 
 
+def _overlaps(members: dict[str, Any]) -> list[tuple[str, str]]:
+    outputs = members.get("outputs", ())
+    pairs = [(one, other) for n, one in enumerate(outputs) for m, other in enumerate(outputs) if n != m]
+    return [(one, other) for one, other in pairs if other == one or other.startswith(f"{one}/")][:1]
+
+
 def _leaves(path: str) -> bool:
     parts = path.split("/")
-    return parts[0] in ("", *_OWN_PLACES) or ".." in parts or not path.isprintable()
+    return parts[0] in ("", *_OWN_PLACES) or not {"..", "", "."}.isdisjoint(parts) or not path.isprintable()
 
 
 def _rings(jobs: Jobs) -> list[list[str]]:

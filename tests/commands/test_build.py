@@ -278,7 +278,7 @@ def test_an_interrupted_build_tells_what_it_had_done(tool: Tool) -> None:
 
     ran = Ran(process.returncode, stdout, stderr)
     assert (ran.status, ran.code) == (-signal.SIGTERM, "INTERRUPTED")
-    assert statuses(ran.answer["data"]) == {"a": "built"}
+    assert statuses(ran.answer["data"]) == {"a": "built", "b": "stopped"}
 
 
 def test_the_end_of_timeout_ends_children_as_a_signal_does(tool: Tool) -> None:
@@ -380,3 +380,86 @@ def test_targets_run_in_parallel_up_to_jobs(tool: Tool) -> None:
     spans = sorted(tuple(map(float, path.read_text().split())) for path in tool.cwd.glob("out/*/x"))
     assert spans[0][1] <= spans[1][0]
     assert spans[1][1] <= spans[2][0]
+
+
+def test_a_target_is_stale_when_what_it_needs_came_out_differently(tool: Tool) -> None:
+    declare(tool, target("a", "date +%N > x") + target("b", "cp out/a/x x", needs="'a'"))
+    tool("build")
+    (tool.cwd / "out" / "a" / "x").unlink()
+
+    tool("build", "a")
+    ran = tool("build")
+
+    assert statuses(ran.data) == {"a": "up_to_date", "b": "built"}
+    assert (tool.cwd / "out" / "b" / "x").read_text() == (tool.cwd / "out" / "a" / "x").read_text()
+
+
+def test_an_input_that_changes_while_it_is_read_is_not_believed(tool: Tool) -> None:
+    (tool.cwd / "in").write_text("AAAA")
+    declare(tool, target("a", "touch started; while ! test -e \"$TOOL_WORKSPACE/go\"; do sleep 0.02; done; cp in x",
+                         inputs="'in'"))  # fmt: skip
+    process = tool.start("build")
+    wait_for(lambda: list(tool.cwd.glob(".tool/tmp/*/*/a/started")))
+    (tool.cwd / "in").write_text("BBBB")
+    (tool.cwd / "go").touch()
+    stdout, _ = process.communicate(timeout=20)
+    (tool.cwd / "in").write_text("AAAA")
+
+    assert "changed while it ran" in json.loads(stdout)["data"]["targets"][0]["note"]
+    assert statuses(tool("build").data) == {"a": "built"}
+    assert (tool.cwd / "out" / "a" / "x").read_text() == "AAAA"
+    assert statuses(tool("build").data) == {"a": "up_to_date"}
+
+
+def test_a_fifo_among_the_outputs_is_a_failure_and_no_wait(tool: Tool) -> None:
+    declare(tool, target("a", "mkdir x; mkfifo x/p"))
+
+    ran = tool("build", "--timeout", "20s")
+
+    assert "not a regular file" in ran.answer["data"]["targets"][0]["note"]
+
+
+def test_a_reader_of_events_that_does_not_read_does_not_keep_the_lock(tool: Tool) -> None:
+    declare(tool, "".join(target(f"t{n}", "head -c 6000 /dev/zero | tr '\\0' x; echo > x") for n in range(40)))
+    process = tool.start("build", "--format", "jsonl", "--timeout", "2s")
+    wait_for(lambda: tool("lock", "list").data["locks"] == [] and list(tool.cwd.glob("out/*/x")))
+
+    assert tool("build", "--lock-timeout", "5s").status == 0
+    process.kill()
+    process.communicate()
+
+
+def test_an_extra_file_in_an_output_directory_is_noticed(tool: Tool) -> None:
+    declare(tool, target("a", "mkdir x; echo > x/one"))
+    tool("build")
+    (tool.cwd / "out" / "a" / "x" / "two").touch()
+
+    assert reason(tool("build"), "a") == "its outputs have a file more or less than were built"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[target.a]\nrun=['true']\noutputs=['d','d/f']\n",
+        "[target.a]\nrun=['true']\noutputs=['o','o']\n",
+        "[target.a]\nrun=['true']\noutputs=['o/']\n",
+        "[target.a]\nrun=['true']\noutputs=['o']\nenv={'A=B'='1'}\n",
+        '[target.a]\nrun=["a\\u0000b"]\noutputs=["o"]\n',
+    ],
+)
+def test_odd_declarations_are_told_before_anything_runs(tool: Tool, text: str) -> None:
+    declare(tool, text)
+
+    assert tool("build").code == "VALIDATION_ERROR"
+
+
+def test_a_grandchild_that_left_its_group_is_an_orphan_not_a_running_holder(tool: Tool) -> None:
+    declare(tool, "[check.c]\nrun = ['/bin/sh', '-c', 'setsid sleep 20 & sleep 0.3; exit 0']\n")
+    assert tool("test").status == 0
+
+    ran = tool("build")
+
+    holder = ran.error["context"]["holder"]
+    assert (ran.code, holder["state"]) == ("LOCK_HELD", "orphaned")
+    assert tool("build", "--force-unlock").status == 0
+    assert not is_running(holder["children"][0])

@@ -55,6 +55,7 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
         imputs = ["z"]
         [target.d]
         run = ["true"]
+        [chekc.f]
         [check.e]
         run = ["true"]
         outputs = ["z"]
@@ -68,7 +69,8 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
         "'/etc/x' leaves",
         "'.tool/x' leaves",
         "'out/x' leaves",
-        "target.b: unknown member 'imputs'. Did you mean 'inputs'",
+        "target.b: unknown member 'imputs' (Did you mean 'inputs'",
+        "[chekc] is not known here",
         "target.d: outputs is missing",
         "check.e: a check has no outputs",
         "check.e: env has to be",
