@@ -5,9 +5,14 @@ from typing import Any
 
 MASK = "***"
 
-_SECRET_KEY = re.compile(r"token|passw(or)?d|secret|dsn|credential|(api|private|access)[_-]?key", re.IGNORECASE)
-_URL_PASSWORD = re.compile(r"(?<=://)([^/@\s]*):[^/@\s]+@")
-_WORD_PASSWORD = re.compile(r"\b(password|passwd|pwd)=[^\s&;]+", re.IGNORECASE)
+_SECRET_KEY = re.compile(
+    r"token|passw(or)?d|passphrase|\bpass\b|\bpwd\b|secret|dsn|cred(ential)?s?\b|\bauth\b|(api|private|access)[_-]?key",
+    re.IGNORECASE,
+)
+_URL_PASSWORD = re.compile(r"((?:[a-z][a-z0-9+.-]*:?//)?[^\s:/@]*):(?!//)[^\s]+@", re.IGNORECASE)
+"""Up to the last `@`: a password may contain slashes and more of them, and the scheme may be misspelt."""
+_WORD_PASSWORD = re.compile(r"\b(password|passwd|pwd)(\s*=\s*)('[^']*'|\"[^\"]*\"|[^\s&;]+)", re.IGNORECASE)
+_BEARER = re.compile(r"\b(bearer|basic)\s+[^\s]+", re.IGNORECASE)
 
 
 def is_secret(key: str) -> bool:
@@ -16,7 +21,8 @@ def is_secret(key: str) -> bool:
 
 def redact(text: str) -> str:
     """The same text without the passwords of URLs and connection strings."""
-    return _WORD_PASSWORD.sub(rf"\1={MASK}", _URL_PASSWORD.sub(rf"\1:{MASK}@", text))
+    text = _URL_PASSWORD.sub(rf"\1:{MASK}@", text)
+    return _BEARER.sub(rf"\1 {MASK}", _WORD_PASSWORD.sub(rf"\1\2{MASK}", text))
 
 
 def mask(key: str, value: Any) -> Any:

@@ -88,7 +88,7 @@ def _open_file(path: Path, terms: Terms) -> Store:
 def _path(url: str, rest: str) -> Path:
     """Three slashes begin an absolute path; `sqlite://name` would be a host."""
     if not rest.startswith("/") or rest == "/" or rest.endswith("/") or "\0" in rest:
-        raise _no_store(url, f"{url!r} does not name a file", "Write sqlite:///absolute/path/state.db.")
+        raise _no_store(url, f"{shown_url(url)!r} does not name a file", "Write sqlite:///absolute/path/state.db.")
     path = Path(rest)
     return Path(os.path.realpath(path.parent)) / path.name
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sampletool.contract.errors import InvalidValues, Mistake
+from sampletool.contract.redaction import redact
 from sampletool.state.promises import LARGEST, NewTask, Once
 
 LARGEST_VALUE_BYTES = 8 * 1024 * 1024
@@ -70,5 +71,7 @@ def given(tasks: list[NewTask]) -> list[list[Any]]:
 
 def shown_url(url: str) -> str:
     """Where the store is, for messages: without user, password and options, whatever characters are in them."""
-    scheme, _, rest = url.partition("://")
+    scheme, separator, rest = url.partition("://")
+    if not separator:
+        return redact(url)
     return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"

@@ -20,6 +20,8 @@ from sampletool.state.promises import Claimed, Store
 from sampletool.state.values import encode
 
 _IDLE_SECONDS = 0.5
+_CANNOT_START = 126
+"""The shell's status for a command that is there and cannot be run."""
 _FIRST_DELAY_MS, _LONGEST_DELAY_MS = 1000, 60_000
 _BODY_IN_ENVIRONMENT = 16_384
 _REMEMBERED_FAILURES = 100
@@ -124,8 +126,11 @@ class Worker:
             one = _Running(task, body_file, asked + self.lease_ms / 3000, asked + self.lease_ms / 1000)
             self.running[task.id] = one
             environment = self.environment | environment_of(task, body_file)
-            self.children.start(task.id, self.argv, cwd=self.cwd, env=environment)
-            self.tell(f"{task.id}: started, attempt {task.attempts}")
+            try:
+                self.children.start(task.id, self.argv, cwd=self.cwd, env=environment)
+                self.tell(f"{task.id}: started, attempt {task.attempts}")
+            except OSError as error:
+                self._settle(Ended(task.id, _CANNOT_START, f"{self.argv[0]}: {error.strerror}\n", None, ()))
 
     def _renew(self) -> None:
         for one in list(self.running.values()):
