@@ -13,10 +13,11 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
 
-from sampletool.contract.errors import Mistake, UsageMistakes, did_you_mean
+from sampletool.contract.errors import CommandIncomplete, Mistake, UsageMistakes, did_you_mean
 from sampletool.options import HelpAsked, everywhere
 
 _MISTAKES = f"{__name__}.mistakes"
+_HELP_WIDTH = 110
 _NEGATIVE_NUMBER = re.compile(r"-[0-9.]+")
 
 
@@ -61,6 +62,11 @@ class FileCommand(_Collecting, TyperCommand):
         ctx.obj.begin()
         return super().invoke(ctx)
 
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Examples"):
+            for example in self.promise.examples:
+                formatter.write(f"  {example}\n")
+
 
 class CommandFolder(_Collecting, TyperGroup):
     """One folder of command files."""
@@ -75,6 +81,7 @@ class CommandFolder(_Collecting, TyperGroup):
             params=extra_params or [],
             add_help_option=False,
             rich_markup_mode=None,
+            context_settings={"max_content_width": _HELP_WIDTH},
             commands=names,
         )
 
@@ -101,7 +108,8 @@ class CommandFolder(_Collecting, TyperGroup):
 
     def _fail(self, ctx: Any, code: str, message: str, typed: str | None = None) -> NoReturn:
         known = list(self.commands)
-        suggestion = did_you_mean(typed or "", known) or f"The commands are {', '.join(known)}."
+        all_of_them = f"The commands are {', '.join(known)}; see `{ctx.command_path} --help`."
+        suggestion = did_you_mean(typed or "", known) or all_of_them
         mistake = Mistake("COMMAND", code, message, typed, suggestion)
         raise UsageMistakes([*ctx.meta[_MISTAKES], mistake], ctx.command_path)
 
@@ -110,6 +118,9 @@ def load(module_name: str, name: str) -> FileCommand | CommandFolder:
     module = import_module(module_name)
     if hasattr(module, "__path__"):
         return CommandFolder(module_name, name)
+    missing = [part for part in ("promise", "command") if not hasattr(module, part)]
+    if missing:
+        raise CommandIncomplete(module_name.replace(".", "/") + ".py", missing)
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command(name, cls=FileCommand, add_help_option=False)(module.command)
     command = get_command(app)

@@ -31,7 +31,7 @@ def everywhere() -> list[TyperOption]:
         _value("--cwd", "-C", metavar="DIR", help="Run as if started in this directory."),
         _value("--lock-timeout", metavar="DURATION", check=parse_duration, help="How long to wait for a lock: 0, 5s."),
         _value("--timeout", metavar="DURATION", check=parse_duration, help="End the whole call after this long."),
-        _flag("--help", keep=_show_help, is_eager=True, help="Show this text."),
+        _flag("--help", "-h", keep=_show_help, is_eager=True, help="Show this text."),
     ]
 
 

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sampletool.contract.errors import VersionConflict
+from sampletool.contract.errors import InvalidValues, Mistake, VersionConflict
 from sampletool.contract.file_errors import InvalidToml
 from sampletool.safety.toml_file import TomlText, edit_toml, read_toml, resolve
 from sampletool.settings import Scope, project_scope, user_scope
-from sampletool.settings.toml_edit import CannotEdit
+from sampletool.settings.toml_edit import CannotEdit, NotAValue
 from sampletool.wiring import Wiring
 
 
@@ -62,6 +62,10 @@ def change_settings(
             raise VersionConflict(str(scope.path), if_version, before.version)
         try:
             text, made = edit(before)
+        except NotAValue as error:
+            raise InvalidValues(
+                Mistake("KEY", "INVALID_VALUE", str(error)), suggestion="Unset what is there first."
+            ) from error
         except CannotEdit as error:
             raise InvalidToml(str(scope.path), str(error)) from error
         changes[:] = made

@@ -46,7 +46,7 @@ def build_later(wiring: Wiring, names: list[str]) -> Build:
 def command(
     ctx: typer.Context,
     targets: Annotated[list[str] | None, typer.Argument(metavar="[TARGET...]", help="All, if none is named.")] = None,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="How many may run at once.")] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", metavar="N", min=1, help="How many at once.")] = None,
     force_unlock: Annotated[
         bool, typer.Option("--force-unlock", help="First end what a dead build's children still hold.")
     ] = False,

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from sampletool.command_folder import CommandFolder, FileCommand
-from sampletool.contract.errors import InvalidValues, Mistake, did_you_mean
+from sampletool.contract.errors import InvalidValues, Mistake, ToolError, did_you_mean
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.manifest import describe_command, describe_param
 from sampletool.contract.printable import quoted
@@ -22,6 +22,8 @@ class Manifest:
     options: list[dict[str, Any]]
     """What every command takes, before or after its name."""
     exit_statuses: dict[str, str]
+    error_codes: dict[str, int]
+    """Every code that an answer may carry, with its exit status; 128 and the signal's number for INTERRUPTED."""
 
     def lines(self) -> list[str]:
         return [f"{command['command']:<16} {command['summary']}" for command in self.commands]
@@ -60,4 +62,14 @@ def command(
                 Mistake("COMMAND", "INVALID_VALUE", f"there is no command {quoted(wanted)}", wanted, hint)
             )
     statuses = {str(int(status)): status.category for status in ExitStatus}
-    return Manifest(commands, [describe_param(option) for option in everywhere()], statuses)
+    return Manifest(commands, [describe_param(option) for option in everywhere()], statuses, _error_codes())
+
+
+def _error_codes(above: type[ToolError] = ToolError) -> dict[str, int]:
+    """The commands have been imported by now, and with them every error that they can end with."""
+    found: dict[str, int] = {}
+    for kind in above.__subclasses__():
+        if hasattr(kind, "code"):
+            found[kind.code] = int(getattr(kind, "exit_status", 128))
+        found |= _error_codes(kind)
+    return dict(sorted(found.items()))

@@ -235,15 +235,18 @@ def _bad_rows(about: dict[str, Any]) -> list[BadRow] | None:
 
 def command(
     ctx: typer.Context,
-    inputs: Annotated[list[str], typer.Option("--input", metavar="CSV...", help="A file, or `-` for stdin.")],
-    more: Annotated[list[str] | None, typer.Argument(metavar="[CSV]...", help="More inputs: `--input *.csv`.")] = None,
+    inputs: Annotated[
+        list[str] | None, typer.Option("--input", metavar="CSV...", help="A file, or `-` for stdin.")
+    ] = None,
+    more: Annotated[list[str] | None, typer.Argument(metavar="[CSV]...", help="Inputs, as with --input.")] = None,
     output: Annotated[str | None, typer.Option(metavar="FILE", help="Instead of the session's result.json.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is at the output's path.")] = False,
     delimiter: Annotated[str, typer.Option(metavar="CHAR", help="What separates cells; `tab` for a tab.")] = ",",
     encoding: Annotated[str, typer.Option(metavar="NAME", help="Such as utf-8, latin-1, utf-16.")] = "utf-8",
     on_error: Annotated[OnError, typer.Option(help="At a bad row: stop, or skip it and count it.")] = "stop",
     jobs: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="How many worker processes; one for each processor.")
+        int | None,
+        typer.Option("--jobs", "-j", metavar="N", min=1, help="How many workers; one for each processor."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be written; write nothing.")] = False,
 ) -> Processed:
@@ -254,7 +257,9 @@ def command(
     wiring: Wiring = ctx.obj
     if jobs is not None:
         wiring.options["jobs"] = jobs
-    names = [*inputs, *(more or ())]
+    names = [*(inputs or ()), *(more or ())]
+    if not names:
+        raise InvalidValues(Mistake("--input", "MISSING", "Missing option '--input'", suggestion="Name a CSV file."))
     if names.count(STDIN) > 1:
         raise InvalidValues(Mistake("--input", "INVALID_VALUE", "stdin can be read only once", STDIN))
     dialect = read_dialect(delimiter, encoding)

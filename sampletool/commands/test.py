@@ -77,7 +77,7 @@ def command(
         bool, typer.Option("--build", help="First build what is stale, under the same lock.")
     ] = False,
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the results as JUnit XML.")] = None,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="How many may run at once.")] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", metavar="N", min=1, help="How many at once.")] = None,
     force_unlock: Annotated[
         bool, typer.Option("--force-unlock", help="First end what a dead build's children still hold.")
     ] = False,

@@ -5,6 +5,7 @@ import re
 from sampletool.contract.printable import quoted
 
 _UNIT_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_LONGEST_SECONDS = 100 * 365 * 86400
 _FORM = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|m|h|d)", re.ASCII)
 
 EXPECTED = "a duration such as 0, 500ms, 5s, 2m, 1h or 7d"
@@ -17,7 +18,10 @@ def parse_duration(text: str) -> float:
     form = _FORM.fullmatch(text)
     if form is None:
         raise ValueError(f"{quoted(text)} is not {EXPECTED}")
-    return float(form[1]) * _UNIT_SECONDS[form[2]]
+    seconds = float(form[1]) * _UNIT_SECONDS[form[2]]
+    if seconds > _LONGEST_SECONDS:
+        raise ValueError(f"{quoted(text)} is not a duration of less than a hundred years")
+    return seconds
 
 
 def say_duration(seconds: float) -> str:

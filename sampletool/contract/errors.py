@@ -150,7 +150,7 @@ class TimedOut(ToolError):
     def __init__(self, timeout_seconds: float) -> None:
         super().__init__(
             f"The call did not finish within --timeout {say_duration(timeout_seconds)} and was stopped.",
-            "Allow it more time; what it had started was ended and rolled back.",
+            "Allow it more time; what it had started was ended.",
             timeout_ms=round(timeout_seconds * 1000),
         )
 
@@ -164,6 +164,19 @@ class Interrupted(ToolError):
         name = signal.Signals(signal_number).name
         super().__init__(
             f"Stopped by {name}.", "Run it again; locks are released and nothing is half done.", signal=name
+        )
+
+
+class CommandIncomplete(ToolError):
+    """A command file that somebody has just begun."""
+
+    code, exit_status = "COMMAND_INCOMPLETE", ExitStatus.INTERNAL
+
+    def __init__(self, file: str, missing: list[str]) -> None:
+        super().__init__(
+            f"{file} has no {' and no '.join(missing)}.",
+            "A command file provides `promise` and `command`; docs/architecture.md has a whole one.",
+            file=file,
         )
 
 

@@ -42,6 +42,8 @@ def _text(answer: Answer, colour: bool) -> str:
     lines = [printable(line) for line in answer.result.lines()] if answer.result is not None else []
     if colour and (paint_lines := getattr(answer.result, "painted_lines", None)):
         lines = paint_lines()
+    if lines and answer.meta.get("dry_run"):
+        lines.insert(0, "A forecast; nothing was changed:")
     for warning in answer.warnings:
         lines.append(f"{paint('Warning:', _YELLOW)} {printable(warning.message)}")
     if answer.error is not None:

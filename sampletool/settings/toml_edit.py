@@ -21,6 +21,10 @@ class CannotEdit(Exception):
     """The document reads, but this key cannot be changed without touching something else."""
 
 
+class NotAValue(CannotEdit):
+    """The key, or a part of the way to it, is not what it would have to be."""
+
+
 def set_value(text: str, path: Path, value: Any) -> str:
     document = tomllib.loads(text)
     shown = show_value(value)
@@ -32,7 +36,7 @@ def set_value(text: str, path: Path, value: Any) -> str:
             start, end = _span(text, path)
         except CannotEdit as error:
             if _is_table(before):
-                raise CannotEdit(f"{show_key(path)} is a table, not a value") from error
+                raise NotAValue(f"{show_key(path)} is a table, not a value") from error
             raise
         candidates: Iterator[str] = iter([text[:start] + shown + text[end:]])
     else:
@@ -181,7 +185,7 @@ def _with_value(document: dict[str, Any], path: Path, value: Any) -> dict[str, A
     for depth, part in enumerate(path[:-1], 1):
         table = table.setdefault(part, {})
         if not isinstance(table, dict):
-            raise CannotEdit(f"{show_key(path)} cannot be set: {show_key(path[:depth])} is a value, not a table")
+            raise NotAValue(f"{show_key(path)} cannot be set: {show_key(path[:depth])} is a value, not a table")
     table[path[-1]] = value
     return document
 

@@ -116,7 +116,7 @@ def test_missing_inputs_are_told_at_once_and_nothing_runs(tool: Tool) -> None:
 def test_a_workspace_without_checks_is_not_an_error(tool: Tool) -> None:
     declare(tool, "")
 
-    assert tool("test").data == {"checks": []}
+    assert tool("test").data == {"checks": [], "total": 0}
     assert "no checks" in tool("test", "--format", "text").text
 
 

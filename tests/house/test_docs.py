@@ -1,11 +1,13 @@
 """The pages show what really happens, and lead nowhere that is not there."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.support.console import Terminal, commands_of, matches
+from tests.support.tool import Tool
 
 _ROOT = Path(__file__).parents[2]
 _PAGES = sorted([_ROOT / "README.md", *(_ROOT / "docs").rglob("*.md")])
@@ -38,3 +40,17 @@ def test_a_wrong_block_is_noticed(tmp_path: Path) -> None:
 
     assert not matches(command.expected, terminal.run(command.text))
     assert matches("ri...", terminal.run(command.text))
+
+
+def test_the_command_of_the_architecture_page_works_as_it_stands(tool: Tool, tmp_path: Path) -> None:
+    (code,) = re.findall(r"^```python\n(.*?)^```$", (_ROOT / "docs" / "architecture.md").read_text(), re.M | re.S)
+    shutil.copytree(_ROOT / "sampletool", tmp_path / "copy" / "sampletool")
+    (tmp_path / "copy" / "sampletool" / "commands" / "hello.py").write_text(code)
+    copy = Tool({**tool.environ, "PYTHONPATH": str(tmp_path / "copy")}, tool.cwd)
+
+    assert copy("hello", "Ada").data == {"text": "Hello, Ada!"}
+    assert "tool hello Ada" in copy("hello", "--help").text
+
+    (tmp_path / "copy" / "sampletool" / "commands" / "hello.py").write_text(code.replace("promise = ", "promised = "))
+    assert copy("hello", "Ada").code == "COMMAND_INCOMPLETE"
+    assert copy("config", "list").status == 0

@@ -61,7 +61,7 @@ def command(
     ctx: typer.Context,
     keys: Annotated[list[str], typer.Argument(metavar="KEY...", help="Dotted keys.")],
     in_user_file: Annotated[bool, typer.Option("--global", help="Your own settings, also inside a workspace.")] = False,
-    if_version: Annotated[str | None, typer.Option(metavar="VERSION", help="Only if the file is still at it.")] = None,
+    if_version: Annotated[str | None, typer.Option(metavar="VERSION", help="Only if `get` tells it still.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would change; change nothing.")] = False,
 ) -> Changed:
     """Remove keys from the settings, all or none."""
