@@ -77,6 +77,11 @@ def pytest_report_header() -> str:
     return f"scale: {'soak' if SOAK else 'usual'}"
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are processors: much of the time a test waits for the processes that it started."""
+    return (os.cpu_count() or 1) + 1
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Any:
     """With TOOL_TEST_REQUIRE=all a skip is a failure: CI has everything that is optional elsewhere."""
