@@ -31,6 +31,7 @@ class OutputStore:
     def __init__(self, workspace: Path, *, writable: bool = True) -> None:
         self._writable = writable
         self._links = workspace / "out"
+        self._leads_away = self._links.is_symlink()
         self._link_of: dict[str, str] = {}
         self.directory = workspace / ".tool" / "out"
         self._journal = workspace / ".tool" / "built.jsonl"
@@ -49,12 +50,12 @@ class OutputStore:
             return "never built"
         if self._read_link(name) != entry["version"]:
             return f"out/{name} does not lead to the last build"
-        version = os.path.join(self.directory, entry["version"])
+        version = f"{self.directory}/{entry['version']}"
         known = self.trusted(entry)["outputs"]
         looks: dict[str, Look] = {}
         for path, before in entry["outputs"].items():
             try:
-                looks[path] = look_at(os.path.join(version, path), known.get(path))
+                looks[path] = look_at(f"{version}/{path}", known.get(path))
             except OSError:
                 return f"the output {path} is missing"
             if looks[path][0] != before[0]:
@@ -74,7 +75,7 @@ class OutputStore:
     def in_the_way(self, name: str) -> str | None:
         """A real file or directory where the link belongs: somebody else's, so it is not replaced."""
         link = self._links / name
-        if self._links.is_symlink():
+        if self._leads_away:
             return f"{self._links} is a link, and what it leads to is not ours"
         return None if self._read_link(name) or not os.path.lexists(link) else f"{link} is in the way"
 
@@ -117,7 +118,7 @@ class OutputStore:
         self._new.clear()
         with self._journal.open("rb") as file:
             lines = sum(1 for _ in file)
-        if lines > 2 * len(self.entries) + 100:
+        if lines > len(self.entries) + 100:
             current = (json.dumps(item, separators=(",", ":")) + "\n" for item in self.entries.items())
             replace(self._journal, "".join(current).encode())
 
