@@ -2,7 +2,6 @@
 
 import json
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support import console
 from tests.support.tool import COMMAND, Ran, Tool, check_envelope
 
 _WITH_COMMAND = """
@@ -166,23 +166,7 @@ def test_a_deleted_current_directory_is_told(tool: Tool, tmp_path: Path) -> None
 
 def on_terminal(tool: Tool, *args: str, **environ: str) -> str:
     """What a person at a terminal would see on stdout."""
-    master, slave = pty.openpty()
-    process = subprocess.Popen(
-        [*COMMAND, *args], cwd=tool.cwd, env=tool.environ | environ, stdout=slave, stderr=subprocess.DEVNULL
-    )
-    os.close(slave)
-    seen = b""
-    while True:
-        try:
-            chunk = os.read(master, 65536)
-        except OSError:
-            break
-        if not chunk:
-            break
-        seen += chunk
-    process.wait()
-    os.close(master)
-    return seen.decode().replace("\r\n", "\n")
+    return console.on_terminal([*COMMAND, *args], tool.cwd, tool.environ | environ)
 
 
 def test_a_person_gets_text_and_a_program_gets_json(tool: Tool) -> None:

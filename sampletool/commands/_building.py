@@ -8,6 +8,7 @@ from typing import Literal
 
 from sampletool.contract.build_errors import BuildFailed
 from sampletool.contract.errors import ToolError
+from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.lock_held import LockHeld
 from sampletool.domain.build_plan import Planned, plan
 from sampletool.domain.building import Build, Target, build_targets
@@ -21,6 +22,13 @@ from sampletool.safety.places import WORKSPACE_FILE
 from sampletool.safety.toml_file import read_toml, resolve
 from sampletool.wiring import AT_ONCE, Wiring
 
+ENDS_WITH = (
+    ExitStatus.PARTIAL,
+    ExitStatus.PRECONDITION,
+    ExitStatus.NOT_FOUND,
+    ExitStatus.PERMISSION,
+    ExitStatus.LOCK_HELD,
+)
 _AFTER_FORCE_SECONDS = 2.0
 
 

@@ -4,8 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sampletool.commands._building import build, opened, plan_targets, read_workspace
-from sampletool.contract.exit_status import ExitStatus
+from sampletool.commands._building import ENDS_WITH, build, opened, plan_targets, read_workspace
 from sampletool.contract.promise import Promise
 from sampletool.domain.building import Build, forecast
 from sampletool.domain.workspace import choose
@@ -14,13 +13,7 @@ from sampletool.wiring import Wiring
 
 promise = Promise(
     effect="outputs",
-    ends_with=(
-        ExitStatus.PARTIAL,
-        ExitStatus.PRECONDITION,
-        ExitStatus.NOT_FOUND,
-        ExitStatus.PERMISSION,
-        ExitStatus.LOCK_HELD,
-    ),
+    ends_with=ENDS_WITH,
     locks=("build",),
     examples=("tool build", "tool build report", "tool build --dry-run"),
 )

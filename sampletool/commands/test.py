@@ -5,10 +5,9 @@ from typing import Annotated
 
 import typer
 
-from sampletool.commands._building import Shop, build, opened, plan_targets, read_workspace, telling
+from sampletool.commands._building import ENDS_WITH, Shop, build, opened, plan_targets, read_workspace, telling
 from sampletool.contract.build_errors import NotBuilt
 from sampletool.contract.errors import ChecksFailed, ToolError
-from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.promise import Promise
 from sampletool.domain.building import Build
 from sampletool.domain.checks import Check, Report, find_inputs, run_checks
@@ -19,13 +18,7 @@ from sampletool.wiring import Wiring
 
 promise = Promise(
     effect="sessions",
-    ends_with=(
-        ExitStatus.PARTIAL,
-        ExitStatus.PRECONDITION,
-        ExitStatus.NOT_FOUND,
-        ExitStatus.PERMISSION,
-        ExitStatus.LOCK_HELD,
-    ),
+    ends_with=ENDS_WITH,
     locks=("build",),
     examples=("tool test", "tool test --build", "tool test report-adds-up --junit results.xml"),
 )

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,28 +66,29 @@ class Terminal:
         }
 
     def run(self, command: str) -> str:
-        master, slave = pty.openpty()
-        process = subprocess.Popen(
-            ["/bin/bash", "-c", command],
-            cwd=self._directory,
-            env=self._environ,
-            stdin=subprocess.DEVNULL,
-            stdout=slave,
-            stderr=slave,
-        )
-        os.close(slave)
-        seen = b""
-        while True:
-            try:
-                chunk = os.read(master, 65536)
-            except OSError:
-                break
-            if not chunk:
-                break
+        seen = on_terminal(["/bin/bash", "-c", command], self._directory, self._environ, stderr_too=True)
+        return seen.replace(str(self._directory), "~/work")
+
+
+def on_terminal(argv: list[str], cwd: Path, environ: dict[str, str], *, stderr_too: bool = False) -> str:
+    """What a person at a terminal would see of a command."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        argv,
+        cwd=cwd,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        stdout=slave,
+        stderr=slave if stderr_too else subprocess.DEVNULL,
+    )
+    os.close(slave)
+    seen = b""
+    with suppress(OSError):  # how Linux says that nobody has the terminal open any more
+        while chunk := os.read(master, 65536):
             seen += chunk
-        process.wait()
-        os.close(master)
-        return seen.decode().replace("\r\n", "\n").replace(str(self._directory), "~/work")
+    process.wait()
+    os.close(master)
+    return seen.decode().replace("\r\n", "\n")
 
 
 def refresh(path: Path) -> None:

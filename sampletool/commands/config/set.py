@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 
 from sampletool.contract.errors import InvalidValues, Mistake, did_you_mean
-from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.promise import Promise
 from sampletool.contract.redaction import is_secret
 from sampletool.safety.stdin import read_stdin
@@ -15,18 +14,12 @@ from sampletool.safety.toml_file import TomlText
 from sampletool.settings import KNOWN, Key, Scope, check
 from sampletool.settings.toml_edit import set_value
 from sampletool.settings.toml_key import get, has, parse_key, show_key
-from sampletool.settings_change import Change, Changed, change_settings, scope_to_change
+from sampletool.settings_change import CHANGING, Change, Changed, change_settings, scope_to_change
 from sampletool.wiring import Wiring
 
 promise = Promise(
     effect="settings",
-    ends_with=(
-        ExitStatus.PRECONDITION,
-        ExitStatus.NOT_FOUND,
-        ExitStatus.CONFLICT,
-        ExitStatus.PERMISSION,
-        ExitStatus.LOCK_HELD,
-    ),
+    ends_with=CHANGING,
     locks=("settings file",),
     examples=("tool config set key1 val1", "tool config set jobs=4 lock_timeout=30s", "tool config set api.token -"),
 )

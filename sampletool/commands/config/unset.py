@@ -5,24 +5,17 @@ from typing import Annotated
 import typer
 
 from sampletool.contract.errors import InvalidValues, KeyNotFound, Mistake
-from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.promise import Promise
 from sampletool.safety.toml_file import TomlText
 from sampletool.settings import Key, Scope, leaves_of, read_key, table_of
 from sampletool.settings.toml_edit import unset_value
 from sampletool.settings.toml_key import get, has, show_key
-from sampletool.settings_change import Change, Changed, change_settings, scope_to_change
+from sampletool.settings_change import CHANGING, Change, Changed, change_settings, scope_to_change
 from sampletool.wiring import Wiring
 
 promise = Promise(
     effect="settings",
-    ends_with=(
-        ExitStatus.PRECONDITION,
-        ExitStatus.NOT_FOUND,
-        ExitStatus.CONFLICT,
-        ExitStatus.PERMISSION,
-        ExitStatus.LOCK_HELD,
-    ),
+    ends_with=CHANGING,
     locks=("settings file",),
     examples=("tool config unset key1",),
 )
