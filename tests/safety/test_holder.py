@@ -60,7 +60,7 @@ def test_garbage_is_no_record(descriptor: int, content: bytes) -> None:
 
 def test_one_changed_byte_makes_it_no_record(descriptor: int) -> None:
     write_record(descriptor, me())
-    os.pwrite(descriptor, b"9", 40)
+    os.pwrite(descriptor, bytes([os.pread(descriptor, 1, 40)[0] ^ 1]), 40)
 
     assert read_record(descriptor) is None
 
