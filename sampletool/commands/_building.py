@@ -11,9 +11,8 @@ from sampletool.contract.errors import ToolError
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.lock_held import LockHeld
 from sampletool.domain.build_plan import Planned, plan
-from sampletool.domain.building import Build, Target, build_targets
-from sampletool.domain.checks import Check
-from sampletool.domain.running import Floor
+from sampletool.domain.building import Build, build_targets
+from sampletool.domain.running import Done, Floor
 from sampletool.domain.workspace import Jobs, in_order, read_jobs
 from sampletool.progress import Progress
 from sampletool.safety.children import Children
@@ -80,7 +79,7 @@ def build(wiring: Wiring, shop: Shop, names: list[str], result: Build) -> None:
     """Bring these targets, and what they need, up to date. The result tells how far it came, also if it is stopped."""
     try:
         planned = plan_targets(wiring, shop.jobs, shop.store, names)
-        with telling(wiring, len(planned)) as tell:
+        with telling(wiring, "target", len(planned)) as tell:
             build_targets(planned, shop.store, shop.floor, shop.children, wiring.jobs(), result, tell)
         if result.effect == "updated":
             shop.store.prune()
@@ -98,12 +97,11 @@ def plan_targets(wiring: Wiring, jobs: Jobs, store: OutputStore, names: list[str
 
 
 @contextmanager
-def telling(wiring: Wiring, total: int) -> Iterator[Callable[[Target | Check, int], None]]:
+def telling(wiring: Wiring, kind: str, total: int) -> Iterator[Callable[[Done, int], None]]:
     """Tells of each job that is done: a line of JSON for --format jsonl, a bar on a terminal."""
     with Progress(wiring, wiring.command, total) as progress:
 
-        def tell(job: Target | Check, done: int) -> None:
-            kind = "target" if isinstance(job, Target) else "check"
+        def tell(job: Done, done: int) -> None:
             wiring.emit({"event": f"{kind}_done", kind: job, "done": done, "total": total})
             progress.show(done)
 

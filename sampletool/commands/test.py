@@ -10,7 +10,8 @@ from sampletool.contract.build_errors import NotBuilt
 from sampletool.contract.errors import ChecksFailed, ToolError
 from sampletool.contract.promise import Promise
 from sampletool.domain.building import Build
-from sampletool.domain.checks import Check, Report, find_inputs, run_checks
+from sampletool.domain.checks import Report, find_inputs, run_checks
+from sampletool.domain.running import Done
 from sampletool.domain.workspace import Job, Jobs, choose
 from sampletool.safety.atomic_file import replace
 from sampletool.safety.output_store import OutputStore
@@ -39,7 +40,7 @@ def test_now(wiring: Wiring, names: list[str], *, first_build: bool, force_unloc
 def _run(wiring: Wiring, shop: Shop, checks: list[Job], inputs: dict[str, list[str]]) -> Report:
     report = Report()
     try:
-        with telling(wiring, len(checks)) as tell:
+        with telling(wiring, "check", len(checks)) as tell:
             run_checks(checks, inputs, shop.floor, shop.children, wiring.jobs(), report, tell)
     except ToolError as error:
         error.data = report
@@ -60,7 +61,7 @@ def _warn_of_stale(wiring: Wiring, jobs: Jobs, store: OutputStore, needed: list[
 def forecast(wiring: Wiring, names: list[str]) -> Report:
     wiring.meta["dry_run"] = True
     jobs = read_workspace(wiring)
-    return Report([Check(name, "would run") for name in choose("check", names, jobs.checks)])
+    return Report([Done(name, "would run") for name in choose("check", names, jobs.checks)])
 
 
 def command(

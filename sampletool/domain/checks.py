@@ -5,37 +5,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sampletool.contract.errors import InvalidValues, Mistake
-from sampletool.domain.running import Floor, Outcome, run_jobs
+from sampletool.domain.running import Done, Floor, Outcome, run_jobs
 from sampletool.domain.workspace import Job
 from sampletool.safety.children import Children
-
-
-@dataclass(frozen=True)
-class Check:
-    name: str
-    status: str
-    note: str | None = None
-    exit_status: int | None = None
-    tail: str | None = None
-    log: str | None = None
 
 
 @dataclass
 class Report:
     """The checks that are done; also the answer of a run that was stopped on the way."""
 
-    checks: list[Check] = field(default_factory=list)
+    checks: list[Done] = field(default_factory=list)
     total: int | None = None
     """How many there are; absent when it was stopped before that was known."""
 
     def lines(self) -> list[str]:
-        told = []
-        for check in self.checks:
-            told.append(f"{check.name}: {check.status}")
-            if check.status != "passed":
-                told += [f"    {line}" for line in (check.note, *(check.tail or "").splitlines()[-10:]) if line]
-                told += [f"    all of it: {check.log}"] if check.log else []
-        return told if self.total != 0 else ["There are no checks in tool.toml."]
+        if self.total == 0:
+            return ["There are no checks in tool.toml."]
+        return [line for check in self.checks for line in check.lines()]
 
     @property
     def failed(self) -> list[str]:
@@ -79,20 +65,13 @@ def run_checks(
     children: Children,
     parallel: int,
     report: Report,
-    tell: Callable[[Check, int], None],
+    tell: Callable[[Done, int], None],
 ) -> None:
-    done: dict[str, Check] = {}
+    """`tell` hears of each that is done, and how many are."""
+    done: dict[str, Done] = {}
 
     def finish(outcome: Outcome) -> bool:
-        ended = outcome.ended
-        done[outcome.job.name] = check = Check(
-            outcome.job.name,
-            "passed" if outcome.succeeded else "failed",
-            outcome.note or (f"exit status {ended.status}" if ended and ended.status else None),
-            ended.status if ended and ended.status else None,
-            (ended.tail or None) if ended else None,
-            str(ended.log) if ended and ended.log else None,
-        )
+        done[outcome.job.name] = check = outcome.told("passed" if outcome.succeeded else "failed")
         report.checks[:] = [done[job.name] for job in checks if job.name in done]
         tell(check, len(done))
         return True

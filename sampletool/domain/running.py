@@ -4,7 +4,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 from sampletool.domain.workspace import Job
@@ -13,17 +13,45 @@ from sampletool.safety.staging import environment, stage
 
 
 @dataclass(frozen=True)
+class Done:
+    """What is told about one job. `reason` says why a target was stale."""
+
+    name: str
+    status: str
+    reason: str | None = None
+    outputs: str | None = None
+    note: str | None = None
+    exit_status: int | None = None
+    tail: str | None = None
+    log: str | None = None
+
+    def lines(self) -> list[str]:
+        told = [f"{self.name}: {self.status}" + (f" ({self.reason})" if self.reason else "")]
+        if self.status != "passed":
+            told += [f"    {line}" for line in (self.note, *(self.tail or "").splitlines()[-10:]) if line]
+        return [*told, f"    all of it: {self.log}"] if self.log and self.status == "failed" else told
+
+
+@dataclass(frozen=True)
 class Outcome:
     """How one job ended. `note` says what there is to say beyond its output."""
 
     job: Job
     directory: Path
-    ended: Ended | None
+    ended: Ended | None = None
     note: str | None = None
 
     @property
     def succeeded(self) -> bool:
-        return self.ended is not None and self.ended.status == 0
+        return self.ended is not None and self.ended.status == 0 and not self.ended.survivors
+
+    def told(self, status: str) -> Done:
+        if self.ended is None:
+            return Done(self.job.name, status, note=self.note)
+        log = str(self.ended.log) if self.ended.log else None
+        exit_status = self.ended.status if status == "failed" else None
+        note = self.note or (f"exit status {exit_status}" if exit_status else None)
+        return Done(self.job.name, status, None, None, note, exit_status, self.ended.tail or None, log)
 
 
 @dataclass(frozen=True)
@@ -39,10 +67,6 @@ class Floor:
     """The directory of a target's current outputs."""
 
 
-def _log_of(floor: Floor, name: str) -> Path:
-    return floor.logs() / f"{name}.log"
-
-
 def run_jobs(
     jobs: Iterable[Job],
     inputs_of: Mapping[str, Iterable[str]],
@@ -50,47 +74,45 @@ def run_jobs(
     children: Children,
     parallel: int,
     finish: Callable[[Outcome], bool],
+    is_done: Callable[[Job], bool] = lambda job: False,
 ) -> list[Job]:
-    """`finish` takes each outcome and says whether what needs it may go on; what may not is returned."""
+    """`finish` takes each outcome and says whether what needs it may go on; what may not is returned.
+
+    `is_done` is asked when a job's turn comes: what it needs may have come out as it was before.
+    """
     waiting = {job.name: job for job in jobs}
-    missing = {name: sum(need in waiting for need in job.needs) for name, job in waiting.items()}
-    needed_by: dict[str, list[str]] = {name: [] for name in waiting}
-    for name, job in waiting.items():
-        for need in job.needs:
-            if need in waiting:
-                needed_by[need].append(name)
-    ready = deque(name for name, count in missing.items() if not count)
+    order = TopologicalSorter({name: [need for need in job.needs if need in waiting] for name, job in waiting.items()})
+    order.prepare()
+    ready: deque[str] = deque()
     running: dict[str, Job] = {}
-    skipped: list[Job] = []
+    ended: deque[Outcome] = deque()
 
-    def settle(outcome: Outcome) -> None:
-        if not finish(outcome):
-            skip(needed_by[outcome.job.name])
-            return
-        for name in needed_by[outcome.job.name]:
-            missing[name] -= 1
-            if not missing[name] and name in waiting:
-                ready.append(name)
+    def start(job: Job) -> None:
+        directory = floor.scratch / job.name
+        stage(directory, floor.workspace, inputs_of[job.name], {need: floor.version_of(need) for need in job.needs})
+        env = environment(job.env, floor.workspace, floor.session_id)
+        try:
+            children.start(job.name, job.run, cwd=directory, env=env, log=lambda: floor.logs() / f"{job.name}.log")
+            running[job.name] = job
+        except OSError as error:
+            reason = os.strerror(error.errno or 0).lower()
+            ended.append(Outcome(job, directory, note=f"{job.run[0]}: {reason}"))
 
-    def skip(names: list[str]) -> None:
-        for name in names:
-            if name in waiting:
-                skipped.append(waiting.pop(name))
-                skip(needed_by[name])
-
-    while ready or running:
+    while True:
+        ready += order.get_ready()
         while ready and len(running) < parallel:
             job = waiting.pop(ready.popleft())
-            directory = floor.scratch / job.name
-            stage(directory, floor.workspace, inputs_of[job.name], {need: floor.version_of(need) for need in job.needs})
-            env = environment(job.env, floor.workspace, floor.session_id)
-            try:
-                children.start(job.name, job.run, cwd=directory, env=env, log=partial(_log_of, floor, job.name))
-                running[job.name] = job
-            except OSError as error:
-                settle(Outcome(job, directory, None, f"{job.run[0]}: {os.strerror(error.errno or 0).lower()}"))
-        ended = children.next_ended()
-        if ended is not None:
-            job = running.pop(ended.name)
-            settle(Outcome(job, floor.scratch / job.name, ended))
-    return skipped
+            if is_done(job):
+                order.done(job.name)
+                ready += order.get_ready()
+            else:
+                start(job)
+        if ended:  # only now: others run meanwhile
+            outcome = ended.popleft()
+            if finish(outcome):
+                order.done(outcome.job.name)
+        elif (child := children.next_ended()) is not None:
+            note = f"still running: {', '.join(map(str, child.survivors))}" if child.survivors else None
+            ended.append(Outcome(running.pop(child.name), floor.scratch / child.name, child, note))
+        else:
+            return list(waiting.values())

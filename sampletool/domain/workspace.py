@@ -2,7 +2,10 @@
 
 import os
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +14,8 @@ from sampletool.contract.errors import InvalidValues, Mistake, did_you_mean
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 _GLOB = re.compile(r"[*?[]")
-_MEMBERS = {"run", "inputs", "outputs", "needs", "env"}
+_LISTS = ("run", "inputs", "outputs", "needs")
+_MEMBERS = (*_LISTS, "env")
 _TABLES = ("settings", "target", "check")
 _OWN_PLACES = (".tool", "out")
 
@@ -30,8 +34,6 @@ class Job:
     def find_inputs(self, root: Path) -> list[str]:
         """The declared files, relative to the workspace; a pattern that matches nothing is a ValueError."""
         found: set[str] = set()
-        if not self.inputs:
-            return []
         for pattern in self.inputs:
             paths = root.glob(pattern) if _GLOB.search(pattern) else [root / pattern]
             files = {os.path.relpath(path, root) for path in paths if path.is_file()}
@@ -52,11 +54,10 @@ class Jobs:
 
 def read_jobs(document: dict[str, Any]) -> Jobs:
     jobs = Jobs()
-    mistakes = [
-        _mistake(key, f"[{key}] is not known here", hint)
-        for key in document.keys() - set(_TABLES)
-        if (hint := did_you_mean(key, list(_TABLES), nearness=0.7))
-    ]
+    near = {key: did_you_mean(key, list(_TABLES), nearness=0.7) for key in document if key not in _TABLES}
+    mistakes = [_mistake(key, f"[{key}] is not known here ({hint})") for key, hint in near.items() if hint]
+    targets = document.get("target")
+    targets = targets if isinstance(targets, dict) else {}
     for kind, jobs_of_kind in (("target", jobs.targets), ("check", jobs.checks)):
         table = document.get(kind, {})
         if not isinstance(table, dict):
@@ -64,16 +65,12 @@ def read_jobs(document: dict[str, Any]) -> Jobs:
             continue
         for name, members in table.items():
             where = f"{kind}.{name}"
-            problems = _problems(kind, name, members)
+            problems = _problems(kind, name, members, targets)
             mistakes += [_mistake(where, f"{where}: {problem}") for problem in problems]
             if not problems:
-                jobs_of_kind[name] = _job(name, members)
-    for where, job in [*_named("target", jobs.targets), *_named("check", jobs.checks)]:
-        for need in job.needs:
-            if need not in document.get("target", {}):
-                near = did_you_mean(need, list(jobs.targets))
-                mistakes.append(_mistake(where, f"{where}: it needs {need!r}, which is no target", near or None))
-    mistakes += [_mistake("target", f"these targets need each other: {' -> '.join(ring)}") for ring in _rings(jobs)]
+                lists = {key: tuple(members.get(key, ())) for key in _LISTS}
+                jobs_of_kind[name] = Job(name, **lists, env=members.get("env", {}))
+    mistakes += [_mistake("target", f"these targets need each other: {ring}") for ring in _rings(jobs.targets)]
     if mistakes:
         raise InvalidValues(*mistakes, suggestion="Correct tool.toml; nothing was run.")
     return jobs
@@ -89,61 +86,48 @@ def choose(kind: str, names: list[str], jobs: dict[str, Job]) -> list[str]:
 
 def in_order(targets: dict[str, Job], wanted: list[str]) -> list[str]:
     """The wanted targets and all that they need, each behind what it needs."""
-    order: dict[str, None] = {}
-
-    def add(name: str) -> None:
-        if name not in order:
-            for need in targets[name].needs:
-                add(need)
-            order[name] = None
-
-    for name in wanted:
-        add(name)
-    return list(order)
+    needs: dict[str, tuple[str, ...]] = {}
+    left = list(wanted)
+    for name in left:
+        if name not in needs:
+            needs[name] = targets[name].needs
+            left += needs[name]  # also walked
+    return list(TopologicalSorter(needs).static_order())
 
 
-def _job(name: str, members: dict[str, Any]) -> Job:
-    lists = {key: tuple(members.get(key, ())) for key in ("run", "inputs", "outputs", "needs")}
-    return Job(name=name, env=dict(members.get("env", {})), **lists)
-
-
-def _problems(kind: str, name: str, members: Any) -> list[str]:
+def _problems(kind: str, name: str, members: Any, targets: Collection[str]) -> list[str]:
     if not _NAME.fullmatch(name):
         return ["a name is 1 to 64 letters, digits, '.', '_' or '-'"]
     if not isinstance(members, dict):
         return ["it is not a table"]
-    found = []
-    for key in members.keys() - _MEMBERS:
-        near = did_you_mean(key, sorted(_MEMBERS))
-        found.append(f"unknown member {key!r}" + (f" ({near})" if near else ""))
-    for key in ("run", "inputs", "outputs", "needs"):
+    found = [f"unknown member {key!r}{_hint(key, _MEMBERS)}" for key in members if key not in _MEMBERS]
+    for key in _LISTS:
         value = members.get(key, [])
-        if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
+        if not isinstance(value, list) or not all(_is_text(item) and item for item in value):
             found.append(f"{key} has to be a list of texts")
         elif key in ("inputs", "outputs"):
             found += [f"{key}: {path!r} leaves the workspace" for path in value if _leaves(path)]
     env = members.get("env", {})
-    if not isinstance(env, dict) or not all(isinstance(value, str) for value in env.values()):
+    if not isinstance(env, dict) or not all(map(_is_text, (*env, *env.values()))):
         found.append("env has to be a table of texts")
-    elif any("=" in name or "\0" in name + value for name, value in env.items()):
-        found.append("env has a name with '=', or a NUL")
-    if not found and any("\0" in word for word in members.get("run", ())):
-        found.append("run has a NUL")
-    if not found:
-        found += [f"outputs: {path!r} is inside {other!r}, or the same" for other, path in _overlaps(members)]
+    elif any("=" in name for name in env):
+        found.append("env has a name with '='")
     if not members.get("run"):
         found.append("run is missing: the command as a list, such as ['python3', 'make.py']")
     if kind == "target" and not members.get("outputs"):
         found.append("outputs is missing: the files that the command writes")
     if kind == "check" and members.get("outputs"):
         found.append("a check has no outputs")
-    return found
+    if found:
+        return found
+    nested = [f"outputs: {path!r} is inside another, or the same" for path in _nested(members.get("outputs", []))]
+    unknown = [need for need in members.get("needs", ()) if need not in targets]
+    return nested + [f"it needs {need!r}, which is no target{_hint(need, targets)}" for need in unknown]
 
 
-def _overlaps(members: dict[str, Any]) -> list[tuple[str, str]]:
-    outputs = members.get("outputs", ())
-    pairs = [(one, other) for n, one in enumerate(outputs) for m, other in enumerate(outputs) if n != m]
-    return [(one, other) for one, other in pairs if other == one or other.startswith(f"{one}/")][:1]
+def _hint(word: str, known: Collection[str]) -> str:
+    near = did_you_mean(word, list(known))
+    return f" ({near})" if near else ""
 
 
 def _leaves(path: str) -> bool:
@@ -151,29 +135,30 @@ def _leaves(path: str) -> bool:
     return parts[0] in ("", *_OWN_PLACES) or not {"..", "", "."}.isdisjoint(parts) or not path.isprintable()
 
 
-def _rings(jobs: Jobs) -> list[list[str]]:
-    """Every target that needs itself in the end, each ring once."""
-    found: list[list[str]] = []
-
-    def walk(name: str, way: list[str]) -> None:
-        if name in way:
-            ring = [*way[way.index(name) :], name]
-            if not any(set(ring) == set(other) for other in found):
-                found.append(ring)
-        elif name in jobs.targets and name not in done:
-            for need in jobs.targets[name].needs:
-                walk(need, [*way, name])
-            done.add(name)
-
-    done: set[str] = set()
-    for name in jobs.targets:
-        walk(name, [])
-    return found
+def _nested(outputs: list[str]) -> list[str]:
+    ordered = sorted(f"{path}/" for path in outputs)
+    return [after[:-1] for before, after in pairwise(ordered) if after.startswith(before)]
 
 
-def _named(kind: str, jobs: dict[str, Job]) -> list[tuple[str, Job]]:
-    return [(f"{kind}.{name}", job) for name, job in jobs.items()]
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and "\0" not in value
 
 
-def _mistake(where: str, message: str, suggestion: str | None = None) -> Mistake:
-    return Mistake(where, "INVALID_VALUE", message, suggestion=suggestion)
+def _rings(targets: dict[str, Job]) -> list[str]:
+    """Targets that need themselves in the end, as long as there are any."""
+    found = []
+    needs = {name: job.needs for name, job in targets.items()}
+    while True:
+        try:
+            TopologicalSorter(needs).prepare()
+        except CycleError as error:
+            ring = error.args[1][:0:-1]  # from a target to what it needs; the first is also the last
+            first = min(range(len(ring)), key=lambda at: list(targets).index(ring[at]))
+            found.append(" -> ".join([*ring[first:], *ring[: first + 1]]))
+            needs = {name: () if name in ring else others for name, others in needs.items()}
+        else:
+            return found
+
+
+def _mistake(where: str, message: str) -> Mistake:
+    return Mistake(where, "INVALID_VALUE", message)

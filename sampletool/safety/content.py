@@ -29,6 +29,15 @@ def look_at(path: str | Path, before: Look | None = None) -> Look:
     return [digest, *stamp]
 
 
+def has_changed(path: str | Path, since: Look) -> bool:
+    """Whether anybody has touched it, also if it is now as it was: a reader may have seen what was there between."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return True
+    return [found.st_size, found.st_ctime_ns, found.st_ino] != [since[1], since[3], since[4]]
+
+
 def boot_id() -> str:
     """Changes when the machine is started; where it cannot be told, it changes with every call."""
     try:

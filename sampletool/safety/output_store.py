@@ -72,12 +72,12 @@ class OutputStore:
         told = sorted((path, look[0]) for path, look in entry["outputs"].items())
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]
 
-    def in_the_way(self, name: str) -> str | None:
-        """A real file or directory where the link belongs: somebody else's, so it is not replaced."""
-        link = self._links / name
+    def must_be_free(self, name: str) -> None:
+        """A real file or directory where the link belongs is somebody else's: it is not replaced, but a ValueError."""
         if self._leads_away:
-            return f"{self._links} is a link, and what it leads to is not ours"
-        return None if self._read_link(name) or not os.path.lexists(link) else f"{link} is in the way"
+            raise ValueError(f"{self._links} is a link, and what it leads to is not ours")
+        if not self._read_link(name) and os.path.lexists(self._links / name):
+            raise ValueError(f"{self._links / name} is in the way")
 
     def linked(self, name: str) -> Path | None:
         """The version that the link leads to."""

@@ -15,17 +15,10 @@ _PASSED_ON = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ", "SYSTEMROOT")
 def stage(directory: Path, workspace: Path, inputs: Iterable[str], needs: Mapping[str, Path]) -> None:
     """Make the directory. It must not be there: who finds one has found another call's."""
     directory.mkdir()
-    made = {directory}
-    for path in inputs:
-        parent = (directory / path).parent
-        if parent not in made:
-            parent.mkdir(parents=True, exist_ok=True)
-            made.add(parent)
-        os.symlink(workspace / path, directory / path)
-    if needs:
-        (directory / "out").mkdir(exist_ok=True)
-    for name, version in needs.items():
-        os.symlink(version, directory / "out" / name)
+    places = {path: workspace / path for path in inputs} | {f"out/{name}": version for name, version in needs.items()}
+    for path, leads_to in places.items():
+        os.makedirs(os.path.dirname(f"{directory}/{path}"), exist_ok=True)
+        os.symlink(leads_to, f"{directory}/{path}")
 
 
 def environment(declared: Mapping[str, str], workspace: Path, session_id: str) -> dict[str, str]:
@@ -38,12 +31,10 @@ def collect(directory: Path, outputs: Iterable[str]) -> tuple[Path, list[str]]:
     """A directory with just the declared outputs, and the files in it; ValueError names one that is not there."""
     files: list[str] = []
     for path in outputs:
-        found = directory / path
-        if found.is_symlink() or not found.exists():
+        above = [f"{directory}/{path[:at]}" for at, char in enumerate(path) if char == "/"]
+        if any(map(os.path.islink, above)) or not os.path.lexists(f"{directory}/{path}"):
             raise ValueError(f"it did not write its output {path!r}")
-        if not found.is_file() and not found.is_dir():
-            raise ValueError(f"its output {path!r} is not a regular file")
-        files += [path] if found.is_file() else _files_below(directory, found)
+        files += _files_at(f"{directory}/{path}", path)
     if sorted(os.listdir(directory)) == sorted(outputs):
         return directory, sorted(files)
     clean = directory.with_name(f".{directory.name}")
@@ -54,18 +45,15 @@ def collect(directory: Path, outputs: Iterable[str]) -> tuple[Path, list[str]]:
     return clean, sorted(files)
 
 
-def _files_below(directory: Path, below: Path) -> list[str]:
-    found = []
-    for parent, directories, names in os.walk(below, onerror=_stop):
-        for name in (*directories, *names):
-            path = os.path.join(parent, name)
-            if not stat.S_ISDIR(mode := os.lstat(path).st_mode) and not stat.S_ISREG(mode):
-                kind = "a link" if stat.S_ISLNK(mode) else "not a regular file"
-                raise ValueError(f"its output {os.path.relpath(path, directory)!r} is {kind}")
-        found += [os.path.relpath(os.path.join(parent, name), directory) for name in names]
-    return found
-
-
-def _stop(error: OSError) -> None:
-    """What cannot be listed cannot be known to be whole."""
-    raise ValueError(f"its output {error.filename} cannot be read") from error
+def _files_at(found: str, path: str) -> list[str]:
+    """The regular files at or below; ValueError if anything else is there."""
+    mode = os.lstat(found).st_mode
+    if stat.S_ISREG(mode):
+        return [path]
+    if not stat.S_ISDIR(mode):
+        raise ValueError(f"its output {path!r} is {'a link' if stat.S_ISLNK(mode) else 'not a regular file'}")
+    try:
+        names = os.listdir(found)
+    except OSError as error:  # what cannot be listed cannot be known to be whole
+        raise ValueError(f"its output {path!r} cannot be read") from error
+    return [file for name in names for file in _files_at(f"{found}/{name}", f"{path}/{name}")]

@@ -137,4 +137,5 @@ def test_a_real_file_in_the_place_of_the_link_is_in_the_way(root: Path) -> None:
     (root / "out").mkdir()
     (root / "out" / "t").write_text("mine")
 
-    assert OutputStore(root).in_the_way("t") == f"{root}/out/t is in the way"
+    with pytest.raises(ValueError, match="/out/t is in the way"):
+        OutputStore(root).must_be_free("t")
