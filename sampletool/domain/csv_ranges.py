@@ -13,6 +13,7 @@ import io
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 RANGE_BYTES = 32 * 1024 * 1024
 LONG_CELL = 200
@@ -125,10 +126,7 @@ def _batches(
 ) -> Iterator[tuple[list[Row], list[int], dict[int, str]]]:
     """Rows, the lines at which each and the next begin, and what is wrong with some. A blank line has no cells."""
     source = _Source(descriptor, part, dialect)
-    lines = source.lines()
-    for _ in range(header_end):
-        next(lines)
-    reader = csv.reader(lines, delimiter=dialect.delimiter, strict=True)
+    reader = csv.reader(islice(source.lines(), header_end, None), delimiter=dialect.delimiter, strict=True)
     rows: list[Row] = []
     begins, problems, batch = [header_end + 1], {}, source.batch
 
@@ -150,19 +148,17 @@ def _batches(
                     rows, begins, problems, batch = [], begins[-1:], {}, source.batch
                 rows.append(row)
                 begins.append(header_end + reader.line_num + 1)
-            if source.is_too_long:
-                problems[len(rows) - 1] = f"it is longer than {_LONGEST_LINE_BYTES} bytes; nothing behind it was read"
-                reading.is_cut_short = True
-            break
+            if source.failure is None:
+                break
+            reason = source.failure
+            reading.is_cut_short = True
         except csv.Error as error:
-            reading.ends_open = source.is_exhausted and not part.is_last
+            reading.ends_open = source.is_exhausted and not source.part.is_last
             if reading.ends_open:
                 return
             reason = "a quoted cell that never ends" if source.is_exhausted else str(error)
-            problems[len(rows)] = f"{reason} (read as far as line {header_end + reader.line_num})"
-        except UnicodeError as error:
-            problems[len(rows)] = str(error)
-            reading.is_cut_short = True
+            reason += f" (read as far as line {header_end + reader.line_num})"
+        problems[len(rows)] = reason
         rows.append([])
         begins.append(header_end + reader.line_num + 1)
     yield finished()
@@ -180,14 +176,15 @@ class _Source(io.RawIOBase):
     """The lines of a range. Reads by position, so that one descriptor serves several processes."""
 
     def __init__(self, descriptor: int, part: Range, dialect: Dialect) -> None:
+        self.part = part
         self.batch = 0
         self.longest = 0
         self.is_suspicious = False
         self.is_exhausted = False
-        self.is_too_long = False
+        self.failure: str | None = None
+        """Why nothing behind the last batch can be read."""
         self._descriptor = descriptor
         self._position = part.start
-        self._end = part.end
         self._line_bytes = 0
         name = codecs.lookup(dialect.encoding).name
         if name.startswith("utf-8"):
@@ -198,20 +195,28 @@ class _Source(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        block = os.pread(self._descriptor, min(len(buffer), self._end - self._position), self._position)
+        block = os.pread(self._descriptor, min(len(buffer), self.part.end - self._position), self._position)
         end = max(block.rfind(b"\n"), block.rfind(b"\r"))
         self._line_bytes = len(block) - end if end >= 0 else self._line_bytes + len(block)
         if self._line_bytes > _LONGEST_LINE_BYTES:
-            self.is_too_long = True
+            self.failure = f"it is longer than {_LONGEST_LINE_BYTES} bytes; nothing behind it was read"
             return 0
         self._position += len(block)
         buffer[: len(block)] = block
         return len(block)
 
     def lines(self) -> Iterator[str]:
-        while lines := self._text.readlines(_BATCH_CHARS):
+        while lines := self._read():
             self.batch += 1
             self.longest = max(self.longest, max(map(len, lines)))
             self.is_suspicious = self.is_suspicious or _is_unreadable("".join(lines))
             yield from lines
         self.is_exhausted = True
+
+    def _read(self) -> list[str]:
+        try:
+            lines = self._text.readlines(_BATCH_CHARS)
+        except UnicodeError as error:
+            self.failure = str(error)
+            return []
+        return lines[:-1] if self.failure and lines else lines

@@ -67,15 +67,13 @@ class Column:
 
     def add(self, values: Sequence[str]) -> None:
         self.rows += len(values)
-        if empty := values.count(""):
+        before = self._counts.copy() if not self._is_exact else self._counts
+        self._counts.update(values)
+        if empty := self._counts.pop("", 0):
             self._empty += empty
             values = [value for value in values if value]
-        if self._is_exact:
-            self._counts.update(values)
-        else:
+        if not self._is_exact:
             self._measure(values)
-            before = self._counts.copy()
-            self._counts.update(values)
             if len(self._counts) == len(before) + len(values):
                 # None of them occurs twice, so none would be left: usual, and cheaper so.
                 self._counts = before
