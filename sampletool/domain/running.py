@@ -83,6 +83,7 @@ def run_jobs(
     waiting = {job.name: job for job in jobs}
     order = TopologicalSorter({name: [need for need in job.needs if need in waiting] for name, job in waiting.items()})
     order.prepare()
+    surroundings = environment(floor.workspace, floor.session_id)
     ready: deque[str] = deque()
     running: dict[str, Job] = {}
     ended: deque[Outcome] = deque()
@@ -90,7 +91,7 @@ def run_jobs(
     def start(job: Job) -> None:
         directory = floor.scratch / job.name
         stage(directory, floor.workspace, inputs_of[job.name], {need: floor.version_of(need) for need in job.needs})
-        env = environment(job.env, floor.workspace, floor.session_id)
+        env = {**surroundings, **job.env}
         try:
             children.start(job.name, job.run, cwd=directory, env=env, log=lambda: floor.logs() / f"{job.name}.log")
             running[job.name] = job

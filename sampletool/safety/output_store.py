@@ -76,8 +76,8 @@ class OutputStore:
         """A real file or directory where the link belongs is somebody else's: it is not replaced, but a ValueError."""
         if self._leads_away:
             raise ValueError(f"{self._links} is a link, and what it leads to is not ours")
-        if not self._read_link(name) and os.path.lexists(self._links / name):
-            raise ValueError(f"{self._links / name} is in the way")
+        if not self._read_link(name) and os.path.lexists(link := f"{self._links}/{name}"):
+            raise ValueError(f"{link} is in the way")
 
     def linked(self, name: str) -> Path | None:
         """The version that the link leads to."""
@@ -89,13 +89,13 @@ class OutputStore:
         if not self._new:
             private_directory(self.directory)
             self._links.mkdir(exist_ok=True)
-        for path in outputs:
-            os.chmod(made / path, os.stat(made / path).st_mode & 0o555)
         version, number = f"{name}-{fingerprint}", 1
-        while os.path.lexists(self.directory / version):
+        while os.path.lexists(whole := f"{self.directory}/{version}"):
             version, number = f"{name}-{fingerprint}.{number}", number + 1
-        os.rename(made, self.directory / version)
-        looks = {path: look_at(os.path.join(self.directory, version, path)) for path in outputs}
+        for path in outputs:
+            os.chmod(f"{made}/{path}", os.stat(f"{made}/{path}").st_mode & 0o555)
+        os.rename(made, whole)
+        looks = {path: look_at(f"{whole}/{path}") for path in outputs}
         self._link(name, version)
         self.record(name, {**entry, "fingerprint": fingerprint, "version": version, "outputs": looks})
 
@@ -136,18 +136,18 @@ class OutputStore:
         """The version a link names; empty where there is no link."""
         if name not in self._link_of:
             with suppress(OSError):
-                self._link_of[name] = os.path.basename(os.readlink(os.path.join(self._links, name)))
+                self._link_of[name] = os.path.basename(os.readlink(f"{self._links}/{name}"))
         return self._link_of.get(name, "")
 
     def _link(self, name: str, version: str) -> None:
         self._link_of[name] = version
-        link, target = self._links / name, os.path.join("..", ".tool", "out", version)
+        link, target = f"{self._links}/{name}", f"../.tool/out/{version}"
         try:
             os.symlink(target, link)
         except FileExistsError:
-            beside = self._links / f".{name}.{os.getpid()}"
+            beside = f"{self._links}/.{name}.{os.getpid()}"
             with suppress(FileNotFoundError):
-                beside.unlink()
+                os.unlink(beside)
             os.symlink(target, beside)
             os.replace(beside, link)
 
