@@ -13,7 +13,7 @@ from sampletool.contract.lock_held import LockHeld
 from sampletool.domain.build_plan import Planned, plan
 from sampletool.domain.building import Build, build_targets
 from sampletool.domain.running import Done, Floor
-from sampletool.domain.workspace import Jobs, in_order, read_jobs
+from sampletool.domain.workspace import Jobs, read_jobs, with_needs
 from sampletool.progress import Progress
 from sampletool.safety.children import Children
 from sampletool.safety.output_store import OutputStore
@@ -93,7 +93,7 @@ def build(wiring: Wiring, shop: Shop, names: list[str], result: Build) -> None:
 
 
 def plan_targets(wiring: Wiring, jobs: Jobs, store: OutputStore, names: list[str]) -> dict[str, Planned]:
-    return plan(wiring.workspace, [jobs.targets[name] for name in in_order(jobs.targets, names)], store)
+    return plan(wiring.workspace, with_needs(jobs.targets, names), store)
 
 
 @contextmanager

@@ -44,8 +44,7 @@ def to_data(value: Any) -> Any:
     if isinstance(value, (str, int)):
         return value
     if is_dataclass(value):
-        members = ((name, getattr(value, name)) for name in value.__dataclass_fields__)
-        return {name: to_data(member) for name, member in members if member is not None}
+        return {name: to_data(member) for name, member in vars(value).items() if member is not None}
     if isinstance(value, dict):
         return {str(key): to_data(member) for key, member in value.items()}
     if isinstance(value, (list, tuple)):

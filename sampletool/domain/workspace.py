@@ -49,6 +49,7 @@ class Jobs:
     """What one tool.toml declares."""
 
     targets: dict[str, Job] = field(default_factory=dict)
+    """Each behind what it needs."""
     checks: dict[str, Job] = field(default_factory=dict)
 
 
@@ -70,9 +71,11 @@ def read_jobs(document: dict[str, Any]) -> Jobs:
             if not problems:
                 lists = {key: tuple(members.get(key, ())) for key in _LISTS}
                 jobs_of_kind[name] = Job(name, **lists, env=members.get("env", {}))
-    mistakes += [_mistake("target", f"these targets need each other: {ring}") for ring in _rings(jobs.targets)]
+    order, rings = _sorted(jobs.targets)
+    mistakes += [_mistake("target", f"these targets need each other: {ring}") for ring in rings]
     if mistakes:
         raise InvalidValues(*mistakes, suggestion="Correct tool.toml; nothing was run.")
+    jobs.targets = {name: jobs.targets[name] for name in order}
     return jobs
 
 
@@ -84,15 +87,15 @@ def choose(kind: str, names: list[str], jobs: dict[str, Job]) -> list[str]:
     return list(dict.fromkeys(names)) or list(jobs)
 
 
-def in_order(targets: dict[str, Job], wanted: list[str]) -> list[str]:
+def with_needs(targets: dict[str, Job], wanted: list[str]) -> list[Job]:
     """The wanted targets and all that they need, each behind what it needs."""
-    needs: dict[str, tuple[str, ...]] = {}
+    found: set[str] = set()
     left = list(wanted)
     for name in left:
-        if name not in needs:
-            needs[name] = targets[name].needs
-            left += needs[name]  # also walked
-    return list(TopologicalSorter(needs).static_order())
+        if name not in found:
+            found.add(name)
+            left += targets[name].needs  # also walked
+    return [job for name, job in targets.items() if name in found]
 
 
 def _problems(kind: str, name: str, members: Any, targets: Collection[str]) -> list[str]:
@@ -100,18 +103,19 @@ def _problems(kind: str, name: str, members: Any, targets: Collection[str]) -> l
         return ["a name is 1 to 64 letters, digits, '.', '_' or '-'"]
     if not isinstance(members, dict):
         return ["it is not a table"]
-    found = [f"unknown member {key!r}{_hint(key, _MEMBERS)}" for key in members if key not in _MEMBERS]
-    for key in _LISTS:
-        value = members.get(key, [])
-        if not isinstance(value, list) or not all(_is_text(item) and item for item in value):
+    found = []
+    for key, value in members.items():
+        if key not in _MEMBERS:
+            found.append(f"unknown member {key!r}{_hint(key, _MEMBERS)}")
+        elif key == "env":
+            if not isinstance(value, dict) or not all(map(_is_text, (*value, *value.values()))):
+                found.append("env has to be a table of texts")
+            elif any("=" in name for name in value):
+                found.append("env has a name with '='")
+        elif not isinstance(value, list) or not all(map(_is_text, value)) or "" in value:
             found.append(f"{key} has to be a list of texts")
         elif key in ("inputs", "outputs"):
             found += [f"{key}: {path!r} leaves the workspace" for path in value if _leaves(path)]
-    env = members.get("env", {})
-    if not isinstance(env, dict) or not all(map(_is_text, (*env, *env.values()))):
-        found.append("env has to be a table of texts")
-    elif any("=" in name for name in env):
-        found.append("env has a name with '='")
     if not members.get("run"):
         found.append("run is missing: the command as a list, such as ['python3', 'make.py']")
     if kind == "target" and not members.get("outputs"):
@@ -144,20 +148,18 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str) and "\0" not in value
 
 
-def _rings(targets: dict[str, Job]) -> list[str]:
-    """Targets that need themselves in the end, as long as there are any."""
-    found = []
+def _sorted(targets: dict[str, Job]) -> tuple[list[str], list[str]]:
+    """In the order of their needs; and the rings of those that need themselves in the end."""
     needs = {name: job.needs for name, job in targets.items()}
+    rings: list[str] = []
     while True:
         try:
-            TopologicalSorter(needs).prepare()
+            return list(TopologicalSorter(needs).static_order()), rings
         except CycleError as error:
             ring = error.args[1][:0:-1]  # from a target to what it needs; the first is also the last
             first = min(range(len(ring)), key=lambda at: list(targets).index(ring[at]))
-            found.append(" -> ".join([*ring[first:], *ring[: first + 1]]))
+            rings.append(" -> ".join([*ring[first:], *ring[: first + 1]]))
             needs = {name: () if name in ring else others for name, others in needs.items()}
-        else:
-            return found
 
 
 def _mistake(where: str, message: str) -> Mistake:

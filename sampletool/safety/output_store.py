@@ -135,9 +135,11 @@ class OutputStore:
     def _read_link(self, name: str) -> str:
         """The version a link names; empty where there is no link."""
         if name not in self._link_of:
-            with suppress(OSError):
+            try:
                 self._link_of[name] = os.path.basename(os.readlink(f"{self._links}/{name}"))
-        return self._link_of.get(name, "")
+            except OSError:
+                return ""
+        return self._link_of[name]
 
     def _link(self, name: str, version: str) -> None:
         self._link_of[name] = version
