@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from sampletool.contract.answer import Result
 from sampletool.contract.build_errors import BuildFailed
 from sampletool.contract.errors import ToolError
 from sampletool.contract.exit_status import ExitStatus
+from sampletool.contract.file_errors import from_os_error
 from sampletool.contract.lock_held import LockHeld
 from sampletool.domain.build_plan import Planned, plan
 from sampletool.domain.building import Build, build_targets
@@ -56,7 +58,7 @@ def opened(wiring: Wiring, mode: Literal["exclusive", "shared"], *, force_unlock
         if mode == "exclusive":
             wiring.sweep_scratch()
         jobs = read_workspace(wiring)
-        store = OutputStore(wiring.workspace, writable=mode == "exclusive")
+        store = OutputStore(wiring.workspace, wiring.signals.check, writable=mode == "exclusive")
 
         def version_of(name: str) -> Path:
             return store.linked(name) or store.directory / name
@@ -78,14 +80,12 @@ def _told_of_force() -> Iterator[None]:
 def build(wiring: Wiring, shop: Shop, names: list[str], result: Build) -> None:
     """Bring these targets, and what they need, up to date. The result tells how far it came, also if it is stopped."""
     try:
-        planned = plan_targets(wiring, shop.jobs, shop.store, names)
-        with telling(wiring, "target", len(planned)) as tell:
-            build_targets(planned, shop.store, shop.floor, shop.children, wiring.jobs(), result, tell)
-        if result.effect == "updated":
-            shop.store.prune()
-    except ToolError as error:
-        error.data = result
-        raise
+        with keeping(result):
+            planned = plan_targets(wiring, shop.jobs, shop.store, names)
+            with telling(wiring, "target", len(planned)) as tell:
+                build_targets(planned, shop.store, shop.floor, shop.children, wiring.jobs(), result, tell)
+            if result.effect == "updated":
+                shop.store.prune()
     finally:
         shop.store.close()
     if result.failed:
@@ -94,6 +94,17 @@ def build(wiring: Wiring, shop: Shop, names: list[str], result: Build) -> None:
 
 def plan_targets(wiring: Wiring, jobs: Jobs, store: OutputStore, names: list[str]) -> dict[str, Planned]:
     return plan(wiring.workspace, with_needs(jobs.targets, names), store)
+
+
+@contextmanager
+def keeping(result: Result) -> Iterator[None]:
+    """Whatever stops the block, its error tells what had been done."""
+    try:
+        yield
+    except (ToolError, OSError) as error:
+        stopped = from_os_error(error) if isinstance(error, OSError) else error
+        stopped.data = result
+        raise stopped from error.__cause__
 
 
 @contextmanager

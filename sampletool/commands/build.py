@@ -30,7 +30,7 @@ def build_later(wiring: Wiring, names: list[str]) -> Build:
     """What would be built, and why. Takes no lock, makes nothing."""
     wiring.meta["dry_run"] = True
     jobs = read_workspace(wiring)
-    store = OutputStore(wiring.workspace, writable=False)
+    store = OutputStore(wiring.workspace, wiring.signals.check, writable=False)
     result = Build()
     forecast(plan_targets(wiring, jobs, store, choose("target", names, jobs.targets)), result)
     return result

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from sampletool.commands._building import ENDS_WITH, Shop, build, opened, plan_targets, read_workspace, telling
+from sampletool.commands._building import ENDS_WITH, Shop, build, keeping, opened, plan_targets, read_workspace, telling
 from sampletool.contract.build_errors import NotBuilt
-from sampletool.contract.errors import ChecksFailed, ToolError
+from sampletool.contract.errors import ChecksFailed
 from sampletool.contract.promise import Promise
 from sampletool.domain.building import Build
 from sampletool.domain.checks import Report, find_inputs, run_checks
@@ -39,12 +39,8 @@ def test_now(wiring: Wiring, names: list[str], *, first_build: bool, force_unloc
 
 def _run(wiring: Wiring, shop: Shop, checks: list[Job], inputs: dict[str, list[str]]) -> Report:
     report = Report()
-    try:
-        with telling(wiring, "check", len(checks)) as tell:
-            run_checks(checks, inputs, shop.floor, shop.children, wiring.jobs(), report, tell)
-    except ToolError as error:
-        error.data = report
-        raise
+    with keeping(report), telling(wiring, "check", len(checks)) as tell:
+        run_checks(checks, inputs, shop.floor, shop.children, wiring.jobs(), report, tell)
     return report
 
 

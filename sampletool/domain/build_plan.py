@@ -32,7 +32,9 @@ def plan(root: Path, jobs: list[Job], store: OutputStore) -> dict[str, Planned]:
         known = store.trusted(before)["inputs"]
         try:
             store.must_be_free(job.name)
-            inputs = {path: look_at(root / path, known.get(path)) for path in job.find_inputs(root)}
+            inputs = {path: look_at(root / path, known.get(path), store.check) for path in job.find_inputs(root)}
+            if written := [path for path in inputs if f"{path}/".startswith(tuple(f"{out}/" for out in job.outputs))]:
+                raise ValueError(f"{written[0]!r} is an input and an output")
         except (ValueError, OSError) as error:
             mistakes.append(Mistake(f"target.{job.name}", "INVALID_VALUE", f"{job.name}: {error}"))
             continue

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from sampletool.domain.build_plan import Planned, fingerprint, why_stale
 from sampletool.domain.running import Done, Floor, Outcome, run_jobs
 from sampletool.domain.workspace import Job
 from sampletool.safety.children import Children
-from sampletool.safety.content import has_changed
+from sampletool.safety.content import CHANGED, has_changed
 from sampletool.safety.output_store import OutputStore
 from sampletool.safety.staging import collect
 
@@ -84,17 +85,25 @@ def build_targets(
 def _publish(outcome: Outcome, planned: Planned, store: OutputStore, floor: Floor) -> Done:
     name, note, outputs = outcome.job.name, outcome.note, None
     if outcome.succeeded:
-        inputs = dict(planned.entry["inputs"])
-        for path, look in inputs.items():
-            if has_changed(floor.workspace / path, look):  # nobody knows which content the command has read
-                inputs[path] = ["changed while it was read", *look[1:]]
-                note = f"the input {path} changed while it ran, so it will be built again"
-        entry = {**planned.entry, "inputs": inputs}
+        entry, changed = _as_used(planned.entry, store, floor)
+        if changed:
+            note = f"{changed[0]} changed while it ran, so it will be built again"
         try:
             made, files = collect(outcome.directory, outcome.job.outputs)
             store.publish(name, fingerprint(name, entry), made, files, entry)
             outputs = str(floor.version_of(name))
-        except ValueError as error:
-            note = str(error)
+        except (ValueError, OSError) as error:
+            note = f"its outputs could not be kept: {error}" if isinstance(error, OSError) else str(error)
     done = outcome.told("built" if outputs else "failed")
     return replace(done, reason=planned.reason, outputs=outputs, note=note or done.note)
+
+
+def _as_used(entry: dict[str, Any], store: OutputStore, floor: Floor) -> tuple[dict[str, Any], list[str]]:
+    """The entry, and what changed since it was made: nobody knows which content of that the command has read."""
+    inputs = [path for path, look in entry["inputs"].items() if has_changed(floor.workspace / path, look)]
+    needs = [need for need in entry["needs"] if store.damage(need) is not None]
+    used = {
+        "inputs": entry["inputs"] | dict.fromkeys(inputs, CHANGED),
+        "needs": entry["needs"] | dict.fromkeys(needs, CHANGED[0]),
+    }
+    return entry | used, [*(f"the input {path}" for path in inputs), *(f"what it needs of {need}" for need in needs)]

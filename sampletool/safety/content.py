@@ -8,25 +8,34 @@ have left an old content under new times).
 import hashlib
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 Look = list[str | int]
 """SHA-256, size, mtime, ctime, inode: as it was when last looked at."""
 
 _RACY_NANOSECONDS = 2_000_000_000
+_BLOCK_BYTES = 1024 * 1024
 
 
-def look_at(path: str | Path, before: Look | None = None) -> Look:
-    """The file as it is now; `before` saves reading it if it can be trusted."""
+def look_at(path: str | Path, before: Look | None = None, check: Callable[[], None] = lambda: None) -> Look:
+    """The file as it is now. `before` saves reading it if it can be trusted; `check` is called meanwhile."""
     found = os.stat(path)
     stamp: Look = [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
     if before is not None and before[1:] == stamp:
         return before
-    with open(path, "rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    digest = hashlib.sha256()
+    with open(path, "rb", buffering=0) as file:
+        while block := file.read(_BLOCK_BYTES):
+            check()
+            digest.update(block)
     if time.time_ns() - max(found.st_mtime_ns, found.st_ctime_ns) < _RACY_NANOSECONDS:
         stamp[1] = 0
-    return [digest, *stamp]
+    return [digest.hexdigest(), *stamp]
+
+
+CHANGED: Look = ["changed while it was read", 0, 0, 0, 0]
+"""Like no look at any file, for what changed while it was read: nobody knows what was seen."""
 
 
 def has_changed(path: str | Path, since: Look) -> bool:

@@ -8,8 +8,8 @@ are there, after a power cut a torn one is passed over and what it told of is ma
 import hashlib
 import json
 import os
-import shutil
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,20 @@ from typing import Any
 from sampletool.safety.atomic_file import read_regular, replace
 from sampletool.safety.content import Look, boot_id, look_at
 from sampletool.safety.places import check_private, private_directory
+from sampletool.safety.staging import remove
 
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _JOURNAL_BYTES = 1024 * 1024 * 1024
-_MEMBERS = {"run", "env", "wanted", "inputs", "needs", "fingerprint", "version", "outputs", "boot"}
+_MEMBERS = {
+    "run": list,
+    "env": dict,
+    "wanted": list,
+    "inputs": dict,
+    "needs": dict,
+    "version": str,
+    "outputs": dict,
+    "boot": str,
+}
 _KEPT_SECONDS = 3600
 """How long a version that is no longer linked stays, for readers from outside who take no lock."""
 
@@ -28,15 +38,19 @@ _KEPT_SECONDS = 3600
 class OutputStore:
     """The outputs of one workspace."""
 
-    def __init__(self, workspace: Path, *, writable: bool = True) -> None:
+    def __init__(self, workspace: Path, check: Callable[[], None] = lambda: None, *, writable: bool = True) -> None:
+        self.check = check
+        """Called now and then while files are read; may raise."""
         self._writable = writable
         self._links = workspace / "out"
-        self._leads_away = self._links.is_symlink()
+        self._is_foreign = self._links.is_symlink() or (self._links.exists() and not self._links.is_dir())
         self._link_of: dict[str, str] = {}
         self.directory = workspace / ".tool" / "out"
+        if os.path.lexists(self.directory):
+            check_private(self.directory)
         self._journal = workspace / ".tool" / "built.jsonl"
         self._boot = boot_id()
-        self._new: list[str] = []
+        self._open = -1
         self.entries: dict[str, dict[str, Any]] = self._read()
 
     def trusted(self, entry: dict[str, Any] | None) -> dict[str, Any]:
@@ -55,7 +69,7 @@ class OutputStore:
         looks: dict[str, Look] = {}
         for path, before in entry["outputs"].items():
             try:
-                looks[path] = look_at(f"{version}/{path}", known.get(path))
+                looks[path] = look_at(f"{version}/{path}", known.get(path), self.check)
             except OSError:
                 return f"the output {path} is missing"
             if looks[path][0] != before[0]:
@@ -74,8 +88,8 @@ class OutputStore:
 
     def must_be_free(self, name: str) -> None:
         """A real file or directory where the link belongs is somebody else's: it is not replaced, but a ValueError."""
-        if self._leads_away:
-            raise ValueError(f"{self._links} is a link, and what it leads to is not ours")
+        if self._is_foreign:
+            raise ValueError(f"{self._links} is not a directory of ours")
         if not self._read_link(name) and os.path.lexists(link := f"{self._links}/{name}"):
             raise ValueError(f"{link} is in the way")
 
@@ -86,7 +100,7 @@ class OutputStore:
 
     def publish(self, name: str, fingerprint: str, made: Path, outputs: list[str], entry: dict[str, Any]) -> None:
         """Make a finished directory the current version: read-only, renamed into place, then linked."""
-        if not self._new:
+        if self._open < 0:
             private_directory(self.directory)
             self._links.mkdir(exist_ok=True)
         version, number = f"{name}-{fingerprint}", 1
@@ -94,8 +108,8 @@ class OutputStore:
             version, number = f"{name}-{fingerprint}.{number}", number + 1
         for path in outputs:
             os.chmod(f"{made}/{path}", os.stat(f"{made}/{path}").st_mode & 0o555)
+        looks = {path: look_at(f"{made}/{path}", None, self.check) for path in outputs}
         os.rename(made, whole)
-        looks = {path: look_at(f"{whole}/{path}") for path in outputs}
         self._link(name, version)
         self.record(name, {**entry, "fingerprint": fingerprint, "version": version, "outputs": looks})
 
@@ -104,18 +118,19 @@ class OutputStore:
         self.entries[name] = {**entry, "boot": self._boot}
         if not self._writable:
             return
-        self._new.append(json.dumps([name, self.entries[name]], separators=(",", ":")) + "\n")
-        if len(self._new) == 1:
+        line = json.dumps([name, self.entries[name]], separators=(",", ":")) + "\n"
+        if self._open < 0:
             self._open = os.open(self._journal, _APPEND, 0o600)
-        os.write(self._open, self._new[-1].encode())
+            line = f"\n{line}"  # behind a line that was torn
+        os.write(self._open, line.encode())
 
     def close(self) -> None:
         """Flush the journal once, for all that was built; rewrite it when most of it is old."""
-        if not self._new:
+        if self._open < 0:
             return
         os.fsync(self._open)
         os.close(self._open)
-        self._new.clear()
+        self._open = -1
         with self._journal.open("rb") as file:
             lines = sum(1 for _ in file)
         if lines > len(self.entries) + 100:
@@ -130,7 +145,7 @@ class OutputStore:
             for version in os.scandir(self.directory):
                 old = time.time() - version.stat(follow_symlinks=False).st_ctime > _KEPT_SECONDS
                 if version.name not in current and old:
-                    shutil.rmtree(version.path, ignore_errors=True)
+                    remove(Path(version.path))
 
     def _read_link(self, name: str) -> str:
         """The version a link names; empty where there is no link."""
@@ -156,13 +171,13 @@ class OutputStore:
     def _read(self) -> dict[str, dict[str, Any]]:
         entries: dict[str, dict[str, Any]] = {}
         with suppress(FileNotFoundError):
-            lines = read_regular(self._journal, _JOURNAL_BYTES, follow=False).splitlines()
+            lines = list(filter(None, read_regular(self._journal, _JOURNAL_BYTES, follow=False).split(b"\n")))
             try:
                 told = json.loads(b"[" + b",".join(lines) + b"]")
-            except ValueError:  # a power cut tore a line
+            except (ValueError, RecursionError):  # a power cut tore a line
                 told = []
                 for line in lines:
-                    with suppress(ValueError):
+                    with suppress(ValueError, RecursionError):
                         told.append(json.loads(line))
             entries = dict(filter(_is_entry, told))
         return entries
@@ -172,7 +187,12 @@ def _is_entry(told: Any) -> bool:
     """A line that says what it has to; anything else is as if it were not there, and what it told of is built again."""
     if not (isinstance(told, list) and len(told) == 2 and isinstance(told[0], str) and isinstance(told[1], dict)):
         return False
-    return told[1].keys() >= _MEMBERS
+    entry = told[1]
+    if any(not isinstance(entry.get(member), kind) for member, kind in _MEMBERS.items()) or "/" in entry["version"]:
+        return False
+    return all(
+        isinstance(look, list) and len(look) == 5 for look in (*entry["inputs"].values(), *entry["outputs"].values())
+    )
 
 
 def _files_in(version: str) -> list[str]:

@@ -5,8 +5,10 @@ What was not declared is missing, so a fingerprint of the declared things cannot
 """
 
 import os
+import shutil
 import stat
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 _PASSED_ON = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ", "SYSTEMROOT")
@@ -43,6 +45,16 @@ def collect(directory: Path, outputs: Iterable[str]) -> tuple[Path, list[str]]:
         (clean / path).parent.mkdir(parents=True, exist_ok=True)
         os.rename(directory / path, clean / path)
     return clean, sorted(files)
+
+
+def remove(directory: Path) -> None:
+    """The whole of it, also what a command has made read-only; what cannot be removed stays."""
+    shutil.rmtree(directory, ignore_errors=True)
+    if directory.exists():
+        for parent, _, _ in os.walk(directory):
+            with suppress(OSError):
+                os.chmod(parent, 0o700)
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def _files_at(found: str, path: str) -> list[str]:

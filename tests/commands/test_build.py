@@ -432,6 +432,79 @@ def test_an_input_that_changes_while_it_is_read_is_not_believed(tool: Tool) -> N
     assert statuses(tool("build").data) == {"a": "up_to_date"}
 
 
+def test_what_is_needed_is_not_believed_either_if_it_was_changed_meanwhile(tool: Tool) -> None:
+    declare(
+        tool,
+        target("a", "echo good > x")
+        + target("b", 'touch started; while ! test -e "$TOOL_WORKSPACE/go"; do sleep 0.02; done; cat out/a/x in > x',
+                 needs="'a'", inputs="'in'"),
+    )  # fmt: skip
+    (tool.cwd / "in").write_text("one")
+    process = tool.start("build")
+    wait_for(lambda: list(tool.cwd.glob(".tool/tmp/*/*/b/started")))
+    output = tool.cwd / "out" / "a" / "x"
+    output.chmod(0o644)
+    output.write_text("")
+    (tool.cwd / "go").touch()
+    process.communicate(timeout=20)
+
+    tool("build", "a")
+    tool("build")
+
+    assert (tool.cwd / "out" / "b" / "x").read_text() == "good\none"
+
+
+def test_an_input_whose_directory_was_exchanged_meanwhile_is_not_believed(tool: Tool) -> None:
+    for version in ("one", "two"):
+        (tool.cwd / version).mkdir()
+        (tool.cwd / version / "in").write_text(version)
+    (tool.cwd / "now").symlink_to("one")
+    wait = 'touch started; while ! test -e "$TOOL_WORKSPACE/go"; do sleep 0.02; done'
+    declare(tool, target("a", f"{wait}; cat now/in > x", inputs="'now/in'"))
+    process = tool.start("build")
+    wait_for(lambda: list(tool.cwd.glob(".tool/tmp/*/*/a/started")))
+    for version in ("two", "one"):
+        (tool.cwd / "now").unlink()
+        (tool.cwd / "now").symlink_to(version)
+        if version == "two":
+            (tool.cwd / "go").touch()
+            process.communicate(timeout=20)
+
+    tool("build")
+
+    assert (tool.cwd / "out" / "a" / "x").read_text() == "one"
+
+
+def test_the_end_of_timeout_also_ends_reading_a_large_input(tool: Tool) -> None:
+    with (tool.cwd / "large").open("w") as file:
+        file.truncate(20 * 1024**3)
+    declare(tool, target("a", "echo > x", inputs="'large'"))
+
+    ran = tool("build", "--timeout", "300ms")
+
+    assert (ran.status, ran.code) == (10, "TIMEOUT")
+
+
+def test_outputs_that_cannot_be_kept_are_a_failed_target_and_the_others_are_built(tool: Tool) -> None:
+    (tool.cwd / "out").mkdir()
+    declare(
+        tool,
+        target("a", "rm -rf $TOOL_WORKSPACE/out/a; mkdir $TOOL_WORKSPACE/out/a; echo > x") + target("b", "echo > x"),
+    )
+
+    ran = tool("build")
+
+    assert statuses(ran.answer["data"]) == {"a": "failed", "b": "built"}
+    assert "could not be kept" in ran.answer["data"]["targets"][0]["note"]
+
+
+def test_what_a_command_made_read_only_goes_with_its_scratch_directory(tool: Tool) -> None:
+    declare(tool, target("a", "mkdir -p cache/deep; touch cache/deep/file; chmod -R a-w cache; echo > x"))
+
+    assert tool("build").status == 0
+    assert list(tool.cwd.glob(".tool/tmp/*")) == []
+
+
 def test_a_fifo_among_the_outputs_is_a_failure_and_no_wait(tool: Tool) -> None:
     declare(tool, target("a", "mkdir x; mkfifo x/p"))
 
@@ -466,6 +539,8 @@ def test_an_extra_file_in_an_output_directory_is_noticed(tool: Tool) -> None:
         "[target.a]\nrun=['true']\noutputs=['o/']\n",
         "[target.a]\nrun=['true']\noutputs=['o']\nenv={'A=B'='1'}\n",
         '[target.a]\nrun=["a\\u0000b"]\noutputs=["o"]\n',
+        "[target.a]\nrun=['true']\ninputs=['tool.toml']\noutputs=['tool.toml']\n",
+        "target = 5\n[check.c]\nrun=['true']\nneeds=['b']\n",
     ],
 )
 def test_odd_declarations_are_told_before_anything_runs(tool: Tool, text: str) -> None:

@@ -1,5 +1,6 @@
 """What somebody planted in a workspace before we came is neither followed nor emptied."""
 
+import json
 import os
 from pathlib import Path
 
@@ -70,7 +71,42 @@ def test_a_link_in_the_place_of_all_outputs_is_told(tool: Tool, victim: Path) ->
     ran = tool("build")
 
     assert ran.code == "VALIDATION_ERROR"
-    assert "is a link" in ran.error["message"]
+    assert "is not a directory of ours" in ran.error["message"]
+
+
+@pytest.mark.parametrize("place", ["out", ".tool/out"])
+def test_what_is_in_the_way_of_all_outputs_is_told_before_anything_runs(tool: Tool, place: str) -> None:
+    declare(tool, target("a", "touch $TOOL_WORKSPACE/ran; echo > x"))
+    (tool.cwd / ".tool").mkdir(mode=0o700)
+    (tool.cwd / place).touch()
+
+    assert tool("build").status in (2, 7)
+    assert not (tool.cwd / "ran").exists()
+
+
+def test_an_output_below_a_link_is_not_taken_from_where_that_leads(tool: Tool, victim: Path) -> None:
+    before = contents(victim)
+    declare(tool, target("a", f"ln -s {victim} sub", output="sub/file"))
+
+    ran = tool("build")
+
+    assert "did not write its output" in ran.answer["data"]["targets"][0]["note"]
+    assert contents(victim) == before
+
+
+@pytest.mark.parametrize(
+    "line", ["[" * 100_000, '["a",{"inputs":1}]', '["a",{"inputs":{"in":[]}}]', '["a",{"version":"../../x"}]', "7"]
+)
+def test_a_journal_that_makes_no_sense_is_as_if_it_were_not_there(tool: Tool, line: str) -> None:
+    declare(tool, target("a", "echo > x"))
+    tool("build")
+    journal = tool.cwd / ".tool" / "built.jsonl"
+    whole = json.loads(journal.read_text())
+    told = json.loads(line) if line.startswith('["a"') else None
+    journal.write_text(json.dumps(["a", whole[1] | told[1]]) if told else line)
+
+    assert [target["status"] for target in tool("build").data["targets"]] == ["built"]
+    assert [target["status"] for target in tool("build").data["targets"]] == ["up_to_date"]
 
 
 def test_a_fifo_or_garbage_in_the_place_of_the_journal_is_no_wait_and_no_crash(tool: Tool) -> None:
