@@ -64,8 +64,13 @@ def opened(wiring: Wiring, mode: Literal["exclusive", "shared"], *, force_unlock
             return store.linked(name) or store.directory / name
 
         floor = Floor(wiring.workspace, scratch, wiring.session_id, lambda: wiring.log_directory, version_of)
-        with Children(wiring.signals, hold.descriptors, [path]) as children:
-            yield Shop(jobs, store, floor, children)
+        children = Children(wiring.signals, hold.descriptors, [path])
+        try:
+            with children:
+                yield Shop(jobs, store, floor, children)
+        finally:
+            for pid in children.strays:
+                wiring.warn("STRAY_ENDED", f"Process {pid}, which a command had left running, was ended.")
 
 
 @contextmanager

@@ -33,7 +33,7 @@ def _put(path: Path, content: bytes, mode: int, publish: Callable[[Path, Path], 
     try:
         descriptor = os.open(temporary, _NEW, mode)
         try:
-            _write_all(descriptor, content)
+            write_all(descriptor, content)
             _keep_metadata(path, descriptor)
             os.fsync(descriptor)
         finally:
@@ -91,7 +91,7 @@ def flush_directory(directory: Path) -> None:
         os.close(descriptor)
 
 
-def _write_all(descriptor: int, content: bytes) -> None:
+def write_all(descriptor: int, content: bytes) -> None:
     left = memoryview(content)
     while left:
         left = left[os.write(descriptor, left) :]

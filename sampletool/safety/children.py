@@ -19,6 +19,7 @@ from typing import IO, Any
 
 from sampletool.contract.errors import Interrupted
 from sampletool.safety.lock import ANCESTORS_LOCKS
+from sampletool.safety.orphans import end_strays
 from sampletool.safety.signals import Signals
 
 GRACE_SECONDS = 5.0
@@ -64,6 +65,9 @@ class Children:
         self._descriptors = tuple(lock_descriptors)
         self._locks = [os.environ.get(ANCESTORS_LOCKS, ""), *map(str, locks)]
         self._running: dict[str, _Running] = {}
+        self._has_started = False
+        self.strays: list[int] = []
+        """What had left its group and kept our lock; it was ended, for it might have outlived and outwritten us."""
 
     def __enter__(self) -> "Children":
         self._signals.kill_first = self._kill_all
@@ -72,6 +76,8 @@ class Children:
     def __exit__(self, _kind: object, error: object, _trace: object) -> None:
         number = error.signal_number if isinstance(error, Interrupted) else signal.SIGTERM
         self._end_all(number)
+        if self._has_started and self._descriptors:
+            self.strays = end_strays(self._descriptors[0], self._signals)
         self._signals.kill_first = lambda: None
 
     def __len__(self) -> int:
@@ -88,7 +94,7 @@ class Children:
     ) -> None:
         """Start one; `log` is asked for a path when there is something to write. OSError if it cannot be started."""
         self._signals.check()
-        locks = os.pathsep.join(filter(None, self._locks))
+        locks = "\n".join(filter(None, self._locks))
         process = subprocess.Popen(
             argv,
             cwd=cwd,
@@ -99,6 +105,7 @@ class Children:
             process_group=0,
             pass_fds=self._descriptors,
         )
+        self._has_started = True
         self._running[name] = child = _Running(name, process, _open_pid(process.pid), log)
         os.set_blocking(child.output, False)
 

@@ -57,9 +57,9 @@ class Record:
 
     def is_alive(self) -> bool | None:
         """None where it cannot be told."""
-        now = _start_of(self.pid)
+        now = start_of(self.pid)
         if now is None:
-            return None if _start_of(os.getpid()) is None else False
+            return None if start_of(os.getpid()) is None else False
         return self.start is None or now == self.start
 
     def as_holder(self, state: str, *, verified: bool, children: tuple[int, ...] | None = None) -> Holder:
@@ -80,7 +80,7 @@ def describe_me(session_id: str, command: str) -> Record:
     return began_now(
         Record(
             pid=os.getpid(),
-            start=_start_of(os.getpid()),
+            start=start_of(os.getpid()),
             host=os.uname().nodename,
             pid_namespace=_pid_namespace(),
             session_id=session_id,
@@ -117,7 +117,7 @@ def read_record(descriptor: int) -> Record | None:
     return record if record.v == _VERSION and record.is_sane() else None
 
 
-def _start_of(pid: int) -> str | None:
+def start_of(pid: int) -> str | None:
     """Boot id and start time of a living process; a zombie no longer holds anything."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()

@@ -14,11 +14,11 @@ from pathlib import Path
 from sampletool.contract.errors import did_you_mean
 from sampletool.contract.file_errors import FileNotFound, UnsafePath, from_os_error
 from sampletool.contract.process_errors import InputChanged
+from sampletool.safety.atomic_file import write_all
 from sampletool.safety.signals import Signals
+from sampletool.safety.stdin import stdin_blocks
 
 STDIN = "-"
-_COPY_BYTES = 1024 * 1024
-_TICK_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,8 @@ def opened_input(name: str, signals: Signals) -> Iterator[InputFile]:
         import tempfile
 
         with tempfile.TemporaryFile(buffering=0) as copy:
-            _copy_stdin(copy.fileno(), signals)
+            for block in stdin_blocks(signals):
+                write_all(copy.fileno(), block)
             yield InputFile(STDIN, copy.fileno(), os.fstat(copy.fileno()))
         return
     path = Path(os.path.abspath(name))
@@ -79,17 +80,6 @@ def _open(path: Path) -> int:
         if isinstance(error, OSError):
             raise from_os_error(error, str(path)) from None
         raise UnsafePath(str(path), "its name holds a NUL byte") from None
-
-
-def _copy_stdin(descriptor: int, signals: Signals) -> None:
-    while True:
-        signals.check()
-        if signals.wait(_TICK_SECONDS, [0]):
-            if not (block := os.read(0, _COPY_BYTES)):
-                return
-            left = memoryview(block)
-            while left:
-                left = left[os.write(descriptor, left) :]
 
 
 def _stamp(found: os.stat_result) -> tuple[int, int, int]:

@@ -32,7 +32,7 @@ _GATE_SECONDS = 0.25
 """The gate is tried this long whatever the timeout: its owner keeps it for microseconds unless it is queueing."""
 _NOTICE_SECONDS = 0.5
 ANCESTORS_LOCKS = "TOOL_LOCKS"
-"""Set for children: the locks that are held for as long as they run."""
+"""Set for children: the locks that are held for as long as they run, one a line."""
 
 Story = Callable[[str, bool], None]
 """Told what happens to a lock; True marks what a waiting person wants to know."""
@@ -96,7 +96,7 @@ class Lock:
 
     def _enter(self, take: Callable[[float], bool], timeout_seconds: float) -> int:
         """Queue at the gate, take the lock, leave the gate; how long that took, in milliseconds."""
-        if str(self._path) in os.environ.get(ANCESTORS_LOCKS, "").split(os.pathsep):
+        if str(self._path) in os.environ.get(ANCESTORS_LOCKS, "").split("\n"):
             raise NestedCall(self._name)
         asked = time.monotonic()
         patience = min(timeout_seconds, self._signals.seconds_left or timeout_seconds)

@@ -1,35 +1,44 @@
-"""Ends what a dead holder's children still hold. Nobody living is ever harmed.
+"""Ends what still holds a lock for a holder that has ended, or is about to. Nobody else is ever harmed.
 
-Only a process whose descriptor carries this very lock, taken by a pid that no longer runs, is an orphan: the kernel
-tells both. Having the file open is no proof, and where the kernel does not tell, nothing is ended. It is ended through
-a pid descriptor: opened, looked at again, then signalled, so that a reused pid is never hit.
+Only a process whose descriptor carries this very lock, taken by a process that no longer runs (or by ours), is ended:
+the kernel tells both. Having the file open is no proof, and where the kernel does not tell, nothing is ended. It is
+ended through a pid descriptor: opened, looked at again, then signalled, so that a reused pid is never hit.
 """
 
 import os
 import signal
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from sampletool.safety.signals import Signals
-from sampletool.safety.witness import carriers_of, is_running
+from sampletool.safety.witness import carriers_of, orphans_of
 
 _PATIENCE_SECONDS = 2.0
 
 
 def end_orphans(lock_path: Path, signals: Signals) -> list[int]:
-    """The orphans that were ended. They get to clean up for a moment; then they are killed."""
+    """The children of dead holders that were ended."""
+    return _end(partial(orphans_of, lock_path), signals)
+
+
+def end_strays(descriptor: int, signals: Signals) -> list[int]:
+    """The descendants of ours that carry our lock although their group has been ended: they had left it."""
+    file, me = os.fstat(descriptor), os.getpid()
+    return _end(lambda: [pid for pid, locker in carriers_of(file) if locker == me != pid], signals)
+
+
+def _end(find: Callable[[], list[int]], signals: Signals) -> list[int]:
+    """They get to clean up for a moment; then they are killed."""
     if not hasattr(signal, "pidfd_send_signal"):
         return []
-    try:
-        file = lock_path.stat()
-    except FileNotFoundError:
-        return []
     ended = []
-    for pid, _ in _orphans(file):
+    for pid in find():
         with suppress(ProcessLookupError, PermissionError):
             descriptor = os.pidfd_open(pid)
             try:
-                if any(pid == again for again, _ in _orphans(file)):
+                if pid in find():
                     signal.pidfd_send_signal(descriptor, signal.SIGTERM)
                     if not signals.wait(_PATIENCE_SECONDS, [descriptor]):
                         signal.pidfd_send_signal(descriptor, signal.SIGKILL)
@@ -38,7 +47,3 @@ def end_orphans(lock_path: Path, signals: Signals) -> list[int]:
             finally:
                 os.close(descriptor)
     return ended
-
-
-def _orphans(file: os.stat_result) -> list[tuple[int, int]]:
-    return [(pid, locker) for pid, locker in carriers_of(file) if pid != locker and not is_running(locker)]

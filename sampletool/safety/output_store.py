@@ -21,16 +21,7 @@ from sampletool.safety.staging import remove
 
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _JOURNAL_BYTES = 1024 * 1024 * 1024
-_MEMBERS = {
-    "run": list,
-    "env": dict,
-    "wanted": list,
-    "inputs": dict,
-    "needs": dict,
-    "version": str,
-    "outputs": dict,
-    "boot": str,
-}
+_MEMBERS = {"run", "env", "wanted", "inputs", "needs", "fingerprint", "version", "outputs", "boot"}
 _KEPT_SECONDS = 3600
 """How long a version that is no longer linked stays, for readers from outside who take no lock."""
 
@@ -188,11 +179,12 @@ def _is_entry(told: Any) -> bool:
     if not (isinstance(told, list) and len(told) == 2 and isinstance(told[0], str) and isinstance(told[1], dict)):
         return False
     entry = told[1]
-    if any(not isinstance(entry.get(member), kind) for member, kind in _MEMBERS.items()) or "/" in entry["version"]:
+    if not entry.keys() >= _MEMBERS or not all(
+        isinstance(entry[name], dict) for name in ("inputs", "needs", "outputs")
+    ):
         return False
-    return all(
-        isinstance(look, list) and len(look) == 5 for look in (*entry["inputs"].values(), *entry["outputs"].values())
-    )
+    looks = [*entry["inputs"].values(), *entry["outputs"].values()]
+    return "/" not in str(entry["version"]) and all(isinstance(look, list) and len(look) == 5 for look in looks)
 
 
 def _files_in(version: str) -> list[str]:

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sampletool.contract.lock_held import Holder
-from sampletool.safety.holder import Record, read_record
+from sampletool.safety.holder import Record, read_record, start_of
 from sampletool.safety.readers import living_readers
 
 _TRIES = 3
 _BETWEEN_TRIES_SECONDS = 0.005
+_UNSEEN = 0
+"""What the kernel calls a process of another pid namespace; inside a container also one that has ended."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +35,9 @@ def find_holders(lock_path: Path) -> Finding:
         if attempt:
             time.sleep(_BETWEEN_TRIES_SECONDS)
         try:
-            descriptor = os.open(lock_path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            record, file = _look_at(lock_path)
         except FileNotFoundError:
             return finding
-        try:
-            file, record = os.fstat(descriptor), read_record(descriptor)
-        finally:
-            os.close(descriptor)
         finding = _find(lock_path, file, record)
         if any(holder.verified for holder in finding.holders):
             break
@@ -53,11 +51,12 @@ def _find(lock_path: Path, file: os.stat_result, record: Record | None) -> Findi
         return Finding(readers, shared=True, usual_ms=usual_ms)
     if record is not None and record.state == "held":
         holder = _believe(record, file)
-        if holder.verified or not _kernel_tells():
+        if holder.verified or not record.is_local() or not _kernel_tells():
             return Finding([holder], usual_ms=usual_ms)
     carriers: dict[int, list[int]] = {}
     for pid, locker in carriers_of(file):
-        carriers.setdefault(locker, []).append(pid)
+        if locker != _UNSEEN:
+            carriers.setdefault(locker, []).append(pid)
     return Finding([_named_by_kernel(*found) for found in sorted(carriers.items())], usual_ms=usual_ms)
 
 
@@ -74,8 +73,34 @@ def _believe(record: Record, file: os.stat_result) -> Holder:
     if record.is_alive():
         confirmed = locker_of(record.pid, file) == record.pid
         return record.as_holder("running" if confirmed else "unknown", verified=confirmed)
-    children = tuple(pid for pid, locker in carriers_of(file) if locker == record.pid)
+    children = tuple(_carriers_for(record, file))
     return record.as_holder("orphaned" if children else "unknown", verified=bool(children), children=children or None)
+
+
+def orphans_of(lock_path: Path) -> list[int]:
+    """Processes that keep the lock of a holder that has ended: its children, or theirs."""
+    try:
+        main, file = _look_at(lock_path)
+    except FileNotFoundError:
+        return []
+    found = {pid for pid, locker in carriers_of(file) if locker not in (_UNSEEN, pid) and not is_running(locker)}
+    for record, record_file in [(main, file), *living_readers(lock_path)]:
+        if record is not None and record.state == "held" and record.is_local() and record.is_alive() is False:
+            found.update(_carriers_for(record, record_file))
+    return sorted(found)
+
+
+def _carriers_for(ended: Record, file: os.stat_result) -> list[int]:
+    """Who carries the lock that this writer took before it ended: of the dead the kernel may not tell the number."""
+    return [pid for pid, locker in carriers_of(file) if locker in (_UNSEEN, ended.pid)]
+
+
+def _look_at(lock_path: Path) -> tuple[Record | None, os.stat_result]:
+    descriptor = os.open(lock_path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        return read_record(descriptor), os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _kernel_tells() -> bool:
@@ -112,10 +137,7 @@ def carriers_of(file: os.stat_result) -> Iterator[tuple[int, int]]:
 
 def is_running(pid: int) -> bool:
     """Whether a process of this number lives; a zombie does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
+    return start_of(pid) is not None
 
 
 def _descriptors_of(pid: int, file: os.stat_result) -> Iterator[str]:

@@ -19,6 +19,7 @@ from functools import partial
 from typing import Any, NoReturn, TypeVar
 
 from sampletool.contract.process_errors import WorkerLost
+from sampletool.safety.atomic_file import write_all
 from sampletool.safety.signals import HANDLED, Signals
 
 _HEADER = struct.Struct("<cQ")
@@ -137,9 +138,7 @@ def _be_worker(
             os._exit(1)
 
     def send(kind: bytes, content: bytes) -> None:
-        left = memoryview(_HEADER.pack(kind, len(content)) + content)
-        while left:
-            left = left[os.write(pipe, left) :]
+        write_all(pipe, _HEADER.pack(kind, len(content)) + content)
 
     try:
         signal.set_wakeup_fd(-1)

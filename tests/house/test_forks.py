@@ -59,7 +59,10 @@ DELETIONS = {
             for name in ("init", "build", "test", "process", "_building", "_csv_inputs")
         ),
         "tests/domain",
-        *(f"tests/commands/test_{name}.py" for name in ("init", "build", "build_planted", "test", "process")),
+        *(
+            f"tests/commands/test_{name}.py"
+            for name in ("init", "build", "build_containers", "build_planted", "test", "process")
+        ),
         "docs/building.md",
         "docs/process.md",
         *(f"sampletool/lab/scenarios/{name}.py" for name in ("lock_conflict", "shared_output")),

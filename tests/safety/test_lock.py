@@ -257,7 +257,7 @@ def test_the_call_s_own_timeout_ends_the_wait_as_lock_held(path: Path) -> None:
 
 
 def test_a_nested_call_for_an_ancestor_s_lock_fails_at_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TOOL_LOCKS", f"/other:{path}")
+    monkeypatch.setenv("TOOL_LOCKS", f"/other\n{path}")
 
     with pytest.raises(NestedCall), make_lock(path).exclusively(10):
         pass
