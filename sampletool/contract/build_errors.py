@@ -13,9 +13,9 @@ class BuildFailed(ToolError):
         super().__init__(
             f"{len(failed)} of {len(data.targets)} targets failed: {', '.join(failed)}.",
             "The data has the end of each output, and where all of it is. What was built stays built.",
+            data=data,
             failed=failed,
         )
-        self.data = data
 
 
 class TargetNotFound(ToolError):

@@ -19,12 +19,12 @@ class ToolError(Exception):
     code: ClassVar[str]
     exit_status: ExitStatus
     retry_after_ms: int | None = None
-    data: Any = None
 
-    def __init__(self, message: str, suggestion: str, **context: Any) -> None:
+    def __init__(self, message: str, suggestion: str, *, data: Any = None, **context: Any) -> None:
         super().__init__(message)
         self.message = message
         self.suggestion = suggestion
+        self.data = data
         self.context = {name: fact for name, fact in context.items() if fact is not None}
 
     def describe(self) -> dict[str, Any]:
@@ -138,10 +138,8 @@ class ChecksFailed(ToolError):
     code, exit_status = "CHECKS_FAILED", ExitStatus.PARTIAL
 
     def __init__(self, failed: list[str], data: Any) -> None:
-        super().__init__(
-            f"{len(failed)} failed: {', '.join(failed)}.", "The data tells why each of them failed.", failed=failed
-        )
-        self.data = data
+        message = f"{len(failed)} failed: {', '.join(failed)}."
+        super().__init__(message, "The data tells why each of them failed.", data=data, failed=failed)
 
 
 class TimedOut(ToolError):
@@ -162,9 +160,8 @@ class Interrupted(ToolError):
         self.signal_number = signal_number
         self.exit_status = ExitStatus(128 + signal_number)
         name = signal.Signals(signal_number).name
-        super().__init__(
-            f"Stopped by {name}.", "Run it again; locks are released and nothing is half done.", signal=name
-        )
+        suggestion = "Run it again; locks are released and nothing is half done."
+        super().__init__(f"Stopped by {name}.", suggestion, signal=name)
 
 
 class CommandIncomplete(ToolError):

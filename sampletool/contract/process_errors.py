@@ -24,9 +24,9 @@ class ProcessPartial(ToolError):
         super().__init__(
             f"{skipped} bad {'row was' if skipped == 1 else 'rows were'} left out; the result is about all the others.",
             "The data tells which rows and why; correct them, or go on with the result as it is.",
+            data=data,
             skipped=skipped,
         )
-        self.data = data
 
 
 class InputChanged(ToolError):
