@@ -1,12 +1,12 @@
-"""The options that every command takes, before or after its name.
+"""The options that every command takes, before or after its name; and --dry-run, of all that change something.
 
-They are parameters of every command and group, so that one parser sees them all: lifting them out of argv first
+The former are parameters of every command and group, so that one parser sees them all: lifting them out of argv first
 would misread `--message --json` and everything behind `--`. The innermost one given wins.
 """
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperOption
@@ -33,6 +33,17 @@ def everywhere() -> list[TyperOption]:
         _value("--timeout", metavar="DURATION", check=parse_duration, help="End the whole call after this long."),
         _flag("--help", "-h", keep=_show_help, is_eager=True, help="Show this text."),
     ]
+
+
+def _rehearse(ctx: typer.Context, is_asked: bool) -> bool:
+    if is_asked and not ctx.resilient_parsing:
+        ctx.obj.meta["dry_run"] = True
+    return is_asked
+
+
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", callback=_rehearse, help="Say what would change; change nothing.")
+]
 
 
 def _keep(ctx: typer.Context, param: Any, value: Any) -> None:

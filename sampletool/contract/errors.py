@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from sampletool.contract.duration import say_duration
 from sampletool.contract.exit_status import ExitStatus
+from sampletool.contract.printable import quoted
 
 
 class ToolError(Exception):
@@ -120,6 +121,22 @@ class KeyNotFound(ToolError):
     def __init__(self, key: str, where: str, known: list[str], listing: str = "tool config list") -> None:
         suggestion = did_you_mean(key, known) or f"`{listing}` shows the keys there are."
         super().__init__(f"{key} is not set in {where}.", suggestion, key=key)
+
+
+class LockNotFound(ToolError):
+    code, exit_status = "LOCK_NOT_FOUND", ExitStatus.NOT_FOUND
+
+    def __init__(self, lock: str, known: list[str]) -> None:
+        suggestion = did_you_mean(lock, known) or f"The locks are {', '.join(known) or 'none yet'}."
+        super().__init__(f"There is no lock {quoted(lock)} here.", suggestion, lock=lock)
+
+
+class CommandNotFound(ToolError):
+    code, exit_status = "COMMAND_NOT_FOUND", ExitStatus.NOT_FOUND
+
+    def __init__(self, command: str, known: list[str]) -> None:
+        suggestion = did_you_mean(command, known) or f"The commands are {', '.join(known)}."
+        super().__init__(f"There is no command {quoted(command)}.", suggestion, command=command)
 
 
 class VersionConflict(ToolError):
