@@ -6,19 +6,16 @@ checked, wherever they come from.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date, time
 from functools import cached_property
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from sampletool.contract.duration import parse_duration
-from sampletool.contract.errors import InvalidValues, KeyNotFound, Mistake, ToolError
-from sampletool.contract.redaction import mask
+from sampletool.contract.errors import InvalidValues, KeyNotFound, Mistake
 from sampletool.contract.render import FORMATS
-from sampletool.safety.places import WORKSPACE_FILE, config_file, find_workspace
+from sampletool.safety.places import WORKSPACE_FILE, config_file
 from sampletool.safety.toml_file import TomlText, read_toml
-from sampletool.settings.toml_key import get, has, parse_key, show_key
+from sampletool.settings.toml_key import get, has, show_key
 
 Key = tuple[str, ...]
 
@@ -183,34 +180,3 @@ def leaves_of(table: dict[str, Any], above: Key = ()) -> Iterator[tuple[Key, Any
             yield from leaves_of(value, (*above, name))
         else:
             yield (*above, name), value
-
-
-def shown(key: str, value: Any, *, reveal: bool) -> Any:
-    """The value as an answer carries it: secrets masked, and what JSON has no form for as TOML writes it."""
-    if not reveal:
-        value = mask(key, value)
-    if isinstance(value, dict):
-        return {name: shown(f"{key}.{name}", member, reveal=True) for name, member in value.items()}
-    if isinstance(value, list):
-        return [shown(key, member, reveal=True) for member in value]
-    if isinstance(value, (date, time)):
-        return value.isoformat()
-    if isinstance(value, float) and not isfinite(value):
-        return str(value)
-    return value
-
-
-def read_key(text: str) -> Key:
-    try:
-        return parse_key(text)
-    except ValueError as error:
-        raise InvalidValues(Mistake("KEY", "INVALID_VALUE", str(error), text)) from error
-
-
-def complete_key(incomplete: str) -> list[str]:
-    """What the shell may offer. Takes no lock, and offers less rather than fail."""
-    try:
-        keys = Settings(lambda: find_workspace(Path.cwd()), defaults=DEFAULTS).names()
-    except (ToolError, OSError):
-        keys = sorted(DEFAULTS)
-    return [key for key in keys if key.startswith(incomplete)]

@@ -142,6 +142,14 @@ def test_what_is_neither_a_pair_nor_pairs_is_refused(words: list[str]) -> None:
         read_arguments(words, as_text=False, read_stdin=lambda: "")
 
 
+def test_a_value_of_several_words_is_told_apart_from_keys_without_a_value() -> None:
+    with pytest.raises(InvalidValues) as refused:
+        read_arguments(["name", "Ada", "Lovelace"], as_text=False, read_stdin=lambda: "")
+
+    assert refused.value.message == "name is followed by 2 values, not one."
+    assert "quotes" in refused.value.suggestion
+
+
 def test_stdin_is_the_way_for_secrets_and_the_answer_does_not_repeat_them(tool: Tool) -> None:
     ran = tool("config", "set", "api.token", "-", stdin=b"hunter2\n")
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import typer
 
-from sampletool.commands.lock import name_of
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.lock_held import Holder
 from sampletool.contract.promise import Promise
@@ -46,7 +45,7 @@ def list_locks(paths: list[Path]) -> Listing:
         finding = find_holders(path)
         holders = [holder for holder in finding.holders if holder.verified or holder.state != "unknown"]
         if holders:
-            found.append(HeldLock(name_of(path), str(path), finding.shared, holders))
+            found.append(HeldLock(path.name.removesuffix(".lock").lstrip("."), str(path), finding.shared, holders))
     return Listing(found)
 
 

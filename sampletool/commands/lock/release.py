@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from sampletool.commands.lock import name_of
 from sampletool.contract.errors import LockNotFound
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.lock_held import LockHeld
@@ -38,7 +37,7 @@ class Released:
 
 
 def release(paths: list[Path], name: str, signals: Signals, *, dry_run: bool) -> Released:
-    known = {name_of(path): path for path in paths}
+    known = {path.name.removesuffix(".lock").lstrip("."): path for path in paths}
     if name not in known:
         raise LockNotFound(name, list(known))
     finding = find_holders(known[name])
