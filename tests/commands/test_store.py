@@ -73,7 +73,16 @@ def test_a_value_is_changed_only_over_the_version_that_was_read(tool: Tool, work
 
 @pytest.mark.parametrize(
     ("typed", "value"),
-    [("1", 1), ("1.10", "1.10"), ("true", True), ("[1, 2]", [1, 2]), ("a b", "a b"), ("NaN", "NaN"), ("007", "007")],
+    [
+        ("1", 1),
+        ("1.10", "1.10"),
+        ("true", True),
+        ("[1, 2]", [1, 2]),
+        ("a b", "a b"),
+        ("NaN", "NaN"),
+        ("[NaN]", "[NaN]"),
+        ("[1e999]", "[1e999]"),
+    ],
 )
 def test_a_value_is_json_where_it_prints_back_as_typed(tool: Tool, workspace: Path, typed: str, value: object) -> None:
     assert tool("state", "set", "key", typed).data["value"] == value
@@ -105,13 +114,13 @@ def test_a_file_of_tasks_is_added_wholly_or_not_at_all(tool: Tool, workspace: Pa
     lines = [json.dumps({"id": str(number), "body": {"n": number}}) for number in range(250)]
     (workspace / "tasks.jsonl").write_text("\n".join(lines) + "\n")
     (workspace / "bad.jsonl").write_text(
-        '{"body": 1}\n{"no": 1}\n{"body": 1, "x": 1}\nnot json\n{"body": 1, "id": 5}\n'
+        '{"body": 1}\n{"no": 1}\n{"body": 1, "x": 1}\nnot json\n{"body": 1, "id": 5}\n{"body": NaN}\n{"body": 1e999}\n'
     )
 
     refused = tool("task", "add", "mail", "--from-file", "bad.jsonl")
     added = tool("task", "add", "mail", "--from-file", "tasks.jsonl")
 
-    assert (refused.status, len(refused.error["errors"])) == (2, 4)
+    assert (refused.status, len(refused.error["errors"])) == (2, 6)
     assert len(added.data["tasks"]) == 250
     pages = [tool("task", "list", "mail", "--limit", "100")]
     while "next_cursor" in pages[-1].meta:

@@ -22,15 +22,12 @@ class Counter:
         return [str(self.value)]
 
 
-def get_counter(wiring: Wiring, name: str) -> Counter:
-    check(name=name)
-    return Counter(name, wiring.store.counter_get(name))
-
-
 def command(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="One that nobody added to is 0.")],
     store: StoreOption = None,
 ) -> Counter:
     """Show the value of a counter."""
-    return get_counter(ctx.obj, name)
+    wiring: Wiring = ctx.obj
+    check(name=name)
+    return Counter(name, wiring.store.counter_get(name))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import typer
 
 from sampletool.commands._store_options import READING, CursorOption, LimitOption, StoreOption
+from sampletool.commands._store_values import page
 from sampletool.contract.promise import Promise
 from sampletool.wiring import Wiring
 
@@ -25,15 +26,10 @@ class Counters:
         return [f"{counter.name} = {counter.value}" for counter in self.counters]
 
 
-def list_counters(wiring: Wiring, after: str, limit: int) -> Counters:
-    found = wiring.store.counter_list(after, limit + 1)
-    if len(found) > limit:
-        wiring.meta["next_cursor"] = found[limit - 1][0]
-    return Counters([Counter(name, value) for name, value in found[:limit]])
-
-
 def command(
     ctx: typer.Context, cursor: CursorOption = "", limit: LimitOption = 100, store: StoreOption = None
 ) -> Counters:
     """List the counters in the order of their names."""
-    return list_counters(ctx.obj, cursor, limit)
+    wiring: Wiring = ctx.obj
+    rows = page(wiring, wiring.store.counter_list(cursor, limit + 1), limit, lambda row: row[0])
+    return Counters([Counter(name, value) for name, value in rows])

@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
-from sampletool.commands._store_options import CHANGING, DryRunOption, LeaseOption, StoreOption
+from sampletool.commands._store_options import CHANGING, LeaseOption, QueueArgument, StoreOption
 from sampletool.contract.errors import InvalidValues, Mistake, ToolError
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.file_errors import FileNotFound
 from sampletool.contract.promise import Promise
 from sampletool.contract.store_errors import TasksFailed
+from sampletool.options import DryRunOption
 from sampletool.safety.children import Children
 from sampletool.safety.places import private_directory
 from sampletool.state.worker import Worked, Worker, count_left
@@ -54,7 +55,7 @@ def work(wiring: Wiring, worker: Worker, *, until_empty: bool) -> Worked:
 
 def command(
     ctx: typer.Context,
-    queue: Annotated[str, typer.Argument(metavar="QUEUE")],
+    queue: QueueArgument,
     argv: Annotated[list[str], typer.Argument(metavar="-- ARGV...", help="Run for each task; no shell.")],
     jobs: Annotated[int | None, typer.Option(min=1, max=256, metavar="N", help="How many at once.")] = None,
     until_empty: Annotated[bool, typer.Option("--until-empty", help="End when all tasks are done or failed.")] = False,
