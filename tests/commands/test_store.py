@@ -146,6 +146,8 @@ def test_lists_of_counters_and_values_have_pages(tool: Tool, workspace: Path) ->
         ("redis://:sekret@127.0.0.1/0", "VALIDATION_ERROR"),
         ("redis://:sek/ret@127.0.0.1/0", "VALIDATION_ERROR"),
         ("postgresql://127.0.0.1/db?password=sekret", "VALIDATION_ERROR"),
+        ("redis://127.0.0.1?auth=x", "VALIDATION_ERROR"),
+        ("redis://127.0.0.1/zero?db=x", "VALIDATION_ERROR"),
         ("memory://", "VALIDATION_ERROR"),
         ("mysql://127.0.0.1", "VALIDATION_ERROR"),
         ("sqlite://state.db", "VALIDATION_ERROR"),
