@@ -4,21 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sampletool.contract.errors import InvalidValues, Mistake, VersionConflict
-from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.file_errors import InvalidToml
 from sampletool.safety.toml_file import TomlText, edit_toml, read_toml, resolve
 from sampletool.settings import Scope, project_scope, user_scope
 from sampletool.settings.toml_edit import CannotEdit, NotAValue
 from sampletool.wiring import Wiring
-
-CHANGING = (
-    ExitStatus.PRECONDITION,
-    ExitStatus.NOT_FOUND,
-    ExitStatus.CONFLICT,
-    ExitStatus.PERMISSION,
-    ExitStatus.LOCK_HELD,
-)
-"""How a command that changes settings can end."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What the commands of the settings share: their options, and a setting as an answer tells it."""
+"""What the commands of the settings share: what they promise and take, and a setting as an answer tells it."""
 
 from dataclasses import dataclass
 from datetime import date, time
@@ -10,14 +10,23 @@ import typer
 
 from sampletool.contract.errors import InvalidValues, Mistake, ToolError
 from sampletool.contract.exit_status import ExitStatus
+from sampletool.contract.promise import Promise
 from sampletool.contract.redaction import mask
 from sampletool.contract.render import value_text
 from sampletool.safety.places import find_workspace
 from sampletool.settings import DEFAULTS, Key, Settings
 from sampletool.settings.toml_key import parse_key, show_key
 
-READING = (ExitStatus.NOT_FOUND, ExitStatus.PERMISSION)
-"""How a command that shows settings can end."""
+_READ = (ExitStatus.NOT_FOUND, ExitStatus.PERMISSION)
+_CHANGED = (*_READ, ExitStatus.PRECONDITION, ExitStatus.CONFLICT, ExitStatus.LOCK_HELD)
+
+
+def reads_settings(*examples: str) -> Promise:
+    return Promise(effect="nothing", ends_with=_READ, examples=examples)
+
+
+def changes_settings(*examples: str) -> Promise:
+    return Promise(effect="settings", ends_with=_CHANGED, locks=("settings file",), examples=examples)
 
 
 @dataclass(frozen=True)
@@ -32,7 +41,8 @@ class Setting:
         return [value_text(self.value)]
 
 
-def show(settings: Settings, key: Key, *, reveal: bool) -> Setting:
+def show(settings: Settings, name: str, *, reveal: bool) -> Setting:
+    key = read_key(name)
     source = settings.find(key)
     return Setting(show_key(key), shown(key, source.value, reveal=reveal), source.name, settings.version)
 

@@ -1,4 +1,4 @@
-"""What the commands of the store share: how they can end, and what they take."""
+"""What the commands of the store share: what they promise, and what they take."""
 
 from typing import Annotated
 
@@ -6,10 +6,11 @@ import typer
 
 from sampletool.contract.duration import parse_duration
 from sampletool.contract.exit_status import ExitStatus
+from sampletool.contract.promise import Promise
 from sampletool.state.opening import refuse_password
 from sampletool.state.promises import Fence
 
-READING = (
+_ASKED = (
     ExitStatus.PRECONDITION,
     ExitStatus.NOT_FOUND,
     ExitStatus.PERMISSION,
@@ -18,7 +19,15 @@ READING = (
     ExitStatus.LOCK_HELD,
 )
 """How any command that asks the store can end; one that changes it can meet a CONFLICT too."""
-CHANGING = (*READING, ExitStatus.CONFLICT)
+
+
+def reads_store(*examples: str) -> Promise:
+    return Promise(effect="nothing", ends_with=_ASKED, examples=examples)
+
+
+def changes_store(*examples: str, may_end: tuple[ExitStatus, ...] = ()) -> Promise:
+    ends_with = (*_ASKED, ExitStatus.CONFLICT, *may_end)
+    return Promise(effect="store", ends_with=ends_with, locks=("store",), examples=examples)
 
 
 def _use_store(ctx: typer.Context, url: str | None) -> str | None:

@@ -5,14 +5,13 @@ from typing import Any
 
 import typer
 
-from sampletool.commands._settings_options import READING, KeyArgument, RevealOption, read_key, shown
-from sampletool.contract.promise import Promise
+from sampletool.commands._settings_options import KeyArgument, RevealOption, read_key, reads_settings, shown
 from sampletool.contract.render import value_text
 from sampletool.settings import KNOWN, Key, Settings
 from sampletool.settings.toml_key import show_key
 from sampletool.wiring import Wiring
 
-promise = Promise(effect="nothing", ends_with=READING, examples=("tool config explain jobs",))
+promise = reads_settings("tool config explain jobs")
 
 
 @dataclass(frozen=True)

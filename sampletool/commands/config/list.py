@@ -4,13 +4,12 @@ from dataclasses import dataclass
 
 import typer
 
-from sampletool.commands._settings_options import READING, GlobalOption, RevealOption, Setting, read_key, show
-from sampletool.contract.promise import Promise
+from sampletool.commands._settings_options import GlobalOption, RevealOption, Setting, reads_settings, show
 from sampletool.contract.render import value_text
 from sampletool.settings import Settings
 from sampletool.wiring import Wiring
 
-promise = Promise(effect="nothing", ends_with=READING, examples=("tool config list",))
+promise = reads_settings("tool config list")
 
 
 @dataclass(frozen=True)
@@ -23,7 +22,7 @@ class Listing:
 
 
 def list_settings(settings: Settings, *, reveal: bool) -> Listing:
-    found = [show(settings, read_key(name), reveal=reveal) for name in settings.names()]
+    found = [show(settings, name, reveal=reveal) for name in settings.names()]
     return Listing(found, settings.version)
 
 

@@ -4,12 +4,11 @@ from dataclasses import dataclass
 
 import typer
 
-from sampletool.commands._settings_options import READING, GlobalOption
-from sampletool.contract.promise import Promise
+from sampletool.commands._settings_options import GlobalOption, reads_settings
 from sampletool.settings import project_scope, user_scope
 from sampletool.wiring import Wiring
 
-promise = Promise(effect="nothing", ends_with=READING, examples=("tool config path --global",))
+promise = reads_settings("tool config path --global")
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from sampletool.commands._settings_options import GlobalOption, IfVersionOption
+from sampletool.commands._settings_options import GlobalOption, IfVersionOption, changes_settings
 from sampletool.contract.errors import InvalidValues, Mistake, did_you_mean
-from sampletool.contract.promise import Promise
 from sampletool.contract.redaction import is_secret
 from sampletool.options import DryRunOption
 from sampletool.safety.stdin import read_stdin
@@ -18,14 +17,13 @@ from sampletool.safety.toml_file import TomlText
 from sampletool.settings import KNOWN, Key, Scope, check
 from sampletool.settings.toml_edit import set_value
 from sampletool.settings.toml_key import get, has, parse_key, show_key
-from sampletool.settings_change import CHANGING, Change, Changed, change_settings
+from sampletool.settings_change import Change, Changed, change_settings
 from sampletool.wiring import Wiring
 
-promise = Promise(
-    effect="settings",
-    ends_with=CHANGING,
-    locks=("settings file",),
-    examples=("tool config set key1 val1", "tool config set jobs=4 lock_timeout=30s", "tool config set api.token -"),
+promise = changes_settings(
+    "tool config set key1 val1",
+    "tool config set jobs=4 lock_timeout=30s",
+    "tool config set api.token -",
 )
 
 _STDIN_LIMIT_BYTES = 1024 * 1024

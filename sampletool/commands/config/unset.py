@@ -5,22 +5,16 @@ from typing import Annotated
 
 import typer
 
-from sampletool.commands._settings_options import GlobalOption, IfVersionOption, read_key
+from sampletool.commands._settings_options import GlobalOption, IfVersionOption, changes_settings, read_key
 from sampletool.contract.errors import InvalidValues, KeyNotFound, Mistake
-from sampletool.contract.promise import Promise
 from sampletool.options import DryRunOption
 from sampletool.safety.toml_file import TomlText
 from sampletool.settings import Key, Scope, leaves_of, table_of
 from sampletool.settings.toml_edit import unset_value
 from sampletool.settings.toml_key import get, has, show_key
-from sampletool.settings_change import CHANGING, Change, Changed, change_settings
+from sampletool.settings_change import Change, Changed, change_settings
 
-promise = Promise(
-    effect="settings",
-    ends_with=CHANGING,
-    locks=("settings file",),
-    examples=("tool config unset key1",),
-)
+promise = changes_settings("tool config unset key1")
 
 
 def unset_keys(keys: list[Key], scope: Scope, before: TomlText) -> tuple[str, list[Change]]:

@@ -5,12 +5,11 @@ from typing import Annotated
 
 import typer
 
-from sampletool.commands._store_options import READING, StoreOption
-from sampletool.contract.promise import Promise
+from sampletool.commands._store_options import StoreOption, reads_store
 from sampletool.state.values import check
 from sampletool.wiring import Wiring
 
-promise = Promise(effect="nothing", ends_with=READING, examples=("tool counter get builds",))
+promise = reads_store("tool counter get builds")
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,11 @@ from dataclasses import dataclass
 
 import typer
 
-from sampletool.commands._store_options import READING, CursorOption, LimitOption, StoreOption
+from sampletool.commands._store_options import CursorOption, LimitOption, StoreOption, reads_store
 from sampletool.commands._store_values import page
-from sampletool.contract.promise import Promise
 from sampletool.wiring import Wiring
 
-promise = Promise(effect="nothing", ends_with=READING, examples=("tool counter list",))
+promise = reads_store("tool counter list")
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,12 @@ from typing import Annotated
 
 import typer
 
-from sampletool.commands._store_options import READING, StoreOption
+from sampletool.commands._store_options import StoreOption, reads_store
 from sampletool.commands._store_values import Value, told
-from sampletool.contract.promise import Promise
 from sampletool.state.values import check
 from sampletool.wiring import Wiring
 
-promise = Promise(effect="nothing", ends_with=READING, examples=("tool state get plan",))
+promise = reads_store("tool state get plan")
 
 
 def command(ctx: typer.Context, key: Annotated[str, typer.Argument(metavar="KEY")], store: StoreOption = None) -> Value:

@@ -5,13 +5,12 @@ from typing import Annotated
 
 import typer
 
-from sampletool.commands._store_options import READING, CursorOption, LimitOption, StoreOption
+from sampletool.commands._store_options import CursorOption, LimitOption, StoreOption, reads_store
 from sampletool.commands._store_values import Value, page, told
-from sampletool.contract.promise import Promise
 from sampletool.contract.render import value_text
 from sampletool.wiring import Wiring
 
-promise = Promise(effect="nothing", ends_with=READING, examples=("tool state list", "tool state list --prefix plan."))
+promise = reads_store("tool state list", "tool state list --prefix plan.")
 
 
 @dataclass(frozen=True)

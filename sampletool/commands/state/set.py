@@ -5,22 +5,16 @@ from typing import Annotated, Any
 
 import typer
 
-from sampletool.commands._store_options import CHANGING, FenceOption, KeyOption, StoreOption, parse_ms
+from sampletool.commands._store_options import FenceOption, KeyOption, StoreOption, changes_store, parse_ms
 from sampletool.commands._store_values import answered, parse_value, read_input
-from sampletool.contract.promise import Promise
 from sampletool.options import DryRunOption
 from sampletool.state.promises import Once
 from sampletool.wiring import Wiring
 
-promise = Promise(
-    effect="store",
-    ends_with=CHANGING,
-    locks=("store",),
-    examples=(
-        "tool state set plan draft",
-        "tool state set plan final --if-version 1",
-        "tool state set leader agent-1 --if-version 0 --expires 60s",
-    ),
+promise = changes_store(
+    "tool state set plan draft",
+    "tool state set plan final --if-version 1",
+    "tool state set leader agent-1 --if-version 0 --expires 60s",
 )
 
 

@@ -5,19 +5,13 @@ from typing import Annotated
 
 import typer
 
-from sampletool.commands._store_options import CHANGING, FenceOption, KeyOption, StoreOption
+from sampletool.commands._store_options import FenceOption, KeyOption, StoreOption, changes_store
 from sampletool.commands._store_values import answered
-from sampletool.contract.promise import Promise
 from sampletool.options import DryRunOption
 from sampletool.state.promises import Once
 from sampletool.wiring import Wiring
 
-promise = Promise(
-    effect="store",
-    ends_with=CHANGING,
-    locks=("store",),
-    examples=("tool state unset plan", "tool state unset leader --if-version 3"),
-)
+promise = changes_store("tool state unset plan", "tool state unset leader --if-version 3")
 
 
 @dataclass(frozen=True)

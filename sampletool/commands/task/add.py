@@ -5,24 +5,18 @@ from typing import Annotated
 
 import typer
 
-from sampletool.commands._store_options import CHANGING, FenceOption, KeyOption, QueueArgument, StoreOption
+from sampletool.commands._store_options import FenceOption, KeyOption, QueueArgument, StoreOption, changes_store
 from sampletool.commands._store_values import answered, parse_json, parse_value, read_input
 from sampletool.contract.errors import InvalidValues, Mistake
-from sampletool.contract.promise import Promise
 from sampletool.options import DryRunOption
 from sampletool.safety.signals import Signals
 from sampletool.state.promises import NewTask, Once
 from sampletool.wiring import Wiring
 
-promise = Promise(
-    effect="store",
-    ends_with=CHANGING,
-    locks=("store",),
-    examples=(
-        "tool task add mail 'to: ann' 'to: bob'",
-        "tool task add mail 'to: ann' --id ann",
-        "tool task add mail --from-file tasks.jsonl",
-    ),
+promise = changes_store(
+    "tool task add mail 'to: ann' 'to: bob'",
+    "tool task add mail 'to: ann' --id ann",
+    "tool task add mail --from-file tasks.jsonl",
 )
 
 _MOST = 100_000

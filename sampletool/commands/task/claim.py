@@ -5,20 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
-from sampletool.commands._store_options import CHANGING, KeyOption, LeaseOption, QueueArgument, StoreOption
+from sampletool.commands._store_options import KeyOption, LeaseOption, QueueArgument, StoreOption, changes_store
 from sampletool.commands._store_values import answered, say_time
-from sampletool.contract.promise import Promise
 from sampletool.contract.render import value_text
 from sampletool.options import DryRunOption
 from sampletool.state.promises import Once
 from sampletool.wiring import Wiring
 
-promise = Promise(
-    effect="store",
-    ends_with=CHANGING,
-    locks=("store",),
-    examples=("tool task claim mail", "tool task claim mail --count 10 --lease 5m"),
-)
+promise = changes_store("tool task claim mail", "tool task claim mail --count 10 --lease 5m")
 
 
 @dataclass(frozen=True)

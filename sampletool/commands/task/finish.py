@@ -4,13 +4,12 @@ from dataclasses import dataclass
 
 import typer
 
-from sampletool.commands._store_options import CHANGING, GenerationArgument, StoreOption, TaskArgument
-from sampletool.contract.promise import Promise
+from sampletool.commands._store_options import GenerationArgument, StoreOption, TaskArgument, changes_store
 from sampletool.options import DryRunOption
 from sampletool.state.values import check
 from sampletool.wiring import Wiring
 
-promise = Promise(effect="store", ends_with=CHANGING, locks=("store",), examples=("tool task finish ann 1",))
+promise = changes_store("tool task finish ann 1")
 
 
 @dataclass(frozen=True)

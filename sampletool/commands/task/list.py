@@ -5,17 +5,14 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from sampletool.commands._store_options import READING, LimitOption, StoreOption
+from sampletool.commands._store_options import LimitOption, StoreOption, reads_store
 from sampletool.commands._store_values import page, say_time
-from sampletool.contract.promise import Promise
 from sampletool.contract.render import value_text
 from sampletool.state.promises import TaskState
 from sampletool.state.values import check
 from sampletool.wiring import Wiring
 
-promise = Promise(
-    effect="nothing", ends_with=READING, examples=("tool task list", "tool task list mail --status failed")
-)
+promise = reads_store("tool task list", "tool task list mail --status failed")
 
 Status = Literal["free", "claimed", "expired", "done", "failed"]
 

@@ -5,14 +5,11 @@ from typing import Annotated
 
 import typer
 
-from sampletool.commands._store_options import CHANGING, GenerationArgument, StoreOption, TaskArgument, parse_ms
-from sampletool.contract.promise import Promise
+from sampletool.commands._store_options import GenerationArgument, StoreOption, TaskArgument, changes_store, parse_ms
 from sampletool.options import DryRunOption
 from sampletool.wiring import Wiring
 
-promise = Promise(
-    effect="store", ends_with=CHANGING, locks=("store",), examples=("tool task release ann 1 --delay 30s",)
-)
+promise = changes_store("tool task release ann 1 --delay 30s")
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,12 @@ from dataclasses import dataclass
 
 import typer
 
-from sampletool.commands._store_options import CHANGING, GenerationArgument, LeaseOption, StoreOption, TaskArgument
+from sampletool.commands._store_options import GenerationArgument, LeaseOption, StoreOption, TaskArgument, changes_store
 from sampletool.commands._store_values import say_time
-from sampletool.contract.promise import Promise
 from sampletool.options import DryRunOption
 from sampletool.wiring import Wiring
 
-promise = Promise(effect="store", ends_with=CHANGING, locks=("store",), examples=("tool task renew ann 1 --lease 5m",))
+promise = changes_store("tool task renew ann 1 --lease 5m")
 
 
 @dataclass(frozen=True)

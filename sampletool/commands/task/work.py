@@ -7,11 +7,10 @@ from typing import Annotated
 
 import typer
 
-from sampletool.commands._store_options import CHANGING, LeaseOption, QueueArgument, StoreOption
+from sampletool.commands._store_options import LeaseOption, QueueArgument, StoreOption, changes_store
 from sampletool.contract.errors import InvalidValues, Mistake, ToolError
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.file_errors import FileNotFound
-from sampletool.contract.promise import Promise
 from sampletool.contract.store_errors import TasksFailed
 from sampletool.options import DryRunOption
 from sampletool.safety.children import Children
@@ -19,14 +18,10 @@ from sampletool.safety.places import private_directory
 from sampletool.state.worker import Worked, Worker, count_left
 from sampletool.wiring import Wiring
 
-promise = Promise(
-    effect="store",
-    ends_with=(*CHANGING, ExitStatus.PARTIAL),
-    locks=("store",),
-    examples=(
-        "tool task work mail --until-empty -- ./send",
-        "tool task work mail --jobs 4 --lease 2m -- python send.py",
-    ),
+promise = changes_store(
+    "tool task work mail --until-empty -- ./send",
+    "tool task work mail --jobs 4 --lease 2m -- python send.py",
+    may_end=(ExitStatus.PARTIAL,),
 )
 
 _IDLE_SECONDS = 0.5
