@@ -10,6 +10,7 @@ from sampletool.commands._lab_options import AllOption, NameArgument, StoreOptio
 from sampletool.commands._lab_picture import AllShown, Shown
 from sampletool.contract.errors import InvalidValues, Mistake
 from sampletool.contract.exit_status import ExitStatus
+from sampletool.contract.printable import counted
 from sampletool.contract.promise import Promise
 from sampletool.lab.luck import broke_by_luck
 from sampletool.lab.play import play
@@ -44,7 +45,7 @@ class Lucky:
         if self.broken == 0:
             advice = "That proves nothing: a schedule that breaks may just not have come up."
         return [
-            f"{self.scenario}, {self.variant}: {self.broken} of {self.runs} runs broke when started together.",
+            f"{self.scenario}, {self.variant}: of {counted(self.runs, 'run')} started together {self.broken} broke.",
             f"{advice} See tool lab prove {self.scenario}.",
         ]
 
