@@ -140,6 +140,15 @@ def test_lists_of_counters_and_values_have_pages(tool: Tool, workspace: Path) ->
         assert "next_cursor" not in second.meta
 
 
+def test_a_person_is_told_how_to_go_on_behind_a_page(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", "x", "y")
+
+    first = tool("task", "list", "--limit", "1", "--format", "text").text
+
+    cursor = first.splitlines()[-1].removeprefix("More follow: --cursor ")
+    assert "More follow" not in tool("task", "list", "--cursor", cursor, "--format", "text").text
+
+
 @pytest.mark.parametrize(
     ("url", "code"),
     [
@@ -269,8 +278,9 @@ def test_a_command_that_is_not_there_claims_nothing(tool: Tool, workspace: Path)
 
 def test_doctor_checks_the_store(tool: Tool, workspace: Path) -> None:
     tool("counter", "add", "hits")
-    names = [probe["name"] for probe in tool("doctor").data["probes"]]
-    assert {"store is reachable", "store keeps what it acknowledges", "store and clock agree"} <= set(names)
+    where = {probe["name"]: probe["where"] for probe in tool("doctor").data["probes"]}
+    assert {"store is reachable", "store keeps what it acknowledges", "store and clock agree"} <= set(where)
+    assert where["store is reachable"].endswith(f"({workspace}/.tool/state.db)")
 
     broken = tool("doctor", "--lock-timeout", "0", TOOL_STORE="redis://127.0.0.1:1/0")
 
