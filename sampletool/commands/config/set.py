@@ -1,9 +1,7 @@
 """Set one key or several at once, atomically, keeping everything else in the file as it is."""
 
-import tomllib
 from collections.abc import Callable
 from functools import partial
-from math import isfinite
 from typing import Annotated, Any
 
 import typer
@@ -16,7 +14,7 @@ from sampletool.safety.stdin import read_stdin
 from sampletool.safety.toml_file import TomlText
 from sampletool.settings import KNOWN, Key, Scope, check
 from sampletool.settings.toml_edit import set_value
-from sampletool.settings.toml_key import get, has, parse_key, show_key
+from sampletool.settings.toml_key import get, has, parse_key, parse_value, show_key
 from sampletool.settings_change import Change, Changed, change_settings
 from sampletool.wiring import Wiring
 
@@ -27,8 +25,6 @@ promise = changes_settings(
 )
 
 _STDIN_LIMIT_BYTES = 1024 * 1024
-_EXACT_INTEGER = 2**53 - 1
-"""Beyond it JSON readers round, so a larger number stays text."""
 
 
 def set_values(values: dict[Key, Any], scope: Scope, before: TomlText) -> tuple[str, list[Change]]:
@@ -75,36 +71,6 @@ def read_arguments(words: list[str], *, as_text: bool, read_stdin: Callable[[], 
     if mistakes:
         raise InvalidValues(*mistakes)
     return values
-
-
-def parse_value(text: str) -> Any:
-    """The TOML value that prints back as typed and that JSON can carry; else the text itself."""
-    try:
-        read = tomllib.loads(f"value = {text}", parse_float=_exact_float)
-    except (ValueError, RecursionError):
-        return text
-    if read.keys() != {"value"} or "\n" in text or ("#" in text and not isinstance(read["value"], (str, list, dict))):
-        return text
-    value = read["value"]
-    prints_otherwise = type(value) is int and str(value) != text
-    return text if prints_otherwise or not _is_carried(value) else value
-
-
-def _exact_float(text: str) -> float:
-    value = float(text)
-    if repr(value) != text or not isfinite(value):
-        raise ValueError(f"{text} would not print back as typed")
-    return value
-
-
-def _is_carried(value: Any) -> bool:
-    if isinstance(value, dict):
-        return all(map(_is_carried, value.values()))
-    if isinstance(value, list):
-        return all(map(_is_carried, value))
-    if isinstance(value, int):
-        return abs(value) <= _EXACT_INTEGER
-    return isinstance(value, (str, float))
 
 
 def _missing(words: list[str]) -> list[Mistake]:
