@@ -26,7 +26,7 @@ from sampletool.contract.redaction import redact
 from sampletool.contract.render import FORMATS, Format, json_line, render
 from sampletool.options import HelpAsked
 from sampletool.safety.signals import Signals, die_by
-from sampletool.wiring import Wiring, write_stderr
+from sampletool.wiring import Wiring, in_ci, write_stderr
 
 PROGRAM = "tool"
 COMMANDS = "sampletool.commands"
@@ -173,7 +173,7 @@ def _format(args: list[str], wiring: Wiring, stdout: int) -> Format:
         asked = asked or wiring.settings.value("format")
     if asked in FORMATS:
         return asked
-    return "json" if _in_ci() or not os.isatty(stdout) else "text"
+    return "json" if in_ci() or not os.isatty(stdout) else "text"
 
 
 def _format_in(args: list[str]) -> str | None:
@@ -187,10 +187,6 @@ def _format_in(args: list[str]) -> str | None:
         if word.startswith("--format="):
             return word.partition("=")[2]
     return None
-
-
-def _in_ci() -> bool:
-    return os.environ.get("CI", "").lower() not in ("", "0", "false")
 
 
 def _wants_colour(stdout: int) -> bool:

@@ -12,8 +12,8 @@ import typer
 from typer.core import TyperOption
 
 from sampletool.contract.duration import parse_duration
-from sampletool.contract.printable import quoted
 from sampletool.contract.render import FORMATS
+from sampletool.settings import KNOWN
 
 
 class HelpAsked(Exception):
@@ -24,7 +24,7 @@ class HelpAsked(Exception):
 def everywhere() -> list[TyperOption]:
     return [
         _flag("--json", keep=_keep_json, help="Answer in one line of JSON, as when stdout is not a terminal."),
-        _value("--format", metavar="|".join(FORMATS), check=_format, help="How the answer is written."),
+        _value("--format", metavar="|".join(FORMATS), check=KNOWN["format"].check, help="How the answer is written."),
         _flag("--quiet", "-q", help="Nothing on stderr."),
         _flag("--verbose", "-v", help="Tell on stderr what happens to locks."),
         _value("--session-id", metavar="ID", help="Put this call's outputs with those of the same id."),
@@ -78,8 +78,3 @@ def _value(*names: str, metavar: str, help: str, check: Callable[[str], object] 
         _keep(ctx, param, value)
 
     return TyperOption(param_decls=list(names), expose_value=False, callback=checked, metavar=metavar, help=help)
-
-
-def _format(text: str) -> None:
-    if text not in FORMATS:
-        raise ValueError(f"{quoted(text)} is not one of {', '.join(FORMATS)}")

@@ -55,17 +55,14 @@ class Wiring:
         if "cwd" in self.options:
             os.chdir(self.options["cwd"])
         if timeout := self.options.get("timeout") or os.environ.get("TOOL_TIMEOUT"):
-            self.signals.limit(self._read_timeout(timeout))
+            try:
+                self.signals.limit(parse_duration(timeout))
+            except ValueError as error:
+                problem = f"TOOL_TIMEOUT: {error}"
+                raise InvalidValues(Mistake("TOOL_TIMEOUT", "INVALID_VALUE", problem, timeout)) from error
         if form := os.environ.get("TOOL_FORMAT"):
             check("format", form, "TOOL_FORMAT")
         _ = self.session_id
-
-    @staticmethod
-    def _read_timeout(text: str) -> float:
-        try:
-            return parse_duration(text)
-        except ValueError as error:
-            raise InvalidValues(Mistake("TOOL_TIMEOUT", "INVALID_VALUE", f"TOOL_TIMEOUT: {error}", text)) from error
 
     @cached_property
     def settings(self) -> Settings:
@@ -140,12 +137,8 @@ class Wiring:
         with lock.exclusively(seconds) if mode == "exclusive" else lock.shared(seconds) as hold:
             self.meta["waited_ms"] = self.meta.get("waited_ms", 0) + hold.waited_ms
             if hold.crashed is not None:
-                crashed = hold.crashed
-                self.meta["recovered_from"] = {
-                    "pid": crashed.pid,
-                    "command": crashed.command,
-                    "started_at": crashed.started_at,
-                }
+                told = ("pid", "command", "started_at")
+                self.meta["recovered_from"] = {name: getattr(hold.crashed, name) for name in told}
             yield hold
 
     @contextmanager
@@ -155,9 +148,9 @@ class Wiring:
 
         path = lock_path(resolved)
         make_lock_directory(path.parent)
-        if (source := self.settings.find(("lock_timeout",))).name in ("project", "user"):
+        if self.settings.find(("lock_timeout",)).name in ("project", "user"):
             try:
-                check("lock_timeout", source.value, source.where)
+                self.settings.value("lock_timeout")
             except ToolError as error:
                 self.warn(error.code, error.message)
                 self.options["lock_timeout"] = f"{PATIENT_SECONDS:g}s"
@@ -249,6 +242,10 @@ def make_lock_directory(directory: Path) -> None:
         private_directory(directory)
     elif not directory.exists():
         private_directory(directory)
+
+
+def in_ci() -> bool:
+    return os.environ.get("CI", "").lower() not in ("", "0", "false")
 
 
 def write_stderr(text: str) -> None:
