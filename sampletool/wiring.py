@@ -4,7 +4,6 @@ Leaving closes everything once, in reverse order, however the call ends.
 """
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import cached_property, partial
@@ -126,7 +125,7 @@ class Wiring:
     def make_lock(self, path: Path, name: str) -> "Lock":
         from sampletool.safety.lock import Lock
 
-        return Lock(path, name, self.me, self.signals, self._tell)
+        return Lock(path, name, self.me, self.signals, self.tell)
 
     @contextmanager
     def hold(self, path: Path, name: str, mode: Literal["exclusive", "shared"], patience: float) -> "Iterator[Hold]":
@@ -230,8 +229,9 @@ class Wiring:
         if not self.options.get("quiet"):
             write_stderr(f"{printable(line)}\n")
 
-    def _tell(self, line: str, important: bool) -> None:
-        if self.options.get("verbose") or (important and sys.stderr is not None and os.isatty(2)):
+    def tell(self, line: str, important: bool = True) -> None:
+        """What only who watches wants to know: with --verbose, and what is important also at a terminal."""
+        if self.options.get("verbose") or (important and os.isatty(2)):
             self.say(line)
 
 

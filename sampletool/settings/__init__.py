@@ -152,9 +152,11 @@ class Settings:
 
 
 def check(name: str, value: Any, where: str) -> Any:
-    """What a known setting means, or an error that names who gave it."""
+    """What a known setting means, or an error that names who gave it; None if it is left to the call."""
+    known = KNOWN[name]
+    meant = known.default if value == AUTO else value
     try:
-        return None if value == AUTO else KNOWN[name].check(value)
+        return None if meant == AUTO else known.check(meant)
     except ValueError as error:
         problem, hint = f"{name} from {where}: {error}", f"Correct {name} in {where}."
         raise InvalidValues(Mistake(name, "INVALID_VALUE", problem, str(value), hint)) from error

@@ -5,13 +5,11 @@ from pathlib import Path
 
 import typer
 
-from sampletool.contract.duration import parse_duration
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.promise import Promise
 from sampletool.options import DryRunOption
 from sampletool.safety.places import session_root
 from sampletool.safety.session import is_in_use, remove, sweep_trash, unused_for
-from sampletool.settings import KNOWN
 from sampletool.wiring import Wiring
 
 promise = Promise(
@@ -51,6 +49,4 @@ def command(
 ) -> Cleaned:
     """Remove what has not been used for longer than the setting session_ttl. What is in use stays."""
     wiring: Wiring = ctx.obj
-    ttl = wiring.settings.value("session_ttl")
-    seconds = parse_duration(KNOWN["session_ttl"].default) if ttl is None else ttl
-    return clean(wiring, session_root(), seconds, dry_run=dry_run)
+    return clean(wiring, session_root(), wiring.settings.value("session_ttl"), dry_run=dry_run)

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import sys
 from typing import Annotated
 
 import typer
@@ -72,7 +71,6 @@ def command(
         raise FileNotFound(argv[0])
     if dry_run:
         return Worked(queue, 0, 0, 0, [], count_left(wiring.store, queue), "unchanged")
-    is_watched = wiring.options.get("verbose") or (sys.stderr is not None and os.isatty(2))
     worker = Worker(
         store=wiring.store,
         children=Children(wiring.signals),
@@ -85,7 +83,7 @@ def command(
         jobs=jobs or wiring.jobs(),
         lease_ms=lease,
         max_attempts=max_attempts,
-        tell=wiring.say if is_watched else lambda _line: None,
+        tell=wiring.tell,
     )
     try:
         return work(wiring, worker, until_empty=until_empty)
