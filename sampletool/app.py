@@ -145,7 +145,7 @@ def _answer(outcome: Result | ToolError | HelpAsked, wiring: Wiring, began: floa
     meta = {
         "command": wiring.command,
         "request_id": wiring.request_id,
-        "session_id": wiring.session_id_or_none,
+        "session_id": _or_none(lambda: wiring.session_id),
         "schema_version": SCHEMA_VERSION,
         "tool_version": __version__,
         "timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -202,6 +202,6 @@ def _serve_completion(args: list[str]) -> int:
 
 
 def _or_none(ask: Callable[[], str]) -> str | None:
-    with suppress(OSError):
+    with suppress(OSError, ToolError):
         return ask()
     return None

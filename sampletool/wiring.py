@@ -102,13 +102,6 @@ class Wiring:
                 return check_id(value, source)
         return f"run-{self.request_id}"
 
-    @property
-    def session_id_or_none(self) -> str | None:
-        try:
-            return self.session_id
-        except ToolError:
-            return None
-
     @cached_property
     def session_directory(self) -> Path:
         """Opened for this call, and kept from being cleaned until it ends."""

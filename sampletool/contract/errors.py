@@ -59,8 +59,10 @@ class Mistake:
     suggestion: str | None = None
 
 
-class _Mistakes(ToolError):
-    exit_status = ExitStatus.USAGE
+class Mistakes(ToolError):
+    """All that is wrong with the input, told at once."""
+
+    exit_status: ExitStatus = ExitStatus.USAGE
 
     def __init__(self, mistakes: list[Mistake], suggestion: str) -> None:
         said = "; ".join(mistake.message.rstrip(".") for mistake in mistakes)
@@ -73,7 +75,7 @@ class _Mistakes(ToolError):
         return {**super().describe(), "errors": errors}
 
 
-class UsageMistakes(_Mistakes):
+class UsageMistakes(Mistakes):
     """The command line does not parse."""
 
     code = "USAGE_ERROR"
@@ -82,7 +84,7 @@ class UsageMistakes(_Mistakes):
         super().__init__(mistakes, f"See `{command_path} --help`.")
 
 
-class InvalidValues(_Mistakes):
+class InvalidValues(Mistakes):
     """The command line parses, but values in it, or in what it names, are not what they have to be."""
 
     code = "VALIDATION_ERROR"
