@@ -129,8 +129,8 @@ class LockNotFound(ToolError):
     code, exit_status = "LOCK_NOT_FOUND", ExitStatus.NOT_FOUND
 
     def __init__(self, lock: str, known: list[str]) -> None:
-        suggestion = did_you_mean(lock, known) or f"The locks are {', '.join(known) or 'none yet'}."
-        super().__init__(f"There is no lock {quoted(lock)} here.", suggestion, lock=lock)
+        used = f"The locks are {', '.join(known)}." if known else "None has been used here yet."
+        super().__init__(f"There is no lock {quoted(lock)} here.", did_you_mean(lock, known) or used, lock=lock)
 
 
 class CommandNotFound(ToolError):

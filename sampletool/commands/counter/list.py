@@ -22,7 +22,7 @@ class Counters:
     counters: list[Counter]
 
     def lines(self) -> list[str]:
-        return [f"{counter.name} = {counter.value}" for counter in self.counters]
+        return [f"{counter.name} = {counter.value}" for counter in self.counters] or ["No counters."]
 
 
 def command(

@@ -18,7 +18,9 @@ class Values:
     values: list[Value]
 
     def lines(self) -> list[str]:
-        return [f"{value.key} = {value_text(value.value)}  (version {value.version})" for value in self.values]
+        return [f"{value.key} = {value_text(value.value)}  (version {value.version})" for value in self.values] or [
+            "No values."
+        ]
 
 
 def command(
