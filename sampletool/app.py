@@ -7,8 +7,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from typer.core import TyperOption
-
 from sampletool import __version__
 from sampletool.command_folder import CommandFolder
 from sampletool.contract.answer import SCHEMA_VERSION, Answer, Result
@@ -17,7 +15,7 @@ from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.file_errors import from_os_error
 from sampletool.contract.redaction import redact
 from sampletool.contract.render import FORMATS, Format, json_line, render
-from sampletool.options import HelpAsked
+from sampletool.options import HelpAsked, version_option
 from sampletool.safety.signals import Signals, die_by
 from sampletool.stdout import Stdout, write
 from sampletool.wiring import Wiring, in_ci, write_stderr
@@ -81,26 +79,14 @@ def _answer_call(args: list[str], *, ends_process: bool) -> int:
     return status
 
 
-def root(extra_params: list[Any] | None = None) -> CommandFolder:
-    def show_version(_ctx: Any, _param: Any, value: Any) -> None:
-        if value:
-            raise HelpAsked(__version__)
-
-    version = TyperOption(
-        param_decls=["--version"],
-        is_flag=True,
-        is_eager=True,
-        expose_value=False,
-        callback=show_version,
-        help="Show the version.",
-    )
-    return CommandFolder(COMMANDS, PROGRAM, [version, *(extra_params or [])])
+def root(args: list[str]) -> CommandFolder:
+    return CommandFolder(COMMANDS, PROGRAM, [version_option(), *_completion_params(args)])
 
 
 def _run(args: list[str], wiring: Wiring) -> Result | ToolError | HelpAsked:
     """What the command returned, or why it could not."""
     try:
-        outcome = root(_completion_params(args)).main(args=args, prog_name=PROGRAM, standalone_mode=False, obj=wiring)
+        outcome = root(args).main(args=args, prog_name=PROGRAM, standalone_mode=False, obj=wiring)
         if not hasattr(outcome, "lines"):
             raise TypeError(f"{wiring.command} returned {outcome!r}, not a result")
         return outcome  # type: ignore[no-any-return]
@@ -193,7 +179,7 @@ def _completion_params(args: list[str]) -> list[Any]:
 def _serve_completion(args: list[str]) -> int:
     """Not an answer: the shell reads what Typer prints, and a failure prints nothing."""
     try:
-        root(_completion_params([])).main(args=args, prog_name=PROGRAM, standalone_mode=False, obj=Wiring(Signals()))
+        root([]).main(args=args, prog_name=PROGRAM, standalone_mode=False, obj=Wiring(Signals()))
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0
     except Exception:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperOption
 
+from sampletool import __version__
 from sampletool.contract.duration import parse_duration
 from sampletool.contract.render import FORMATS
 from sampletool.settings import KNOWN
@@ -33,6 +34,11 @@ def everywhere() -> list[TyperOption]:
         _value("--timeout", metavar="DURATION", check=parse_duration, help="End the whole call after this long."),
         _flag("--help", "-h", keep=_show_help, is_eager=True, help="Show this text."),
     ]
+
+
+def version_option() -> TyperOption:
+    """Of the whole tool only."""
+    return _flag("--version", keep=_show_version, is_eager=True, help="Show the version.")
 
 
 def _rehearse(ctx: typer.Context, is_asked: bool) -> bool:
@@ -60,6 +66,11 @@ def _keep_json(ctx: typer.Context, _param: Any, value: Any) -> None:
 def _show_help(ctx: typer.Context, _param: Any, value: Any) -> None:
     if value and not ctx.resilient_parsing:
         raise HelpAsked(ctx.get_help())
+
+
+def _show_version(_ctx: typer.Context, _param: Any, value: Any) -> None:
+    if value:
+        raise HelpAsked(__version__)
 
 
 def _flag(*names: str, help: str, keep: Callable[..., None] = _keep, is_eager: bool = False) -> TyperOption:
