@@ -4,7 +4,7 @@ import textwrap
 from dataclasses import dataclass
 
 from sampletool.lab.draw import Line, painted, plain, timeline
-from sampletool.lab.recording import Recording, parse_schedule, say_schedule
+from sampletool.lab.recording import Recording, parse_schedule
 from sampletool.lab.scenario import FIXED, Scenario, find, module_of
 
 _WIDTH = 100
@@ -93,7 +93,7 @@ def _verdict(run: Recording) -> tuple[str, str]:
 
 def _follows(run: Recording, schedule: str) -> bool:
     """Whether it began as the way is best shown: what explains that one explains this one."""
-    return f"{run.schedule} ".startswith(f"{say_schedule(parse_schedule(schedule))} ")
+    return f"{run.schedule} ".startswith(f"{' '.join(parse_schedule(schedule))} ")
 
 
 def _paragraph(text: str, indent: str = "") -> list[Line]:
