@@ -1,11 +1,18 @@
-"""What the commands of the lab share: which scenarios, and on which store."""
+"""What the commands of the lab share: what they promise, and which scenarios they run on which store."""
 
 from typing import Annotated
 
 import typer
 
 from sampletool.contract.errors import InvalidValues, Mistake
+from sampletool.contract.exit_status import ExitStatus
+from sampletool.contract.promise import Promise
 from sampletool.lab.scenario import names, use_store
+
+
+def runs_scenarios(*examples: str) -> Promise:
+    ends_with = (ExitStatus.PARTIAL, ExitStatus.PERMISSION, ExitStatus.NOT_FOUND)
+    return Promise(effect="scratch", ends_with=ends_with, examples=examples)
 
 
 def _use_store(ctx: typer.Context, url: str | None) -> None:

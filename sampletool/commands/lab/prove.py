@@ -6,10 +6,8 @@ from typing import Annotated
 
 import typer
 
-from sampletool.commands._lab_options import AllOption, NameArgument, StoreOption, chosen
-from sampletool.contract.exit_status import ExitStatus
+from sampletool.commands._lab_options import AllOption, NameArgument, StoreOption, chosen, runs_scenarios
 from sampletool.contract.printable import counted
-from sampletool.contract.promise import Promise
 from sampletool.contract.render import json_line
 from sampletool.lab.explore import explore
 from sampletool.lab.recording import Recording
@@ -18,11 +16,7 @@ from sampletool.lab.verdict import UnexpectedOutcome
 from sampletool.safety.atomic_file import replace
 from sampletool.wiring import Wiring
 
-promise = Promise(
-    effect="scratch",
-    ends_with=(ExitStatus.PARTIAL, ExitStatus.PERMISSION, ExitStatus.NOT_FOUND),
-    examples=("tool lab prove lost-config-update", "tool lab prove --all"),
-)
+promise = runs_scenarios("tool lab prove lost-config-update", "tool lab prove --all")
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,10 @@ from typing import Annotated
 
 import typer
 
-from sampletool.commands._lab_options import AllOption, NameArgument, StoreOption, chosen
+from sampletool.commands._lab_options import AllOption, NameArgument, StoreOption, chosen, runs_scenarios
 from sampletool.commands._lab_picture import AllShown, Shown
 from sampletool.contract.errors import InvalidValues, Mistake
-from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.printable import counted
-from sampletool.contract.promise import Promise
 from sampletool.lab.luck import broke_by_luck
 from sampletool.lab.play import play
 from sampletool.lab.scenario import FIXED, NAIVE, find, is_elsewhere, way_of
@@ -19,15 +17,11 @@ from sampletool.lab.svg import write_svg
 from sampletool.lab.verdict import UnexpectedOutcome
 from sampletool.wiring import Wiring
 
-promise = Promise(
-    effect="scratch",
-    ends_with=(ExitStatus.PARTIAL, ExitStatus.PERMISSION, ExitStatus.NOT_FOUND),
-    examples=(
-        "tool lab run lost-config-update",
-        'tool lab run lost-config-update --variant wrong-rename --schedule "A1 B1 B2 A2"',
-        "tool lab run lost-config-update --by-luck --runs 60",
-        "tool lab run --all",
-    ),
+promise = runs_scenarios(
+    "tool lab run lost-config-update",
+    'tool lab run lost-config-update --variant wrong-rename --schedule "A1 B1 B2 A2"',
+    "tool lab run lost-config-update --by-luck --runs 60",
+    "tool lab run --all",
 )
 
 
