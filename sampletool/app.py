@@ -1,20 +1,11 @@
-"""The front door: argv in, one answer and an exit status out. The only place that writes an answer.
+"""The front door: argv in, one answer and an exit status out. The only place that makes an answer."""
 
-While a command runs, file descriptor 1 leads to stderr, so that nothing but the answer reaches the real stdout,
-whatever an imported library prints.
-"""
-
-import errno
 import os
 import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
-from select import POLLOUT, poll
 from typing import Any
-
-from typer.core import TyperOption
 
 from sampletool import __version__
 from sampletool.command_folder import CommandFolder
@@ -24,15 +15,13 @@ from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.file_errors import from_os_error
 from sampletool.contract.redaction import redact
 from sampletool.contract.render import FORMATS, Format, json_line, render
-from sampletool.options import HelpAsked
+from sampletool.options import HelpAsked, version_option
 from sampletool.safety.signals import Signals, die_by
-from sampletool.wiring import Wiring, write_stderr
+from sampletool.stdout import Stdout, write
+from sampletool.wiring import Wiring, in_ci, write_stderr
 
 PROGRAM = "tool"
 COMMANDS = "sampletool.commands"
-_EVENT_TICK_SECONDS = 0.1
-_NEVER_BLOCKS_BYTES = 4096
-"""PIPE_BUF: a pipe that is ready for writing takes as much."""
 _LAST_RESORT = (
     b'{"ok":false,"error":{"code":"INTERNAL_ERROR","message":"The tool failed, and so did telling how.",'
     b'"suggestion":"The report is on stderr.","retryable":false,"exit_code":1,"context":{}},'
@@ -52,36 +41,37 @@ def main(argv: list[str] | None = None) -> int:
         import traceback
 
         write_stderr(redact(traceback.format_exc()))
-        return _write(1, _LAST_RESORT, ExitStatus.INTERNAL)
+        return write(1, _LAST_RESORT, ExitStatus.INTERNAL)
 
 
 def _answer_call(args: list[str], *, ends_process: bool) -> int:
     began = time.monotonic()
     signals = Signals()
     signals.install()
-    stdout = os.dup(1)
-    os.dup2(2, 1)
+    stdout = Stdout()
     try:
         wiring = Wiring(signals)
-        wiring.emit = partial(_emit, args, wiring, stdout)
+
+        def emit(event: dict[str, Any]) -> None:
+            if _format(args, wiring, stdout) == "jsonl":
+                stdout.tell(json_line(event), signals.is_over)
+
+        wiring.emit = emit
         outcome = _closed(_run(args, wiring), wiring)
         signals.ignore()
         if isinstance(outcome, HelpAsked):
-            return _write(stdout, f"{outcome}\n".encode(), ExitStatus.OK)
+            return stdout.write(f"{outcome}\n".encode(), ExitStatus.OK)
         form = _format(args, wiring, stdout)
         try:
             answer = _answer(outcome, wiring, began)
-            content = render(answer, form, colour=_wants_colour(stdout))
+            content = render(answer, form, colour=stdout.wants_colour())
         except Exception as surprise:
             wiring.meta.clear()
             answer = _answer(_crash(surprise, wiring), wiring, began)
             content = render(answer, form)
-        status = _write(stdout, content, answer.meta["exit_code"])
+        status = stdout.write(content, answer.meta["exit_code"])
     finally:
-        with suppress(OSError, ValueError, AttributeError):  # whatever a library left it as
-            sys.stdout.flush()
-        os.dup2(stdout, 1)
-        os.close(stdout)
+        stdout.close()
         if not ends_process:  # else it is over now, and its status is what the answer says, whatever signal comes
             signals.uninstall()
     if isinstance(answer.error, Interrupted):
@@ -89,26 +79,14 @@ def _answer_call(args: list[str], *, ends_process: bool) -> int:
     return status
 
 
-def root(extra_params: list[Any] | None = None) -> CommandFolder:
-    def show_version(_ctx: Any, _param: Any, value: Any) -> None:
-        if value:
-            raise HelpAsked(__version__)
-
-    version = TyperOption(
-        param_decls=["--version"],
-        is_flag=True,
-        is_eager=True,
-        expose_value=False,
-        callback=show_version,
-        help="Show the version.",
-    )
-    return CommandFolder(COMMANDS, PROGRAM, [version, *(extra_params or [])])
+def root(args: list[str]) -> CommandFolder:
+    return CommandFolder(COMMANDS, PROGRAM, [version_option(), *_completion_params(args)])
 
 
 def _run(args: list[str], wiring: Wiring) -> Result | ToolError | HelpAsked:
     """What the command returned, or why it could not."""
     try:
-        outcome = root(_completion_params(args)).main(args=args, prog_name=PROGRAM, standalone_mode=False, obj=wiring)
+        outcome = root(args).main(args=args, prog_name=PROGRAM, standalone_mode=False, obj=wiring)
         if not hasattr(outcome, "lines"):
             raise TypeError(f"{wiring.command} returned {outcome!r}, not a result")
         return outcome  # type: ignore[no-any-return]
@@ -153,7 +131,7 @@ def _answer(outcome: Result | ToolError | HelpAsked, wiring: Wiring, began: floa
     meta = {
         "command": wiring.command,
         "request_id": wiring.request_id,
-        "session_id": wiring.session_id_or_none,
+        "session_id": _or_none(lambda: wiring.session_id),
         "schema_version": SCHEMA_VERSION,
         "tool_version": __version__,
         "timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -166,14 +144,14 @@ def _answer(outcome: Result | ToolError | HelpAsked, wiring: Wiring, began: floa
     return Answer(result, error, wiring.warnings, {name: value for name, value in meta.items() if value is not None})
 
 
-def _format(args: list[str], wiring: Wiring, stdout: int) -> Format:
+def _format(args: list[str], wiring: Wiring, stdout: Stdout) -> Format:
     """Flag, environment, settings; else text for a person at a terminal. A broken setting must not hide an answer."""
     asked = wiring.options.get("format") or _format_in(args)
     with suppress(ToolError, OSError):
         asked = asked or wiring.settings.value("format")
     if asked in FORMATS:
         return asked
-    return "json" if _in_ci() or not os.isatty(stdout) else "text"
+    return "json" if in_ci() or not stdout.is_terminal() else "text"
 
 
 def _format_in(args: list[str]) -> str | None:
@@ -189,47 +167,6 @@ def _format_in(args: list[str]) -> str | None:
     return None
 
 
-def _in_ci() -> bool:
-    return os.environ.get("CI", "").lower() not in ("", "0", "false")
-
-
-def _wants_colour(stdout: int) -> bool:
-    if os.environ.get("NO_COLOR"):
-        return False
-    return bool(os.environ.get("FORCE_COLOR")) or (os.isatty(stdout) and os.environ.get("TERM") != "dumb")
-
-
-def _write(stdout: int, content: bytes, status: int) -> int:
-    """Write it all. A reader that has gone changes nothing; any other failure is told on stderr, and is status 1."""
-    left = memoryview(content)
-    while left:
-        try:
-            left = left[os.write(stdout, left) :]
-        except BlockingIOError:
-            _is_writable(stdout, None)
-        except BrokenPipeError:
-            return status
-        except OSError as error:
-            write_stderr(f"{PROGRAM}: the answer could not be written: {os.strerror(error.errno or errno.EIO)}\n")
-            return status or ExitStatus.INTERNAL
-    return status
-
-
-def _emit(args: list[str], wiring: Wiring, stdout: int, event: dict[str, Any]) -> None:
-    """One line of progress. A reader that does not read must not keep us, and our locks, beyond a signal or timeout."""
-    left = json_line(event) if _format(args, wiring, stdout) == "jsonl" else b""
-    while left and not wiring.signals.is_over():
-        if _is_writable(stdout, _EVENT_TICK_SECONDS):
-            _write(stdout, left[:_NEVER_BLOCKS_BYTES], ExitStatus.OK)
-            left = left[_NEVER_BLOCKS_BYTES:]
-
-
-def _is_writable(stdout: int, seconds: float | None) -> bool:
-    watched = poll()
-    watched.register(stdout, POLLOUT)
-    return bool(watched.poll(None if seconds is None else seconds * 1000))
-
-
 def _completion_params(args: list[str]) -> list[Any]:
     """Typer's own options for shell completion: only where they are used or shown, for they cost a millisecond."""
     if args and not any(arg.startswith(("--help", *_COMPLETION_OPTIONS)) for arg in args):
@@ -242,7 +179,7 @@ def _completion_params(args: list[str]) -> list[Any]:
 def _serve_completion(args: list[str]) -> int:
     """Not an answer: the shell reads what Typer prints, and a failure prints nothing."""
     try:
-        root(_completion_params([])).main(args=args, prog_name=PROGRAM, standalone_mode=False, obj=Wiring(Signals()))
+        root([]).main(args=args, prog_name=PROGRAM, standalone_mode=False, obj=Wiring(Signals()))
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0
     except Exception:
@@ -251,6 +188,6 @@ def _serve_completion(args: list[str]) -> int:
 
 
 def _or_none(ask: Callable[[], str]) -> str | None:
-    with suppress(OSError):
+    with suppress(OSError, ToolError):
         return ask()
     return None

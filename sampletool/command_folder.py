@@ -27,8 +27,7 @@ class _Collecting:
     params: Any
 
     def get_params(self, ctx: Any) -> Any:
-        self._shared = getattr(self, "_shared", None) or everywhere()
-        return [*self.params, *self._shared]
+        return [*self.params, *everywhere()]
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         if not ctx.resilient_parsing:

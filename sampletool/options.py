@@ -1,19 +1,20 @@
-"""The options that every command takes, before or after its name.
+"""The options that every command takes, before or after its name; and --dry-run, of all that change something.
 
-They are parameters of every command and group, so that one parser sees them all: lifting them out of argv first
+The former are parameters of every command and group, so that one parser sees them all: lifting them out of argv first
 would misread `--message --json` and everything behind `--`. The innermost one given wins.
 """
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperOption
 
+from sampletool import __version__
 from sampletool.contract.duration import parse_duration
-from sampletool.contract.printable import quoted
 from sampletool.contract.render import FORMATS
+from sampletool.settings import KNOWN
 
 
 class HelpAsked(Exception):
@@ -24,7 +25,7 @@ class HelpAsked(Exception):
 def everywhere() -> list[TyperOption]:
     return [
         _flag("--json", keep=_keep_json, help="Answer in one line of JSON, as when stdout is not a terminal."),
-        _value("--format", metavar="|".join(FORMATS), check=_format, help="How the answer is written."),
+        _value("--format", metavar="|".join(FORMATS), check=KNOWN["format"].check, help="How the answer is written."),
         _flag("--quiet", "-q", help="Nothing on stderr."),
         _flag("--verbose", "-v", help="Tell on stderr what happens to locks."),
         _value("--session-id", metavar="ID", help="Put this call's outputs with those of the same id."),
@@ -33,6 +34,22 @@ def everywhere() -> list[TyperOption]:
         _value("--timeout", metavar="DURATION", check=parse_duration, help="End the whole call after this long."),
         _flag("--help", "-h", keep=_show_help, is_eager=True, help="Show this text."),
     ]
+
+
+def version_option() -> TyperOption:
+    """Of the whole tool only."""
+    return _flag("--version", keep=_show_version, is_eager=True, help="Show the version.")
+
+
+def _rehearse(ctx: typer.Context, is_asked: bool) -> bool:
+    if is_asked and not ctx.resilient_parsing:
+        ctx.obj.meta["dry_run"] = True
+    return is_asked
+
+
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", callback=_rehearse, help="Say what would change; change nothing.")
+]
 
 
 def _keep(ctx: typer.Context, param: Any, value: Any) -> None:
@@ -51,6 +68,11 @@ def _show_help(ctx: typer.Context, _param: Any, value: Any) -> None:
         raise HelpAsked(ctx.get_help())
 
 
+def _show_version(_ctx: typer.Context, _param: Any, value: Any) -> None:
+    if value:
+        raise HelpAsked(__version__)
+
+
 def _flag(*names: str, help: str, keep: Callable[..., None] = _keep, is_eager: bool = False) -> TyperOption:
     return TyperOption(
         param_decls=list(names), is_flag=True, expose_value=False, callback=keep, is_eager=is_eager, help=help
@@ -67,8 +89,3 @@ def _value(*names: str, metavar: str, help: str, check: Callable[[str], object] 
         _keep(ctx, param, value)
 
     return TyperOption(param_decls=list(names), expose_value=False, callback=checked, metavar=metavar, help=help)
-
-
-def _format(text: str) -> None:
-    if text not in FORMATS:
-        raise ValueError(f"{quoted(text)} is not one of {', '.join(FORMATS)}")

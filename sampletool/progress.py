@@ -2,9 +2,8 @@
 
 import os
 import time
-from types import TracebackType
 
-from sampletool.wiring import Wiring, write_stderr
+from sampletool.wiring import Wiring, in_ci, write_stderr
 
 _WIDTH = 30
 _INTERVAL_SECONDS = 0.1
@@ -18,19 +17,14 @@ class Progress:
         self._label = label
         self._total = max(1, total)
         self._is_shown = (
-            not wiring.options.get("quiet")
-            and os.environ.get("CI", "").lower() in ("", "0", "false")
-            and os.environ.get("TERM") != "dumb"
-            and os.isatty(2)
+            not wiring.options.get("quiet") and not in_ci() and os.environ.get("TERM") != "dumb" and os.isatty(2)
         )
         self._next = 0.0
 
     def __enter__(self) -> "Progress":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         if self._is_shown and self._next:
             write_stderr(_CLEAR_LINE)
 

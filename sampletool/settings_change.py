@@ -4,21 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sampletool.contract.errors import InvalidValues, Mistake, VersionConflict
-from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.file_errors import InvalidToml
 from sampletool.safety.toml_file import TomlText, edit_toml, read_toml, resolve
 from sampletool.settings import Scope, project_scope, user_scope
 from sampletool.settings.toml_edit import CannotEdit, NotAValue
 from sampletool.wiring import Wiring
-
-CHANGING = (
-    ExitStatus.PRECONDITION,
-    ExitStatus.NOT_FOUND,
-    ExitStatus.CONFLICT,
-    ExitStatus.PERMISSION,
-    ExitStatus.LOCK_HELD,
-)
-"""How a command that changes settings can end."""
 
 
 @dataclass(frozen=True)
@@ -27,19 +17,6 @@ class Change:
 
     key: str
     effect: str
-
-
-def scope_to_change(wiring: Wiring, in_user_file: bool) -> Scope:
-    """The workspace's settings; outside one, or if asked for, the user's."""
-    if in_user_file:
-        return user_scope()
-    if wiring.workspace_or_none is not None:
-        return project_scope(wiring.workspace)
-    scope = user_scope()
-    wiring.warn(
-        "USER_SETTINGS", f"There is no tool.toml here or above, so this is about your own settings in {scope.path}."
-    )
-    return scope
 
 
 @dataclass(frozen=True)
@@ -56,40 +33,47 @@ class Changed:
         return [f"{change.key}: {change.effect} ({self.scope} settings, {self.path})" for change in self.changes]
 
 
+Edit = Callable[[Scope, TomlText], tuple[str, list[Change]]]
+"""What the text of a settings file becomes, and what each key does. All changes are made, or it raises."""
+
+
 def change_settings(
-    wiring: Wiring,
-    scope: Scope,
-    edit: Callable[[TomlText], tuple[str, list[Change]]],
-    *,
-    if_version: str | None,
-    dry_run: bool,
+    wiring: Wiring, edit: Edit, *, in_user_file: bool, if_version: str | None, dry_run: bool
 ) -> Changed:
-    """All changes are made, or none."""
+    scope = _scope_to_change(wiring, in_user_file)
     changes: list[Change] = []
 
     def change(before: TomlText) -> str:
         if if_version is not None and before.version != if_version:
             raise VersionConflict(str(scope.path), if_version, before.version)
         try:
-            text, made = edit(before)
+            text, changes[:] = edit(scope, before)
         except NotAValue as error:
-            raise InvalidValues(
-                Mistake("KEY", "INVALID_VALUE", str(error)), suggestion="Unset what is there first."
-            ) from error
+            mistake = Mistake("KEY", "INVALID_VALUE", str(error))
+            raise InvalidValues(mistake, suggestion="Unset what is there first.") from error
         except CannotEdit as error:
             raise InvalidToml(str(scope.path), str(error)) from error
-        changes[:] = made
         if before.links > 1 and text != before.text:
             wiring.warn("HARD_LINK", f"{before.path} had {before.links} names; only this one has the change.")
         return text
 
     if dry_run:
-        wiring.meta["dry_run"] = True
         after = read_toml(resolve(scope.path))
         change(after)
     else:
         _, after = edit_toml(scope.path, wiring.hold_file, change)
     return Changed(_overall(changes), changes, scope.name, str(scope.path), after.version)
+
+
+def _scope_to_change(wiring: Wiring, in_user_file: bool) -> Scope:
+    """The workspace's settings; outside one, or if asked for, the user's."""
+    if wiring.workspace_or_none is not None and not in_user_file:
+        return project_scope(wiring.workspace)
+    scope = user_scope()
+    if not in_user_file:
+        told = f"There is no tool.toml here or above, so this is about your own settings in {scope.path}."
+        wiring.warn("USER_SETTINGS", told)
+    return scope
 
 
 def _overall(changes: list[Change]) -> str:

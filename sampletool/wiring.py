@@ -4,7 +4,6 @@ Leaving closes everything once, in reverse order, however the call ends.
 """
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import cached_property, partial
@@ -55,17 +54,14 @@ class Wiring:
         if "cwd" in self.options:
             os.chdir(self.options["cwd"])
         if timeout := self.options.get("timeout") or os.environ.get("TOOL_TIMEOUT"):
-            self.signals.limit(self._read_timeout(timeout))
+            try:
+                self.signals.limit(parse_duration(timeout))
+            except ValueError as error:
+                problem = f"TOOL_TIMEOUT: {error}"
+                raise InvalidValues(Mistake("TOOL_TIMEOUT", "INVALID_VALUE", problem, timeout)) from error
         if form := os.environ.get("TOOL_FORMAT"):
             check("format", form, "TOOL_FORMAT")
         _ = self.session_id
-
-    @staticmethod
-    def _read_timeout(text: str) -> float:
-        try:
-            return parse_duration(text)
-        except ValueError as error:
-            raise InvalidValues(Mistake("TOOL_TIMEOUT", "INVALID_VALUE", f"TOOL_TIMEOUT: {error}", text)) from error
 
     @cached_property
     def settings(self) -> Settings:
@@ -106,13 +102,6 @@ class Wiring:
                 return check_id(value, source)
         return f"run-{self.request_id}"
 
-    @property
-    def session_id_or_none(self) -> str | None:
-        try:
-            return self.session_id
-        except ToolError:
-            return None
-
     @cached_property
     def session_directory(self) -> Path:
         """Opened for this call, and kept from being cleaned until it ends."""
@@ -129,7 +118,7 @@ class Wiring:
     def make_lock(self, path: Path, name: str) -> "Lock":
         from sampletool.safety.lock import Lock
 
-        return Lock(path, name, self.me, self.signals, self._tell)
+        return Lock(path, name, self.me, self.signals, self.tell)
 
     @contextmanager
     def hold(self, path: Path, name: str, mode: Literal["exclusive", "shared"], patience: float) -> "Iterator[Hold]":
@@ -140,12 +129,8 @@ class Wiring:
         with lock.exclusively(seconds) if mode == "exclusive" else lock.shared(seconds) as hold:
             self.meta["waited_ms"] = self.meta.get("waited_ms", 0) + hold.waited_ms
             if hold.crashed is not None:
-                crashed = hold.crashed
-                self.meta["recovered_from"] = {
-                    "pid": crashed.pid,
-                    "command": crashed.command,
-                    "started_at": crashed.started_at,
-                }
+                told = ("pid", "command", "started_at")
+                self.meta["recovered_from"] = {name: getattr(hold.crashed, name) for name in told}
             yield hold
 
     @contextmanager
@@ -155,9 +140,9 @@ class Wiring:
 
         path = lock_path(resolved)
         make_lock_directory(path.parent)
-        if (source := self.settings.find(("lock_timeout",))).name in ("project", "user"):
+        if self.settings.find(("lock_timeout",)).name in ("project", "user"):
             try:
-                check("lock_timeout", source.value, source.where)
+                self.settings.value("lock_timeout")
             except ToolError as error:
                 self.warn(error.code, error.message)
                 self.options["lock_timeout"] = f"{PATIENT_SECONDS:g}s"
@@ -237,8 +222,9 @@ class Wiring:
         if not self.options.get("quiet"):
             write_stderr(f"{printable(line)}\n")
 
-    def _tell(self, line: str, important: bool) -> None:
-        if self.options.get("verbose") or (important and sys.stderr is not None and os.isatty(2)):
+    def tell(self, line: str, important: bool = True) -> None:
+        """What only who watches wants to know: with --verbose, and what is important also at a terminal."""
+        if self.options.get("verbose") or (important and os.isatty(2)):
             self.say(line)
 
 
@@ -249,6 +235,10 @@ def make_lock_directory(directory: Path) -> None:
         private_directory(directory)
     elif not directory.exists():
         private_directory(directory)
+
+
+def in_ci() -> bool:
+    return os.environ.get("CI", "").lower() not in ("", "0", "false")
 
 
 def write_stderr(text: str) -> None:

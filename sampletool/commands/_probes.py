@@ -4,7 +4,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,10 +25,10 @@ sys.stdin.read()
 
 @dataclass(frozen=True)
 class Probe:
-    """One promise, tried in one directory."""
+    """One promise, tried in one place: a directory, or a store."""
 
     name: str
-    directory: str
+    where: str
     ok: bool
     detail: str | None = None
 
@@ -47,18 +48,18 @@ def _try(name: str, directory: Path, probe: Callable[[Path], str | None]) -> Pro
 
 def _excludes(directory: Path) -> str | None:
     path = directory / "exclusion"
-    with _Process(path) as first, _Process(path) as second:
-        answers = first.answer, second.answer
-    return None if answers == ("got", "refused") else f"two processes asked for one lock and were told {answers}"
+    with _asking(path) as (_, first), _asking(path) as (_, second):
+        is_kept = (first, second) == ("got", "refused")
+        return None if is_kept else f"two processes asked for one lock and were told {first!r} and {second!r}"
 
 
 def _freed_by_kill(directory: Path) -> str | None:
     path = directory / "killed"
-    with _Process(path) as first:
-        os.kill(first.process.pid, signal.SIGKILL)
-        first.process.wait()
-    with _Process(path) as second:
-        return None if second.answer == "got" else "the lock outlived its holder"
+    with _asking(path) as (process, _):
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    with _asking(path) as (_, answer):
+        return None if answer == "got" else "the lock outlived its holder"
 
 
 def _renames_over_open_file(directory: Path) -> str | None:
@@ -89,9 +90,9 @@ def _keeps_private(directory: Path) -> str | None:
     inner = directory / "private"
     inner.mkdir(mode=0o700)
     found = inner.stat()
-    if found.st_uid != os.geteuid() or found.st_mode & 0o077:
-        return f"a private directory came out with mode {found.st_mode & 0o777:04o} and owner {found.st_uid}"
-    return None
+    if found.st_uid == os.geteuid() and not found.st_mode & 0o077:
+        return None
+    return f"a private directory came out with mode {found.st_mode & 0o777:04o} and owner {found.st_uid}"
 
 
 _PROBES: dict[str, Callable[[Path], str | None]] = {
@@ -104,19 +105,14 @@ _PROBES: dict[str, Callable[[Path], str | None]] = {
 }
 
 
-class _Process:
-    """Another process that asks for a lock, tells what it was told, and keeps it until the block ends."""
-
-    def __init__(self, path: Path) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
-
-    def __enter__(self) -> "_Process":
-        assert self.process.stdout is not None
-        self.answer = self.process.stdout.readline().decode().strip()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.process.kill()
-        self.process.communicate(timeout=10)
+@contextmanager
+def _asking(path: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """Another process that asks for a lock, and what it was told; it keeps the lock until the block ends."""
+    with subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", _HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        try:
+            assert process.stdout is not None
+            yield process, process.stdout.readline().decode().strip()
+        finally:
+            process.kill()

@@ -1,5 +1,7 @@
 """May any other command-line tool be run in parallel? Runs it many times at once and says what it lost."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -12,6 +14,7 @@ from sampletool.contract.duration import parse_duration
 from sampletool.contract.errors import InvalidValues, Mistake
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.promise import Promise
+from sampletool.options import DryRunOption
 from sampletool.wiring import Wiring
 
 promise = Promise(
@@ -30,25 +33,24 @@ def read_arguments(set_text: str, get_text: str, runs: int, deadline: str) -> Ca
     """What is to be audited; every mistake of all of them at once."""
     mistakes: list[Mistake] = []
 
-    def read(option: str, text: str, holes: tuple[str, ...]) -> CommandLine:
+    @contextmanager
+    def reading(option: str, text: str, hint: str | None = None) -> Iterator[None]:
         try:
-            return CommandLine.read(text, holes)
+            yield
         except ValueError as error:
-            hint = f"For example {option} 'mytool {option[2:]} {' '.join((KEY, VALUE) if holes else (KEY,))}'."
             mistakes.append(Mistake(option, "INVALID_VALUE", str(error), text, hint))
-            return CommandLine(())
 
-    set_command, get_command = read("--set", set_text, (KEY, VALUE)), read("--get", get_text, ())
-    if not _FEWEST_RUNS <= runs <= _MOST_RUNS:
-        message = f"{runs} is not a number of runs that can meet: {_FEWEST_RUNS} to {_MOST_RUNS}"
-        mistakes.append(Mistake("--runs", "INVALID_VALUE", message, str(runs)))
-    seconds = 0.0
-    try:
+    with reading("--set", set_text, f"For example --set 'mytool set {KEY} {VALUE}'."):
+        set_command = CommandLine.read(set_text, (KEY, VALUE))
+    with reading("--get", get_text, f"For example --get 'mytool get {KEY}'."):
+        get_command = CommandLine.read(get_text, ())
+    with reading("--runs", str(runs)):
+        if not _FEWEST_RUNS <= runs <= _MOST_RUNS:
+            raise ValueError(f"{runs} is not a number of runs that can meet: {_FEWEST_RUNS} to {_MOST_RUNS}")
+    with reading("--deadline", deadline):
         seconds = parse_duration(deadline)
         if seconds == 0:
             raise ValueError("nothing can end within a deadline of 0")
-    except ValueError as error:
-        mistakes.append(Mistake("--deadline", "INVALID_VALUE", str(error), deadline))
     if mistakes:
         raise InvalidValues(*mistakes)
     return Candidate(set_command, get_command, seconds)
@@ -65,7 +67,7 @@ def command(
     runs: Annotated[int, typer.Option("--runs", metavar="N", help="How many are let go at once.")] = 32,
     deadline: Annotated[str, typer.Option("--deadline", metavar="DURATION", help="How long one run may take.")] = "30s",
     markdown: Annotated[bool, typer.Option("--markdown", help="A report to paste; text also when piped.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show how the commands are split; run nothing.")] = False,
+    dry_run: DryRunOption = False,
 ) -> Report:
     """Run a command-line tool many times at once, stop runs, kill runs, and say what was lost: a score from 0 to 3.
 
@@ -74,12 +76,8 @@ def command(
     """
     wiring: Wiring = ctx.obj
     candidate = read_arguments(set_text, get_text, runs, deadline).located(wiring.cwd)
-    if dry_run:
-        wiring.meta["dry_run"] = True
-        report = forecast(candidate, runs)
-    else:
-        report = audit(candidate, wiring.signals, runs, wiring.say)
-    if markdown:
-        wiring.options.setdefault("format", "text")
-        report = report.with_markdown()
-    return report
+    report = forecast(candidate, runs) if dry_run else audit(candidate, wiring.signals, runs, wiring.say)
+    if not markdown:
+        return report
+    wiring.options.setdefault("format", "text")
+    return report.with_markdown()

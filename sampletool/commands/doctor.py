@@ -2,11 +2,10 @@
 
 import os
 import platform
-import shutil
-import tempfile
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import typer
 
@@ -30,61 +29,43 @@ class Health:
     versions: dict[str, str]
 
     def lines(self) -> list[str]:
-        told = [f"{'ok  ' if probe.ok else 'FAIL'}  {probe.name}  ({probe.directory})" for probe in self.probes]
+        told = [f"{'ok  ' if probe.ok else 'FAIL'}  {probe.name}  ({probe.where})" for probe in self.probes]
         told += [f"      {probe.detail}" for probe in self.probes if probe.detail]
         return [*told, "", *(f"{name} {number}" for name, number in self.versions.items())]
 
 
-def examine(directories: list[Path]) -> Health:
-    """Probe every file system among these directories once; a directory that is not there is probed at its parent."""
+def probe_directories(directories: list[Path]) -> list[Probe]:
+    """Every file system among these, once; a directory that is not there is probed at its parent."""
+    there = [next(found for found in (wanted, *wanted.parents) if found.is_dir()) for wanted in directories]
     probes: list[Probe] = []
-    seen = set()
-    for wanted in directories:
-        directory = next(found for found in (wanted, *wanted.parents) if found.is_dir())
-        if directory.stat().st_dev in seen:
-            continue
-        seen.add(directory.stat().st_dev)
+    for directory in {found.stat().st_dev: found for found in reversed(there)}.values():
         if not os.access(directory, os.W_OK):
             probes.append(Probe("writable", str(directory), False, "nothing can be written here"))
             continue
-        scratch = Path(tempfile.mkdtemp(prefix=".doctor-", dir=directory))
-        try:
-            probes += probe_directory(scratch)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
-    return Health(all(probe.ok for probe in probes), probes, _versions())
+        with TemporaryDirectory(prefix=".doctor-", dir=directory, ignore_cleanup_errors=True) as scratch:
+            probes += probe_directory(Path(scratch))
+    return probes
 
 
 def probe_store(wiring: Wiring) -> list[Probe]:
     """Is the configured store there, does it keep what it acknowledges, and is its clock near ours?"""
     try:
-        store = wiring.store
+        found = wiring.store.health()
+    except ToolError as error:
+        return [Probe("store is reachable", "the store", False, error.message)]
     except ModuleNotFoundError as error:
-        if error.name is None or not error.name.startswith("sampletool.state"):
+        if not (error.name or "").startswith("sampletool.state"):  # else somebody has taken out shared state
             raise
         return []
-    except ToolError as error:
-        return [Probe("store", "", False, error.message)]
-    try:
-        found = store.health()
-    except ToolError as error:
-        return [Probe("store is reachable", "", False, error.message)]
+    settings = ", ".join(f"{name} {value}" for name, value in sorted(found.settings.items()))
     skew = f"its clock is {found.clock_skew_ms} ms from ours" if abs(found.clock_skew_ms) > _SKEW_MS else None
-    durable = "; ".join(found.problems) or None
     return [
         Probe("store is reachable", found.server, True),
-        Probe("store keeps what it acknowledges", found.server, durable is None, durable or said(found.settings)),
+        Probe(
+            "store keeps what it acknowledges", found.server, not found.problems, "; ".join(found.problems) or settings
+        ),
         Probe("store and clock agree", found.server, skew is None, skew),
     ]
-
-
-def said(settings: dict[str, str]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in sorted(settings.items()))
-
-
-def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version(), "system": f"{platform.system()} {platform.release()}"}
-    return {**found, **{package: version(package) for package in _PACKAGES}}
 
 
 def command(ctx: typer.Context) -> Health:
@@ -94,10 +75,11 @@ def command(ctx: typer.Context) -> Health:
     places = [session_root().parent, config_file().parent, state_directory(), *([workspace] if workspace else [])]
     if session_root().exists():
         private_directory(session_root())
-    health = examine(places)
-    probes = [*health.probes, *probe_store(wiring)]
-    health = Health(all(probe.ok for probe in probes), probes, health.versions)
-    if not health.healthy:
-        failed = [probe.name for probe in health.probes if not probe.ok]
+    probes = [*probe_directories(places), *probe_store(wiring)]
+    versions = {"python": platform.python_version(), "system": f"{platform.system()} {platform.release()}"}
+    versions |= {package: version(package) for package in _PACKAGES}
+    failed = [probe.name for probe in probes if not probe.ok]
+    health = Health(not failed, probes, versions)
+    if failed:
         raise ChecksFailed(failed, health)
     return health

@@ -2,8 +2,6 @@
 
 import os
 from dataclasses import dataclass
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +10,7 @@ import typer
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.file_errors import OutputExists
 from sampletool.contract.promise import Promise
+from sampletool.options import DryRunOption
 from sampletool.safety.places import WORKSPACE_FILE
 from sampletool.wiring import Wiring
 
@@ -20,6 +19,8 @@ promise = Promise(
     ends_with=(ExitStatus.CONFLICT, ExitStatus.PERMISSION, ExitStatus.NOT_FOUND),
     examples=("tool init demo",),
 )
+
+_EXAMPLE = Path(__file__).parents[1] / "domain" / "example"
 
 
 @dataclass(frozen=True)
@@ -38,55 +39,43 @@ class Made:
         ]
 
 
-def make(directory: Path, *, dry_run: bool = False) -> Made:
+def make(directory: Path, *, dry_run: bool) -> Made:
     """Every file or none; nothing that is there is replaced, not even by two who do this at once."""
-    example = dict(_files_below(files("sampletool.domain") / "example"))
-    names = sorted(example, key=lambda name: (name == WORKSPACE_FILE, name))
-    parents = {str(Path(name).parent) for name in names} - {"."}
+    found = [path for path in _EXAMPLE.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    contents = {str(path.relative_to(_EXAMPLE)): path.read_bytes() for path in found}
+    names = sorted(contents, key=lambda name: (name == WORKSPACE_FILE, name))
+    parents = {os.path.dirname(name) for name in names} - {""}
     in_the_way = [name for name in names if os.path.lexists(directory / name)]
     in_the_way += [name for name in sorted(parents) if (directory / name).is_symlink()]
     if in_the_way:
         raise OutputExists(str(directory), f"it has {', '.join(in_the_way)}", "Choose an empty or a new directory.")
     if not dry_run:
-        _write(directory, {name: example[name].read_bytes() for name in names})
+        _write({directory / name: contents[name] for name in names})
     return Made("created", str(directory), names)
 
 
-def _write(directory: Path, contents: dict[str, bytes]) -> None:
+def _write(contents: dict[Path, bytes]) -> None:
     """tool.toml comes last: what has one is whole."""
     written: list[Path] = []
     try:
-        for name, content in contents.items():
-            path = directory / name
+        for path, content in contents.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("xb") as file:
                 written.append(path)
                 file.write(content)
     except BaseException as error:
-        for path in written:
-            path.unlink()
+        for done in written:
+            done.unlink()
         if isinstance(error, FileExistsError):
             raise OutputExists(str(path), "somebody else has just made it", "Choose a new directory.") from error
         raise
 
 
-def _files_below(directory: Traversable, above: str = "") -> list[tuple[str, Traversable]]:
-    found = []
-    for entry in directory.iterdir():
-        if entry.is_dir():
-            found += _files_below(entry, f"{above}{entry.name}/") if entry.name != "__pycache__" else []
-        else:
-            found.append((f"{above}{entry.name}", entry))
-    return found
-
-
 def command(
     ctx: typer.Context,
     directory: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where; made if it is not there.")] = Path(),
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be made.")] = False,
+    dry_run: DryRunOption = False,
 ) -> Made:
     """Make a small workspace with targets, checks and data, all runnable with nothing but Python. Never overwrites."""
     wiring: Wiring = ctx.obj
-    if dry_run:
-        wiring.meta["dry_run"] = True
     return make(wiring.cwd / directory, dry_run=dry_run)

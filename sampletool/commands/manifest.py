@@ -1,19 +1,21 @@
 """The whole command tree as data, for programs that call this one."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 
-from sampletool.command_folder import CommandFolder, FileCommand
-from sampletool.contract.errors import InvalidValues, Mistake, ToolError, did_you_mean
+from sampletool.command_folder import CommandFolder
+from sampletool.contract.errors import CommandNotFound, ToolError
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.manifest import describe_command, describe_param
-from sampletool.contract.printable import quoted
 from sampletool.contract.promise import Promise
 from sampletool.options import everywhere
 
-promise = Promise(effect="nothing", examples=("tool manifest", "tool manifest config set"))
+promise = Promise(
+    effect="nothing", ends_with=(ExitStatus.NOT_FOUND,), examples=("tool manifest", "tool manifest config set")
+)
 
 
 @dataclass(frozen=True)
@@ -29,19 +31,14 @@ class Manifest:
         return [f"{command['command']:<16} {command['summary']}" for command in self.commands]
 
 
-def describe(ctx: typer.Context, folder: CommandFolder, above: str = "") -> list[dict[str, Any]]:
+def describe(ctx: typer.Context, folder: CommandFolder, above: str = "") -> Iterator[dict[str, Any]]:
     """Every command below a folder, in the order of their names."""
-    found = []
     for name in folder.list_commands(ctx):
         command = folder.get_command(ctx, name)
         if isinstance(command, CommandFolder):
-            found += describe(ctx, command, f"{above}{name} ")
-        elif isinstance(command, FileCommand):
-            function = command.callback
-            summary = (command.help or "").partition("\n")[0]
-            described = describe_command(f"{above}{name}", command.promise, command.params, function, summary)
-            found.append(described)
-    return found
+            yield from describe(ctx, command, f"{above}{name} ")
+        else:
+            yield describe_command(f"{above}{name}", command)
 
 
 def command(
@@ -51,16 +48,13 @@ def command(
     """Describe every command: options, effect, locks, exit statuses, and the schema of its data."""
     folder = ctx.find_root().command
     assert isinstance(folder, CommandFolder)
-    commands = describe(ctx, folder)
+    commands = list(describe(ctx, folder))
     if words:
         wanted = " ".join(words)
         known = [entry["command"] for entry in commands]
         commands = [entry for entry in commands if f"{entry['command']} ".startswith(f"{wanted} ")]
         if not commands:
-            hint = did_you_mean(wanted, known) or f"The commands are {', '.join(known)}."
-            raise InvalidValues(
-                Mistake("COMMAND", "INVALID_VALUE", f"there is no command {quoted(wanted)}", wanted, hint)
-            )
+            raise CommandNotFound(wanted, known)
     statuses = {str(int(status)): status.category for status in ExitStatus}
     return Manifest(commands, [describe_param(option) for option in everywhere()], statuses, _error_codes())
 

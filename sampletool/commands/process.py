@@ -13,6 +13,7 @@ from sampletool.commands._csv_inputs import Source, advice, open_sources, read_d
 from sampletool.contract.errors import InvalidValues, Mistake
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.file_errors import FileNotFound, PermissionDenied, UnsafePath
+from sampletool.contract.printable import counted
 from sampletool.contract.process_errors import InvalidCsv, ProcessPartial
 from sampletool.contract.promise import Promise
 from sampletool.domain.csv_ranges import DESCRIBED, Dialect, Range, Reading, survey
@@ -72,8 +73,8 @@ class Processed:
     def lines(self) -> list[str]:
         told = [f"{self.output}: {self.effect}"]
         for table in self.inputs:
-            rows = "" if table.rows is None else f"{table.rows} rows, "
-            told.append(f"  {table.input}: {rows}{table.columns} columns")
+            rows = "" if table.rows is None else f"{counted(table.rows, 'row')}, "
+            told.append(f"  {table.input}: {rows}{counted(table.columns, 'column')}")
             told += [f"    left out: line {row.line}, {row.reason}" for row in table.bad_rows or ()]
         return told
 

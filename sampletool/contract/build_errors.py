@@ -4,6 +4,7 @@ from typing import Any
 
 from sampletool.contract.errors import ToolError, did_you_mean
 from sampletool.contract.exit_status import ExitStatus
+from sampletool.contract.printable import counted
 
 
 class BuildFailed(ToolError):
@@ -11,11 +12,11 @@ class BuildFailed(ToolError):
 
     def __init__(self, failed: list[str], data: Any) -> None:
         super().__init__(
-            f"{len(failed)} of {len(data.targets)} targets failed: {', '.join(failed)}.",
+            f"{len(failed)} of {counted(len(data.targets), 'target')} failed: {', '.join(failed)}.",
             "The data has the end of each output, and where all of it is. What was built stays built.",
+            data=data,
             failed=failed,
         )
-        self.data = data
 
 
 class TargetNotFound(ToolError):

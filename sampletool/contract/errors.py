@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from sampletool.contract.duration import say_duration
 from sampletool.contract.exit_status import ExitStatus
+from sampletool.contract.printable import quoted
 
 
 class ToolError(Exception):
@@ -19,12 +20,12 @@ class ToolError(Exception):
     code: ClassVar[str]
     exit_status: ExitStatus
     retry_after_ms: int | None = None
-    data: Any = None
 
-    def __init__(self, message: str, suggestion: str, **context: Any) -> None:
+    def __init__(self, message: str, suggestion: str, *, data: Any = None, **context: Any) -> None:
         super().__init__(message)
         self.message = message
         self.suggestion = suggestion
+        self.data = data
         self.context = {name: fact for name, fact in context.items() if fact is not None}
 
     def describe(self) -> dict[str, Any]:
@@ -58,8 +59,10 @@ class Mistake:
     suggestion: str | None = None
 
 
-class _Mistakes(ToolError):
-    exit_status = ExitStatus.USAGE
+class Mistakes(ToolError):
+    """All that is wrong with the input, told at once."""
+
+    exit_status: ExitStatus = ExitStatus.USAGE
 
     def __init__(self, mistakes: list[Mistake], suggestion: str) -> None:
         said = "; ".join(mistake.message.rstrip(".") for mistake in mistakes)
@@ -72,7 +75,7 @@ class _Mistakes(ToolError):
         return {**super().describe(), "errors": errors}
 
 
-class UsageMistakes(_Mistakes):
+class UsageMistakes(Mistakes):
     """The command line does not parse."""
 
     code = "USAGE_ERROR"
@@ -81,7 +84,7 @@ class UsageMistakes(_Mistakes):
         super().__init__(mistakes, f"See `{command_path} --help`.")
 
 
-class InvalidValues(_Mistakes):
+class InvalidValues(Mistakes):
     """The command line parses, but values in it, or in what it names, are not what they have to be."""
 
     code = "VALIDATION_ERROR"
@@ -122,6 +125,22 @@ class KeyNotFound(ToolError):
         super().__init__(f"{key} is not set in {where}.", suggestion, key=key)
 
 
+class LockNotFound(ToolError):
+    code, exit_status = "LOCK_NOT_FOUND", ExitStatus.NOT_FOUND
+
+    def __init__(self, lock: str, known: list[str]) -> None:
+        used = f"The locks are {', '.join(known)}." if known else "None has been used here yet."
+        super().__init__(f"There is no lock {quoted(lock)} here.", did_you_mean(lock, known) or used, lock=lock)
+
+
+class CommandNotFound(ToolError):
+    code, exit_status = "COMMAND_NOT_FOUND", ExitStatus.NOT_FOUND
+
+    def __init__(self, command: str, known: list[str]) -> None:
+        suggestion = did_you_mean(command, known) or f"The commands are {', '.join(known)}."
+        super().__init__(f"There is no command {quoted(command)}.", suggestion, command=command)
+
+
 class VersionConflict(ToolError):
     code, exit_status = "VERSION_CONFLICT", ExitStatus.CONFLICT
 
@@ -138,10 +157,8 @@ class ChecksFailed(ToolError):
     code, exit_status = "CHECKS_FAILED", ExitStatus.PARTIAL
 
     def __init__(self, failed: list[str], data: Any) -> None:
-        super().__init__(
-            f"{len(failed)} failed: {', '.join(failed)}.", "The data tells why each of them failed.", failed=failed
-        )
-        self.data = data
+        message = f"{len(failed)} failed: {', '.join(failed)}."
+        super().__init__(message, "The data tells why each of them failed.", data=data, failed=failed)
 
 
 class TimedOut(ToolError):
@@ -162,9 +179,8 @@ class Interrupted(ToolError):
         self.signal_number = signal_number
         self.exit_status = ExitStatus(128 + signal_number)
         name = signal.Signals(signal_number).name
-        super().__init__(
-            f"Stopped by {name}.", "Run it again; locks are released and nothing is half done.", signal=name
-        )
+        suggestion = "Run it again; locks are released and nothing is half done."
+        super().__init__(f"Stopped by {name}.", suggestion, signal=name)
 
 
 class CommandIncomplete(ToolError):

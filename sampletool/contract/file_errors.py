@@ -2,51 +2,76 @@
 
 import errno
 import os
+from typing import ClassVar
 
 from sampletool.contract.errors import ToolError
 from sampletool.contract.exit_status import ExitStatus
 
 
-class InvalidToml(ToolError):
+class _PathError(ToolError):
+    """A failure that is about one path: what is said of it, and what the reader can do."""
+
+    sentence: ClassVar[str]
+    advice: ClassVar[str]
+
+    def __init__(self, path: str, reason: str = "") -> None:
+        super().__init__(self.sentence.format(path=path, reason=reason), self.advice, path=path)
+
+
+class InvalidToml(_PathError):
     code, exit_status = "INVALID_TOML", ExitStatus.USAGE
-
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(
-            f"{path} cannot be used as TOML: {reason}.", "Correct the file by hand; it was not changed.", path=path
-        )
+    sentence = "{path} cannot be used as TOML: {reason}."
+    advice = "Correct the file by hand; it was not changed."
 
 
-class UnsafePath(ToolError):
+class UnsafePath(_PathError):
     """A path that leads where we will not go: a link, a device, a directory in a file's place."""
 
     code, exit_status = "UNSAFE_PATH", ExitStatus.USAGE
-
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(
-            f"{path} cannot be used: {reason}.", "Name another path, or put a regular file there.", path=path
-        )
+    sentence = "{path} cannot be used: {reason}."
+    advice = "Name another path, or put a regular file there."
 
 
-class LocksUnsupported(ToolError):
+class LocksUnsupported(_PathError):
     code, exit_status = "LOCKS_UNSUPPORTED", ExitStatus.PRECONDITION
-
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(
-            f"{path} cannot be locked: {reason}.",
-            "Put it on a local file system; `tool doctor` tells what this machine supports.",
-            path=path,
-        )
+    sentence = "{path} cannot be locked: {reason}."
+    advice = "Put it on a local file system; `tool doctor` tells what this machine supports."
 
 
-class FileNotFound(ToolError):
+class FileNotFound(_PathError):
     code, exit_status = "FILE_NOT_FOUND", ExitStatus.NOT_FOUND
+    sentence = "{path} does not exist."
+    advice = "Check the path; it is looked up from the current directory, or --cwd."
 
-    def __init__(self, path: str) -> None:
-        super().__init__(
-            f"{path} does not exist.",
-            "Check the path; it is looked up from the current directory, or --cwd.",
-            path=path,
-        )
+
+class PermissionDenied(_PathError):
+    code, exit_status = "PERMISSION_DENIED", ExitStatus.PERMISSION
+    sentence = "{path}: {reason}."
+    advice = "Check who owns it and its mode."
+
+
+class UnsafeDirectory(_PathError):
+    code, exit_status = "UNSAFE_DIRECTORY", ExitStatus.PERMISSION
+    sentence = "{path} is not safe to use: {reason}."
+    advice = "Correct its owner and mode, or choose another directory."
+
+
+class ReadOnly(_PathError):
+    code, exit_status = "READ_ONLY", ExitStatus.PERMISSION
+    sentence = "{path} cannot be changed: its file system is read-only."
+    advice = "Use a writable directory."
+
+
+class NoSpace(_PathError):
+    code, exit_status = "NO_SPACE", ExitStatus.INTERNAL
+    sentence = "There is no space left to write {path}."
+    advice = "Free some space and run it again; what was there is untouched."
+
+
+class IoFailure(_PathError):
+    code, exit_status = "IO_ERROR", ExitStatus.INTERNAL
+    sentence = "{path} could not be read or written: {reason}."
+    advice = "Check the disk and the path."
 
 
 class OutputExists(ToolError):
@@ -63,65 +88,16 @@ class OutputExists(ToolError):
         super().__init__(f"{path} is already there: {what}. It was not changed.", suggestion, path=path, found=what)
 
 
-class PermissionDenied(ToolError):
-    code, exit_status = "PERMISSION_DENIED", ExitStatus.PERMISSION
-
-    def __init__(self, path: str, reason: str = "permission denied") -> None:
-        super().__init__(f"{path}: {reason}.", "Check who owns it and its mode.", path=path)
-
-
-class UnsafeDirectory(ToolError):
-    code, exit_status = "UNSAFE_DIRECTORY", ExitStatus.PERMISSION
-
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(
-            f"{path} is not safe to use: {reason}.",
-            "Correct its owner and mode, or choose another directory.",
-            path=path,
-        )
-
-
-class ReadOnly(ToolError):
-    code, exit_status = "READ_ONLY", ExitStatus.PERMISSION
-
-    def __init__(self, path: str) -> None:
-        super().__init__(
-            f"{path} cannot be changed: its file system is read-only.", "Use a writable directory.", path=path
-        )
-
-
-class NoSpace(ToolError):
-    code, exit_status = "NO_SPACE", ExitStatus.INTERNAL
-
-    def __init__(self, path: str) -> None:
-        super().__init__(
-            f"There is no space left to write {path}.",
-            "Free some space and run it again; what was there is untouched.",
-            path=path,
-        )
-
-
-class IoFailure(ToolError):
-    code, exit_status = "IO_ERROR", ExitStatus.INTERNAL
-
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{path} could not be read or written: {reason}.", "Check the disk and the path.", path=path)
+_KINDS: dict[int | None, type[_PathError]] = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), NoSpace),
+    **dict.fromkeys((errno.EACCES, errno.EPERM), PermissionDenied),
+    **dict.fromkeys((errno.ELOOP, errno.EISDIR, errno.ENOTDIR, errno.ENXIO, errno.ENAMETOOLONG), UnsafePath),
+    errno.EROFS: ReadOnly,
+    errno.ENOENT: FileNotFound,
+}
 
 
 def from_os_error(error: OSError, path: str | None = None) -> ToolError:
     """What the operating system said, as one of ours."""
     where = path or (os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes)) else "the file")
-    reason = error.strerror or str(error)
-    match error.errno:
-        case errno.ENOSPC | errno.EDQUOT:
-            return NoSpace(where)
-        case errno.EROFS:
-            return ReadOnly(where)
-        case errno.EACCES | errno.EPERM:
-            return PermissionDenied(where, reason.lower())
-        case errno.ENOENT:
-            return FileNotFound(where)
-        case errno.ELOOP | errno.EISDIR | errno.ENOTDIR | errno.ENXIO | errno.ENAMETOOLONG:
-            return UnsafePath(where, reason.lower())
-        case _:
-            return IoFailure(where, reason.lower())
+    return _KINDS.get(error.errno, IoFailure)(where, (error.strerror or str(error)).lower())

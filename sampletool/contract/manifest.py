@@ -13,17 +13,18 @@ from sampletool.contract.promise import Promise
 _JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null", dict: "object"}
 
 
-def describe_command(name: str, promise: Promise, params: list[Any], function: Any, summary: str) -> dict[str, Any]:
-    returned = typing.get_type_hints(function).get("return")
+def describe_command(name: str, command: Any) -> dict[str, Any]:
+    promise: Promise = command.promise
+    params = [(param.param_type_name, describe_param(param)) for param in command.params]
     return {
         "command": name,
-        "summary": summary,
+        "summary": (command.help or "").partition("\n")[0],
         "effect": promise.effect,
         "locks": list(promise.locks),
         "exit_statuses": {str(int(status)): status.category for status in promise.exit_statuses},
-        "arguments": [describe_param(param) for param in params if param.param_type_name == "argument"],
-        "options": [describe_param(param) for param in params if param.param_type_name == "option"],
-        "data": schema_of(returned),
+        "arguments": [described for kind, described in params if kind == "argument"],
+        "options": [described for kind, described in params if kind == "option"],
+        "data": schema_of(typing.get_type_hints(command.callback).get("return")),
         "examples": list(promise.examples),
     }
 
@@ -54,15 +55,11 @@ def schema_of(kind: Any) -> dict[str, Any]:
     if origin in (list, tuple):
         return {"type": "array", "items": schema_of(parts[0])}
     if origin in (typing.Union, types.UnionType):
-        return (
-            {"anyOf": [schema_of(part) for part in parts if part is not type(None)]}
-            if len(parts) > 2
-            else schema_of(parts[0])
-        )
+        some = [schema_of(part) for part in parts if part is not type(None)]
+        return {"anyOf": some} if len(some) > 1 else some[0]
     if origin is typing.Literal:
         return {"enum": list(parts)}
-    if origin is dict:
-        return {"type": "object"}
+    kind = origin or kind
     return {"type": _JSON_TYPES[kind]} if kind in _JSON_TYPES else {}
 
 

@@ -27,3 +27,8 @@ def escaped(char: str) -> str:
     if number < 0x100:
         return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(char, f"\\x{number:02x}")
     return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+
+
+def counted(number: int, thing: str) -> str:
+    """`1 row`, `2 rows`."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

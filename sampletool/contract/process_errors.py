@@ -1,10 +1,9 @@
 """How reading inputs and publishing a result can fail."""
 
 import signal
-from dataclasses import asdict
 from typing import Any
 
-from sampletool.contract.errors import Mistake, ToolError
+from sampletool.contract.errors import Mistake, Mistakes, ToolError
 from sampletool.contract.exit_status import ExitStatus
 
 
@@ -24,9 +23,9 @@ class ProcessPartial(ToolError):
         super().__init__(
             f"{skipped} bad {'row was' if skipped == 1 else 'rows were'} left out; the result is about all the others.",
             "The data tells which rows and why; correct them, or go on with the result as it is.",
+            data=data,
             skipped=skipped,
         )
-        self.data = data
 
 
 class InputChanged(ToolError):
@@ -52,19 +51,11 @@ class WorkerLost(ToolError):
         )
 
 
-class BadInputs(ToolError):
+class BadInputs(Mistakes):
     """Several inputs cannot be used. Code and status are those of the first; all are told."""
 
     def __init__(self, errors: list[ToolError]) -> None:
-        hints = " ".join(dict.fromkeys(error.suggestion for error in errors))
-        super().__init__(" ".join(error.message for error in errors), hints)
+        told = [("--input", error.code, error.message, error.context.get("path"), error.suggestion) for error in errors]
+        super().__init__([Mistake(*facts) for facts in told], errors[0].suggestion)
         self.code = errors[0].code  # type: ignore[misc]
         self.exit_status = errors[0].exit_status
-        self._errors = errors
-
-    def describe(self) -> dict[str, Any]:
-        mistakes = [
-            Mistake("--input", error.code, error.message, error.context.get("path"), error.suggestion)
-            for error in self._errors
-        ]
-        return {**super().describe(), "errors": [asdict(mistake) for mistake in mistakes]}

@@ -5,6 +5,7 @@ cannot move the cursor or forge a line.
 """
 
 import json
+import shlex
 from typing import Any, Literal
 
 from sampletool.contract.answer import Answer, to_data
@@ -44,6 +45,8 @@ def _text(answer: Answer, colour: bool) -> str:
         lines = paint_lines()
     if lines and answer.meta.get("dry_run"):
         lines.insert(0, "A forecast; nothing was changed:")
+    if cursor := answer.meta.get("next_cursor"):
+        lines.append(f"More follow: --cursor {shlex.quote(printable(cursor))}")
     for warning in answer.warnings:
         lines.append(f"{paint('Warning:', _YELLOW)} {printable(warning.message)}")
     if answer.error is not None:

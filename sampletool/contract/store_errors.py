@@ -139,6 +139,6 @@ class TasksFailed(ToolError):
         super().__init__(
             f"{len(failed)} failed for good: {', '.join(failed[:10])}{', …' if len(failed) > 10 else ''}.",
             "The data tells why; `tool task list --status failed` lists them.",
+            data=data,
             failed=failed,
         )
-        self.data = data

@@ -5,20 +5,17 @@ checked, wherever they come from.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import date, time
+from dataclasses import dataclass, field
 from functools import cached_property
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from sampletool.contract.duration import parse_duration
-from sampletool.contract.errors import InvalidValues, KeyNotFound, Mistake, ToolError
-from sampletool.contract.redaction import mask
+from sampletool.contract.errors import InvalidValues, KeyNotFound, Mistake
 from sampletool.contract.render import FORMATS
-from sampletool.safety.places import WORKSPACE_FILE, config_file, find_workspace
+from sampletool.safety.places import WORKSPACE_FILE, config_file
 from sampletool.safety.toml_file import TomlText, read_toml
-from sampletool.settings.toml_key import get, has, parse_key, show_key
+from sampletool.settings.toml_key import get, has, show_key
 
 Key = tuple[str, ...]
 
@@ -96,24 +93,18 @@ def project_scope(workspace: Path) -> Scope:
     return Scope("project", workspace / WORKSPACE_FILE, ("settings",))
 
 
+@dataclass
 class Settings:
     """Every source at once; files are read when the first value is asked for."""
 
-    def __init__(
-        self,
-        workspace: Callable[[], Path | None],
-        flags: Mapping[str, Any] = {},
-        environ: Mapping[str, str] = {},
-        defaults: Mapping[str, str] = {},
-    ) -> None:
-        self._workspace = workspace
-        self._flags = flags
-        self._environ = environ
-        self._defaults = defaults
+    workspace: Callable[[], Path | None]
+    flags: Mapping[str, Any] = field(default_factory=dict)
+    environ: Mapping[str, str] = field(default_factory=dict)
+    defaults: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def scopes(self) -> list[Scope]:
-        workspace = self._workspace()
+        workspace = self.workspace()
         return [*([project_scope(workspace)] if workspace else []), user_scope()]
 
     @cached_property
@@ -128,16 +119,16 @@ class Settings:
         """Everything that gives this key a value, the winner first."""
         name = show_key(key)
         if name in KNOWN:
-            if name in self._flags:
-                yield Source("flag", self._flags[name], f"--{name.replace('_', '-')}")
+            if name in self.flags:
+                yield Source("flag", self.flags[name], f"--{name.replace('_', '-')}")
             variable = f"TOOL_{name.upper()}"
-            if self._environ.get(variable):
-                yield Source("environment", self._environ[variable], variable)
+            if self.environ.get(variable):
+                yield Source("environment", self.environ[variable], variable)
         for scope in self.scopes:
             if has(self._tables[scope.name], key):
                 yield Source(scope.name, get(self._tables[scope.name], key), str(scope.path))
-        if name in self._defaults:
-            yield Source("default", self._defaults[name], "default")
+        if name in self.defaults:
+            yield Source("default", self.defaults[name], "default")
 
     def find(self, key: Key) -> Source:
         for source in self.sources(key):
@@ -147,12 +138,12 @@ class Settings:
     def value(self, name: str) -> Any:
         """A known setting, checked; None where it is left to the call."""
         source = self.find((name,))
-        return None if source.value == AUTO else check(name, source.value, source.where)
+        return check(name, source.value, source.where)
 
     def names(self) -> list[str]:
         """Every key that has a value."""
         leaves = {show_key(key) for table in self._tables.values() for key, _ in leaves_of(table)}
-        return sorted(leaves | self._defaults.keys())
+        return sorted(leaves | self.defaults.keys())
 
     @property
     def version(self) -> str:
@@ -161,13 +152,14 @@ class Settings:
 
 
 def check(name: str, value: Any, where: str) -> Any:
-    """What a known setting means, or an error that names who gave it."""
+    """What a known setting means, or an error that names who gave it; None if it is left to the call."""
+    known = KNOWN[name]
+    meant = known.default if value == AUTO else value
     try:
-        return None if value == AUTO else KNOWN[name].check(value)
+        return None if meant == AUTO else known.check(meant)
     except ValueError as error:
-        raise InvalidValues(
-            Mistake(name, "INVALID_VALUE", f"{name} from {where}: {error}", str(value), f"Correct {name} in {where}.")
-        ) from error
+        problem, hint = f"{name} from {where}: {error}", f"Correct {name} in {where}."
+        raise InvalidValues(Mistake(name, "INVALID_VALUE", problem, str(value), hint)) from error
 
 
 def table_of(scope: Scope, text: TomlText) -> dict[str, Any]:
@@ -183,34 +175,3 @@ def leaves_of(table: dict[str, Any], above: Key = ()) -> Iterator[tuple[Key, Any
             yield from leaves_of(value, (*above, name))
         else:
             yield (*above, name), value
-
-
-def shown(key: str, value: Any, *, reveal: bool) -> Any:
-    """The value as an answer carries it: secrets masked, and what JSON has no form for as TOML writes it."""
-    if not reveal:
-        value = mask(key, value)
-    if isinstance(value, dict):
-        return {name: shown(f"{key}.{name}", member, reveal=True) for name, member in value.items()}
-    if isinstance(value, list):
-        return [shown(key, member, reveal=True) for member in value]
-    if isinstance(value, (date, time)):
-        return value.isoformat()
-    if isinstance(value, float) and not isfinite(value):
-        return str(value)
-    return value
-
-
-def read_key(text: str) -> Key:
-    try:
-        return parse_key(text)
-    except ValueError as error:
-        raise InvalidValues(Mistake("KEY", "INVALID_VALUE", str(error), text)) from error
-
-
-def complete_key(incomplete: str) -> list[str]:
-    """What the shell may offer. Takes no lock, and offers less rather than fail."""
-    try:
-        keys = Settings(lambda: find_workspace(Path.cwd()), defaults=DEFAULTS).names()
-    except (ToolError, OSError):
-        keys = sorted(DEFAULTS)
-    return [key for key in keys if key.startswith(incomplete)]

@@ -28,20 +28,16 @@ class NotAValue(CannotEdit):
 def set_value(text: str, path: Path, value: Any) -> str:
     document = tomllib.loads(text)
     shown = show_value(value)
-    exists = has(document, path)
-    before = get(document, path) if exists else None
-    wanted = _with_value(document, path, value)
-    if exists:
-        try:
-            start, end = _span(text, path)
-        except CannotEdit as error:
-            if _is_table(before):
-                raise NotAValue(f"{show_key(path)} is a table, not a value") from error
-            raise
-        candidates: Iterator[str] = iter([text[:start] + shown + text[end:]])
-    else:
-        candidates = _insertions(text, path, shown)
-    return _first_right(candidates, [wanted], path)
+    if not has(document, path):
+        return _first_right(_insertions(text, path, shown), [_with_value(document, path, value)], path)
+    before = get(document, path)
+    try:
+        start, end = _span(text, path)
+    except CannotEdit as error:
+        if _is_table(before):
+            raise NotAValue(f"{show_key(path)} is a table, not a value") from error
+        raise
+    return _first_right(iter([text[:start] + shown + text[end:]]), [_with_value(document, path, value)], path)
 
 
 def unset_value(text: str, path: Path) -> str:
@@ -78,11 +74,8 @@ def _span(text: str, path: Path) -> tuple[int, int]:
         read = tomllib.loads(f"found = {text[start:end]}")
     except Exception as error:
         raise CannotEdit(f"{show_key(path)} cannot be located for certain ({type(error).__name__})") from error
-    if (
-        text[:start] != marked[:start]
-        or text[end:] != rest
-        or not _same(read, {"found": get(tomllib.loads(text), path)})
-    ):
+    is_there = text[:start] == marked[:start] and text[end:] == rest
+    if not is_there or not _same(read, {"found": get(tomllib.loads(text), path)}):
         raise CannotEdit(f"{show_key(path)} cannot be located for certain")
     return start, end
 
@@ -112,13 +105,10 @@ def _insertions(text: str, path: Path, shown: str) -> Iterator[str]:
 def _after_key(text: str, start: int, end: int, line: str, newline: str) -> Iterator[str]:
     begins, ends = _line_of(text, start, end)
     indent, written_key = _indent_and_key(text[begins:start])
-    prefix = written_key.rpartition(".")[0]
-    for dotted in dict.fromkeys((f"{prefix}." if prefix else "", "")):
-        before, after = (
-            (text[:ends], text[ends:]) if text[:ends].endswith("\n") else (text[:ends] + newline, text[ends:])
-        )
-        last = newline if after or text.endswith("\n") else ""
-        yield f"{before}{indent}{dotted}{line}{last}{after}"
+    prefix, dot, _ = written_key.rpartition(".")
+    gap, last = ("", newline) if text[:ends].endswith("\n") else (newline, "")
+    for dotted in dict.fromkeys((prefix + dot, "")):
+        yield f"{text[:ends]}{gap}{indent}{dotted}{line}{last}{text[ends:]}"
     yield f"{text[:end]}, {line}{text[end:]}"
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 import tomllib
+from math import isfinite
 from typing import Any
 
 from sampletool.contract.printable import quoted
@@ -10,6 +11,8 @@ from sampletool.contract.printable import quoted
 Path = tuple[str, ...]
 """The parts of a dotted key."""
 
+_EXACT_INTEGER = 2**53 - 1
+"""Beyond it JSON readers round, so a larger number stays text."""
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
 
@@ -47,6 +50,36 @@ def parse_key(text: str) -> Path:
     if found != 0:
         raise ValueError(f"{quoted(text)} is not one key")
     return tuple(path)
+
+
+def parse_value(text: str) -> Any:
+    """The TOML value that prints back as typed and that JSON can carry; else the text itself."""
+    try:
+        read = tomllib.loads(f"value = {text}", parse_float=_exact_float)
+    except (ValueError, RecursionError):
+        return text
+    if read.keys() != {"value"} or "\n" in text or ("#" in text and not isinstance(read["value"], (str, list, dict))):
+        return text
+    value = read["value"]
+    prints_otherwise = type(value) is int and str(value) != text
+    return text if prints_otherwise or not _is_carried(value) else value
+
+
+def _exact_float(text: str) -> float:
+    value = float(text)
+    if repr(value) != text or not isfinite(value):
+        raise ValueError(f"{text} would not print back as typed")
+    return value
+
+
+def _is_carried(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(map(_is_carried, value.values()))
+    if isinstance(value, list):
+        return all(map(_is_carried, value))
+    if isinstance(value, int):
+        return abs(value) <= _EXACT_INTEGER
+    return isinstance(value, (str, float))
 
 
 def has(document: Any, path: Path) -> bool:

@@ -54,10 +54,11 @@ class RedisStore:
                 retry=Retry(NoBackoff(), 0),
                 health_check_interval=0,
             )
-        except ValueError:
-            raise InvalidValues(
-                Mistake("--store", "INVALID_VALUE", f"{self._shown} is not the URL of a Redis server")
-            ) from None
+            pool = self._client.connection_pool
+            pool.connection_class(**pool.connection_kwargs)  # connects nowhere, but refuses an option it does not know
+        except (ValueError, TypeError):
+            problem = f"{self._shown} is not the URL of a Redis server, or has an option that there is not"
+            raise InvalidValues(Mistake("--store", "INVALID_VALUE", problem)) from None
         self._script = self._client.register_script((files("sampletool.state") / "redis.lua").read_text())
         self._is_checked = False
 

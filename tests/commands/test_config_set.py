@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sampletool.commands.config.set import parse_value, read_arguments
+from sampletool.commands.config.set import read_arguments
 from sampletool.contract.errors import InvalidValues
 from sampletool.stage.director import Actor
 from tests.support.holding import holding
@@ -95,41 +95,6 @@ def test_a_near_miss_of_a_known_key_is_set_with_a_warning(tool: Tool, workspace:
     assert workspace
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("1", 1),
-        ("-5", -5),
-        ("true", True),
-        ("1.5", 1.5),
-        ("[1, 2]", [1, 2]),
-        ('["a", "b"]', ["a", "b"]),
-        ('"5"', "5"),
-        ("{a = 1}", {"a": 1}),
-        ("val1", "val1"),
-        ("1.10", "1.10"),
-        ("0x10", "0x10"),
-        ("+5", "+5"),
-        ("007", "007"),
-        ("1_000", "1_000"),
-        ("nan", "nan"),
-        ("inf", "inf"),
-        ("[nan]", "[nan]"),
-        ("1979-05-27", "1979-05-27"),
-        ("12345678901234567890", "12345678901234567890"),
-        ("9007199254740993", "9007199254740993"),
-        ("1 # one", "1 # one"),
-        ("1\nx = 2", "1\nx = 2"),
-        ("", ""),
-        ("True", "True"),
-        ("[" * 500, "[" * 500),
-    ],
-)
-def test_a_value_is_toml_where_it_prints_back_as_typed_and_text_elsewhere(text: str, value: Any) -> None:
-    assert parse_value(text) == value
-    assert type(parse_value(text)) is type(value)
-
-
 def test_string_forces_text(tool: Tool) -> None:
     tool("config", "set", "n", "5", "--string")
 
@@ -140,6 +105,14 @@ def test_string_forces_text(tool: Tool) -> None:
 def test_what_is_neither_a_pair_nor_pairs_is_refused(words: list[str]) -> None:
     with pytest.raises(InvalidValues):
         read_arguments(words, as_text=False, read_stdin=lambda: "")
+
+
+def test_a_value_of_several_words_is_told_apart_from_keys_without_a_value() -> None:
+    with pytest.raises(InvalidValues) as refused:
+        read_arguments(["name", "Ada", "Lovelace"], as_text=False, read_stdin=lambda: "")
+
+    assert refused.value.message == "name is followed by 2 values, not one."
+    assert "quotes" in refused.value.suggestion
 
 
 def test_stdin_is_the_way_for_secrets_and_the_answer_does_not_repeat_them(tool: Tool) -> None:

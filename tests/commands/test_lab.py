@@ -108,6 +108,7 @@ def test_mistakes_are_usage_errors(tool: Tool) -> None:
     assert tool("lab", "run", "lost-config-update", "--variant", "wrong").code == "VALIDATION_ERROR"
     assert tool("lab", "run", "lost-config-update", "--schedule", "A1 A1").code == "VALIDATION_ERROR"
     assert tool("lab", "run").code == "VALIDATION_ERROR"
+    assert tool("lab", "run", "--all", "--workers", "3").code == "VALIDATION_ERROR"
     assert tool("lab", "prove").code == "VALIDATION_ERROR"
 
 

@@ -36,5 +36,14 @@ def test_releasing_what_nobody_holds_changes_nothing(tool: Tool, workspace: Path
     tool("config", "set", "a", "1")
 
     assert tool("lock", "release", "tool.toml").data == {"effect": "unchanged", "lock": "tool.toml", "ended": []}
-    assert "'tool.toml'" in tool("lock", "release", "tool.tml").error["suggestion"]
+    assert workspace
+
+
+def test_a_lock_that_is_not_there_is_not_found(tool: Tool, workspace: Path) -> None:
+    tool("config", "set", "a", "1")
+
+    ran = tool("lock", "release", "tool.tml")
+
+    assert (ran.status, ran.code) == (5, "LOCK_NOT_FOUND")
+    assert "'tool.toml'" in ran.error["suggestion"]
     assert workspace

@@ -25,7 +25,13 @@ def test_whatever_changes_something_can_be_forecast(tool: Tool) -> None:
 def test_one_command_or_one_group_can_be_asked_for(tool: Tool) -> None:
     assert [entry["command"] for entry in tool("manifest", "config", "get").data["commands"]] == ["config get"]
     assert len(tool("manifest", "config").data["commands"]) == 6
-    assert "'config get'" in tool("manifest", "config", "gte").error["suggestion"]
+
+
+def test_a_command_that_is_not_there_is_not_found(tool: Tool) -> None:
+    ran = tool("manifest", "config", "gte")
+
+    assert (ran.status, ran.code) == (5, "COMMAND_NOT_FOUND")
+    assert "'config get'" in ran.error["suggestion"]
 
 
 def test_examples_are_calls_that_parse(tool: Tool) -> None:

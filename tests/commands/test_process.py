@@ -80,6 +80,12 @@ def test_the_same_again_is_unchanged_from_anywhere_and_anything_else_is_refused(
     assert tool("process", "--input", data, "--output", "out.json", "--overwrite").data["effect"] == "updated"
 
 
+def test_one_row_of_one_column_is_said_as_such(tool: Tool) -> None:
+    (tool.cwd / "data.csv").write_text("id\n1\n")
+
+    assert "data.csv: 1 row, 1 column\n" in tool("process", "--input", "data.csv", "--format", "text").text
+
+
 def test_a_call_with_an_output_opens_no_session(tool: Tool, data: Path, home: Path) -> None:
     tool("process", "--input", data, "--output", "out.json", "--session-id", "s")
 

@@ -73,7 +73,16 @@ def test_a_value_is_changed_only_over_the_version_that_was_read(tool: Tool, work
 
 @pytest.mark.parametrize(
     ("typed", "value"),
-    [("1", 1), ("1.10", "1.10"), ("true", True), ("[1, 2]", [1, 2]), ("a b", "a b"), ("NaN", "NaN"), ("007", "007")],
+    [
+        ("1", 1),
+        ("1.10", "1.10"),
+        ("true", True),
+        ("[1, 2]", [1, 2]),
+        ("a b", "a b"),
+        ("NaN", "NaN"),
+        ("[NaN]", "[NaN]"),
+        ("[1e999]", "[1e999]"),
+    ],
 )
 def test_a_value_is_json_where_it_prints_back_as_typed(tool: Tool, workspace: Path, typed: str, value: object) -> None:
     assert tool("state", "set", "key", typed).data["value"] == value
@@ -105,13 +114,13 @@ def test_a_file_of_tasks_is_added_wholly_or_not_at_all(tool: Tool, workspace: Pa
     lines = [json.dumps({"id": str(number), "body": {"n": number}}) for number in range(250)]
     (workspace / "tasks.jsonl").write_text("\n".join(lines) + "\n")
     (workspace / "bad.jsonl").write_text(
-        '{"body": 1}\n{"no": 1}\n{"body": 1, "x": 1}\nnot json\n{"body": 1, "id": 5}\n'
+        '{"body": 1}\n{"no": 1}\n{"body": 1, "x": 1}\nnot json\n{"body": 1, "id": 5}\n{"body": NaN}\n{"body": 1e999}\n'
     )
 
     refused = tool("task", "add", "mail", "--from-file", "bad.jsonl")
     added = tool("task", "add", "mail", "--from-file", "tasks.jsonl")
 
-    assert (refused.status, len(refused.error["errors"])) == (2, 4)
+    assert (refused.status, len(refused.error["errors"])) == (2, 6)
     assert len(added.data["tasks"]) == 250
     pages = [tool("task", "list", "mail", "--limit", "100")]
     while "next_cursor" in pages[-1].meta:
@@ -131,12 +140,23 @@ def test_lists_of_counters_and_values_have_pages(tool: Tool, workspace: Path) ->
         assert "next_cursor" not in second.meta
 
 
+def test_a_person_is_told_how_to_go_on_behind_a_page(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", "x", "y")
+
+    first = tool("task", "list", "--limit", "1", "--format", "text").text
+
+    cursor = first.splitlines()[-1].removeprefix("More follow: --cursor ")
+    assert "More follow" not in tool("task", "list", "--cursor", cursor, "--format", "text").text
+
+
 @pytest.mark.parametrize(
     ("url", "code"),
     [
         ("redis://:sekret@127.0.0.1/0", "VALIDATION_ERROR"),
         ("redis://:sek/ret@127.0.0.1/0", "VALIDATION_ERROR"),
         ("postgresql://127.0.0.1/db?password=sekret", "VALIDATION_ERROR"),
+        ("redis://127.0.0.1?auth=x", "VALIDATION_ERROR"),
+        ("redis://127.0.0.1/zero?db=x", "VALIDATION_ERROR"),
         ("memory://", "VALIDATION_ERROR"),
         ("mysql://127.0.0.1", "VALIDATION_ERROR"),
         ("sqlite://state.db", "VALIDATION_ERROR"),
@@ -258,8 +278,9 @@ def test_a_command_that_is_not_there_claims_nothing(tool: Tool, workspace: Path)
 
 def test_doctor_checks_the_store(tool: Tool, workspace: Path) -> None:
     tool("counter", "add", "hits")
-    names = [probe["name"] for probe in tool("doctor").data["probes"]]
-    assert {"store is reachable", "store keeps what it acknowledges", "store and clock agree"} <= set(names)
+    where = {probe["name"]: probe["where"] for probe in tool("doctor").data["probes"]}
+    assert {"store is reachable", "store keeps what it acknowledges", "store and clock agree"} <= set(where)
+    assert where["store is reachable"].endswith(f"({workspace}/.tool/state.db)")
 
     broken = tool("doctor", "--lock-timeout", "0", TOOL_STORE="redis://127.0.0.1:1/0")
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sampletool.contract.answer import Answer, Notice
 from sampletool.contract.file_errors import FileNotFound
-from sampletool.contract.printable import printable
+from sampletool.contract.printable import counted, printable
 from sampletool.contract.render import json_line, render
 
 
@@ -47,6 +47,10 @@ def test_harmless_text_is_shown_as_it_is() -> None:
 
 def test_what_would_mislead_is_escaped() -> None:
     assert printable("a\x1b]0;x\x07\u202eb\u200bc\n\udce9") == "a\\x1b]0;x\\x07\\u202eb\\u200bc\\n\\xe9"
+
+
+def test_one_is_not_many() -> None:
+    assert [counted(number, "row") for number in (0, 1, 2)] == ["0 rows", "1 row", "2 rows"]
 
 
 def test_an_error_is_absent_on_success_and_data_may_go_with_it_on_failure() -> None:

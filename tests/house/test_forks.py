@@ -27,6 +27,8 @@ DELETIONS = {
     "the race lab": [
         "sampletool/lab",
         "sampletool/commands/lab",
+        "sampletool/commands/_lab_options.py",
+        "sampletool/commands/_lab_picture.py",
         "tests/lab",
         "tests/commands/test_lab.py",
         "docs/labs",
@@ -43,6 +45,7 @@ DELETIONS = {
         "sampletool/state",
         *(f"sampletool/commands/{name}" for name in ("counter", "state", "task")),
         "sampletool/commands/_store_options.py",
+        "sampletool/commands/_store_values.py",
         "tests/state",
         "tests/commands/test_store.py",
         "tests/bench/state.py",

@@ -96,6 +96,7 @@ def test_listing_and_cleaning_by_hand(tool: Tool) -> None:
     forecast = tool("session", "clean", "--dry-run", TOOL_SESSION_TTL="0")
     assert (forecast.data["removed"], forecast.meta["dry_run"]) == (["mine"], True)
     assert tool("session", "clean").data["removed"] == []
+    assert tool("session", "clean", TOOL_SESSION_TTL="auto").data["removed"] == []
     assert tool("session", "clean", TOOL_SESSION_TTL="0").data["removed"] == ["mine"]
     assert os.listdir(root) == []
 

@@ -1,20 +1,17 @@
 """Why a setting has the value it has."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from sampletool.contract.exit_status import ExitStatus
-from sampletool.contract.promise import Promise
+from sampletool.commands._settings_options import KeyArgument, RevealOption, read_key, reads_settings, shown
 from sampletool.contract.render import value_text
-from sampletool.settings import KNOWN, Key, Settings, complete_key, read_key, shown
+from sampletool.settings import KNOWN, Key, Settings
 from sampletool.settings.toml_key import show_key
 from sampletool.wiring import Wiring
 
-promise = Promise(
-    effect="nothing", ends_with=(ExitStatus.NOT_FOUND, ExitStatus.PERMISSION), examples=("tool config explain jobs",)
-)
+promise = reads_settings("tool config explain jobs")
 
 
 @dataclass(frozen=True)
@@ -40,24 +37,18 @@ class Explanation:
         return told
 
 
-def explain(settings: Settings, key: Key, *, reveal: bool = False) -> Explanation:
-    name = show_key(key)
+def explain(settings: Settings, key: Key, *, reveal: bool) -> Explanation:
     winner = settings.find(key)
-    sources = [
-        Given(source.name, source.where, shown(name, source.value, reveal=reveal), source == winner)
+    given = [
+        Given(source.name, source.where, shown(key, source.value, reveal=reveal), source == winner)
         for source in settings.sources(key)
     ]
+    name = show_key(key)
     known = KNOWN.get(name)
-    return Explanation(
-        name, shown(name, winner.value, reveal=reveal), winner.name, sources, known.help if known else None
-    )
+    return Explanation(name, given[0].value, winner.name, given, known.help if known else None)
 
 
-def command(
-    ctx: typer.Context,
-    key: Annotated[str, typer.Argument(metavar="KEY", help="A dotted key.", autocompletion=complete_key)],
-    reveal: Annotated[bool, typer.Option("--reveal", help="Show the values of secret keys too.")] = False,
-) -> Explanation:
+def command(ctx: typer.Context, key: KeyArgument, reveal: RevealOption = False) -> Explanation:
     """Show every source that gives a key a value, and which one wins."""
     wiring: Wiring = ctx.obj
     return explain(wiring.settings, read_key(key), reveal=reveal)

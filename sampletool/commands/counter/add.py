@@ -5,21 +5,13 @@ from typing import Annotated
 
 import typer
 
-from sampletool.commands._store_options import CHANGING, DryRunOption, FenceOption, KeyOption, StoreOption
-from sampletool.contract.promise import Promise
+from sampletool.commands._store_options import FenceOption, KeyOption, StoreOption, changes_store
+from sampletool.commands._store_values import answered
+from sampletool.options import DryRunOption
 from sampletool.state.promises import Once
 from sampletool.wiring import Wiring
 
-promise = Promise(
-    effect="store",
-    ends_with=CHANGING,
-    locks=("store",),
-    examples=(
-        "tool counter add builds",
-        "tool counter add builds 5",
-        "tool counter add builds --idempotency-key run-7",
-    ),
-)
+promise = changes_store("tool counter add builds", "tool counter add builds 5 --idempotency-key run-7")
 
 
 @dataclass(frozen=True)
@@ -32,13 +24,6 @@ class Counter:
         return [f"{self.name} = {self.value}"]
 
 
-def add(wiring: Wiring, name: str, amount: int, once: Once) -> Counter:
-    counted = wiring.store.counter_add(name, amount, once)
-    if counted.replayed:
-        wiring.meta["replayed"] = True
-    return Counter(name, counted.value, counted.effect)
-
-
 def command(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="It begins at 0.")],
@@ -49,4 +34,6 @@ def command(
     dry_run: DryRunOption = False,
 ) -> Counter:
     """Add to a counter. No addition is lost, and the answer is the value that this one made."""
-    return add(ctx.obj, name, amount, Once(idempotency_key, fence))
+    wiring: Wiring = ctx.obj
+    counted = answered(wiring, wiring.store.counter_add(name, amount, Once(idempotency_key, fence)))
+    return Counter(name, counted.value, counted.effect)

@@ -5,12 +5,11 @@ from typing import Annotated
 
 import typer
 
-from sampletool.commands._store_options import READING, StoreOption
-from sampletool.contract.promise import Promise
+from sampletool.commands._store_options import StoreOption, reads_store
 from sampletool.state.values import check
 from sampletool.wiring import Wiring
 
-promise = Promise(effect="nothing", ends_with=READING, examples=("tool counter get builds",))
+promise = reads_store("tool counter get builds")
 
 
 @dataclass(frozen=True)
@@ -22,15 +21,12 @@ class Counter:
         return [str(self.value)]
 
 
-def get_counter(wiring: Wiring, name: str) -> Counter:
-    check(name=name)
-    return Counter(name, wiring.store.counter_get(name))
-
-
 def command(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="One that nobody added to is 0.")],
     store: StoreOption = None,
 ) -> Counter:
     """Show the value of a counter."""
-    return get_counter(ctx.obj, name)
+    wiring: Wiring = ctx.obj
+    check(name=name)
+    return Counter(name, wiring.store.counter_get(name))

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import typer
 
-from sampletool.commands._store_options import READING, CursorOption, LimitOption, StoreOption
-from sampletool.contract.promise import Promise
+from sampletool.commands._store_options import CursorOption, LimitOption, StoreOption, reads_store
+from sampletool.commands._store_values import page
 from sampletool.wiring import Wiring
 
-promise = Promise(effect="nothing", ends_with=READING, examples=("tool counter list",))
+promise = reads_store("tool counter list")
 
 
 @dataclass(frozen=True)
@@ -22,18 +22,13 @@ class Counters:
     counters: list[Counter]
 
     def lines(self) -> list[str]:
-        return [f"{counter.name} = {counter.value}" for counter in self.counters]
-
-
-def list_counters(wiring: Wiring, after: str, limit: int) -> Counters:
-    found = wiring.store.counter_list(after, limit + 1)
-    if len(found) > limit:
-        wiring.meta["next_cursor"] = found[limit - 1][0]
-    return Counters([Counter(name, value) for name, value in found[:limit]])
+        return [f"{counter.name} = {counter.value}" for counter in self.counters] or ["No counters."]
 
 
 def command(
     ctx: typer.Context, cursor: CursorOption = "", limit: LimitOption = 100, store: StoreOption = None
 ) -> Counters:
     """List the counters in the order of their names."""
-    return list_counters(ctx.obj, cursor, limit)
+    wiring: Wiring = ctx.obj
+    rows = page(wiring, wiring.store.counter_list(cursor, limit + 1), limit, lambda row: row[0])
+    return Counters([Counter(name, value) for name, value in rows])

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import typer
 
 from sampletool.contract.promise import Promise
+from sampletool.lab.scenario import find, names
 
 promise = Promise(effect="nothing", examples=("tool lab list",))
 
@@ -33,10 +34,5 @@ class Listing:
 
 def command(ctx: typer.Context) -> Listing:
     """List the scenarios: what goes wrong, the rule that prevents it, and where it really happened."""
-    from sampletool.lab.scenario import find, names
-
-    found = []
-    for name in names():
-        scenario = find(name)
-        found.append(Listed(name, scenario.title, scenario.rule, list(scenario.ways), *scenario.happened))
-    return Listing(found)
+    found = [(name, find(name)) for name in names()]
+    return Listing([Listed(name, one.title, one.rule, list(one.ways), *one.happened) for name, one in found])

@@ -2,25 +2,21 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from sampletool.contract.errors import InvalidValues, Mistake
-from sampletool.contract.exit_status import ExitStatus
-from sampletool.contract.promise import Promise
+from sampletool.commands._lab_options import AllOption, NameArgument, StoreOption, chosen, runs_scenarios
+from sampletool.contract.printable import counted
 from sampletool.contract.render import json_line
+from sampletool.lab.explore import explore
+from sampletool.lab.recording import Recording
+from sampletool.lab.scenario import FIXED, STRIKES, find
+from sampletool.lab.verdict import UnexpectedOutcome
 from sampletool.safety.atomic_file import replace
 from sampletool.wiring import Wiring
 
-if TYPE_CHECKING:
-    from sampletool.lab.recording import Recording
-
-promise = Promise(
-    effect="scratch",
-    ends_with=(ExitStatus.PARTIAL, ExitStatus.PERMISSION, ExitStatus.NOT_FOUND),
-    examples=("tool lab prove lost-config-update", "tool lab prove --all"),
-)
+promise = runs_scenarios("tool lab prove lost-config-update", "tool lab prove --all")
 
 
 @dataclass(frozen=True)
@@ -40,6 +36,10 @@ class Way:
     reasons: dict[str, int]
     all: list[Schedule]
 
+    @property
+    def first_bad(self) -> Schedule | None:
+        return next((each for each in self.all if each.verdict == "broken"), None)
+
 
 @dataclass(frozen=True)
 class Proof:
@@ -52,19 +52,15 @@ class Proof:
     ways: list[Way]
 
     def lines(self) -> list[str]:
-        counts = [
-            f"{way.variant}: {way.schedules} schedule{'s' * (way.schedules > 1)}, {way.bad} bad" for way in self.ways
-        ]
         told = [f"{self.scenario}: {'proved' if self.is_proved else 'NOT PROVED'}"]
         if self.strikes:
             told.append(f"  at each step of A also with {' or '.join(self.strikes)}")
-        for way, count in zip(self.ways, counts, strict=True):
-            told.append(f"  {count}")
+        for way in self.ways:
+            told.append(f"  {way.variant}: {counted(way.schedules, 'schedule')}, {way.bad} bad")
             told += [f"    {number} x {reason}" for reason, number in way.reasons.items()]
-            if bad := [each.schedule for each in way.all if each.verdict == "broken"]:
-                told.append(
-                    f'    for example: tool lab run {self.scenario} --variant {way.variant} --schedule "{bad[0]}"'
-                )
+            if bad := way.first_bad:
+                call = f'tool lab run {self.scenario} --variant {way.variant} --schedule "{bad.schedule}"'
+                told.append(f"    for example: {call}")
         return told
 
 
@@ -76,54 +72,38 @@ class Proofs:
         return [line for proof in self.proofs for line in proof.lines()]
 
 
-def prove(wiring: Wiring, name: str, workers: int | None, records: "list[Recording]") -> Proof:
+def prove(wiring: Wiring, name: str, workers: int | None, records: list[Recording]) -> Proof:
     """`records` gets every run, event by event."""
-    from sampletool.lab.explore import explore
-    from sampletool.lab.scenario import FIXED, STRIKES, find
-
+    scenario = find(name)
     ways = []
-    for variant in sorted(find(name).ways, key=lambda variant: variant != FIXED):
+    for variant in sorted(scenario.ways, key=lambda variant: variant != FIXED):
         explored = explore(name, variant, workers=workers, check=wiring.signals.check)
         records += explored.recordings
-        ways.append(
-            Way(
-                variant,
-                len(explored.recordings),
-                len(explored.bad),
-                explored.reasons,
-                [Schedule(each.schedule, each.verdict, each.reason) for each in explored.recordings],
-            )
-        )
-    is_proved = all((way.bad == 0) == (way.variant == FIXED) for way in ways)
-    return Proof(name, is_proved, [STRIKES[strike] for strike in find(name).strikes], ways)
+        schedules = [Schedule(run.schedule, run.verdict, run.reason) for run in explored.recordings]
+        ways.append(Way(variant, len(schedules), len(explored.bad), explored.reasons, schedules))
+    return Proof(name, surprises(name, ways) == [], [STRIKES[strike] for strike in scenario.strikes], ways)
 
 
-def surprises(proof: Proof) -> list[str]:
-    from sampletool.lab.scenario import FIXED
-
+def surprises(name: str, ways: list[Way]) -> list[str]:
     found = []
-    for way in proof.ways:
-        if way.variant == FIXED and way.bad:
-            worst = next(each for each in way.all if each.verdict == "broken")
-            found.append(
-                f"{proof.scenario} breaks on {way.bad} of {way.schedules} schedules although it is fixed, "
-                f"such as {worst.schedule}: {worst.reason}"
-            )
+    for way in ways:
+        many = counted(way.schedules, "schedule")
+        if way.variant == FIXED and (worst := way.first_bad):
+            breaks = f"breaks on {way.bad} of {many} although it is fixed"
+            found.append(f"{name} {breaks}, such as {worst.schedule}: {worst.reason}")
         elif way.variant != FIXED and not way.bad:
-            found.append(f"{proof.scenario}, {way.variant} broke on none of its {way.schedules} schedules")
+            found.append(f"{name}, {way.variant} broke on none of its {many}")
     return found
 
 
 def command(
     ctx: typer.Context,
-    name: Annotated[str | None, typer.Argument(help="A scenario; `tool lab list` lists them.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="All scenarios.")] = False,
+    name: NameArgument = None,
+    every: AllOption = False,
     record: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write every run, event by event, one line of JSON for each.")
     ] = None,
-    store: Annotated[
-        str | None, typer.Option(metavar="URL", help="A store to try it on; it keeps what is added.")
-    ] = None,
+    store: StoreOption = None,
     workers: Annotated[int | None, typer.Option(min=2, max=3, help="How many take part.")] = None,
 ) -> Proof | Proofs:
     """Run every schedule of a scenario, for real, and count the bad ones.
@@ -131,19 +111,11 @@ def command(
     The right way has to have none; the naive way and the tempting wrong fixes have to have some, which shows that a
     fault would be found.
     """
-    from sampletool.lab.scenario import names, use_store
-    from sampletool.lab.verdict import UnexpectedOutcome
-
-    wiring: Wiring = ctx.obj
-    if store is not None:
-        use_store(store)
-    if every == (name is not None):
-        raise InvalidValues(Mistake("NAME", "MISSING", "name one scenario, or give --all", name))
     records: list[Recording] = []
-    proofs = [prove(wiring, each, workers, records) for each in (names() if name is None else [name])]
+    proofs = [prove(ctx.obj, each, workers, records) for each in chosen(name, every)]
     if record is not None:
         replace(record.resolve(), b"".join(json_line(each) for each in records))
-    outcome = Proofs(proofs) if name is None else proofs[0]
-    if found := [surprise for proof in proofs for surprise in surprises(proof)]:
+    outcome = Proofs(proofs) if every else proofs[0]
+    if found := [surprise for proof in proofs for surprise in surprises(proof.scenario, proof.ways)]:
         raise UnexpectedOutcome(found, outcome)
     return outcome

@@ -1,16 +1,19 @@
 """Clear what a dead holder's children still hold."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sampletool.contract.errors import InvalidValues, Mistake, did_you_mean
+from sampletool.contract.errors import LockNotFound
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.lock_held import LockHeld
 from sampletool.contract.promise import Promise
+from sampletool.options import DryRunOption
 from sampletool.safety.orphans import end_orphans
 from sampletool.safety.places import all_locks
+from sampletool.safety.signals import Signals
 from sampletool.safety.witness import find_holders
 from sampletool.wiring import Wiring
 
@@ -33,24 +36,26 @@ class Released:
         return [f"{self.lock}: ended {', '.join(map(str, self.ended))}, left behind by a holder that has ended."]
 
 
+def release(paths: list[Path], name: str, signals: Signals, *, dry_run: bool) -> Released:
+    known = {path.name.removesuffix(".lock").lstrip("."): path for path in paths}
+    if name not in known:
+        raise LockNotFound(name, list(known))
+    finding = find_holders(known[name])
+    if dry_run:
+        ended = [child for holder in finding.holders for child in holder.children or ()]
+    else:
+        ended = end_orphans(known[name], signals)
+        living = [holder for holder in finding.holders if holder.state == "running"]
+        if living:
+            raise LockHeld(name, living, shared=finding.shared, waited_ms=0, timeout_ms=0, usual_ms=finding.usual_ms)
+    return Released("deleted" if ended else "unchanged", name, ended)
+
+
 def command(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(metavar="LOCK", help="A name as `tool lock list` shows it.")],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be ended.")] = False,
+    dry_run: DryRunOption = False,
 ) -> Released:
     """End the processes that keep a lock although its holder has died. A living holder is never harmed."""
     wiring: Wiring = ctx.obj
-    known = {path.name.removesuffix(".lock").lstrip("."): path for path in all_locks(wiring.workspace_or_none)}
-    if name not in known:
-        hint = did_you_mean(name, list(known)) or f"The locks are {', '.join(known) or 'none yet'}."
-        raise InvalidValues(Mistake("LOCK", "INVALID_VALUE", f"there is no lock {name!r} here", name, hint))
-    finding = find_holders(known[name])
-    if dry_run:
-        wiring.meta["dry_run"] = True
-        orphans = [child for holder in finding.holders for child in holder.children or ()]
-        return Released("deleted" if orphans else "unchanged", name, orphans)
-    ended = end_orphans(known[name], wiring.signals)
-    living = [holder for holder in finding.holders if holder.state == "running"]
-    if living:
-        raise LockHeld(name, living, shared=finding.shared, waited_ms=0, timeout_ms=0, usual_ms=finding.usual_ms)
-    return Released("deleted" if ended else "unchanged", name, ended)
+    return release(all_locks(wiring.workspace_or_none), name, wiring.signals, dry_run=dry_run)

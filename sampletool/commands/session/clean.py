@@ -2,16 +2,14 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from sampletool.contract.duration import parse_duration
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.promise import Promise
+from sampletool.options import DryRunOption
 from sampletool.safety.places import session_root
 from sampletool.safety.session import is_in_use, remove, sweep_trash, unused_for
-from sampletool.settings import KNOWN
 from sampletool.wiring import Wiring
 
 promise = Promise(
@@ -33,7 +31,7 @@ class Cleaned:
         return told or ["Nothing is over its time."]
 
 
-def clean(wiring: Wiring, root: Path, older_than_seconds: float, *, dry_run: bool = False) -> Cleaned:
+def clean(wiring: Wiring, root: Path, older_than_seconds: float, *, dry_run: bool) -> Cleaned:
     removed: list[str] = []
     in_use: list[str] = []
     for directory in unused_for(root, older_than_seconds):
@@ -47,12 +45,8 @@ def clean(wiring: Wiring, root: Path, older_than_seconds: float, *, dry_run: boo
 
 def command(
     ctx: typer.Context,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go; remove nothing.")] = False,
+    dry_run: DryRunOption = False,
 ) -> Cleaned:
     """Remove what has not been used for longer than the setting session_ttl. What is in use stays."""
     wiring: Wiring = ctx.obj
-    ttl = wiring.settings.value("session_ttl")
-    if dry_run:
-        wiring.meta["dry_run"] = True
-    seconds = parse_duration(KNOWN["session_ttl"].default) if ttl is None else ttl
-    return clean(wiring, session_root(), seconds, dry_run=dry_run)
+    return clean(wiring, session_root(), wiring.settings.value("session_ttl"), dry_run=dry_run)

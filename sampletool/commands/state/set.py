@@ -5,29 +5,16 @@ from typing import Annotated, Any
 
 import typer
 
-from sampletool.commands._store_options import (
-    CHANGING,
-    DryRunOption,
-    FenceOption,
-    KeyOption,
-    StoreOption,
-    parse_ms,
-    parse_value,
-    read_input,
-)
-from sampletool.contract.promise import Promise
+from sampletool.commands._store_options import FenceOption, KeyOption, StoreOption, changes_store, parse_ms
+from sampletool.commands._store_values import answered, parse_value, read_input
+from sampletool.options import DryRunOption
 from sampletool.state.promises import Once
 from sampletool.wiring import Wiring
 
-promise = Promise(
-    effect="store",
-    ends_with=CHANGING,
-    locks=("store",),
-    examples=(
-        "tool state set plan draft",
-        "tool state set plan final --if-version 1",
-        "tool state set leader agent-1 --if-version 0 --expires 60s",
-    ),
+promise = changes_store(
+    "tool state set plan draft",
+    "tool state set plan final --if-version 1",
+    "tool state set leader agent-1 --if-version 0 --expires 60s",
 )
 
 
@@ -40,15 +27,6 @@ class Changed:
 
     def lines(self) -> list[str]:
         return [f"{self.key}: {self.effect}, version {self.version}"]
-
-
-def set_value(
-    wiring: Wiring, key: str, value: Any, *, if_version: int | None, expires_ms: int | None, once: Once
-) -> Changed:
-    written = wiring.store.state_set(key, value, if_version=if_version, expires_ms=expires_ms, once=once)
-    if written.replayed:
-        wiring.meta["replayed"] = True
-    return Changed(key, value, written.version, written.effect)
 
 
 def command(
@@ -68,6 +46,10 @@ def command(
     dry_run: DryRunOption = False,
 ) -> Changed:
     """Set a value. With --if-version nobody's change is overwritten unseen."""
-    text = read_input("-", ctx.obj.signals).removesuffix("\n") if value == "-" else value
+    wiring: Wiring = ctx.obj
+    text = read_input("-", wiring.signals).removesuffix("\n") if value == "-" else value
     parsed = parse_value(text, as_text=as_text)
-    return set_value(ctx.obj, key, parsed, if_version=if_version, expires_ms=expires, once=Once(idempotency_key, fence))
+    once = Once(idempotency_key, fence)
+    written = wiring.store.state_set(key, parsed, if_version=if_version, expires_ms=expires, once=once)
+    answered(wiring, written)
+    return Changed(key, parsed, written.version, written.effect)

@@ -5,17 +5,13 @@ from typing import Annotated
 
 import typer
 
-from sampletool.commands._store_options import CHANGING, DryRunOption, FenceOption, KeyOption, StoreOption
-from sampletool.contract.promise import Promise
+from sampletool.commands._store_options import FenceOption, KeyOption, StoreOption, changes_store
+from sampletool.commands._store_values import answered
+from sampletool.options import DryRunOption
 from sampletool.state.promises import Once
 from sampletool.wiring import Wiring
 
-promise = Promise(
-    effect="store",
-    ends_with=CHANGING,
-    locks=("store",),
-    examples=("tool state unset plan", "tool state unset leader --if-version 3"),
-)
+promise = changes_store("tool state unset plan", "tool state unset leader --if-version 3")
 
 
 @dataclass(frozen=True)
@@ -29,13 +25,6 @@ class Removed:
         return [f"{self.key}: {self.effect}"]
 
 
-def unset_value(wiring: Wiring, key: str, *, if_version: int | None, once: Once) -> Removed:
-    written = wiring.store.state_unset(key, if_version=if_version, once=once)
-    if written.replayed:
-        wiring.meta["replayed"] = True
-    return Removed(key, written.version, written.effect)
-
-
 def command(
     ctx: typer.Context,
     key: Annotated[str, typer.Argument(metavar="KEY")],
@@ -46,4 +35,7 @@ def command(
     dry_run: DryRunOption = False,
 ) -> Removed:
     """Remove a value; its version is never used again."""
-    return unset_value(ctx.obj, key, if_version=if_version, once=Once(idempotency_key, fence))
+    wiring: Wiring = ctx.obj
+    once = Once(idempotency_key, fence)
+    written = answered(wiring, wiring.store.state_unset(key, if_version=if_version, once=once))
+    return Removed(key, written.version, written.effect)

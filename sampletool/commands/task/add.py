@@ -1,36 +1,22 @@
 """Add tasks to a queue: all of them, or none."""
 
-import json
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from sampletool.commands._store_options import (
-    CHANGING,
-    DryRunOption,
-    FenceOption,
-    KeyOption,
-    StoreOption,
-    parse_value,
-    read_input,
-)
+from sampletool.commands._store_options import FenceOption, KeyOption, QueueArgument, StoreOption, changes_store
+from sampletool.commands._store_values import answered, parse_json, parse_value, read_input
 from sampletool.contract.errors import InvalidValues, Mistake
-from sampletool.contract.promise import Promise
+from sampletool.options import DryRunOption
 from sampletool.safety.signals import Signals
 from sampletool.state.promises import NewTask, Once
 from sampletool.wiring import Wiring
 
-promise = Promise(
-    effect="store",
-    ends_with=CHANGING,
-    locks=("store",),
-    examples=(
-        "tool task add mail 'to: ann' 'to: bob'",
-        "tool task add mail 'to: ann' --id ann",
-        "tool task add mail --from-file tasks.jsonl",
-    ),
+promise = changes_store(
+    "tool task add mail 'to: ann' 'to: bob'",
+    "tool task add mail 'to: ann' --id ann",
+    "tool task add mail --from-file tasks.jsonl",
 )
 
 _MOST = 100_000
@@ -50,14 +36,6 @@ class Added:
 
     def lines(self) -> list[str]:
         return [f"{task.id}: {task.effect}" for task in self.tasks]
-
-
-def add_tasks(wiring: Wiring, queue: str, tasks: list[NewTask], once: Once) -> Added:
-    added = wiring.store.task_add(queue, tasks, once)
-    if added.replayed:
-        wiring.meta["replayed"] = True
-    shown = [Task(task, effect) for task, effect in added.effects]
-    return Added(queue, shown, "created" if any(task.effect == "created" for task in shown) else "unchanged")
 
 
 def read_tasks(words: list[str], ids: list[str], file: str | None, signals: Signals) -> list[NewTask]:
@@ -81,34 +59,33 @@ def _read_lines(text: str, file: str) -> list[NewTask]:
     tasks, mistakes = [], []
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
-            task, problems = _read_line(line)
-            tasks.append(task)
-            mistakes += [
-                Mistake("--from-file", "INVALID_VALUE", f"line {number} of {file} {problem}", line[:80])
-                for problem in problems
-            ]
+            try:
+                tasks.append(_read_line(line))
+            except ValueError as error:
+                problem = f"line {number} of {file} {error}"
+                mistakes.append(Mistake("--from-file", "INVALID_VALUE", problem, line[:80]))
     if mistakes:
         raise InvalidValues(*mistakes[:20], suggestion='Each line is {"body": any JSON, "id": optional text}.')
     return tasks
 
 
-def _read_line(line: str) -> tuple[NewTask, Iterator[str] | list[str]]:
+def _read_line(line: str) -> NewTask:
     try:
-        fields: Any = json.loads(line)
-    except (ValueError, RecursionError):
-        return NewTask(None), ["is not JSON"]
+        fields = parse_json(line)
+    except ValueError:
+        raise ValueError("is not JSON") from None
     if not isinstance(fields, dict) or "body" not in fields:
-        return NewTask(None), ['has no "body"']
+        raise ValueError('has no "body"')
     if unknown := sorted(fields.keys() - {"id", "body"}):
-        return NewTask(None), [f"has an unknown member {unknown[0]!r}"]
+        raise ValueError(f"has an unknown member {unknown[0]!r}")
     if not isinstance(fields.get("id", ""), str):
-        return NewTask(None), ["has an id that is not a text"]
-    return NewTask(fields["body"], fields.get("id")), []
+        raise ValueError("has an id that is not a text")
+    return NewTask(fields["body"], fields.get("id"))
 
 
 def command(
     ctx: typer.Context,
-    queue: Annotated[str, typer.Argument(metavar="QUEUE")],
+    queue: QueueArgument,
     bodies: Annotated[list[str] | None, typer.Argument(metavar="[BODY...]", help="JSON, else text.")] = None,
     ids: Annotated[
         list[str] | None, typer.Option("--id", metavar="ID", help="One for each body: adding it again changes nothing.")
@@ -122,5 +99,8 @@ def command(
     dry_run: DryRunOption = False,
 ) -> Added:
     """Add tasks to a queue, all of them or none. A known id with the same body is left as it is."""
-    tasks = read_tasks(bodies or [], ids or [], from_file, ctx.obj.signals)
-    return add_tasks(ctx.obj, queue, tasks, Once(idempotency_key, fence))
+    wiring: Wiring = ctx.obj
+    tasks = read_tasks(bodies or [], ids or [], from_file, wiring.signals)
+    added = answered(wiring, wiring.store.task_add(queue, tasks, Once(idempotency_key, fence)))
+    shown = [Task(task, effect) for task, effect in added.effects]
+    return Added(queue, shown, "created" if any(task.effect == "created" for task in shown) else "unchanged")

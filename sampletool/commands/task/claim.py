@@ -5,18 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
-from sampletool.commands._store_options import CHANGING, DryRunOption, KeyOption, LeaseOption, StoreOption, say_time
-from sampletool.contract.promise import Promise
+from sampletool.commands._store_options import KeyOption, LeaseOption, QueueArgument, StoreOption, changes_store
+from sampletool.commands._store_values import answered, say_time
 from sampletool.contract.render import value_text
+from sampletool.options import DryRunOption
 from sampletool.state.promises import Once
 from sampletool.wiring import Wiring
 
-promise = Promise(
-    effect="store",
-    ends_with=CHANGING,
-    locks=("store",),
-    examples=("tool task claim mail", "tool task claim mail --count 10 --lease 5m"),
-)
+promise = changes_store("tool task claim mail", "tool task claim mail --count 10 --lease 5m")
 
 
 @dataclass(frozen=True)
@@ -43,22 +39,9 @@ class Claim:
         return told or [f"Nothing to claim in {self.queue}."]
 
 
-def claim_tasks(
-    wiring: Wiring, queue: str, worker: str, *, lease_ms: int, count: int, max_attempts: int, once: Once
-) -> Claim:
-    claim = wiring.store.task_claim(queue, worker, lease_ms=lease_ms, count=count, max_attempts=max_attempts, once=once)
-    if claim.replayed:
-        wiring.meta["replayed"] = True
-    tasks = [
-        Task(task.id, task.generation, task.body, task.attempts, say_time(task.lease_expires_at))
-        for task in claim.tasks
-    ]
-    return Claim(queue, tasks, "updated" if tasks else "unchanged")
-
-
 def command(
     ctx: typer.Context,
-    queue: Annotated[str, typer.Argument(metavar="QUEUE")],
+    queue: QueueArgument,
     count: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="How many at most.")] = 1,
     lease: LeaseOption = "60s",  # type: ignore[assignment]
     worker: Annotated[str | None, typer.Option(metavar="NAME", help="Who claims; the session id if not said.")] = None,
@@ -71,8 +54,7 @@ def command(
 ) -> Claim:
     """Claim the oldest tasks that are free or past their lease; an empty list if there are none."""
     wiring: Wiring = ctx.obj
-    return claim_tasks(
-        wiring,
+    claim = wiring.store.task_claim(
         queue,
         worker or wiring.session_id,
         lease_ms=lease,
@@ -80,3 +62,8 @@ def command(
         max_attempts=max_attempts,
         once=Once(idempotency_key),
     )
+    tasks = [
+        Task(task.id, task.generation, task.body, task.attempts, say_time(task.lease_expires_at))
+        for task in answered(wiring, claim).tasks
+    ]
+    return Claim(queue, tasks, "updated" if tasks else "unchanged")

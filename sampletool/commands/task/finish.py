@@ -1,16 +1,15 @@
 """Finish a claimed task."""
 
 from dataclasses import dataclass
-from typing import Annotated
 
 import typer
 
-from sampletool.commands._store_options import CHANGING, DryRunOption, StoreOption
-from sampletool.contract.promise import Promise
+from sampletool.commands._store_options import GenerationArgument, StoreOption, TaskArgument, changes_store
+from sampletool.options import DryRunOption
 from sampletool.state.values import check
 from sampletool.wiring import Wiring
 
-promise = Promise(effect="store", ends_with=CHANGING, locks=("store",), examples=("tool task finish ann 1",))
+promise = changes_store("tool task finish ann 1")
 
 
 @dataclass(frozen=True)
@@ -23,17 +22,14 @@ class Finished:
         return [f"{self.id}: done ({self.effect})"]
 
 
-def finish_task(wiring: Wiring, task: str, generation: int) -> Finished:
-    check(task=task, generation=generation)
-    return Finished(task, generation, wiring.store.task_finish(task, generation))
-
-
 def command(
     ctx: typer.Context,
-    task: Annotated[str, typer.Argument(metavar="TASK")],
-    generation: Annotated[int, typer.Argument(metavar="GENERATION", help="As `task claim` said.")],
+    task: TaskArgument,
+    generation: GenerationArgument,
     store: StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Finished:
     """Mark a task as done, for ever; refused if somebody else has claimed it since. Twice is once."""
-    return finish_task(ctx.obj, task, generation)
+    wiring: Wiring = ctx.obj
+    check(task=task, generation=generation)
+    return Finished(task, generation, wiring.store.task_finish(task, generation))

@@ -5,16 +5,14 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from sampletool.commands._store_options import READING, LimitOption, StoreOption, say_time
-from sampletool.contract.promise import Promise
+from sampletool.commands._store_options import LimitOption, StoreOption, reads_store
+from sampletool.commands._store_values import page, say_time
 from sampletool.contract.render import value_text
 from sampletool.state.promises import TaskState
 from sampletool.state.values import check
 from sampletool.wiring import Wiring
 
-promise = Promise(
-    effect="nothing", ends_with=READING, examples=("tool task list", "tool task list mail --status failed")
-)
+promise = reads_store("tool task list", "tool task list mail --status failed")
 
 Status = Literal["free", "claimed", "expired", "done", "failed"]
 
@@ -48,29 +46,20 @@ class Tasks:
         return [*told, ", ".join(f"{number} {status}" for status, number in self.counts.items()) or "No tasks."]
 
 
-def list_tasks(wiring: Wiring, queue: str | None, status: str | None, after: int, limit: int) -> Tasks:
-    check(queue=queue)
-    found = wiring.store.task_list(queue, status, after, limit + 1)
-    if len(found) > limit:
-        wiring.meta["next_cursor"] = str(found[limit - 1].position)
-    counts = wiring.store.task_count(queue)
-    return Tasks([_shown(task) for task in found[:limit]], dict(sorted(counts.items())))
-
-
 def _shown(task: TaskState) -> Task:
-    claimed_at, due_at = (at and say_time(at) for at in (task.claimed_at, task.due_at))
+    claimed_at, due_at = (say_time(at) if at else None for at in (task.claimed_at, task.due_at))
     is_leased = task.claimed_by is not None
     return Task(
-        task.id,
-        task.queue,
-        task.status,
-        task.generation,
-        task.attempts,
-        task.body,
-        task.claimed_by,
-        claimed_at or None,
-        due_at if due_at and is_leased else None,
-        due_at if due_at and not is_leased else None,
+        id=task.id,
+        queue=task.queue,
+        status=task.status,
+        generation=task.generation,
+        attempts=task.attempts,
+        body=task.body,
+        claimed_by=task.claimed_by,
+        claimed_at=claimed_at,
+        lease_expires_at=due_at if is_leased else None,
+        free_at=None if is_leased else due_at,
     )
 
 
@@ -85,4 +74,7 @@ def command(
     store: StoreOption = None,
 ) -> Tasks:
     """List tasks in the order of adding: who holds each, since when, and what became of it."""
-    return list_tasks(ctx.obj, queue, status, cursor, limit)
+    wiring: Wiring = ctx.obj
+    check(queue=queue)
+    rows = page(wiring, wiring.store.task_list(queue, status, cursor, limit + 1), limit, lambda row: row.position)
+    return Tasks([_shown(row) for row in rows], dict(sorted(wiring.store.task_count(queue).items())))

@@ -5,13 +5,11 @@ from typing import Annotated
 
 import typer
 
-from sampletool.commands._store_options import CHANGING, DryRunOption, StoreOption, parse_ms
-from sampletool.contract.promise import Promise
+from sampletool.commands._store_options import GenerationArgument, StoreOption, TaskArgument, changes_store, parse_ms
+from sampletool.options import DryRunOption
 from sampletool.wiring import Wiring
 
-promise = Promise(
-    effect="store", ends_with=CHANGING, locks=("store",), examples=("tool task release ann 1 --delay 30s",)
-)
+promise = changes_store("tool task release ann 1 --delay 30s")
 
 
 @dataclass(frozen=True)
@@ -24,17 +22,14 @@ class Released:
         return [f"{self.id}: given back ({self.effect})"]
 
 
-def release_task(wiring: Wiring, task: str, generation: int, delay_ms: int) -> Released:
-    return Released(task, generation, wiring.store.task_release(task, generation, delay_ms=delay_ms))
-
-
 def command(
     ctx: typer.Context,
-    task: Annotated[str, typer.Argument(metavar="TASK")],
-    generation: Annotated[int, typer.Argument(metavar="GENERATION", help="As `task claim` said.")],
+    task: TaskArgument,
+    generation: GenerationArgument,
     delay: Annotated[int, typer.Option(metavar="DURATION", parser=parse_ms, help="Nobody gets it before that.")] = "0",  # type: ignore[assignment]
     store: StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Released:
     """Give a task back unfinished, for anybody to claim; after its last allowed attempt it is failed instead."""
-    return release_task(ctx.obj, task, generation, delay)
+    wiring: Wiring = ctx.obj
+    return Released(task, generation, wiring.store.task_release(task, generation, delay_ms=delay))

@@ -2,30 +2,25 @@
 
 import os
 import shutil
-import sys
 from typing import Annotated
 
 import typer
 
-from sampletool.commands._store_options import CHANGING, DryRunOption, LeaseOption, StoreOption
+from sampletool.commands._store_options import LeaseOption, QueueArgument, StoreOption, changes_store
 from sampletool.contract.errors import InvalidValues, Mistake, ToolError
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.file_errors import FileNotFound
-from sampletool.contract.promise import Promise
 from sampletool.contract.store_errors import TasksFailed
+from sampletool.options import DryRunOption
 from sampletool.safety.children import Children
 from sampletool.safety.places import private_directory
 from sampletool.state.worker import Worked, Worker, count_left
 from sampletool.wiring import Wiring
 
-promise = Promise(
-    effect="store",
-    ends_with=(*CHANGING, ExitStatus.PARTIAL),
-    locks=("store",),
-    examples=(
-        "tool task work mail --until-empty -- ./send",
-        "tool task work mail --jobs 4 --lease 2m -- python send.py",
-    ),
+promise = changes_store(
+    "tool task work mail --until-empty -- ./send",
+    "tool task work mail --jobs 4 --lease 2m -- python send.py",
+    may_end=(ExitStatus.PARTIAL,),
 )
 
 _IDLE_SECONDS = 0.5
@@ -54,7 +49,7 @@ def work(wiring: Wiring, worker: Worker, *, until_empty: bool) -> Worked:
 
 def command(
     ctx: typer.Context,
-    queue: Annotated[str, typer.Argument(metavar="QUEUE")],
+    queue: QueueArgument,
     argv: Annotated[list[str], typer.Argument(metavar="-- ARGV...", help="Run for each task; no shell.")],
     jobs: Annotated[int | None, typer.Option(min=1, max=256, metavar="N", help="How many at once.")] = None,
     until_empty: Annotated[bool, typer.Option("--until-empty", help="End when all tasks are done or failed.")] = False,
@@ -76,7 +71,6 @@ def command(
         raise FileNotFound(argv[0])
     if dry_run:
         return Worked(queue, 0, 0, 0, [], count_left(wiring.store, queue), "unchanged")
-    is_watched = wiring.options.get("verbose") or (sys.stderr is not None and os.isatty(2))
     worker = Worker(
         store=wiring.store,
         children=Children(wiring.signals),
@@ -89,7 +83,7 @@ def command(
         jobs=jobs or wiring.jobs(),
         lease_ms=lease,
         max_attempts=max_attempts,
-        tell=wiring.say if is_watched else lambda _line: None,
+        tell=wiring.tell,
     )
     try:
         return work(wiring, worker, until_empty=until_empty)

@@ -1,0 +1,34 @@
+"""What the commands of the lab share: what they promise, and which scenarios they run on which store."""
+
+from typing import Annotated
+
+import typer
+
+from sampletool.contract.errors import InvalidValues, Mistake
+from sampletool.contract.exit_status import ExitStatus
+from sampletool.contract.promise import Promise
+from sampletool.lab.scenario import names, use_store
+
+
+def runs_scenarios(*examples: str) -> Promise:
+    ends_with = (ExitStatus.PARTIAL, ExitStatus.PERMISSION, ExitStatus.NOT_FOUND)
+    return Promise(effect="scratch", ends_with=ends_with, examples=examples)
+
+
+def _use_store(ctx: typer.Context, url: str | None) -> None:
+    if url is not None and not ctx.resilient_parsing:
+        use_store(url)
+
+
+NameArgument = Annotated[str | None, typer.Argument(help="A scenario; `tool lab list` lists them.")]
+AllOption = Annotated[bool, typer.Option("--all", help="All scenarios.")]
+StoreOption = Annotated[
+    str | None,
+    typer.Option(metavar="URL", callback=_use_store, help="A store to try it on; it keeps what is added."),
+]
+
+
+def chosen(name: str | None, every: bool) -> list[str]:
+    if every == (name is not None):
+        raise InvalidValues(Mistake("NAME", "MISSING", "name one scenario, or give --all", name))
+    return names() if name is None else [name]
