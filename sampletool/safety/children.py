@@ -26,6 +26,8 @@ GRACE_SECONDS = 5.0
 _DEATH_SECONDS = 2.0
 _POLL_SECONDS = 0.02
 _CHUNK_BYTES = 65536
+_CHUNKS_AT_ONCE = 16
+"""Who writes without end must not keep us from the others; more than this does not fit into a pipe."""
 TAIL_BYTES = 4096
 
 
@@ -79,9 +81,6 @@ class Children:
         if self._has_started and self._descriptors:
             self.strays = end_strays(self._descriptors[0], self._signals)
         self._signals.kill_first = lambda: None
-
-    def __len__(self) -> int:
-        return len(self._running)
 
     def start(
         self,
@@ -179,7 +178,10 @@ class Children:
     def _read(self, child: _Running) -> None:
         """Take what the child has written so far: the end of it for the answer, all of it for the log."""
         with suppress(BlockingIOError):
-            while chunk := os.read(child.output, _CHUNK_BYTES):
+            for _ in range(_CHUNKS_AT_ONCE):
+                if not (chunk := os.read(child.output, _CHUNK_BYTES)):
+                    child.output_ended = True
+                    return
                 child.tail += chunk
                 del child.tail[:-TAIL_BYTES]
                 if child.log is not None:
@@ -187,15 +189,11 @@ class Children:
                         child.log_path = child.log()
                         child.log_file = child.log_path.open("ab")
                     child.log_file.write(chunk)
-            child.output_ended = True
 
     def _wake_descriptors(self) -> list[int]:
-        return [
-            descriptor
-            for child in self._running.values()
-            for descriptor in (None if child.output_ended else child.output, child.exit_descriptor)
-            if descriptor is not None
-        ]
+        running = self._running.values()
+        exits = [child.exit_descriptor for child in running if child.exit_descriptor is not None]
+        return exits + [child.output for child in running if not child.output_ended]
 
 
 def _open_pid(pid: int) -> int | None:

@@ -41,11 +41,10 @@ class Record:
     def is_sane(self) -> bool:
         """Whether every member is what it says: a checksum tells that nothing is missing, not that it makes sense."""
         texts = (self.host, self.session_id, self.command, self.started_at, self.state)
-        maybe_texts = (self.start, self.pid_namespace)
         return (
             type(self.pid) is int
             and all(isinstance(text, str) for text in texts)
-            and all(text is None or isinstance(text, str) for text in maybe_texts)
+            and all(text is None or isinstance(text, str) for text in (self.start, self.pid_namespace))
             and isinstance(self.boot_seconds, (int, float))
             and isfinite(self.boot_seconds)
             and (self.usual_ms is None or type(self.usual_ms) is int)

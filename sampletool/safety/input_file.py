@@ -7,7 +7,7 @@ so that it too can be read twice, by several at once; whatever ends the call, th
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,10 +32,7 @@ class InputFile:
         return self.found.st_size
 
     def is_at(self, path: Path) -> bool:
-        try:
-            return os.path.samestat(self.found, path.stat())
-        except OSError:
-            return False
+        return path.exists() and os.path.samestat(self.found, path.stat())
 
     def must_be_unchanged(self) -> None:
         now = os.fstat(self.descriptor)
@@ -71,14 +68,12 @@ def _open(path: Path) -> int:
         return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         missing = FileNotFound(str(path))
-        try:
+        with suppress(OSError):
             missing.suggestion = did_you_mean(path.name, os.listdir(path.parent)) or missing.suggestion
-        except OSError:
-            pass
         raise missing from None
-    except (OSError, ValueError) as error:
-        if isinstance(error, OSError):
-            raise from_os_error(error, str(path)) from None
+    except OSError as error:
+        raise from_os_error(error, str(path)) from None
+    except ValueError:
         raise UnsafePath(str(path), "its name holds a NUL byte") from None
 
 

@@ -41,9 +41,8 @@ def find_workspace(start: Path) -> Path | None:
         except (FileNotFoundError, NotADirectoryError):
             continue
         if strangers := owners - {os.geteuid(), 0}:
-            raise UnsafeDirectory(
-                str(directory), f"its {WORKSPACE_FILE} belongs to another user (uid {min(strangers)})"
-            )
+            reason = f"its {WORKSPACE_FILE} belongs to another user (uid {min(strangers)})"
+            raise UnsafeDirectory(str(directory), reason)
         return directory
     return None
 

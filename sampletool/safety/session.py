@@ -35,6 +35,7 @@ class SessionState:
     session_id: str
     path: str
     last_used_at: str
+    unused_seconds: int
     in_use_by: list[int]
 
 
@@ -77,25 +78,16 @@ def opened(root: Path, session_id: str, make_lock: MakeLock, timeout_seconds: fl
 
 
 def list_sessions(root: Path) -> list[SessionState]:
+    """The one that was used last comes first."""
     found = []
-    for directory in _directories(root):
-        if (last_used := _last_used(directory)) is None:
-            continue
-        used = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(last_used))
-        readers = [record.pid for record, _ in living_readers(directory / _LOCK_NAME)]
-        found.append(SessionState(directory.name, str(directory), used, readers))
-    return found
-
-
-def unused_for(root: Path, seconds: float) -> list[Path]:
-    """The directories of sessions that are over their time; whether they are in use is for `remove` to see."""
     now = time.time()
-    found = [(directory, _last_used(directory)) for directory in _directories(root)]
-    return [directory for directory, used in found if used is not None and now - used >= seconds]
-
-
-def is_in_use(directory: Path) -> bool:
-    return bool(living_readers(directory / _LOCK_NAME))
+    for directory in _directories(root):
+        with suppress(FileNotFoundError):  # somebody has just removed it
+            used = directory.stat().st_mtime
+            at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(used))
+            readers = [record.pid for record, _ in living_readers(directory / _LOCK_NAME)]
+            found.append(SessionState(directory.name, str(directory), at, max(0, int(now - used)), readers))
+    return sorted(found, key=lambda session: session.unused_seconds)
 
 
 def remove(directory: Path, make_lock: MakeLock) -> bool:
@@ -116,14 +108,6 @@ def sweep_trash(root: Path) -> None:
         for name in os.listdir(root):
             if name.startswith(_TRASH):
                 shutil.rmtree(root / name, ignore_errors=True)
-
-
-def _last_used(directory: Path) -> float | None:
-    """None if somebody has just removed it."""
-    try:
-        return directory.stat().st_mtime
-    except FileNotFoundError:
-        return None
 
 
 def _directories(root: Path) -> list[Path]:

@@ -161,4 +161,4 @@ def test_what_cannot_be_started_leaves_nothing_behind(signals: Signals) -> None:
     with Children(signals) as children, pytest.raises(FileNotFoundError):
         children.start("child", ["/no/such/program"], cwd=Path("/"), env=dict(os.environ))
 
-    assert len(children) == 0
+    assert children.next_ended() is None

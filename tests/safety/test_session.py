@@ -9,7 +9,7 @@ from sampletool.contract.errors import InvalidValues
 from sampletool.safety.holder import describe_me
 from sampletool.safety.lock import Lock
 from sampletool.safety.places import session_root
-from sampletool.safety.session import check_id, list_sessions, opened, remove, sweep_trash, unused_for
+from sampletool.safety.session import check_id, list_sessions, opened, remove, sweep_trash
 from sampletool.safety.signals import Signals
 from tests.support.tool import Tool
 
@@ -69,7 +69,7 @@ def test_only_what_is_over_its_time_is_old() -> None:
         now = directory.stat().st_mtime
         os.utime(directory, (now - age, now - age))
 
-    assert [directory.name for directory in unused_for(root, 500)] == ["old"]
+    assert [session.session_id for session in list_sessions(root) if session.unused_seconds > 500] == ["old"]
 
 
 def test_what_an_interrupted_removal_left_is_swept() -> None:

@@ -9,7 +9,7 @@ from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.promise import Promise
 from sampletool.options import DryRunOption
 from sampletool.safety.places import session_root
-from sampletool.safety.session import is_in_use, remove, sweep_trash, unused_for
+from sampletool.safety.session import list_sessions, remove, sweep_trash
 from sampletool.wiring import Wiring
 
 promise = Promise(
@@ -34,10 +34,11 @@ class Cleaned:
 def clean(wiring: Wiring, root: Path, older_than_seconds: float, *, dry_run: bool) -> Cleaned:
     removed: list[str] = []
     in_use: list[str] = []
-    for directory in unused_for(root, older_than_seconds):
+    for session in list_sessions(root):
         wiring.signals.check()
-        gone = not is_in_use(directory) if dry_run else remove(directory, wiring.make_lock)
-        (removed if gone else in_use).append(directory.name)
+        if session.unused_seconds >= older_than_seconds:
+            gone = not session.in_use_by if dry_run else remove(Path(session.path), wiring.make_lock)
+            (removed if gone else in_use).append(session.session_id)
     if not dry_run:
         sweep_trash(root)
     return Cleaned("deleted" if removed else "unchanged", removed, in_use)

@@ -20,12 +20,12 @@ class Listing:
         if not self.sessions:
             return ["No session has left anything behind."]
         return [
-            f"{session.session_id}  last used {session.last_used_at}"
+            f"{session.path}  last used {session.last_used_at}"
             + (f"  in use by {', '.join(map(str, session.in_use_by))}" if session.in_use_by else "")
             for session in self.sessions
         ]
 
 
 def command(ctx: typer.Context) -> Listing:
-    """List the session directories of this user, with when they were last used and by whom they are in use."""
+    """List the session directories of this user, newest first: when each was last used, and by whom it is in use."""
     return Listing(list_sessions(session_root()))
