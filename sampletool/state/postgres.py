@@ -67,9 +67,6 @@ class Link(psycopg.Connection[Any]):
 class Postgres:
     """See sql_database.py."""
 
-    now = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
-    unclaimed = "FOR UPDATE SKIP LOCKED"
-
     def __init__(self, url: str, terms: Terms, steps: tuple[str, ...] = STEPS) -> None:
         self._shown = shown_url(url)
         self._url = url
@@ -84,15 +81,12 @@ class Postgres:
                 Mistake("--store", "INVALID_VALUE", f"{self._shown} is not the URL of a PostgreSQL server")
             ) from None
 
-    def read(self, statement: str, **values: Any) -> list[Any]:
-        def rows(session: PostgresSession) -> list[Any]:
-            return session.rows(statement, **values)
-
-        return self.transact(rows, may_repeat=True)
+    def read(self, body: Callable[["PostgresSession"], T]) -> T:
+        return self.transact(body, may_repeat=True)
 
     def health(self) -> tuple[str, list[str], dict[str, str]]:
         names = "('fsync', 'synchronous_commit', 'full_page_writes', 'server_version')"
-        settings = dict(self.read(f"SELECT name, setting FROM pg_settings WHERE name IN {names}"))
+        settings = dict(self.read(lambda db: db.rows(f"SELECT name, setting FROM pg_settings WHERE name IN {names}")))
         problems = [f"{name} is off" for name, setting in settings.items() if setting == "off"]
         return f"PostgreSQL {settings.pop('server_version')} ({self._shown})", problems, settings
 
@@ -209,23 +203,22 @@ class Postgres:
 class PostgresSession:
     """Advisory locks stand for names that may have no row yet."""
 
+    now = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+    locked = "FOR UPDATE"
+    unclaimed = "FOR UPDATE SKIP LOCKED"
+
     def __init__(self, link: Link) -> None:
         self._link = link
 
     def rows(self, statement: str, **values: Any) -> list[Any]:
-        return self._link.execute(_placed(statement), values).fetchall()
-
-    def run(self, statement: str, **values: Any) -> None:
-        self._link.execute(_placed(statement), values)
+        cursor = self._link.execute(_placed(statement), values)
+        return cursor.fetchall() if cursor.description else []
 
     def each(self, statement: str, values: list[dict[str, Any]]) -> None:
         self._link.cursor().executemany(_placed(statement), values)
 
     def be_alone_with(self, name: str) -> None:
         self._link.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (_ADVISORY, name))
-
-    def hold_task(self, task: str) -> None:
-        self._link.execute("SELECT FROM tool_tasks WHERE id = %s FOR UPDATE", (task,))
 
 
 @cache

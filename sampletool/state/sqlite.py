@@ -38,10 +38,7 @@ _abandoned: list[Connection] = []
 
 
 class Sqlite:
-    """See sql_database.py. The clock is SQLite's own, not Python's."""
-
-    now = "CAST((julianday('now') - 2440587.5) * 86400000 AS bigint)"
-    unclaimed = ""
+    """See sql_database.py."""
 
     def __init__(
         self,
@@ -59,11 +56,11 @@ class Sqlite:
         self._connection: Connection | None = None
         self._pid = os.getpid()
 
-    def read(self, statement: str, **values: Any) -> list[Any]:
+    def read(self, body: Callable[["SqliteSession"], T]) -> T:
         """Makes no file: what is not there yet reads as an empty store."""
         with self._translated():
             db = self._open()
-            return self._patiently(lambda: db.execute(statement, values).fetchall())
+            return self._patiently(lambda: body(SqliteSession(db)))
 
     def transact(self, body: Callable[["SqliteSession"], T], *, may_repeat: bool) -> T:
         """Committed, and on the disk, when it returns. A local file is never lost half-way, so nothing is repeated."""
@@ -74,7 +71,8 @@ class Sqlite:
             return body(SqliteSession(db))
 
     def health(self) -> tuple[str, list[str], dict[str, str]]:
-        problems = [said for (said,) in self.read("PRAGMA quick_check") if said != "ok"]
+        found = self.read(lambda db: db.rows("PRAGMA quick_check"))
+        problems = [said for (said,) in found if said != "ok"]
         durable = {"journal_mode": "truncate", "synchronous": "full"}
         return f"SQLite {sqlite3.sqlite_version} ({self._path})", problems, durable
 
@@ -196,7 +194,10 @@ class Sqlite:
 
 
 class SqliteSession:
-    """Under the one lock there is nothing left to take."""
+    """Under the one lock there is nothing left to take. The clock is SQLite's own, not Python's."""
+
+    now = "CAST((julianday('now') - 2440587.5) * 86400000 AS bigint)"
+    locked = unclaimed = ""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -204,17 +205,11 @@ class SqliteSession:
     def rows(self, statement: str, **values: Any) -> list[Any]:
         return self._connection.execute(statement, values).fetchall()
 
-    def run(self, statement: str, **values: Any) -> None:
-        self._connection.execute(statement, values)
-
     def each(self, statement: str, values: list[dict[str, Any]]) -> None:
         self._connection.executemany(statement, values)
 
     def be_alone_with(self, name: str) -> None:
         """We are already."""
-
-    def hold_task(self, task: str) -> None:
-        """We do already."""
 
 
 def _must_be_regular(path: Path) -> None:

@@ -64,11 +64,6 @@ def with_ids(tasks: list[NewTask]) -> list[tuple[str, str]]:
     return written
 
 
-def given(tasks: list[NewTask]) -> list[list[Any]]:
-    """What the caller said about its tasks, to compare a repetition with: ids that were made up do not count."""
-    return [[task.id, task.body] for task in tasks]
-
-
 def shown_url(url: str) -> str:
     """Where the store is, for messages: without user, password and options, whatever characters are in them."""
     scheme, separator, rest = url.partition("://")

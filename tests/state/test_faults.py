@@ -148,7 +148,7 @@ def through_proxy(
         else:
             target, path = backend.url.removeprefix("unix://").partition("?")[0], directory / "v.sock"
             url = backend.url.replace(target, str(path))
-            marker = b"counter add"
+            marker = b"counter_add"
         proxy = CuttingProxy(path, target, marker, after_the_server_answered=after_the_server_answered)
         store = open_store(url, None, make_terms())
         opened.extend([proxy, store])
@@ -310,7 +310,7 @@ def test_an_older_store_is_brought_forward_and_a_newer_one_refused(
 
         assert SqlStore(tomorrow).counter_add("hits", 1).value == 2
 
-        assert tomorrow.read("SELECT * FROM tool_more") == []
+        assert tomorrow.read(lambda db: db.rows("SELECT * FROM tool_more")) == []
         tomorrow.close()
         with pytest.raises(StateTooNew):
             SqlStore(today).counter_add("hits", 1)

@@ -7,7 +7,6 @@ import typer
 
 from sampletool.commands._store_options import READING, StoreOption
 from sampletool.contract.promise import Promise
-from sampletool.state.values import check
 from sampletool.wiring import Wiring
 
 promise = Promise(effect="nothing", ends_with=READING, examples=("tool counter get builds",))
@@ -23,7 +22,6 @@ class Counter:
 
 
 def get_counter(wiring: Wiring, name: str) -> Counter:
-    check(name=name)
     return Counter(name, wiring.store.counter_get(name))
 
 

@@ -8,7 +8,6 @@ import typer
 from sampletool.commands._store_options import READING, StoreOption, say_time
 from sampletool.contract.promise import Promise
 from sampletool.contract.render import value_text
-from sampletool.state.values import check
 from sampletool.wiring import Wiring
 
 promise = Promise(effect="nothing", ends_with=READING, examples=("tool state get plan",))
@@ -27,7 +26,6 @@ class Value:
 
 
 def get_value(wiring: Wiring, key: str) -> Value:
-    check(key=key)
     found = wiring.store.state_get(key)
     expires = None if found.expires_at is None else say_time(found.expires_at)
     return Value(key, found.value, found.version, expires)

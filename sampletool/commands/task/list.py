@@ -9,7 +9,6 @@ from sampletool.commands._store_options import READING, LimitOption, StoreOption
 from sampletool.contract.promise import Promise
 from sampletool.contract.render import value_text
 from sampletool.state.promises import TaskState
-from sampletool.state.values import check
 from sampletool.wiring import Wiring
 
 promise = Promise(
@@ -49,7 +48,6 @@ class Tasks:
 
 
 def list_tasks(wiring: Wiring, queue: str | None, status: str | None, after: int, limit: int) -> Tasks:
-    check(queue=queue)
     found = wiring.store.task_list(queue, status, after, limit + 1)
     if len(found) > limit:
         wiring.meta["next_cursor"] = str(found[limit - 1].position)

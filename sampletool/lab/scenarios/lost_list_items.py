@@ -119,6 +119,6 @@ scenario = Scenario(
         line='                yield db\n                self._patiently(lambda: db.execute("COMMIT"))\n',
         instead="                yield db\n",
     ),
-    symbol="sampletool.state.sql:SqlStore.task_add",
+    symbol="sampletool.state.sql_verbs:task_add",
     still_broken_by="somebody who still writes the whole list: everybody has to use the verb.",
 )
