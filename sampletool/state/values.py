@@ -41,6 +41,7 @@ def once_key(once: Once, verb: str, name: str) -> str | None:
     if once.key is not None:
         check(idempotency_key=once.key)
     if once.fence is not None:
+        check(task=once.fence.task, generation=once.fence.generation)
         return "task:" + json.dumps([once.fence.task, verb, name, once.key])
     return None if once.key is None else f"key:{once.key}"
 

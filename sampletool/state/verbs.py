@@ -60,6 +60,7 @@ class Verbs(ABC):
         return int(self.read("counter_get", name))
 
     def counter_list(self, after: str, limit: int) -> list[tuple[str, int]]:
+        check(cursor=after or None)
         return [(name, int(value)) for name, value in self.read("counter_list", after, limit)]
 
     def state_get(self, key: str) -> Value:
@@ -81,6 +82,7 @@ class Verbs(ABC):
         return Written(int(version), effect, replayed)
 
     def state_list(self, prefix: str, after: str, limit: int) -> list[Value]:
+        check(prefix=prefix or None, cursor=after or None)
         return [_value(row) for row in self.read("state_list", prefix, after, limit)]
 
     def task_add(self, queue: str, tasks: list[NewTask], once: Once = FREELY) -> promises.Added:
@@ -101,7 +103,7 @@ class Verbs(ABC):
         return promises.Claim(tasks, replayed)
 
     def task_renew(self, task: str, generation: int, *, lease_ms: int) -> int:
-        check(lease=lease_ms)
+        check(task=task, generation=generation, lease=lease_ms)
         return int(self.write(Write("task_renew", (task, generation, lease_ms)))[0])
 
     def task_finish(self, task: str, generation: int) -> str:
@@ -109,11 +111,11 @@ class Verbs(ABC):
         return str(self.write(Write("task_finish", (task, generation)))[0])
 
     def task_release(self, task: str, generation: int, *, delay_ms: int = 0) -> str:
-        check(delay=delay_ms)
+        check(task=task, generation=generation, delay=delay_ms)
         return str(self.write(Write("task_release", (task, generation, delay_ms)))[0])
 
     def task_list(self, queue: str | None, status: str | None, after: int, limit: int) -> list[TaskState]:
-        check(queue=queue)
+        check(queue=queue, cursor=after)
         return [_task_state(row) for row in self.read("task_list", queue, status, after, limit)]
 
     def task_count(self, queue: str | None) -> dict[str, int]:
