@@ -17,15 +17,14 @@ import psycopg
 from psycopg import errors as said
 from psycopg.conninfo import conninfo_to_dict
 
-from sampletool.contract.errors import InvalidValues, Mistake, ToolError
+from sampletool.contract.errors import ToolError
 from sampletool.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly
-from sampletool.contract.lock_held import LockHeld
 from sampletool.contract.redaction import redact
 from sampletool.contract.store_errors import StateTooNew, StoreAuthFailed, StoreUnavailable
 from sampletool.safety.signals import Signals
 from sampletool.state.sql_database import T, schema
 from sampletool.state.terms import Terms
-from sampletool.state.values import shown_url
+from sampletool.state.values import no_store, shown_url
 
 STEPS = (
     "CREATE TABLE tool_store (version integer NOT NULL); INSERT INTO tool_store VALUES (0);"
@@ -77,9 +76,7 @@ class Postgres:
         try:
             conninfo_to_dict(url)
         except psycopg.Error:
-            raise InvalidValues(
-                Mistake("--store", "INVALID_VALUE", f"{self._shown} is not the URL of a PostgreSQL server")
-            ) from None
+            raise no_store(url, f"{self._shown} is not the URL of a PostgreSQL server") from None
 
     def read(self, body: Callable[["PostgresSession"], T]) -> T:
         return self.transact(body, may_repeat=True)
@@ -182,10 +179,7 @@ class Postgres:
         self._terms.signals.check()
         text = redact(str(error).partition("\n")[0])
         if isinstance(error, (said.LockNotAvailable, said.DeadlockDetected)):
-            waited_ms = round(self._terms.seconds() * 1000)
-            return LockHeld(
-                f"store {self._shown}", [], shared=False, waited_ms=waited_ms, timeout_ms=waited_ms, usual_ms=None
-            )
+            return self._terms.busy(self._shown)
         if isinstance(error, said.InsufficientPrivilege):
             return PermissionDenied(self._shown, text)
         if isinstance(error, said.ReadOnlySqlTransaction):

@@ -14,7 +14,7 @@ from redis import Redis, exceptions
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from sampletool.contract.errors import InvalidValues, Mistake, ToolError, VersionConflict
+from sampletool.contract.errors import ToolError, VersionConflict
 from sampletool.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly
 from sampletool.contract.store_errors import (
     CounterRange,
@@ -28,7 +28,7 @@ from sampletool.contract.store_errors import (
 )
 from sampletool.state.promises import Health
 from sampletool.state.terms import Terms
-from sampletool.state.values import shown_url
+from sampletool.state.values import no_store, shown_url
 from sampletool.state.verbs import Verbs, Write
 
 _SCHEMA = 1
@@ -61,9 +61,7 @@ class RedisStore(Verbs):
                 decode_responses=True,
             )
         except ValueError:
-            raise InvalidValues(
-                Mistake("--store", "INVALID_VALUE", f"{self._shown} is not the URL of a Redis server")
-            ) from None
+            raise no_store(url, f"{self._shown} is not the URL of a Redis server") from None
         self._script = self._client.register_script((files("sampletool.state") / "redis.lua").read_text())
         self._is_checked = False
 

@@ -18,7 +18,6 @@ from typing import Any
 
 from sampletool.contract.errors import ToolError
 from sampletool.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly, UnsafePath
-from sampletool.contract.lock_held import LockHeld
 from sampletool.contract.store_errors import StateTooNew
 from sampletool.state.sql_database import T, schema
 from sampletool.state.terms import Terms
@@ -81,13 +80,18 @@ class Sqlite:
         self._make_directory()
         with self._terms.hold(self._lock_path, f"store {self._path.name}"), self._translated():
             db = self._open(to_write=True)
-            self._patiently(lambda: db.execute("BEGIN IMMEDIATE"))
-            try:
+            with self._transaction(db):
                 yield db
-                self._patiently(lambda: db.execute("COMMIT"))
-            finally:
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
+
+    @contextmanager
+    def _transaction(self, db: Connection) -> Iterator[None]:
+        self._patiently(lambda: db.execute("BEGIN IMMEDIATE"))
+        try:
+            yield
+            self._patiently(lambda: db.execute("COMMIT"))
+        finally:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
 
     def close(self) -> None:
         if self._connection is not None:
@@ -152,17 +156,12 @@ class Sqlite:
 
     def _migrate(self, db: Connection) -> None:
         """All the steps that are missing, or none. Under the lock: whoever comes second finds them done."""
-        self._patiently(lambda: db.execute("BEGIN IMMEDIATE"))
-        try:
+        with self._transaction(db):
             for step in self._steps[self._version(db) :]:
                 for statement in filter(str.strip, step.split(";")):
                     db.execute(statement)
             db.execute(f"PRAGMA user_version = {len(self._steps)}")
             db.execute(f"PRAGMA application_id = {_OURS}")
-            self._patiently(lambda: db.execute("COMMIT"))
-        finally:
-            if db.in_transaction:
-                db.execute("ROLLBACK")
 
     def _patiently(self, attempt: Callable[[], T]) -> T:
         """Readers meet a commit, a commit meets readers: try again, until the deadline or a signal."""
@@ -175,15 +174,7 @@ class Sqlite:
                     raise
                 self._terms.signals.check()
                 if time.monotonic() >= deadline:
-                    waited_ms = round(self._terms.patience_seconds * 1000)
-                    raise LockHeld(
-                        f"store {self._path.name}",
-                        [],
-                        shared=False,
-                        waited_ms=waited_ms,
-                        timeout_ms=waited_ms,
-                        usual_ms=None,
-                    ) from None
+                    raise self._terms.busy(self._path.name) from None
 
     @contextmanager
     def _translated(self) -> Iterator[None]:

@@ -9,6 +9,7 @@ from sampletool.contract.errors import InvalidValues, Mistake
 from sampletool.contract.redaction import redact
 from sampletool.state.promises import LARGEST, NewTask, Once
 
+FORMS = "sqlite:///PATH, postgresql://HOST/DATABASE, redis://HOST, rediss://HOST or valkey://HOST"
 LARGEST_VALUE_BYTES = 8 * 1024 * 1024
 _LONGEST_NAME = 200
 
@@ -71,3 +72,8 @@ def shown_url(url: str) -> str:
     if not separator:
         return redact(url)
     return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"
+
+
+def no_store(url: str, problem: str, suggestion: str = "") -> InvalidValues:
+    mistake = Mistake("--store", "INVALID_VALUE", problem, shown_url(url), suggestion or f"A store is {FORMS}.")
+    return InvalidValues(mistake)

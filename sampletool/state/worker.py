@@ -121,7 +121,7 @@ class Worker:
             self.queue, self.name, lease_ms=self.lease_ms, count=free, max_attempts=self.max_attempts
         )
         for task in claim.tasks:
-            body_file = self.scratch / f"{task.generation}-{len(self.running)}-{os.urandom(4).hex()}.json"
+            body_file = self.scratch / f"{os.urandom(8).hex()}.json"
             body_file.write_text(encode(task.body))
             one = _Running(task, body_file, asked + self.lease_ms / 3000, asked + self.lease_ms / 1000)
             self.running[task.id] = one
