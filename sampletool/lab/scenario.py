@@ -14,9 +14,12 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from sampletool.contract.errors import InvalidValues, Mistake, did_you_mean
+
+if TYPE_CHECKING:
+    from sampletool.stage.director import Event
 
 STORE_VARIABLE = "TOOL_LAB_STORE"
 """The URL of the store that scenarios use instead of a file of SQLite."""
@@ -25,17 +28,6 @@ LETTERS = "ABCDEFGH"
 KILL, INTERRUPT, POWER_CUT = "!", "~", "*"
 STRIKES = {KILL: "kill -9", INTERRUPT: "signal TERM", POWER_CUT: "power cut"}
 """What may happen to the first worker between two of its steps."""
-
-
-class Seen(Protocol):
-    """What a worker is about to do, as the stage tells it."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def path(self) -> str: ...
-    @property
-    def facts(self) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True)
@@ -58,7 +50,7 @@ class Step:
     """From here on it is alone, until it ends or comes to a step that `frees`."""
     frees: bool = False
 
-    def is_meant(self, seen: Seen, last: str) -> bool:
+    def is_meant(self, seen: "Event", last: str) -> bool:
         return (
             seen.name == self.event
             and fnmatchcase(os.path.basename(seen.path), self.file)
@@ -195,15 +187,8 @@ def names() -> list[str]:
 
 def module_of(name: str) -> Any:
     if name not in names():
-        raise InvalidValues(
-            Mistake(
-                "NAME",
-                "INVALID_VALUE",
-                f"{name!r} is not a scenario",
-                name,
-                did_you_mean(name, names()) or "`tool lab list` lists them.",
-            )
-        )
+        hint = did_you_mean(name, names()) or "`tool lab list` lists them."
+        raise InvalidValues(Mistake("NAME", "INVALID_VALUE", f"{name!r} is not a scenario", name, hint))
     return import_module(f"sampletool.lab.scenarios.{name.replace('-', '_')}")
 
 
@@ -216,13 +201,6 @@ def find(name: str) -> Scenario:
 def way_of(name: str, variant: str) -> Way:
     ways = find(name).ways
     if variant not in ways:
-        raise InvalidValues(
-            Mistake(
-                "--variant",
-                "INVALID_VALUE",
-                f"{variant!r} is not a way of {name}",
-                variant,
-                f"Its ways are {', '.join(ways)}.",
-            )
-        )
+        problem, hint = f"{variant!r} is not a way of {name}", f"Its ways are {', '.join(ways)}."
+        raise InvalidValues(Mistake("--variant", "INVALID_VALUE", problem, variant, hint))
     return ways[variant]

@@ -239,6 +239,6 @@ def _paragraph(text: str, indent: str = "") -> "list[Line]":
 
 
 def _of(schedule: str) -> str:
-    from sampletool.lab.recording import parse_schedule, say_schedule
+    from sampletool.lab.recording import parse_schedule
 
-    return say_schedule(parse_schedule(schedule))
+    return " ".join(parse_schedule(schedule))
