@@ -8,7 +8,7 @@ the docs) reads these files; nothing is registered anywhere.
 import fcntl
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib import import_module
@@ -160,7 +160,6 @@ class Scenario:
     after_power_cut: Callable[[Mapping[str, bytes], bool], str | None] | None = None
     """The invariant, for what the directory may hold after a power cut, and whether the worker had said that it is
     done."""
-    environ: Mapping[str, str] = field(default_factory=dict)
 
     def strikes_of(self, way: Way) -> str:
         return self.strikes if way.strikes is None else way.strikes
