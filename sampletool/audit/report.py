@@ -25,8 +25,6 @@ class Report:
     """What sets a key, on one line for people."""
     set_words: list[str]
     get_words: list[str]
-    runs: int
-    deadline_ms: int
     score: int | None = None
     meaning: str | None = None
     because: list[str] | None = None

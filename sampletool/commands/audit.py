@@ -76,7 +76,7 @@ def command(
     candidate = read_arguments(set_text, get_text, runs, deadline).located(wiring.cwd)
     if dry_run:
         wiring.meta["dry_run"] = True
-        report = forecast(candidate, runs)
+        report = forecast(candidate)
     else:
         report = audit(candidate, wiring.signals, runs, wiring.say)
     if markdown:

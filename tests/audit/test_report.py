@@ -30,8 +30,6 @@ def report() -> Report:
         command.show(),
         list(command.words),
         ["my`tool", "{key}"],
-        runs=4,
-        deadline_ms=30_000,
         score=verdict.score,
         meaning=MEANINGS[verdict.score],
         because=verdict.because,
