@@ -9,8 +9,7 @@ import asyncio
 import pickle
 import subprocess
 import sys
-import tempfile
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,12 +20,11 @@ from sampletool.lab.scenario import Outcome, Scenario, find
 from sampletool.lab.verdict import UnexpectedOutcome
 
 
-def play_coroutines(name: str, variant: str, schedule: str, letters: str, package_root: Path) -> Played:
+def play_coroutines(
+    name: str, variant: str, schedule: str, letters: str, directory: Path, environ: Mapping[str, str]
+) -> Played:
     program = [sys.executable, "-m", __name__, name, variant, schedule, letters]
-    environ = {"PYTHONPATH": str(package_root), "PYTHONSAFEPATH": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    with tempfile.TemporaryDirectory(prefix="tool-lab-") as directory:
-        environ["HOME"] = directory
-        ran = subprocess.run(program, env=environ, cwd=directory, capture_output=True, check=False)
+    ran = subprocess.run(program, env=environ, cwd=directory, capture_output=True, check=False)
     if ran.returncode:
         raise UnexpectedOutcome([f"{name}, {variant}: {ran.stderr.decode().strip().rpartition(chr(10))[2]}"], None)
     told = pickle.loads(ran.stdout)  # noqa: S301 - our own process wrote it
@@ -64,7 +62,6 @@ class _Play:
         way = scenario.ways[variant]
         assert scenario.world is not None
         assert callable(way.program)
-        scenario.prepare(Path.cwd())
         world = scenario.world()
         self._scenario = scenario
         self._names = [step.name for step in way.steps]

@@ -41,9 +41,9 @@ def play(
     scenario = find(name)
     way = scenario.ways[variant]
     letters = LETTERS[: workers or scenario.workers]
-    if scenario.world is not None:
-        return play_coroutines(name, variant, schedule, letters, package_root)
     with scratch(scenario, way, package_root) as (directory, environ), ExitStack() as stack:
+        if scenario.world is not None:
+            return play_coroutines(name, variant, schedule, letters, directory, environ)
         before = {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
         cast = []
         for letter in letters:
