@@ -37,16 +37,17 @@ def _break_one(name: str, variant: str, letters: str) -> bool:
     with scratch(scenario, scenario.ways[variant]) as (directory, environ), ExitStack() as stack:
         awaited, go = os.pipe()
         processes = {}
-        for letter in letters:
-            command = [sys.executable, "-m", "sampletool.lab.worker", name, variant, letter, "wait"]
-            processes[letter] = stack.enter_context(
-                Popen(command, cwd=directory, env=environ, stdin=awaited, stdout=PIPE, stderr=DEVNULL)
-            )
-        for process in processes.values():
-            assert process.stdout is not None
-            process.stdout.read(1)
-        os.close(go)
-        os.close(awaited)
+        try:
+            for letter in letters:
+                command = [sys.executable, "-m", "sampletool.lab.worker", name, variant, letter, "wait"]
+                process = Popen(command, cwd=directory, env=environ, stdin=awaited, stdout=PIPE, stderr=DEVNULL)
+                processes[letter] = stack.enter_context(process)
+            for process in processes.values():
+                assert process.stdout is not None
+                process.stdout.read(1)
+        finally:
+            os.close(go)
+            os.close(awaited)
         statuses, answers = {}, {}
         for letter, process in processes.items():
             try:

@@ -45,5 +45,5 @@ class Terms:
 
     def busy(self, store: str) -> LockHeld:
         """Somebody else was in the store for all the time that we were willing to wait."""
-        waited_ms = round(self.seconds() * 1000)
+        waited_ms = round(self.patience_seconds * 1000)
         return LockHeld(f"store {store}", [], shared=False, waited_ms=waited_ms, timeout_ms=waited_ms, usual_ms=None)
