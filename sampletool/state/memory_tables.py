@@ -1,24 +1,17 @@
 """What the in-process store holds at one moment. Values are kept as JSON text: nobody shares a mutable object."""
 
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from typing import Any
 
+from sampletool.state.promises import TaskState
 from sampletool.state.verbs import Write
 
 
 @dataclass(frozen=True)
-class HeldTask:
-    id: str
-    queue: str
-    body: str
-    position: int
-    due_at: int | None
-    status: str = "free"
-    generation: int = 0
-    attempts: int = 0
+class HeldTask(TaskState):
+    """Its status is the one that was written; time may have made another of it."""
+
     max_attempts: int = 0
-    claimed_by: str | None = None
-    claimed_at: int | None = None
 
     @property
     def is_last(self) -> bool:
@@ -33,9 +26,8 @@ class HeldTask:
         return self.status_at(now) in ("free", "expired") and (self.due_at or 0) <= now
 
     def row(self, now: int) -> tuple[Any, ...]:
-        who = (self.claimed_by, self.claimed_at, self.due_at)
-        status = self.status_at(now)
-        return (self.id, self.queue, status, self.generation, self.attempts, *who, self.position, self.body)
+        """What a TaskState has."""
+        return astuple(replace(self, status=self.status_at(now)))[:-1]
 
 
 @dataclass

@@ -59,7 +59,8 @@ def task_add(tables: Tables, now: int, queue: str, tasks: list[tuple[str, str]])
     for task, body in tasks:
         known = tables.tasks.get(task)
         if known is None:
-            tables.tasks[task] = HeldTask(task, queue, body, len(tables.tasks) + 1, now)
+            position = len(tables.tasks) + 1
+            tables.tasks[task] = HeldTask(task, queue, "free", 0, 0, None, None, now, position, body)
         elif (known.queue, known.body) != (queue, body):
             raise TaskConflict(task)
         effects.append((task, "created" if known is None else "unchanged"))

@@ -12,7 +12,7 @@ import sqlite3
 import stat
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ class Sqlite:
         self._pid = os.getpid()
 
     def read(self, body: Callable[["SqliteSession"], T]) -> T:
-        """Makes no file: what is not there yet reads as an empty store."""
+        """Changes no file: what is not there yet reads as an empty store, what is older as it will be."""
         with self._translated():
             db = self._open()
             return self._patiently(lambda: body(SqliteSession(db)))
@@ -106,33 +106,29 @@ class Sqlite:
             self.close()
             self._pid = os.getpid()
         if self._connection is None:
-            if not to_write and (self._terms.rehearse or not self._path.exists()):
-                return self._copy()
             if to_write:
                 _must_be_regular(self._path)
+            elif not self._path.exists():
+                return self._copy(None)
             db = self._patiently(self._connect)
             try:
-                version = self._patiently(lambda: self._version(db))
-                if to_write and version < len(self._steps):
+                is_behind = self._patiently(lambda: self._version(db)) < len(self._steps)
+                if to_write and is_behind:
                     self._migrate(db)
-                elif version < len(self._steps):
-                    db.close()
-                    with self._writing():
-                        pass
-                    return self._open()
+                elif is_behind or self._terms.rehearse:
+                    with closing(db):
+                        return self._copy(db)
             except BaseException:
                 db.close()
                 raise
             self._connection = db
         return self._connection
 
-    def _copy(self) -> Connection:
-        """The store as it is now, in memory: to forecast in, or because there is none."""
+    def _copy(self, source: Connection | None) -> Connection:
+        """The store as it is now, in memory: to forecast in, or to read where there is none yet, or an older one."""
         copy = sqlite3.connect(":memory:", isolation_level=None)
-        if self._path.exists():
-            source = self._patiently(self._connect)
+        if source is not None:
             self._patiently(lambda: source.backup(copy))
-            source.close()
         if self._version(copy) < len(self._steps):
             self._migrate(copy)
         if self._terms.rehearse:
