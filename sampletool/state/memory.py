@@ -1,6 +1,6 @@
 """A store inside one process: the same verbs as coroutines, for many of them in one event loop. It dies with it.
 
-Every verb happens under one lock. A change is made to a copy of the tables, and the copy takes their place after the
+Every change happens under one lock. It is made to a copy of the tables, and the copy takes their place after the
 journal, which is *awaited*: a coroutine that is suspended there has read what is about to change, so without the lock
 updates are lost. What is refused, or what the journal refuses, has changed nothing.
 """
@@ -18,6 +18,8 @@ from sampletool.state.verbs import Verbs, Write
 
 Journal = Callable[[str, str], Awaitable[None]]
 """Told the verb and the name of every change before it is made; if it raises, nothing is changed."""
+
+_READING = ("counter_get", "counter_list", "state_get", "state_list", "task_list", "task_count", "health")
 
 
 async def _no_journal(_verb: str, _name: str) -> None:
@@ -37,17 +39,19 @@ class MemoryStore:
             raise AttributeError(verb)
 
         async def ask(*args: Any, **named: Any) -> Any:
-            return await self._ask(verb, args, named)
+            if verb in _READING:
+                return getattr(_Turn(self._tables), verb)(*args, **named)
+            return await self._change(verb, args, named)
 
         return ask
 
-    async def _ask(self, verb: str, args: Any, named: Any) -> Any:
+    async def _change(self, verb: str, args: Any, named: Any) -> Any:
         """Alone, from looking until it is changed."""
         async with self._lock:
-            turn = _Turn(self._tables, int(time.time() * 1000))
+            turn = _Turn(self._tables)
             answer = getattr(turn, verb)(*args, **named)
-            if turn.tables is not self._tables:
-                await self._journal(verb, str(args[0]))
+            if turn.written is not None:
+                await self._journal(turn.written.verb, turn.written.arguments[0])
                 self._tables = turn.tables
             return answer
 
@@ -55,9 +59,10 @@ class MemoryStore:
 class _Turn(Verbs):
     """One verb, at one moment."""
 
-    def __init__(self, tables: Tables, now: int) -> None:
+    def __init__(self, tables: Tables) -> None:
         self.tables = tables
-        self._now = now
+        self.written: Write | None = None
+        self._now = int(time.time() * 1000)
 
     def write(self, write: Write) -> tuple[Any, bool]:
         fence = write.once.fence
@@ -70,7 +75,7 @@ class _Turn(Verbs):
             if said != write.said:
                 raise write.reused()
             return answer, True
-        self.tables = self.tables.copy()
+        self.tables, self.written = self.tables.copy(), write
         answer = getattr(memory_verbs, write.verb)(self.tables, self._now, *write.arguments)
         if write.key is not None:
             self.tables.remember(write, answer, self._now)

@@ -126,6 +126,6 @@ scenario = Scenario(
         line="        async with self._lock:\n",
         instead="        if self._lock:\n",
     ),
-    symbol="sampletool.state.memory:MemoryStore._ask",
+    symbol="sampletool.state.memory:MemoryStore._change",
     still_broken_by="a second process: an asyncio.Lock is one process's own.",
 )
