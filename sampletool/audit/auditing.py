@@ -15,10 +15,9 @@ from sampletool.safety.signals import Signals
 _RUNS_PER_MOMENT = 4
 
 
-def forecast(candidate: Candidate, runs: int) -> Report:
+def forecast(candidate: Candidate) -> Report:
     set_command, get_command = candidate.set_command, candidate.get_command
-    deadline_ms = round(candidate.deadline_seconds * 1000)
-    return Report(set_command.show(), list(set_command.words), list(get_command.words), runs, deadline_ms)
+    return Report(set_command.show(), list(set_command.words), list(get_command.words))
 
 
 def audit(candidate: Candidate, signals: Signals, runs: int, say: Callable[[str], None]) -> Report:
@@ -33,7 +32,7 @@ def audit(candidate: Candidate, signals: Signals, runs: int, say: Callable[[str]
     verdict = judge(findings, candidate.deadline_seconds)
     tallies = [probe.tally for probe in findings.all]
     return replace(
-        forecast(candidate, runs),
+        forecast(candidate),
         score=verdict.score,
         meaning=MEANINGS[verdict.score],
         because=verdict.because,

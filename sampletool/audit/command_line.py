@@ -48,10 +48,6 @@ class CommandLine:
         words = (self.program or self.words[0], *self.words[1:])
         return [word.replace(KEY, key).replace(VALUE, value) for word in words]
 
-    @property
-    def depends_on_key(self) -> bool:
-        return any(KEY in word for word in self.words)
-
     def show(self) -> str:
         return " ".join(word if _HOLES.search(word) and " " not in word else shlex.quote(word) for word in self.words)
 

@@ -44,7 +44,7 @@ def probe_kill(candidate: Candidate, signals: Signals, by_time: int) -> Kill:
             if is_running:
                 one.run.end()
                 killed += 1
-                blocked = not _succeeds(store, candidate.deadline_seconds)
+                blocked = not _succeeds(store, signals, candidate.deadline_seconds)
                 if blocked:
                     break
             else:
@@ -52,12 +52,13 @@ def probe_kill(candidate: Candidate, signals: Signals, by_time: int) -> Kill:
         return Kill(killed, blocked, store.tally(before))
 
 
-def _succeeds(store: Store, longest_rest_seconds: float) -> bool:
+def _succeeds(store: Store, signals: Signals, longest_rest_seconds: float) -> bool:
     for tries_left in reversed(range(_TRIES)):
         (outcome,) = store.finish(store.start())
         if not isinstance(outcome, Failure):
             return outcome == "claimed"
         if tries_left:
             hint = max(outcome.retry_after_seconds or 0, _BETWEEN_TRIES_SECONDS)
-            store.rest(min(hint, longest_rest_seconds))
+            signals.wait(min(hint, longest_rest_seconds))
+            signals.check()
     return False

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, replace
+from typing import Any
 
 from sampletool.audit.advice import Advice
 from sampletool.audit.verdict import Findings
@@ -24,8 +25,6 @@ class Report:
     """What sets a key, on one line for people."""
     set_words: list[str]
     get_words: list[str]
-    runs: int
-    deadline_ms: int
     score: int | None = None
     meaning: str | None = None
     because: list[str] | None = None
@@ -43,55 +42,50 @@ class Report:
     """The report to paste, where it was asked for."""
 
     def with_markdown(self) -> "Report":
-        return replace(self, markdown="\n".join(_markdown(self)))
+        return replace(self, markdown="\n".join(_told(self, is_markdown=True)))
 
     def lines(self) -> list[str]:
-        return self.markdown.split("\n") if self.markdown is not None else _text(self)
+        return _told(self, is_markdown=False) if self.markdown is None else self.markdown.split("\n")
 
 
-def _text(report: Report) -> list[str]:
+def _told(report: Report, *, is_markdown: bool) -> list[str]:
+    code = _code if is_markdown else str
     if report.probes is None:
-        return ["Would run, without a shell:", *(f"  {words}" for words in (report.set_words, report.get_words))]
-    told = [f"{report.command}: {report.score} of 3", f"  {report.meaning}"]
-    told += [f"  - {why}" for why in report.because or []]
-    told += ["", f"{'':6}{'claimed':>9}{'survived':>10}{'lost':>6}{'failed':>8}{'hung':>6}"]
-    for probe in report.probes.all:
-        tally = probe.tally
-        told.append(
-            f"{probe.name:6}{tally.claimed:>9}{tally.survived:>10}{tally.silently_lost:>6}{tally.failed_loudly:>8}"
-            f"{tally.hung:>6}  {probe.seen}"
-        )
-    told += ["", _failures(report), *(f"  {said}" for said in _examples(report))]
-    told += _list("Inconclusive:", report.inconclusive) + _list("Not tested:", report.not_tested)
+        words = [code(str(words)) for words in (report.set_words, report.get_words)]
+        return ["Would run, without a shell:", *_items("", words, is_markdown)]
+    title = f"{code(report.command)}: {report.score} of 3"
+    told = [f"## {title}", "", f"In short: {report.meaning}."] if is_markdown else [title, f"  {report.meaning}"]
+    told += _items("", report.because, is_markdown)
+    told += ["", *_table(report.probes, is_markdown), "", _failures(report)]
+    told += _items("", [code(said) for said in _examples(report.probes)], is_markdown)
+    told += _items("Inconclusive", report.inconclusive, is_markdown)
+    told += _items("Not tested", report.not_tested, is_markdown)
     if report.advice:
-        told += [*_list("Advice for callers:", report.advice.rules), "", *(f"  {line}" for line in report.advice.loop)]
+        loop = report.advice.loop
+        fence = _fence("\n".join(loop), at_least=3)
+        told += _items("Advice for callers", report.advice.rules, is_markdown)
+        told += ["", *([f"{fence}sh", *loop, fence] if is_markdown else [f"  {line}" for line in loop])]
     return told
 
 
-def _markdown(report: Report) -> list[str]:
-    if report.probes is None:
-        return [
-            "Would run, without a shell:",
-            "",
-            *(f"* {_code(str(w))}" for w in (report.set_words, report.get_words)),
-        ]
-    told = [f"## {_code(report.command)}: {report.score} of 3", "", f"In short: {report.meaning}."]
-    told += _list("", report.because, bullet="*")
-    told += ["", "| probe | claimed | survived | silently lost | failed loudly | hung | seen |"]
-    told += ["| --- | ---: | ---: | ---: | ---: | ---: | --- |"]
-    for probe in report.probes.all:
+def _items(title: str, items: list[str] | None, is_markdown: bool) -> list[str]:
+    if not items:
+        return []
+    heading = ["", f"### {title}" if is_markdown else f"{title}:"] if title else []
+    gap, bullet = ([""], "*") if is_markdown else ([], "  -")
+    return [*heading, *gap, *(f"{bullet} {item}" for item in items)]
+
+
+def _table(findings: Findings, is_markdown: bool) -> list[str]:
+    rows: list[tuple[Any, ...]] = [("probe", "claimed", "survived", "lost", "failed", "hung", "seen")]
+    for probe in findings.all:
         tally = probe.tally
         counts = (tally.claimed, tally.survived, tally.silently_lost, tally.failed_loudly, tally.hung)
-        told.append(f"| {' | '.join([probe.name, *map(str, counts), probe.seen])} |")
-    told += ["", _failures(report)]
-    told += _list("", [_code(said) for said in _examples(report)], bullet="*")
-    told += _list("### Inconclusive", report.inconclusive, bullet="*")
-    told += _list("### Not tested", report.not_tested, bullet="*")
-    if report.advice:
-        fence = _fence("\n".join(report.advice.loop), at_least=3)
-        told += _list("### Advice for callers", report.advice.rules, bullet="*")
-        told += ["", f"{fence}sh", *report.advice.loop, fence]
-    return told
+        rows.append((probe.name, *counts, probe.seen))
+    if is_markdown:
+        head, *body = [f"| {' | '.join(map(str, row))} |" for row in rows]
+        return [head, "| --- | ---: | ---: | ---: | ---: | ---: | --- |", *body]
+    return ["{:6}{:>9}{:>10}{:>6}{:>8}{:>6}  {}".format(*row) for row in rows]
 
 
 def _failures(report: Report) -> str:
@@ -104,18 +98,10 @@ def _failures(report: Report) -> str:
     )
 
 
-def _examples(report: Report) -> list[str]:
+def _examples(findings: Findings) -> list[str]:
     """One of each kind, on one line."""
-    assert report.probes is not None
-    kinds = {replace(kind, count=0, output=""): kind.output for kind in report.probes.failures}
+    kinds = {replace(kind, count=0, output=""): kind.output for kind in findings.failures}
     return [f"status {kind.exit_status}: {' '.join(output.split())}" for kind, output in kinds.items()]
-
-
-def _list(title: str, items: list[str] | None, bullet: str = "  -") -> list[str]:
-    if not items:
-        return []
-    heading = ["", title] if title else []
-    return [*heading, *([""] if bullet == "*" else []), *(f"{bullet} {item}" for item in items)]
 
 
 def _code(text: str) -> str:

@@ -41,8 +41,6 @@ class Run:
         self.ended_at: float | None = None
         self.status: int | None = None
         self.is_stopped = False
-        self.was_ended = False
-        """It did not end by itself."""
 
     def is_over(self) -> bool:
         """Look once, and remember what was seen."""
@@ -85,7 +83,6 @@ class Run:
 
     def end(self) -> None:
         """Kill it, stopped or not, and wait for its death. Harmless when it is over."""
-        self.was_ended = self.was_ended or self.status is None
         self.send(signal.SIGKILL)
         give_up_at = time.monotonic() + _END_SECONDS
         while not self.is_over() and time.monotonic() < give_up_at:

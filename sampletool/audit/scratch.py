@@ -81,13 +81,6 @@ class Scratch:
             self._signals.wait(min(max(0.0005, elapsed / 20), _LONGEST_NAP_SECONDS, left))
         return True
 
-    def rest(self, seconds: float) -> None:
-        """Do nothing for so long."""
-        until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0:
-            self._signals.check()
-            self._signals.wait(left)
-
     def snapshot(self) -> dict[str, tuple[int, int, int]]:
         """Every file that the runs can have left, with what shows that it was changed."""
         found = {}

@@ -65,15 +65,13 @@ class Store(Scratch):
 
     def prepare(self) -> Attempt:
         """Set one key while nothing else runs, and read it back: the command works, and there is something to lose."""
+        set_command, get_command = self._candidate.set_command, self._candidate.get_command
         attempt = self.start()
-        if not self._in_time([attempt.run]):
-            attempt.run.end()
-        self._must_work(self._candidate.set_command, attempt.run)
-        is_shown = self._shows(attempt)
-        self._must_work(self._candidate.get_command, reader := self.runs[-1])
-        if not is_shown:
-            what = "did not show the value that had just been set"
-            raise FailsAlone(self._candidate.get_command.show(), what, self.shown(reader))
+        self._must_work(set_command, attempt.run)
+        reader = self.launch(get_command.fill(attempt.key))
+        self._must_work(get_command, reader)
+        if attempt.value not in reader.stdout:
+            raise FailsAlone(get_command.show(), "did not show the value that had just been set", self.shown(reader))
         return attempt
 
     def start(self) -> Attempt:
@@ -122,7 +120,7 @@ class Store(Scratch):
         return reader.status == 0 and attempt.value in reader.stdout
 
     def _must_work(self, command: CommandLine, run: Run) -> None:
-        if run.was_ended:
+        if not self._in_time([run]):
             what = f"did not end within {say_duration(self._candidate.deadline_seconds)}"
         elif run.status != 0:
             what = f"failed with status {run.status}"

@@ -76,7 +76,7 @@ def command(
     """
     wiring: Wiring = ctx.obj
     candidate = read_arguments(set_text, get_text, runs, deadline).located(wiring.cwd)
-    report = forecast(candidate, runs) if dry_run else audit(candidate, wiring.signals, runs, wiring.say)
+    report = forecast(candidate) if dry_run else audit(candidate, wiring.signals, runs, wiring.say)
     if not markdown:
         return report
     wiring.options.setdefault("format", "text")

@@ -6,49 +6,31 @@ also another copy of the package can be played.
 """
 
 import asyncio
-import json
+import pickle
 import subprocess
 import sys
-import tempfile
-from collections.abc import Coroutine
-from dataclasses import asdict, dataclass
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sampletool.lab.recording import Event, Played, Recording, misfit, parse_schedule, say_schedule
-from sampletool.lab.scenario import LETTERS, Outcome, find
+from sampletool.contract.errors import InvalidValues
+from sampletool.lab.recording import Event, Happened, Played, follow, recorded, wait_for_ever
+from sampletool.lab.scenario import Outcome, Scenario, find
 from sampletool.lab.verdict import UnexpectedOutcome
 
 
-def play_coroutines(name: str, variant: str, schedule: str, *, workers: int | None, package_root: Path) -> Played:
-    parse_schedule(schedule)
-    program = [sys.executable, "-m", __name__, name, variant, schedule, str(workers or find(name).workers)]
-    environ = {"PYTHONPATH": str(package_root), "PYTHONSAFEPATH": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    with tempfile.TemporaryDirectory(prefix="tool-lab-") as directory:
-        environ["HOME"] = directory
-        ran = subprocess.run(program, env=environ, cwd=directory, capture_output=True, check=False)
+def play_coroutines(
+    name: str, variant: str, schedule: str, letters: str, directory: Path, environ: Mapping[str, str]
+) -> Played:
+    program = [sys.executable, "-m", __name__, name, variant, schedule, letters]
+    ran = subprocess.run(program, env=environ, cwd=directory, capture_output=True, check=False)
     if ran.returncode:
         raise UnexpectedOutcome([f"{name}, {variant}: {ran.stderr.decode().strip().rpartition(chr(10))[2]}"], None)
-    told = json.loads(ran.stdout)
-    if "enabled" in told:
-        raise misfit(schedule, told["token"], told["enabled"])
-    events = tuple(
-        Event(**{**event, "holds": tuple(event["holds"]), "waiting": tuple(event["waiting"])})
-        for event in told["events"]
-    )
-    letters = tuple(LETTERS[: workers or find(name).workers])
-    verdict, reason = ("broken" if told["reason"] else "holds"), told["reason"]
-    recording = Recording(
-        name,
-        variant,
-        letters,
-        find(name).shared,
-        told["schedule"],
-        verdict,  # type: ignore[arg-type]
-        reason,
-        events,
-    )
-    return Played(recording.marked(), tuple(tuple(choice) for choice in told["choices"]))
+    told = pickle.loads(ran.stdout)  # noqa: S301 - our own process wrote it
+    if isinstance(told, Played):
+        return told
+    raise InvalidValues(*told)
 
 
 @dataclass
@@ -75,57 +57,59 @@ class _Task:
             self.is_over, self.awaits, self.failure = True, None, f"failed: {type(error).__name__}"
 
 
-async def _follow(name: str, variant: str, schedule: str, workers: int) -> dict[str, Any]:
-    scenario = find(name)
-    way, directory = scenario.ways[variant], Path.cwd()
-    scenario.prepare(directory)
-    assert scenario.world is not None
-    assert callable(way.program)
-    world = scenario.world()
-    tasks = [_Task(letter, way.program(letter, world)) for letter in LETTERS[:workers]]
-    events: list[Event] = []
-    taken: list[str] = []
-    choices: list[list[str]] = []
-    wanted = parse_schedule(schedule)
+class _Play:
+    def __init__(self, scenario: Scenario, variant: str, letters: str) -> None:
+        way = scenario.ways[variant]
+        assert scenario.world is not None
+        assert callable(way.program)
+        world = scenario.world()
+        self._scenario = scenario
+        self._names = [step.name for step in way.steps]
+        self.tasks = [_Task(letter, way.program(letter, world)) for letter in letters]
+        self.events: list[Event] = []
 
-    def record(task: _Task, outcome: Any) -> None:
-        waiting = tuple(each.letter for each in tasks if each.is_blocked)
-        step = way.steps[min(task.named, len(way.steps) - 1)].name
-        task.named += outcome == "done"
-        seen = scenario.look(directory)
-        events.append(
-            Event(len(events) + 1, task.letter, task.done, step, outcome, seen, (), waiting, task.is_over, task.failure)
-        )
+    def enabled(self) -> list[str]:
+        able = [task for task in self.tasks if not task.is_over and not task.is_blocked]
+        return [f"{task.letter}{task.done + 1}" for task in able]
 
-    while enabled := [f"{task.letter}{task.done + 1}" for task in tasks if not task.is_over and not task.is_blocked]:
-        token = wanted.pop(0) if wanted else enabled[0]
-        if token not in enabled:
-            return {"token": token, "enabled": enabled}
-        choices.append(enabled)
-        taken.append(token)
-        task = next(task for task in tasks if task.letter == token[0])
+    def do(self, token: str) -> None:
+        task = next(task for task in self.tasks if task.letter == token[0])
         task.done += 1
         task.go_on()
-        record(task, "blocked" if task.is_blocked else "done")
-    if wanted:
-        return {"token": wanted[0], "enabled": []}
-    stuck = [task.letter for task in tasks if not task.is_over]
-    statuses = {task.letter: int(task.failure is not None) for task in tasks}
-    outcome = Outcome(directory, [task.letter for task in tasks], statuses, {})
-    reason = f"{' and '.join(stuck)} wait for ever." if stuck else scenario.check(outcome)
-    for task in tasks:
-        task.coroutine.close()
-    return {
-        "schedule": say_schedule(taken),
-        "choices": choices,
-        "reason": reason,
-        "events": [asdict(event) for event in events],
-    }
+        step = self._names[min(task.named, len(self._names) - 1)]
+        task.named += not task.is_blocked
+        waiting = tuple(each.letter for each in self.tasks if each.is_blocked)
+        outcome: Happened = "blocked" if task.is_blocked else "done"
+        acts = (len(self.events) + 1, task.letter, task.done, step)
+        seen = self._scenario.look(Path.cwd())
+        self.events.append(Event(*acts, outcome, seen, (), waiting, task.is_over, task.failure))
+
+    def reason(self) -> str | None:
+        statuses = {task.letter: int(task.failure is not None) for task in self.tasks}
+        outcome = Outcome(Path.cwd(), list(statuses), statuses, {})
+        stuck = wait_for_ever([task.letter for task in self.tasks if not task.is_over])
+        return stuck or self._scenario.check(outcome)
+
+
+async def _play(name: str, variant: str, schedule: str, letters: str) -> Played:
+    scenario = find(name)
+    scene = _Play(scenario, variant, letters)
+    try:
+        taken, choices = follow(schedule, scene.enabled, scene.do)
+        reason = scene.reason()
+    finally:
+        for task in scene.tasks:
+            task.coroutine.close()
+    return Played(recorded(name, variant, letters, scenario.shared, taken, reason, scene.events), choices)
 
 
 def main() -> None:
-    name, variant, schedule, workers = sys.argv[1:]
-    sys.stdout.write(json.dumps(asyncio.run(_follow(name, variant, schedule, int(workers)))))
+    told: Any
+    try:
+        told = asyncio.run(_play(*sys.argv[1:]))
+    except InvalidValues as refused:
+        told = refused.mistakes
+    sys.stdout.buffer.write(pickle.dumps(told))
 
 
 if __name__ == "__main__":

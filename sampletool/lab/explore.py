@@ -5,14 +5,16 @@ has not been taken is another run. There is no second model that could disagree 
 """
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from sampletool.lab.play import play
-from sampletool.lab.recording import Played, Recording, say_schedule
+from sampletool.lab.recording import Played, Recording
 from sampletool.lab.scenario import module_of
 from sampletool.lab.scratch import PACKAGE_ROOT
 from sampletool.stage.troupe import Troupe
@@ -32,9 +34,7 @@ class Exploration:
     @property
     def reasons(self) -> dict[str, int]:
         """What was broken, and in how many schedules."""
-        found: dict[str, int] = {}
-        for recording in self.bad:
-            found[recording.reason or ""] = found.get(recording.reason or "", 0) + 1
+        found = Counter(recording.reason or "" for recording in self.bad)
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
 
@@ -49,35 +49,24 @@ def explore(
 ) -> Exploration:
     """All schedules; or, with `stop_at_bad`, those up to the first that breaks the invariant."""
     recordings: list[Recording] = []
-
-    def run(schedule: list[str]) -> tuple[int, Played]:
-        played = play(
-            name,
-            variant,
-            say_schedule(schedule),
-            workers=workers,
-            package_root=package_root,
-            troupe=troupe,
-            check=check,
-        )
-        return len(schedule), played
-
+    follow = partial(play, name, variant, workers=workers, package_root=package_root, check=check)
     with troupe_for(name, package_root=package_root) as troupe, ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        running: set[Future[tuple[int, Played]]] = {pool.submit(run, [])}
+
+        def begin(schedule: list[str]) -> Future[tuple[int, Played]]:
+            return pool.submit(lambda: (len(schedule), follow(" ".join(schedule), troupe=troupe)))
+
+        running = {begin([])}
         try:
-            while running:
+            while running and not (stop_at_bad and any(recording.is_broken for recording in recordings)):
                 done, running = wait(running, return_when=FIRST_COMPLETED)
                 for future in done:
                     given, played = future.result()
                     recordings.append(played.recording)
-                    if stop_at_bad and played.recording.is_broken:
-                        return _explored(name, variant, recordings)
-                    for turn in _turns(given, played):
-                        running.add(pool.submit(run, turn))
+                    running |= {begin(turn) for turn in _turns(given, played)}
         finally:
             for future in running:
                 future.cancel()
-    return _explored(name, variant, recordings)
+    return Exploration(name, variant, tuple(sorted(recordings, key=lambda recording: recording.schedule)))
 
 
 @contextmanager
@@ -98,7 +87,3 @@ def _turns(given: int, played: Played) -> list[list[str]]:
         for other in played.choices[position]
         if other != taken[position]
     ]
-
-
-def _explored(name: str, variant: str, recordings: list[Recording]) -> Exploration:
-    return Exploration(name, variant, tuple(sorted(recordings, key=lambda recording: recording.schedule)))

@@ -2,10 +2,10 @@
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
 
 from sampletool.contract.errors import InvalidValues, Mistake
 from sampletool.lab.scenario import LETTERS, Outcome, Scenario, Way, find
@@ -34,36 +34,28 @@ def can_be_lucky(scenario: Scenario, way: Way) -> bool:
 
 def _break_one(name: str, variant: str, letters: str) -> bool:
     scenario = find(name)
-    with scratch(scenario, scenario.ways[variant]) as (directory, environ):
-        told_ready, ready = os.pipe()
+    with scratch(scenario, scenario.ways[variant]) as (directory, environ), ExitStack() as stack:
         awaited, go = os.pipe()
-        command = [sys.executable, "-m", "sampletool.lab.worker", name, variant]
-        processes = {
-            letter: subprocess.Popen(
-                [*command, letter, str(ready), str(awaited)],
-                cwd=directory,
-                env=environ,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                pass_fds=(ready, awaited),
-            )
-            for letter in letters
-        }
-        os.close(ready)
-        for _ in processes:
-            os.read(told_ready, 1)
-        for descriptor in (go, awaited, told_ready):
-            os.close(descriptor)
+        processes = {}
+        try:
+            for letter in letters:
+                command = [sys.executable, "-m", "sampletool.lab.worker", name, variant, letter, "wait"]
+                process = Popen(command, cwd=directory, env=environ, stdin=awaited, stdout=PIPE, stderr=DEVNULL)
+                processes[letter] = stack.enter_context(process)
+            for process in processes.values():
+                assert process.stdout is not None
+                process.stdout.read(1)
+        finally:
+            os.close(go)
+            os.close(awaited)
         statuses, answers = {}, {}
         for letter, process in processes.items():
-            with process:
-                try:
-                    stdout, _ = process.communicate(timeout=_LONGEST_SECONDS)
-                except subprocess.TimeoutExpired:
-                    for each in processes.values():
-                        each.kill()
-                    return True
+            try:
+                stdout, _ = process.communicate(timeout=_LONGEST_SECONDS)
+            except TimeoutExpired:
+                for each in processes.values():
+                    each.kill()
+                return True
             statuses[letter] = process.returncode
             with suppress(ValueError):
                 answers[letter] = json.loads(stdout)

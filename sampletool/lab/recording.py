@@ -4,7 +4,7 @@ It carries no clock and no process numbers: a schedule that is replayed gives th
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -12,6 +12,9 @@ from sampletool.contract.errors import InvalidValues, Mistake
 from sampletool.lab.scenario import LETTERS, STRIKES
 
 Verdict = Literal["holds", "broken"]
+Happened = Literal["done", "blocked", "resumed", "struck"]
+Choices = list[list[str]]
+"""What could have been chosen at each token of a schedule."""
 _TOKEN = re.compile(f"([{LETTERS}])([0-9]*)([{re.escape(''.join(STRIKES))}]?)")
 
 
@@ -24,7 +27,7 @@ class Event:
     number: int
     """Which step of this worker it is, counted from 1."""
     step: str
-    outcome: Literal["done", "blocked", "resumed", "struck"]
+    outcome: Happened
     """`blocked`: it has to wait for another; `resumed`: what it waited for has come."""
     state: str
     """What the shared thing holds afterwards."""
@@ -54,19 +57,22 @@ class Recording:
     def is_broken(self) -> bool:
         return self.verdict == "broken"
 
-    def marked(self) -> "Recording":
-        """With the last step marked, if no step could be named as the one that broke it."""
-        if not self.is_broken or not self.events or any(event.note for event in self.events):
-            return self
-        note = "nobody can go on" if self.events[-1].waiting else "now it is broken"
-        return replace(self, events=(*self.events[:-1], replace(self.events[-1], note=note)))
-
 
 @dataclass(frozen=True)
 class Played:
     recording: Recording
-    choices: tuple[tuple[str, ...], ...]
-    """What could have been chosen at each token of the schedule."""
+    choices: Choices
+
+
+def recorded(
+    scenario: str, variant: str, letters: str, shared: str, taken: list[str], reason: str | None, events: list[Event]
+) -> Recording:
+    """With the last step marked, if no step could be named as the one that broke it."""
+    if reason and events and not any(event.note for event in events):
+        note = "nobody can go on" if events[-1].waiting else "now it is broken"
+        events[-1] = replace(events[-1], note=note)
+    verdict: Verdict = "broken" if reason else "holds"
+    return Recording(scenario, variant, tuple(letters), shared, " ".join(taken), verdict, reason, tuple(events))
 
 
 def parse_schedule(text: str) -> list[str]:
@@ -87,12 +93,28 @@ def parse_schedule(text: str) -> list[str]:
     return tokens
 
 
-def say_schedule(tokens: Iterable[str]) -> str:
-    return " ".join(tokens)
+def follow(schedule: str, enabled: Callable[[], list[str]], do: Callable[[str], None]) -> tuple[list[str], Choices]:
+    """Do what the schedule says; where it ends, the first worker that can goes on, to the end of all of them.
+
+    What was done, and what could have been done instead.
+    """
+    wanted = parse_schedule(schedule)
+    taken: list[str] = []
+    choices: list[list[str]] = []
+    while possible := enabled():
+        token = wanted.pop(0) if wanted else possible[0]
+        if token not in possible:
+            raise _bad(schedule, f"{token} is not possible there; possible are {', '.join(possible)}")
+        choices.append(possible)
+        taken.append(token)
+        do(token)
+    if wanted:
+        raise _bad(schedule, f"{wanted[0]} is not possible there; possible are no more steps")
+    return taken, choices
 
 
-def misfit(text: str, token: str, enabled: Iterable[str]) -> InvalidValues:
-    return _bad(text, f"{token} is not possible there; possible are {', '.join(enabled) or 'no more steps'}")
+def wait_for_ever(letters: Sequence[str]) -> str | None:
+    return f"{' and '.join(letters)} {'wait' if len(letters) > 1 else 'waits'} for ever." if letters else None
 
 
 def _bad(text: str, message: str) -> InvalidValues:

@@ -8,15 +8,18 @@ the docs) reads these files; nothing is registered anywhere.
 import fcntl
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from sampletool.contract.errors import InvalidValues, Mistake, did_you_mean
+
+if TYPE_CHECKING:
+    from sampletool.stage.director import Event
 
 STORE_VARIABLE = "TOOL_LAB_STORE"
 """The URL of the store that scenarios use instead of a file of SQLite."""
@@ -25,17 +28,6 @@ LETTERS = "ABCDEFGH"
 KILL, INTERRUPT, POWER_CUT = "!", "~", "*"
 STRIKES = {KILL: "kill -9", INTERRUPT: "signal TERM", POWER_CUT: "power cut"}
 """What may happen to the first worker between two of its steps."""
-
-
-class Seen(Protocol):
-    """What a worker is about to do, as the stage tells it."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def path(self) -> str: ...
-    @property
-    def facts(self) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True)
@@ -58,7 +50,7 @@ class Step:
     """From here on it is alone, until it ends or comes to a step that `frees`."""
     frees: bool = False
 
-    def is_meant(self, seen: Seen, last: str) -> bool:
+    def is_meant(self, seen: "Event", last: str) -> bool:
         return (
             seen.name == self.event
             and fnmatchcase(os.path.basename(seen.path), self.file)
@@ -168,7 +160,6 @@ class Scenario:
     after_power_cut: Callable[[Mapping[str, bytes], bool], str | None] | None = None
     """The invariant, for what the directory may hold after a power cut, and whether the worker had said that it is
     done."""
-    environ: Mapping[str, str] = field(default_factory=dict)
 
     def strikes_of(self, way: Way) -> str:
         return self.strikes if way.strikes is None else way.strikes
@@ -195,15 +186,8 @@ def names() -> list[str]:
 
 def module_of(name: str) -> Any:
     if name not in names():
-        raise InvalidValues(
-            Mistake(
-                "NAME",
-                "INVALID_VALUE",
-                f"{name!r} is not a scenario",
-                name,
-                did_you_mean(name, names()) or "`tool lab list` lists them.",
-            )
-        )
+        hint = did_you_mean(name, names()) or "`tool lab list` lists them."
+        raise InvalidValues(Mistake("NAME", "INVALID_VALUE", f"{name!r} is not a scenario", name, hint))
     return import_module(f"sampletool.lab.scenarios.{name.replace('-', '_')}")
 
 
@@ -216,13 +200,6 @@ def find(name: str) -> Scenario:
 def way_of(name: str, variant: str) -> Way:
     ways = find(name).ways
     if variant not in ways:
-        raise InvalidValues(
-            Mistake(
-                "--variant",
-                "INVALID_VALUE",
-                f"{variant!r} is not a way of {name}",
-                variant,
-                f"Its ways are {', '.join(ways)}.",
-            )
-        )
+        problem, hint = f"{variant!r} is not a way of {name}", f"Its ways are {', '.join(ways)}."
+        raise InvalidValues(Mistake("--variant", "INVALID_VALUE", problem, variant, hint))
     return ways[variant]

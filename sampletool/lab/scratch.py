@@ -10,7 +10,7 @@ import sampletool
 from sampletool.lab.scenario import STORE_VARIABLE, Scenario, Way, find
 
 PACKAGE_ROOT = Path(sampletool.__file__).parent.parent
-_KEPT = ("PATH", STORE_VARIABLE, "LD_LIBRARY_PATH", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "SYSTEMROOT")
+_KEPT = ("PATH", STORE_VARIABLE, "LD_LIBRARY_PATH", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG")
 
 
 def program_of(name: str, variant: str, letter: str) -> list[str]:
@@ -30,6 +30,6 @@ def scratch(scenario: Scenario, way: Way, package_root: Path = PACKAGE_ROOT) -> 
         home.mkdir(mode=0o700)
         environ = {name: os.environ[name] for name in _KEPT if name in os.environ}
         environ |= {"HOME": str(home), "TMPDIR": str(home), "LC_ALL": "C.UTF-8", "TZ": "UTC", "CI": "1"}
-        environ |= {"PYTHONPATH": str(package_root), "PYTHONSAFEPATH": "1", **scenario.environ}
+        environ |= {"PYTHONPATH": str(package_root), "PYTHONSAFEPATH": "1"}
         (way.prepare or scenario.prepare)(directory)
         yield directory, environ

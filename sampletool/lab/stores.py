@@ -11,10 +11,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, cast
 
-from sampletool.lab.ours import PATIENT_SECONDS
+from sampletool.lab.ours import PATIENT_SECONDS, lock_named
 from sampletool.lab.scenario import STORE_VARIABLE, Step
-from sampletool.safety.holder import describe_me
-from sampletool.safety.lock import Lock
 from sampletool.safety.signals import Signals
 from sampletool.state.opening import open_store
 from sampletool.state.promises import Store
@@ -29,9 +27,7 @@ def open_here(directory: Path | None = None) -> Store:
     signals = Signals()
 
     def hold(path: Path, name: str) -> AbstractContextManager[Any]:
-        return Lock(path, name, describe_me("lab", "lab"), signals, lambda line, important: None).exclusively(
-            PATIENT_SECONDS
-        )
+        return lock_named(name, signals, path).exclusively(PATIENT_SECONDS)
 
     terms = Terms(hold, signals, lambda code, message: None, PATIENT_SECONDS)
     url = os.environ.get(STORE_VARIABLE)

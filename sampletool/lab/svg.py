@@ -48,12 +48,11 @@ def svg(recordings: Sequence[Recording]) -> str:
 
 
 def _picture(recording: Recording, top: int) -> tuple[str, int, int]:
-    lanes, x = {}, _MARGIN + 30.0
+    lanes, shared = {}, _MARGIN + 30.0
     for letter in recording.workers:
-        said = [label(event) for event in recording.events if event.worker == letter]
-        lanes[letter] = x
-        x += max([len(each) for each in said] + [8]) * _LETTER + 46
-    shared = x
+        said = [len(label(event)) for event in recording.events if event.worker == letter]
+        lanes[letter] = shared
+        shared += max([*said, 8]) * _LETTER + 46
     longest = max([len(f"{event.state}   {event.note or ''}") for event in recording.events] + [len(recording.shared)])
     headline = f"{recording.variant} {recording.verdict}: schedule {recording.schedule}"
     width = round(max(shared + longest * _LETTER + 60, len(headline) * _LETTER + 2 * _MARGIN))
@@ -61,11 +60,9 @@ def _picture(recording: Recording, top: int) -> tuple[str, int, int]:
     bottom = top + height - _MARGIN
     style = "bad" if recording.is_broken else "text head"
     out = [_text(_MARGIN, top + 28, headline, style)]
-    for letter, left in lanes.items():
-        out.append(_text(left, top + 56, letter, "text head"))
-        out.append(f'<path class="lane" d="M{left:g} {top + 64}V{bottom}"/>\n')
-    out.append(_text(shared, top + 56, recording.shared, "text head"))
-    out += [f'<path class="lane" d="M{shared - 12:g} {top + 64}V{bottom}"/>\n']
+    for left, lane, head in [*((x, x, letter) for letter, x in lanes.items()), (shared, shared - 12, recording.shared)]:
+        out.append(_text(left, top + 56, head, "text head"))
+        out.append(f'<path class="lane" d="M{lane:g} {top + 64}V{bottom}"/>\n')
     held: tuple[str, ...] = ()
     for row, event in enumerate(recording.events):
         y = top + _HEAD + row * _ROW
@@ -74,10 +71,8 @@ def _picture(recording: Recording, top: int) -> tuple[str, int, int]:
         held = event.holds
         out.append(_text(shared, y + 18, event.state, "text"))
         if event.note:
-            left = shared + (len(event.state) + 2) * _LETTER
-            out.append(
-                _text(left, y + 18, f"\N{LEFTWARDS ARROW} {event.note}", "bad" if recording.is_broken else "faint")
-            )
+            left, note = shared + (len(event.state) + 2) * _LETTER, f"\N{LEFTWARDS ARROW} {event.note}"
+            out.append(_text(left, y + 18, note, "bad" if recording.is_broken else "faint"))
     return "".join(out), width, height
 
 

@@ -1,8 +1,7 @@
-"""The program of a worker whose way is a function: `python -m sampletool.lab.worker SCENARIO WAY LETTER [READY GO]`.
+"""The program of a worker whose way is a function: `python -m sampletool.lab.worker SCENARIO WAY LETTER [wait]`.
 
-With two descriptors it says on the first that it is ready, and waits for the end of the second, so that many can be
-let go at the same moment. A way that is a command
-of the tool is run as that command, in this process.
+With `wait` it says one character when it is ready, and waits for the end of its standard input, so that many can be let
+go at the same moment. A way that is a command of the tool is run as that command, in this process.
 """
 
 import json
@@ -16,10 +15,10 @@ from sampletool.lab.scenario import find
 
 
 def main() -> None:
-    name, variant, letter, *barrier = sys.argv[1:]
+    name, variant, letter, *waits = sys.argv[1:]
     program = find(name).ways[variant].program
     if callable(program):
-        _await(barrier)
+        _await(bool(waits))
         try:
             program(letter)
         except ToolError as error:
@@ -28,15 +27,14 @@ def main() -> None:
     else:
         sys.argv[:] = ["tool", *(word.format(worker=letter) for word in program)]
         import_module("sampletool.app")
-        _await(barrier)
+        _await(bool(waits))
         runpy.run_module("sampletool", run_name="__main__", alter_sys=True)
 
 
-def _await(barrier: list[str]) -> None:
-    if barrier:
-        ready, go = map(int, barrier)
-        os.write(ready, b".")
-        os.read(go, 1)
+def _await(waits: bool) -> None:
+    if waits:
+        os.write(1, b".")
+        os.read(0, 1)
 
 
 if __name__ == "__main__":

@@ -75,15 +75,7 @@ class Actor:
             connection = original(database, *args, **named)
             path = _path_of(str(database).removeprefix("file://").partition("?")[0])
 
-            def seen(statement: str) -> None:
-                if not self._busy and os.getpid() == self._pid:
-                    self._busy = True
-                    try:
-                        self._stop("sql", [path], {"statement": statement})
-                    finally:
-                        self._busy = False
-
-            connection.set_trace_callback(seen)
+            connection.set_trace_callback(lambda statement: self.tell("sql", path, {"statement": statement}))
             return connection
 
         sqlite3.connect = connect
@@ -102,15 +94,19 @@ class Actor:
         original = getattr(os, name)
 
         def seen(descriptor: int, *args: Any) -> Any:
-            if not self._busy and os.getpid() == self._pid:
-                self._busy = True
-                try:
-                    self._stop(f"os.{name}", [_path_of(descriptor)], describe(*args))
-                finally:
-                    self._busy = False
+            self.tell(f"os.{name}", _path_of(descriptor), describe(*args))
             return original(descriptor, *args)
 
         setattr(os, name, seen)
+
+    def tell(self, event: str, path: str, facts: dict[str, Any]) -> None:
+        """What is seen in another way than as an audit event."""
+        if not self._busy and os.getpid() == self._pid:
+            self._busy = True
+            try:
+                self._stop(event, [path], facts)
+            finally:
+                self._busy = False
 
     def _stop(self, event: str, paths: list[str], facts: dict[str, Any]) -> bool:
         """Whether the director was asked."""

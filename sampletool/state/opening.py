@@ -1,18 +1,20 @@
 """A URL becomes a store, importing the one backend that it names and no other."""
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
-from sampletool.contract.errors import InvalidValues, Mistake, did_you_mean
+from sampletool.contract.errors import did_you_mean
 from sampletool.contract.file_errors import FileNotFound
 from sampletool.contract.redaction import redact
 from sampletool.contract.store_errors import ExtraNotInstalled
 from sampletool.safety.places import make_workspace_directory, private_directory, state_directory
 from sampletool.state.promises import Store
 from sampletool.state.terms import Terms
-from sampletool.state.values import shown_url
+from sampletool.state.values import FORMS, no_store, shown_url
 
-FORMS = "sqlite:///PATH, postgresql://HOST/DATABASE, redis://HOST, rediss://HOST or valkey://HOST"
 _POSTGRES = ("postgresql", "postgres")
 _REDIS = ("redis", "rediss", "valkey", "valkeys", "unix", "redis+unix")
 
@@ -23,82 +25,73 @@ def open_store(url: str | None, workspace: Path | None, terms: Terms) -> Store:
         return _open_default(workspace, terms)
     scheme, separator, rest = url.partition("://")
     if scheme == "sqlite" and separator:
-        return _open_file(_path(url, rest), terms)
+        path = _path(url, rest)
+        return _open_file(path, path.with_name(f".{path.name}.lock"), terms, partial(_must_be_there, path.parent))
     if scheme in _POSTGRES and separator:
-        try:
+        with _needing("postgres", "PostgreSQL"):
             from sampletool.state.postgres import Postgres
-        except ModuleNotFoundError as error:
-            raise _without_driver("postgres", "PostgreSQL", error) from error
         from sampletool.state.sql import SqlStore
 
         return SqlStore(Postgres(url, terms))
     if scheme in _REDIS and separator:
-        try:
+        with _needing("redis", "Redis or Valkey"):
             from sampletool.state.redis import RedisStore
-        except ModuleNotFoundError as error:
-            raise _without_driver("redis", "Redis or Valkey", error) from error
         return RedisStore(url, terms)
     if scheme.startswith("memory"):
-        raise _no_store(url, "the in-process store ends with its process, so a call of its own cannot share it")
-    raise _no_store(url, f"{shown_url(url)!r} is not {FORMS}", did_you_mean(scheme, ["sqlite", *_POSTGRES, *_REDIS]))
+        raise no_store(url, "the in-process store ends with its process, so a call of its own cannot share it")
+    raise no_store(url, f"{shown_url(url)!r} is not {FORMS}", did_you_mean(scheme, ["sqlite", *_POSTGRES, *_REDIS]))
 
 
 def refuse_password(url: str) -> None:
     """A command line can be read by every user of the machine."""
     scheme, _, rest = url.partition("://")
     if scheme != "sqlite" and (redact(url) != url or ":" in rest.rpartition("@")[0]):
-        raise _no_store(
-            shown_url(url),
+        raise no_store(
+            url,
             "a password on the command line can be seen by others",
             "Put the URL into TOOL_STORE or the settings, or the password into the driver's own variables.",
         )
 
 
 def _open_default(workspace: Path | None, terms: Terms) -> Store:
-    from sampletool.state.sql import SqlStore
-    from sampletool.state.sqlite import Sqlite
-
     if workspace is None:
-        directory = state_directory()
-        lock = directory / ".state.db.lock"
-        return SqlStore(Sqlite(directory / "state.db", lock, terms, lambda: private_directory(directory)))
+        own = state_directory()
+        return _open_file(own / "state.db", own / ".state.db.lock", terms, partial(private_directory, own))
     own = workspace / ".tool"
-    locks = own / "locks"
-    return SqlStore(
-        Sqlite(
-            own / "state.db",
-            locks / "state.db.lock",
-            terms,
-            lambda: make_workspace_directory(workspace) and private_directory(locks),
-        )
-    )
+
+    def make() -> None:
+        make_workspace_directory(workspace)
+        private_directory(own / "locks")
+
+    return _open_file(own / "state.db", own / "locks" / "state.db.lock", terms, make)
 
 
-def _open_file(path: Path, terms: Terms) -> Store:
+def _open_file(path: Path, lock: Path, terms: Terms, make_directory: Callable[[], object]) -> Store:
     from sampletool.state.sql import SqlStore
     from sampletool.state.sqlite import Sqlite
 
-    def must_be_there() -> None:
-        if not path.parent.is_dir():
-            raise FileNotFound(str(path.parent))
+    return SqlStore(Sqlite(path, lock, terms, make_directory))
 
-    return SqlStore(Sqlite(path, path.with_name(f".{path.name}.lock"), terms, must_be_there))
+
+def _must_be_there(directory: Path) -> None:
+    if not directory.is_dir():
+        raise FileNotFound(str(directory))
 
 
 def _path(url: str, rest: str) -> Path:
     """Three slashes begin an absolute path; `sqlite://name` would be a host."""
     if not rest.startswith("/") or rest == "/" or rest.endswith("/") or "\0" in rest:
-        raise _no_store(url, f"{shown_url(url)!r} does not name a file", "Write sqlite:///absolute/path/state.db.")
+        raise no_store(url, f"{shown_url(url)!r} does not name a file", "Write sqlite:///absolute/path/state.db.")
     path = Path(rest)
     return Path(os.path.realpath(path.parent)) / path.name
 
 
-def _without_driver(extra: str, purpose: str, error: ModuleNotFoundError) -> Exception:
+@contextmanager
+def _needing(extra: str, purpose: str) -> Iterator[None]:
     """Only the driver may be missing; anything else that is not there is a fault of ours."""
-    return error if (error.name or "").startswith("sampletool") else ExtraNotInstalled(extra, f"A {purpose} store")
-
-
-def _no_store(url: str, problem: str, suggestion: str = f"A store is {FORMS}.") -> InvalidValues:
-    return InvalidValues(
-        Mistake("--store", "INVALID_VALUE", problem, shown_url(url), suggestion or f"A store is {FORMS}.")
-    )
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("sampletool"):
+            raise
+        raise ExtraNotInstalled(extra, f"A {purpose} store") from error

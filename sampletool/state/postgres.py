@@ -17,15 +17,14 @@ import psycopg
 from psycopg import errors as said
 from psycopg.conninfo import conninfo_to_dict
 
-from sampletool.contract.errors import InvalidValues, Mistake, ToolError
+from sampletool.contract.errors import ToolError
 from sampletool.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly
-from sampletool.contract.lock_held import LockHeld
 from sampletool.contract.redaction import redact
 from sampletool.contract.store_errors import StateTooNew, StoreAuthFailed, StoreUnavailable
 from sampletool.safety.signals import Signals
 from sampletool.state.sql_database import T, schema
 from sampletool.state.terms import Terms
-from sampletool.state.values import shown_url
+from sampletool.state.values import no_store, shown_url
 
 STEPS = (
     "CREATE TABLE tool_store (version integer NOT NULL); INSERT INTO tool_store VALUES (0);"
@@ -67,9 +66,6 @@ class Link(psycopg.Connection[Any]):
 class Postgres:
     """See sql_database.py."""
 
-    now = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
-    unclaimed = "FOR UPDATE SKIP LOCKED"
-
     def __init__(self, url: str, terms: Terms, steps: tuple[str, ...] = STEPS) -> None:
         self._shown = shown_url(url)
         self._url = url
@@ -80,19 +76,14 @@ class Postgres:
         try:
             conninfo_to_dict(url)
         except psycopg.Error:
-            raise InvalidValues(
-                Mistake("--store", "INVALID_VALUE", f"{self._shown} is not the URL of a PostgreSQL server")
-            ) from None
+            raise no_store(url, f"{self._shown} is not the URL of a PostgreSQL server") from None
 
-    def read(self, statement: str, **values: Any) -> list[Any]:
-        def rows(session: PostgresSession) -> list[Any]:
-            return session.rows(statement, **values)
-
-        return self.transact(rows, may_repeat=True)
+    def read(self, body: Callable[["PostgresSession"], T]) -> T:
+        return self.transact(body, may_repeat=True)
 
     def health(self) -> tuple[str, list[str], dict[str, str]]:
         names = "('fsync', 'synchronous_commit', 'full_page_writes', 'server_version')"
-        settings = dict(self.read(f"SELECT name, setting FROM pg_settings WHERE name IN {names}"))
+        settings = dict(self.read(lambda db: db.rows(f"SELECT name, setting FROM pg_settings WHERE name IN {names}")))
         problems = [f"{name} is off" for name, setting in settings.items() if setting == "off"]
         return f"PostgreSQL {settings.pop('server_version')} ({self._shown})", problems, settings
 
@@ -188,10 +179,7 @@ class Postgres:
         self._terms.signals.check()
         text = redact(str(error).partition("\n")[0])
         if isinstance(error, (said.LockNotAvailable, said.DeadlockDetected)):
-            waited_ms = round(self._terms.seconds() * 1000)
-            return LockHeld(
-                f"store {self._shown}", [], shared=False, waited_ms=waited_ms, timeout_ms=waited_ms, usual_ms=None
-            )
+            return self._terms.busy(self._shown)
         if isinstance(error, said.InsufficientPrivilege):
             return PermissionDenied(self._shown, text)
         if isinstance(error, said.ReadOnlySqlTransaction):
@@ -209,23 +197,22 @@ class Postgres:
 class PostgresSession:
     """Advisory locks stand for names that may have no row yet."""
 
+    now = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+    locked = "FOR UPDATE"
+    unclaimed = "FOR UPDATE SKIP LOCKED"
+
     def __init__(self, link: Link) -> None:
         self._link = link
 
     def rows(self, statement: str, **values: Any) -> list[Any]:
-        return self._link.execute(_placed(statement), values).fetchall()
-
-    def run(self, statement: str, **values: Any) -> None:
-        self._link.execute(_placed(statement), values)
+        cursor = self._link.execute(_placed(statement), values)
+        return cursor.fetchall() if cursor.description else []
 
     def each(self, statement: str, values: list[dict[str, Any]]) -> None:
         self._link.cursor().executemany(_placed(statement), values)
 
     def be_alone_with(self, name: str) -> None:
         self._link.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (_ADVISORY, name))
-
-    def hold_task(self, task: str) -> None:
-        self._link.execute("SELECT FROM tool_tasks WHERE id = %s FOR UPDATE", (task,))
 
 
 @cache

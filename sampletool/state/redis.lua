@@ -1,12 +1,11 @@
 -- Every verb of a Redis or Valkey store: one call of this script, so one atomic step. All times are the server's.
 --
 -- A task is a hash. Of a queue, `free` and `expired` are ordered by position, `later` and `leased` by when they are due.
--- Whole numbers travel as text: this Lua would print large ones rounded. In a rehearsal `write` does nothing.
+-- Whole numbers travel as text: this Lua would print large ones rounded; what is missing is an empty text. In a
+-- rehearsal `write` does nothing.
 
 local prefix = KEYS[1]
 local verb, schema, rehearse, once, digest, life, fence, generation = unpack(ARGV, 1, 8)
-local args = {}
-for i = 9, #ARGV do args[i - 8] = ARGV[i] end
 
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -27,13 +26,16 @@ local function load(id)
   return task
 end
 
-local function lost(task) return {'LEASE_LOST', task.id, task.generation, task.is_now} end
+-- `asked` is the generation that was named, if it is another than the current one.
+local function lost(task, asked)
+  return {'LEASE_LOST', task.id, asked or task.generation, task.generation, task.is_now}
+end
 
 -- The task, if that generation is its current one; else the refusal.
 local function held(id, asked)
   local task = load(id)
   if not task then return nil, {'TASK_NOT_FOUND', id} end
-  if task.generation ~= asked then return nil, lost(task) end
+  if task.generation ~= asked then return nil, lost(task, asked) end
   return task
 end
 
@@ -70,7 +72,7 @@ end
 
 local verbs = {}
 
-verbs['counter add'] = function(name, amount)
+function verbs.counter_add(name, amount)
   local found = redis.call('HGET', key('counters'), name)
   local value = tonumber(found or '0') + tonumber(amount)
   if math.abs(value) > 9007199254740991 then return nil, {'COUNTER_RANGE', name, found or '0', amount} end
@@ -79,25 +81,24 @@ verbs['counter add'] = function(name, amount)
   return {whole(value), found and 'updated' or 'created'}
 end
 
-verbs['counter get'] = function(name) return {redis.call('HGET', key('counters'), name) or '0'} end
+function verbs.counter_get(name) return redis.call('HGET', key('counters'), name) or '0' end
 
-verbs['counter list'] = function(after, limit)
+function verbs.counter_list(after, limit)
   local answer = {}
   local from = after == '' and '-' or '(' .. after
   for _, name in ipairs(redis.call('ZRANGEBYLEX', key('names'), from, '+', 'LIMIT', 0, limit)) do
-    answer[#answer + 1] = name
-    answer[#answer + 1] = redis.call('HGET', key('counters'), name)
+    answer[#answer + 1] = {name, redis.call('HGET', key('counters'), name)}
   end
   return answer
 end
 
-verbs['state get'] = function(name)
+function verbs.state_get(name)
   local found = redis.call('HMGET', key('state', name), 'value', 'version', 'ends')
   if not found[1] or (found[3] ~= '' and tonumber(found[3]) <= now) then return {} end
-  return {name, found[1], found[2], found[3]}
+  return {{name, found[1], found[2], found[3]}}
 end
 
-verbs['state list'] = function(start, after, limit)
+function verbs.state_list(start, after, limit)
   local answer, taken, from = {}, 0, '[' .. start
   if after ~= '' and after >= start then from = '(' .. after elseif start == '' then from = '-' end
   while taken < tonumber(limit) do
@@ -105,9 +106,9 @@ verbs['state list'] = function(start, after, limit)
     if #names == 0 then break end
     for _, name in ipairs(names) do
       if string.sub(name, 1, #start) ~= start then return answer end
-      local found = verbs['state get'](name)
+      local found = verbs.state_get(name)
       if #found > 0 and taken < tonumber(limit) then
-        for _, part in ipairs(found) do answer[#answer + 1] = part end
+        answer[#answer + 1] = found[1]
         taken = taken + 1
       end
       from = '(' .. name
@@ -116,7 +117,7 @@ verbs['state list'] = function(start, after, limit)
   return answer
 end
 
-verbs['state set'] = function(name, value, wanted, expires)
+function verbs.state_set(name, value, wanted, expires)
   local stored, current, refusal = versions(name, wanted)
   if refusal then return nil, refusal end
   local version = (stored > 0 and stored or tonumber(redis.call('GET', key('floor')) or '0')) + 1
@@ -130,22 +131,22 @@ verbs['state set'] = function(name, value, wanted, expires)
   return {whole(version), current > 0 and 'updated' or 'created'}
 end
 
-verbs['state unset'] = function(name, wanted)
+function verbs.state_unset(name, wanted)
   local stored, current, refusal = versions(name, wanted)
   if refusal then return nil, refusal end
   forget(name, stored)
   return {whole(current), current > 0 and 'deleted' or 'unchanged'}
 end
 
-verbs['task add'] = function(queue, ...)
-  local answer, fresh, given = {}, {}, args
-  for i = 2, #given, 2 do
-    local id, body = given[i], given[i + 1]
+-- So many tasks that they do not fit into a list of arguments.
+function verbs.task_add(queue)
+  local answer, fresh = {}, {}
+  for i = 10, #ARGV, 2 do
+    local id, body = ARGV[i], ARGV[i + 1]
     local known = redis.call('HMGET', key('task', id), 'queue', 'body')
     if known[1] and (known[1] ~= queue or known[2] ~= body) then return nil, {'TASK_CONFLICT', id} end
     if not known[1] then fresh[#fresh + 1] = {id, body} end
-    answer[#answer + 1] = id
-    answer[#answer + 1] = known[1] and 'unchanged' or 'created'
+    answer[#answer + 1] = {id, known[1] and 'unchanged' or 'created'}
   end
   for _, task in ipairs(fresh) do
     local id, position = task[1], write('INCR', key('position'))
@@ -159,7 +160,7 @@ verbs['task add'] = function(queue, ...)
   return answer
 end
 
-verbs['task claim'] = function(queue, worker, lease, count, max)
+function verbs.task_claim(queue, worker, lease, count, max)
   sweep(queue)
   local heads = {}
   for _, from in ipairs({'free', 'expired'}) do
@@ -176,12 +177,12 @@ verbs['task claim'] = function(queue, worker, lease, count, max)
     write('ZREM', key('free', queue), task.id)
     write('ZREM', key('expired', queue), task.id)
     write('ZADD', key('leased', queue), ends, task.id)
-    for _, part in ipairs({task.id, gen, task.body, attempts, ends}) do answer[#answer + 1] = part end
+    answer[#answer + 1] = {task.id, gen, task.body, attempts, ends}
   end
   return answer
 end
 
-verbs['task renew'] = function(id, asked, lease)
+function verbs.task_renew(id, asked, lease)
   local task, refusal = held(id, asked)
   if refusal then return nil, refusal end
   if task.is_now ~= 'claimed' then
@@ -191,26 +192,26 @@ verbs['task renew'] = function(id, asked, lease)
   local ends = whole(now + tonumber(lease))
   write('HSET', key('task', id), 'due', ends)
   write('ZADD', key('leased', task.queue), ends, id)
-  return {ends}
+  return ends
 end
 
-verbs['task finish'] = function(id, asked)
+function verbs.task_finish(id, asked)
   local task, refusal = held(id, asked)
   if refusal then return nil, refusal end
-  if task.status == 'done' then return {'unchanged'} end
+  if task.status == 'done' then return 'unchanged' end
   if task.status ~= 'claimed' then return nil, lost(task) end
   write('HSET', key('task', id), 'status', 'done', 'due', '')
   write('ZREM', key('leased', task.queue), id)
   write('ZREM', key('expired', task.queue), id)
   write('HINCRBY', key('done'), task.queue, 1)
-  return {'updated'}
+  return 'updated'
 end
 
-verbs['task release'] = function(id, asked, delay)
+function verbs.task_release(id, asked, delay)
   local task, refusal = held(id, asked)
   if refusal then return nil, refusal end
   if task.status == 'done' then return nil, lost(task) end
-  if task.status ~= 'claimed' then return {'unchanged'} end
+  if task.status ~= 'claimed' then return 'unchanged' end
   write('ZREM', key('leased', task.queue), id)
   write('ZREM', key('expired', task.queue), id)
   local due = now + tonumber(delay)
@@ -220,10 +221,10 @@ verbs['task release'] = function(id, asked, delay)
     if due > now then write('ZADD', key('later', task.queue), whole(due), id)
     else write('ZADD', key('free', task.queue), task.position, id) end
   end
-  return {'updated'}
+  return 'updated'
 end
 
-verbs['task list'] = function(queue, status, after, limit)
+function verbs.task_list(queue, status, after, limit)
   local answer, taken = {}, 0
   local all = queue == '' and key('tasks') or key('tasks', queue)
   while taken < tonumber(limit) do
@@ -234,15 +235,15 @@ verbs['task list'] = function(queue, status, after, limit)
       after = task.position
       if taken < tonumber(limit) and (status == '' or status == task.is_now) then
         taken = taken + 1
-        for _, part in ipairs({id, task.queue, task.is_now, task.generation, task.attempts, task.body, task.by,
-          task.at, task.due, task.position}) do answer[#answer + 1] = part end
+        answer[taken] = {id, task.queue, task.is_now, task.generation, task.attempts, task.by, task.at, task.due,
+          task.position, task.body}
       end
     end
   end
   return answer
 end
 
-verbs['task count'] = function(queue)
+function verbs.task_count(queue)
   local total = {free = 0, claimed = 0, expired = 0, done = 0, failed = 0}
   for _, name in ipairs(queue == '' and redis.call('SMEMBERS', key('queues')) or {queue}) do
     sweep(name)
@@ -255,21 +256,12 @@ verbs['task count'] = function(queue)
   end
   local answer = {}
   for status, number in pairs(total) do
-    if number > 0 then
-      answer[#answer + 1] = status
-      answer[#answer + 1] = whole(number)
-    end
+    if number > 0 then answer[#answer + 1] = {status, whole(number)} end
   end
   return answer
 end
 
-verbs['health'] = function() return {whole(now)} end
-
-local function reply(kind, answer)
-  local parts = {kind}
-  for i, part in ipairs(answer) do parts[i + 1] = part end
-  return parts
-end
+function verbs.health() return whole(now) end
 
 local found = redis.call('GET', key('schema'))
 if found and tonumber(found) > tonumber(schema) then return {'STATE_TOO_NEW', found} end
@@ -282,12 +274,12 @@ end
 if once ~= '' then
   local known = redis.call('HMGET', key('once', once), 'digest', 'answer')
   if known[1] and known[1] ~= digest then return {'IDEMPOTENCY_KEY_REUSED'} end
-  if known[1] then return reply('again', cjson.decode(known[2])) end
+  if known[1] then return {'again', cjson.decode(known[2])} end
 end
-local answer, refusal = verbs[verb](unpack(args, 1, math.min(#args, 16)))
+local answer, refusal = verbs[verb](unpack(ARGV, 9, math.min(#ARGV, 16)))
 if refusal then return refusal end
 if once ~= '' then
   write('HSET', key('once', once), 'digest', digest, 'answer', cjson.encode(answer))
   if life ~= '' then write('PEXPIRE', key('once', once), life) end
 end
-return reply('done', answer)
+return {'done', answer}

@@ -5,8 +5,8 @@ append-only file is used with a warning. The driver's own retries are off: after
 whether a write happened, so it is repeated only if it carries an idempotency key or a fence.
 """
 
-import json
 import time
+from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
@@ -14,20 +14,22 @@ from redis import Redis, exceptions
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from sampletool.contract.errors import InvalidValues, KeyNotFound, Mistake, ToolError
+from sampletool.contract.errors import ToolError, VersionConflict
 from sampletool.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly
 from sampletool.contract.store_errors import (
-    IdempotencyKeyReused,
+    CounterRange,
+    LeaseLost,
     StateTooNew,
     StoreAuthFailed,
     StoreUnavailable,
     StoreUnsafe,
+    TaskConflict,
+    TaskNotFound,
 )
-from sampletool.state import promises
-from sampletool.state.promises import FREELY, KEY_LIFE_MS, NewTask, Once, TaskState, Value, Written
-from sampletool.state.refusals import refusal
+from sampletool.state.promises import Health
 from sampletool.state.terms import Terms
-from sampletool.state.values import check, digest, encode, given, once_key, shown_url, with_ids
+from sampletool.state.values import no_store, shown_url
+from sampletool.state.verbs import Verbs, Write
 
 _SCHEMA = 1
 _PREFIX = "{sampletool}"
@@ -37,10 +39,13 @@ _PAUSE_SECONDS = 0.05
 _NOT_DONE = (exceptions.BusyLoadingError, exceptions.AuthenticationError, exceptions.MaxConnectionsError)
 """Failures of a connection that tell that nothing was done."""
 
+_REFUSALS: dict[str, Callable[..., ToolError]] = {
+    error.code: error for error in (TaskNotFound, TaskConflict, LeaseLost, VersionConflict, CounterRange)
+}
+"""The script answers the code and what these take, in their order."""
 
-class RedisStore:
-    """See promises.py."""
 
+class RedisStore(Verbs):
     def __init__(self, url: str, terms: Terms) -> None:
         self._shown = shown_url(url)
         self._terms = terms
@@ -53,136 +58,49 @@ class RedisStore:
                 socket_connect_timeout=seconds,
                 retry=Retry(NoBackoff(), 0),
                 health_check_interval=0,
+                decode_responses=True,
             )
             pool = self._client.connection_pool
             pool.connection_class(**pool.connection_kwargs)  # connects nowhere, but refuses an option it does not know
         except (ValueError, TypeError):
             problem = f"{self._shown} is not the URL of a Redis server, or has an option that there is not"
-            raise InvalidValues(Mistake("--store", "INVALID_VALUE", problem)) from None
+            raise no_store(url, problem) from None
         self._script = self._client.register_script((files("sampletool.state") / "redis.lua").read_text())
         self._is_checked = False
 
-    def counter_add(self, name: str, amount: int, once: Once = FREELY) -> promises.Counted:
-        check(name=name, amount=amount)
-        (value, effect), replayed = self._write(once, "counter add", name, [amount], amount)
-        return promises.Counted(int(value), effect, replayed)
+    def write(self, write: Write) -> tuple[Any, bool]:
+        if not self._is_checked:
+            self._check_server()
+        fence = write.once.fence
+        head = [write.verb, _SCHEMA, int(self._terms.rehearse), write.key, write.said, write.key_life_ms]
+        head += [fence.task, fence.generation] if fence else [None, None]
+        sent = ["" if part is None else part for part in [*head, *_flat(write.arguments)]]
+        kind, *found = self._talk(lambda: self._script([_PREFIX], sent), may_repeat=write.may_repeat)
+        if kind in ("done", "again"):
+            return found[0], kind == "again"
+        if kind == "STATE_TOO_NEW":
+            raise StateTooNew(self._shown, int(found[0]), _SCHEMA)
+        if kind == "IDEMPOTENCY_KEY_REUSED":
+            raise write.reused()
+        name, *facts = found
+        raise _REFUSALS[kind](name, *(int(fact) if fact.lstrip("-").isdecimal() else fact for fact in facts))
 
-    def counter_get(self, name: str) -> int:
-        return int(self._read("counter get", name)[0])
+    def read(self, verb: str, *arguments: Any) -> Any:
+        return self.write(Write(verb, arguments))[0]
 
-    def counter_list(self, after: str, limit: int) -> list[tuple[str, int]]:
-        return [(name, int(value)) for name, value in _rows(self._read("counter list", after, limit), 2)]
-
-    def state_get(self, key: str) -> Value:
-        found = self._read("state get", key)
-        if not found:
-            raise KeyNotFound(key, "the store", [], "tool state list")
-        return _value(found)
-
-    def state_set(
-        self, key: str, value: Any, *, if_version: int | None = None, expires_ms: int | None = None, once: Once = FREELY
-    ) -> Written:
-        check(key=key, if_version=if_version, expires=expires_ms)
-        arguments = [value, if_version, expires_ms]
-        (version, effect), replayed = self._write(
-            once, "state set", key, arguments, encode(value), _text(if_version), _text(expires_ms)
-        )
-        return Written(int(version), effect, replayed)
-
-    def state_unset(self, key: str, *, if_version: int | None = None, once: Once = FREELY) -> Written:
-        check(key=key, if_version=if_version)
-        (version, effect), replayed = self._write(once, "state unset", key, [if_version], _text(if_version))
-        return Written(int(version), effect, replayed)
-
-    def state_list(self, prefix: str, after: str, limit: int) -> list[Value]:
-        return [_value(row) for row in _rows(self._read("state list", prefix, after, limit), 4)]
-
-    def task_add(self, queue: str, tasks: list[NewTask], once: Once = FREELY) -> promises.Added:
-        check(queue=queue)
-        flat = [part for task in with_ids(tasks) for part in task]
-        effects, replayed = self._write(once, "task add", queue, given(tasks), *flat)
-        return promises.Added([(task, effect) for task, effect in _rows(effects, 2)], replayed)
-
-    def task_claim(
-        self, queue: str, worker: str, *, lease_ms: int, count: int = 1, max_attempts: int = 0, once: Once = FREELY
-    ) -> promises.Claim:
-        check(queue=queue, worker=worker, lease=lease_ms, count=count, max_attempts=max_attempts)
-        arguments = [worker, lease_ms, count, max_attempts]
-        found, replayed = self._write(once, "task claim", queue, arguments, *arguments)
-        tasks = [
-            promises.Claimed(task, int(generation), json.loads(body), int(attempts), int(ends))
-            for task, generation, body, attempts, ends in _rows(found, 5)
-        ]
-        return promises.Claim(tasks, replayed)
-
-    def task_renew(self, task: str, generation: int, *, lease_ms: int) -> int:
-        check(lease=lease_ms)
-        return int(self._change("task renew", task, generation, lease_ms)[0])
-
-    def task_finish(self, task: str, generation: int) -> str:
-        return self._change("task finish", task, generation)[0]
-
-    def task_release(self, task: str, generation: int, *, delay_ms: int = 0) -> str:
-        check(delay=delay_ms)
-        return self._change("task release", task, generation, delay_ms)[0]
-
-    def task_list(self, queue: str | None, status: str | None, after: int, limit: int) -> list[TaskState]:
-        found = self._read("task list", queue or "", status or "", after, limit)
-        return [_task_state(row) for row in _rows(found, 10)]
-
-    def task_count(self, queue: str | None) -> dict[str, int]:
-        return {status: int(number) for status, number in _rows(self._read("task count", queue or ""), 2)}
-
-    def health(self) -> promises.Health:
+    def health(self) -> Health:
         self._is_checked = True
         began = time.time()
-        now = int(self._read("health")[0])
+        now = int(self.read("health"))
         skew_ms = round(now - (began + time.time()) / 2 * 1000)
         info = self._talk(self._client.info, may_repeat=True)
         name = "Valkey" if "valkey_version" in info else "Redis"
         settings = {name: str(info.get(name)) for name in ("maxmemory_policy", "aof_enabled", "role")}
         version = info.get("valkey_version", info["redis_version"])
-        return promises.Health(f"{name} {version} ({self._shown})", _problems(info), skew_ms, settings)
+        return Health(f"{name} {version} ({self._shown})", _problems(info), skew_ms, settings)
 
     def close(self) -> None:
         self._client.close()
-
-    def _read(self, verb: str, *arguments: Any) -> list[str]:
-        return self._run(FREELY, verb, "", [], arguments, may_repeat=True)[0]
-
-    def _change(self, verb: str, *arguments: Any) -> list[str]:
-        """Named by a generation, which makes doing it again harmless."""
-        return self._run(FREELY, verb, "", [], arguments, may_repeat=True)[0]
-
-    def _write(self, once: Once, verb: str, name: str, said: list[Any], *arguments: Any) -> tuple[list[str], bool]:
-        return self._run(once, verb, name, said, (name, *arguments), may_repeat=once != FREELY)
-
-    def _run(
-        self, once: Once, verb: str, name: str, said: list[Any], arguments: tuple[Any, ...], *, may_repeat: bool
-    ) -> tuple[list[str], bool]:
-        """One call of the script; whether its answer is a replay comes with it."""
-        if not self._is_checked:
-            self._check_server()
-        key = once_key(once, verb, name)
-        head: list[Any] = [
-            verb,
-            _SCHEMA,
-            int(self._terms.rehearse),
-            key or "",
-            digest(verb, name, said) if key else "",
-            KEY_LIFE_MS if once.fence is None else "",
-            once.fence.task if once.fence else "",
-            once.fence.generation if once.fence else "",
-        ]
-        answer = self._talk(lambda: self._script([_PREFIX], [*head, *arguments]), may_repeat=may_repeat)
-        kind, *parts = (part.decode() for part in answer)
-        if kind in ("done", "again"):
-            return parts, kind == "again"
-        if kind == "STATE_TOO_NEW":
-            raise StateTooNew(self._shown, int(parts[0]), _SCHEMA)
-        if kind == "IDEMPOTENCY_KEY_REUSED":
-            raise IdempotencyKeyReused(once.key or name, is_fenced=once.key is None)
-        raise refusal(kind, parts, once.fence.generation if once.fence else arguments[1])
 
     def _check_server(self) -> None:
         info = self._talk(self._client.info, may_repeat=True)
@@ -240,22 +158,9 @@ def _problems(info: dict[str, Any]) -> list[str]:
     return ["it has no append-only file, so a crash loses everything since its last snapshot"]
 
 
-def _rows(parts: list[str], width: int) -> list[list[str]]:
-    return [parts[start : start + width] for start in range(0, len(parts), width)]
-
-
-def _value(row: list[str]) -> Value:
-    key, text, version, ends = row
-    return Value(key, json.loads(text), int(version), int(ends) if ends else None)
-
-
-def _task_state(row: list[str]) -> TaskState:
-    task, queue, status, generation, attempts, body, by, at, due, position = row
-    times = (int(at) if at else None, int(due) if due else None)
-    return TaskState(
-        task, queue, status, int(generation), int(attempts), by or None, *times, int(position), json.loads(body)
-    )
-
-
-def _text(number: int | None) -> str:
-    return "" if number is None else str(number)
+def _flat(arguments: tuple[Any, ...]) -> list[Any]:
+    """Without the structure of tasks: id and body, one after the other."""
+    flat: list[Any] = []
+    for argument in arguments:
+        flat += [part for pair in argument for part in pair] if isinstance(argument, list) else [argument]
+    return flat

@@ -27,30 +27,29 @@ def schema(*, text: str, serial: str) -> str:
 
 
 class Session(Protocol):
-    """One open transaction. Statements name their values `:like_this`."""
+    """An open transaction, or a connection to read on. Statements name their values `:like_this`."""
 
-    def rows(self, statement: str, **values: Any) -> list[Any]: ...
+    now: str
+    """The server's clock, in milliseconds."""
+    locked: str
+    """Ends a query of tasks: until the transaction ends nobody else changes them."""
+    unclaimed: str
+    """The same, and leaves out those that somebody else is just claiming."""
 
-    def run(self, statement: str, **values: Any) -> None: ...
+    def rows(self, statement: str, **values: Any) -> list[Any]:
+        """What it finds; nothing if it only changes something."""
 
     def each(self, statement: str, values: list[dict[str, Any]]) -> None: ...
 
     def be_alone_with(self, name: str) -> None:
         """Until the transaction ends nobody else is."""
 
-    def hold_task(self, task: str) -> None:
-        """Until the transaction ends nobody else changes it."""
-
 
 class Database(Protocol):
-    now: str
-    """The server's clock, in milliseconds."""
-    unclaimed: str
-    """Ends a query of tasks: only those that nobody is just claiming, and nobody else may."""
+    def transact(self, body: Callable[[Session], T], *, may_repeat: bool) -> T:
+        """Committed when it returns, undone if it raises."""
 
-    def transact(self, body: Callable[[Session], T], *, may_repeat: bool) -> T: ...
-
-    def read(self, statement: str, **values: Any) -> list[Any]: ...
+    def read(self, body: Callable[[Session], T]) -> T: ...
 
     def health(self) -> tuple[str, list[str], dict[str, str]]:
         """What it is, what could make it lose something, and how it is set up."""

@@ -12,13 +12,12 @@ import sqlite3
 import stat
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from sampletool.contract.errors import ToolError
 from sampletool.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly, UnsafePath
-from sampletool.contract.lock_held import LockHeld
 from sampletool.contract.store_errors import StateTooNew
 from sampletool.state.sql_database import T, schema
 from sampletool.state.terms import Terms
@@ -38,10 +37,7 @@ _abandoned: list[Connection] = []
 
 
 class Sqlite:
-    """See sql_database.py. The clock is SQLite's own, not Python's."""
-
-    now = "CAST((julianday('now') - 2440587.5) * 86400000 AS bigint)"
-    unclaimed = ""
+    """See sql_database.py."""
 
     def __init__(
         self,
@@ -59,11 +55,11 @@ class Sqlite:
         self._connection: Connection | None = None
         self._pid = os.getpid()
 
-    def read(self, statement: str, **values: Any) -> list[Any]:
-        """Makes no file: what is not there yet reads as an empty store."""
+    def read(self, body: Callable[["SqliteSession"], T]) -> T:
+        """Changes no file: what is not there yet reads as an empty store, what is older as it will be."""
         with self._translated():
             db = self._open()
-            return self._patiently(lambda: db.execute(statement, values).fetchall())
+            return self._patiently(lambda: body(SqliteSession(db)))
 
     def transact(self, body: Callable[["SqliteSession"], T], *, may_repeat: bool) -> T:
         """Committed, and on the disk, when it returns. A local file is never lost half-way, so nothing is repeated."""
@@ -74,7 +70,8 @@ class Sqlite:
             return body(SqliteSession(db))
 
     def health(self) -> tuple[str, list[str], dict[str, str]]:
-        problems = [said for (said,) in self.read("PRAGMA quick_check") if said != "ok"]
+        found = self.read(lambda db: db.rows("PRAGMA quick_check"))
+        problems = [said for (said,) in found if said != "ok"]
         durable = {"journal_mode": "truncate", "synchronous": "full"}
         return f"SQLite {sqlite3.sqlite_version} ({self._path})", problems, durable
 
@@ -83,13 +80,18 @@ class Sqlite:
         self._make_directory()
         with self._terms.hold(self._lock_path, f"store {self._path.name}"), self._translated():
             db = self._open(to_write=True)
-            self._patiently(lambda: db.execute("BEGIN IMMEDIATE"))
-            try:
+            with self._transaction(db):
                 yield db
-                self._patiently(lambda: db.execute("COMMIT"))
-            finally:
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
+
+    @contextmanager
+    def _transaction(self, db: Connection) -> Iterator[None]:
+        self._patiently(lambda: db.execute("BEGIN IMMEDIATE"))
+        try:
+            yield
+            self._patiently(lambda: db.execute("COMMIT"))
+        finally:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
 
     def close(self) -> None:
         if self._connection is not None:
@@ -104,33 +106,29 @@ class Sqlite:
             self.close()
             self._pid = os.getpid()
         if self._connection is None:
-            if not to_write and (self._terms.rehearse or not self._path.exists()):
-                return self._copy()
             if to_write:
                 _must_be_regular(self._path)
+            elif not self._path.exists():
+                return self._copy(None)
             db = self._patiently(self._connect)
             try:
-                version = self._patiently(lambda: self._version(db))
-                if to_write and version < len(self._steps):
+                is_behind = self._patiently(lambda: self._version(db)) < len(self._steps)
+                if to_write and is_behind:
                     self._migrate(db)
-                elif version < len(self._steps):
-                    db.close()
-                    with self._writing():
-                        pass
-                    return self._open()
+                elif is_behind or self._terms.rehearse:
+                    with closing(db):
+                        return self._copy(db)
             except BaseException:
                 db.close()
                 raise
             self._connection = db
         return self._connection
 
-    def _copy(self) -> Connection:
-        """The store as it is now, in memory: to forecast in, or because there is none."""
+    def _copy(self, source: Connection | None) -> Connection:
+        """The store as it is now, in memory: to forecast in, or to read where there is none yet, or an older one."""
         copy = sqlite3.connect(":memory:", isolation_level=None)
-        if self._path.exists():
-            source = self._patiently(self._connect)
+        if source is not None:
             self._patiently(lambda: source.backup(copy))
-            source.close()
         if self._version(copy) < len(self._steps):
             self._migrate(copy)
         if self._terms.rehearse:
@@ -154,17 +152,12 @@ class Sqlite:
 
     def _migrate(self, db: Connection) -> None:
         """All the steps that are missing, or none. Under the lock: whoever comes second finds them done."""
-        self._patiently(lambda: db.execute("BEGIN IMMEDIATE"))
-        try:
+        with self._transaction(db):
             for step in self._steps[self._version(db) :]:
                 for statement in filter(str.strip, step.split(";")):
                     db.execute(statement)
             db.execute(f"PRAGMA user_version = {len(self._steps)}")
             db.execute(f"PRAGMA application_id = {_OURS}")
-            self._patiently(lambda: db.execute("COMMIT"))
-        finally:
-            if db.in_transaction:
-                db.execute("ROLLBACK")
 
     def _patiently(self, attempt: Callable[[], T]) -> T:
         """Readers meet a commit, a commit meets readers: try again, until the deadline or a signal."""
@@ -177,15 +170,7 @@ class Sqlite:
                     raise
                 self._terms.signals.check()
                 if time.monotonic() >= deadline:
-                    waited_ms = round(self._terms.patience_seconds * 1000)
-                    raise LockHeld(
-                        f"store {self._path.name}",
-                        [],
-                        shared=False,
-                        waited_ms=waited_ms,
-                        timeout_ms=waited_ms,
-                        usual_ms=None,
-                    ) from None
+                    raise self._terms.busy(self._path.name) from None
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -196,7 +181,10 @@ class Sqlite:
 
 
 class SqliteSession:
-    """Under the one lock there is nothing left to take."""
+    """Under the one lock there is nothing left to take. The clock is SQLite's own, not Python's."""
+
+    now = "CAST((julianday('now') - 2440587.5) * 86400000 AS bigint)"
+    locked = unclaimed = ""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -204,17 +192,11 @@ class SqliteSession:
     def rows(self, statement: str, **values: Any) -> list[Any]:
         return self._connection.execute(statement, values).fetchall()
 
-    def run(self, statement: str, **values: Any) -> None:
-        self._connection.execute(statement, values)
-
     def each(self, statement: str, values: list[dict[str, Any]]) -> None:
         self._connection.executemany(statement, values)
 
     def be_alone_with(self, name: str) -> None:
         """We are already."""
-
-    def hold_task(self, task: str) -> None:
-        """We do already."""
 
 
 def _must_be_regular(path: Path) -> None:

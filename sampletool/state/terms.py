@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sampletool.contract.lock_held import LockHeld
 from sampletool.safety.signals import Signals
 
 USUAL_SECONDS = 10.0
@@ -41,3 +42,8 @@ class Terms:
 
     def deadline(self) -> float:
         return time.monotonic() + self.seconds()
+
+    def busy(self, store: str) -> LockHeld:
+        """Somebody else was in the store for all the time that we were willing to wait."""
+        waited_ms = round(self.patience_seconds * 1000)
+        return LockHeld(f"store {store}", [], shared=False, waited_ms=waited_ms, timeout_ms=waited_ms, usual_ms=None)

@@ -9,6 +9,7 @@ from sampletool.contract.errors import InvalidValues, Mistake
 from sampletool.contract.redaction import redact
 from sampletool.state.promises import LARGEST, NewTask, Once
 
+FORMS = "sqlite:///PATH, postgresql://HOST/DATABASE, redis://HOST, rediss://HOST or valkey://HOST"
 LARGEST_VALUE_BYTES = 8 * 1024 * 1024
 _LONGEST_NAME = 200
 
@@ -41,6 +42,7 @@ def once_key(once: Once, verb: str, name: str) -> str | None:
     if once.key is not None:
         check(idempotency_key=once.key)
     if once.fence is not None:
+        check(task=once.fence.task, generation=once.fence.generation)
         return "task:" + json.dumps([once.fence.task, verb, name, once.key])
     return None if once.key is None else f"key:{once.key}"
 
@@ -64,14 +66,14 @@ def with_ids(tasks: list[NewTask]) -> list[tuple[str, str]]:
     return written
 
 
-def given(tasks: list[NewTask]) -> list[list[Any]]:
-    """What the caller said about its tasks, to compare a repetition with: ids that were made up do not count."""
-    return [[task.id, task.body] for task in tasks]
-
-
 def shown_url(url: str) -> str:
     """Where the store is, for messages: without user, password and options, whatever characters are in them."""
     scheme, separator, rest = url.partition("://")
     if not separator:
         return redact(url)
     return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"
+
+
+def no_store(url: str, problem: str, suggestion: str = "") -> InvalidValues:
+    mistake = Mistake("--store", "INVALID_VALUE", problem, shown_url(url), suggestion or f"A store is {FORMS}.")
+    return InvalidValues(mistake)

@@ -45,14 +45,13 @@ class Worked:
     lost: int
     """Claims that ended before their command did; it was stopped, and its task is somebody else's."""
     failures: list[Failure]
-    left: int
-    """Tasks of the queue that are neither done nor failed."""
+    left: int | None
+    """Tasks of the queue that are neither done nor failed; not counted by a worker that was interrupted."""
     effect: str
 
     def lines(self) -> list[str]:
-        told = (
-            f"{self.queue}: {self.finished} finished, {self.given_back} given back, {self.lost} lost, {self.left} left"
-        )
+        left = "" if self.left is None else f", {self.left} left"
+        told = f"{self.queue}: {self.finished} finished, {self.given_back} given back, {self.lost} lost{left}"
         return [told, *(f"  {one.id}: exit status {one.exit_status}: {one.tail.strip()}" for one in self.failures)]
 
 
@@ -109,7 +108,7 @@ class Worker:
             except ToolError as error:
                 self.tell(f"{one.task.id}: not given back: {error.message}")
 
-    def result(self, left: int) -> Worked:
+    def result(self, left: int | None) -> Worked:
         effect = "updated" if self.finished or self.given_back else "unchanged"
         return Worked(self.queue, self.finished, self.given_back, self.lost, self.failures, left, effect)
 
@@ -121,7 +120,7 @@ class Worker:
             self.queue, self.name, lease_ms=self.lease_ms, count=free, max_attempts=self.max_attempts
         )
         for task in claim.tasks:
-            body_file = self.scratch / f"{task.generation}-{len(self.running)}-{os.urandom(4).hex()}.json"
+            body_file = self.scratch / f"{os.urandom(8).hex()}.json"
             body_file.write_text(encode(task.body))
             one = _Running(task, body_file, asked + self.lease_ms / 3000, asked + self.lease_ms / 1000)
             self.running[task.id] = one

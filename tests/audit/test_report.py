@@ -30,8 +30,6 @@ def report() -> Report:
         command.show(),
         list(command.words),
         ["my`tool", "{key}"],
-        runs=4,
-        deadline_ms=30_000,
         score=verdict.score,
         meaning=MEANINGS[verdict.score],
         because=verdict.because,
@@ -50,7 +48,7 @@ def test_the_text_says_the_score_first_then_why_then_what_was_seen(report: Repor
     assert lines[0] == "'my`tool' {key} {value}: 1 of 3"
     assert "  - 1 of 1 failures are not JSON with a code" in lines
     assert any(line.startswith("burst         3         3     0       1     0") for line in lines)
-    assert "  status 1: locked by `x`" in lines
+    assert "  - status 1: locked by `x`" in lines
     assert "Not tested:" in lines
     assert "Inconclusive:" not in lines
     assert lines[-3] == "  while read -r key value; do"
@@ -76,4 +74,4 @@ def test_without_a_failure_or_a_fault_it_says_so(report: Report) -> None:
 def test_a_forecast_shows_the_words(report: Report) -> None:
     forecast = replace(report, probes=None)
 
-    assert forecast.lines()[1:] == ["  ['my`tool', '{key}', '{value}']", "  ['my`tool', '{key}']"]
+    assert forecast.lines()[1:] == ["  - ['my`tool', '{key}', '{value}']", "  - ['my`tool', '{key}']"]

@@ -232,6 +232,7 @@ def test_an_interrupted_worker_ends_its_commands_and_gives_their_tasks_back(tool
     answer = json.loads(stdout)
     assert answer["error"]["code"] == "INTERRUPTED"
     assert answer["data"]["given_back"] == 1
+    assert "left" not in answer["data"]
     assert not is_alive(child)
     assert tool("task", "list", "mail").data["tasks"][0]["status"] == "free"
 

@@ -148,7 +148,7 @@ def through_proxy(
         else:
             target, path = backend.url.removeprefix("unix://").partition("?")[0], directory / "v.sock"
             url = backend.url.replace(target, str(path))
-            marker = b"counter add"
+            marker = b"counter_add"
         proxy = CuttingProxy(path, target, marker, after_the_server_answered=after_the_server_answered)
         store = open_store(url, None, make_terms())
         opened.extend([proxy, store])
@@ -308,15 +308,31 @@ def test_an_older_store_is_brought_forward_and_a_newer_one_refused(
         SqlStore(today).counter_add("hits", 1)
         today.close()
 
+        assert SqlStore(tomorrow).counter_get("hits") == 1
         assert SqlStore(tomorrow).counter_add("hits", 1).value == 2
 
-        assert tomorrow.read("SELECT * FROM tool_more") == []
+        assert tomorrow.read(lambda db: db.rows("SELECT * FROM tool_more")) == []
         tomorrow.close()
         with pytest.raises(StateTooNew):
             SqlStore(today).counter_add("hits", 1)
         with pytest.raises(StateTooNew):
             SqlStore(today).counter_get("hits")
         today.close()
+
+
+def test_reading_an_older_file_changes_nothing(tmp_path: Path) -> None:
+    path, lock = tmp_path / "state.db", tmp_path / "lock"
+    today = Sqlite(path, lock, make_terms())
+    SqlStore(today).counter_add("hits", 1)
+    today.close()
+    before = path.read_bytes()
+
+    tomorrow = Sqlite(path, lock, make_terms(), steps=(*SQLITE_STEPS, "CREATE TABLE tool_more (name text)"))
+
+    assert SqlStore(tomorrow).counter_get("hits") == 1
+    assert tomorrow.read(lambda db: db.rows("SELECT * FROM tool_more")) == []
+    assert path.read_bytes() == before
+    tomorrow.close()
 
 
 def test_a_newer_redis_store_is_refused(server_of: Callable[[str], Server], worker_id: str) -> None:

@@ -465,6 +465,24 @@ def test_a_name_that_could_harm_an_answer_is_refused(store: Store, name: str) ->
         lambda: store.task_add("work", [NewTask(1, name)]),
         lambda: store.task_claim("work", name, lease_ms=1),
         lambda: store.counter_add("hits", 1, Once(name)),
+        lambda: store.counter_add("hits", 1, Once(fence=Fence(name, 1))),
+        lambda: store.counter_get(name),
+        lambda: store.state_get(name),
+        lambda: store.task_renew(name, 1, lease_ms=1),
+        lambda: store.task_finish(name, 1),
+        lambda: store.task_release(name, 1),
+        lambda: store.task_list(name, None, 0, 1),
+    ):
+        with pytest.raises(InvalidValues):
+            ask()
+
+
+def test_a_page_that_cannot_be_is_refused(store: Store) -> None:
+    for ask in (
+        lambda: store.counter_list("\ud800", 1),
+        lambda: store.state_list("", "\ud800", 1),
+        lambda: store.state_list("\ud800", "", 1),
+        lambda: store.task_list(None, None, LARGEST + 1, 1),
     ):
         with pytest.raises(InvalidValues):
             ask()

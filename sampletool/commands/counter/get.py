@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from sampletool.commands._store_options import StoreOption, reads_store
-from sampletool.state.values import check
 from sampletool.wiring import Wiring
 
 promise = reads_store("tool counter get builds")
@@ -28,5 +27,4 @@ def command(
 ) -> Counter:
     """Show the value of a counter."""
     wiring: Wiring = ctx.obj
-    check(name=name)
     return Counter(name, wiring.store.counter_get(name))

@@ -6,7 +6,6 @@ import typer
 
 from sampletool.commands._store_options import StoreOption, reads_store
 from sampletool.commands._store_values import Value, told
-from sampletool.state.values import check
 from sampletool.wiring import Wiring
 
 promise = reads_store("tool state get plan")
@@ -15,5 +14,4 @@ promise = reads_store("tool state get plan")
 def command(ctx: typer.Context, key: Annotated[str, typer.Argument(metavar="KEY")], store: StoreOption = None) -> Value:
     """Show a value and its version, as they were at one moment."""
     wiring: Wiring = ctx.obj
-    check(key=key)
     return told(wiring.store.state_get(key))

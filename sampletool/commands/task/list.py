@@ -9,7 +9,6 @@ from sampletool.commands._store_options import LimitOption, StoreOption, reads_s
 from sampletool.commands._store_values import page, say_time
 from sampletool.contract.render import value_text
 from sampletool.state.promises import TaskState
-from sampletool.state.values import check
 from sampletool.wiring import Wiring
 
 promise = reads_store("tool task list", "tool task list mail --status failed")
@@ -75,6 +74,5 @@ def command(
 ) -> Tasks:
     """List tasks in the order of adding: who holds each, since when, and what became of it."""
     wiring: Wiring = ctx.obj
-    check(queue=queue)
     rows = page(wiring, wiring.store.task_list(queue, status, cursor, limit + 1), limit, lambda row: row.position)
     return Tasks([_shown(row) for row in rows], dict(sorted(wiring.store.task_count(queue).items())))

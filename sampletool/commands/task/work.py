@@ -39,7 +39,7 @@ def work(wiring: Wiring, worker: Worker, *, until_empty: bool) -> Worked:
                     wiring.signals.wait(_IDLE_SECONDS)
     except ToolError as error:
         worker.give_all_back()
-        error.data = worker.result(0)
+        error.data = worker.result(None)
         raise
     result = worker.result(count_left(worker.store, worker.queue))
     if worker.given_up:

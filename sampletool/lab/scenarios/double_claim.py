@@ -111,11 +111,11 @@ scenario = Scenario(
         ),
     },
     removal=Removal(
-        "state/sql.py",
+        "state/sql_verbs.py",
         says="not looking whether somebody has it",
         line="WHERE queue = :queue AND due_at <= now AND",
         instead="WHERE queue = :queue AND",
     ),
-    symbol="sampletool.state.sql:SqlStore.task_claim",
+    symbol="sampletool.state.sql_verbs:task_claim",
     still_broken_by="work that outlasts its lease: see zombie-worker.",
 )

@@ -110,11 +110,11 @@ scenario = Scenario(
         ),
     },
     removal=Removal(
-        "state/sql.py",
+        "state/sql_verbs.py",
         says="not comparing the version",
-        line="        if if_version is not None and if_version != version:\n",
-        instead="        if if_version is None and version < 0:\n",
+        line="    if if_version is not None and if_version != version:\n",
+        instead="    if if_version is None and version < 0:\n",
     ),
-    symbol="sampletool.state.sql:SqlStore.state_set",
+    symbol="sampletool.state.sql_verbs:state_set",
     still_broken_by="an owner that is still at work when its mark ends: see zombie-worker.",
 )

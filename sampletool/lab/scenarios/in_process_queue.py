@@ -123,9 +123,9 @@ scenario = Scenario(
     removal=Removal(
         "state/memory.py",
         says="no lock around it",
-        line="        async with self._lock:\n            now = self._now()\n",
-        instead="        if self._lock:\n            now = self._now()\n",
+        line="        async with self._lock:\n",
+        instead="        if self._lock:\n",
     ),
-    symbol="sampletool.state.memory:MemoryStore._write",
+    symbol="sampletool.state.memory:MemoryStore._change",
     still_broken_by="a second process: an asyncio.Lock is one process's own.",
 )

@@ -99,12 +99,10 @@ scenario = Scenario(
     },
     removal=Removal(
         "state/sql.py",
-        says="reading before the transaction instead of in it",
-        line="        def add(db: Session) -> Any:\n"
-        '            db.be_alone_with(f"counter {name}")\n'
-        "            found = db.rows(_COUNTER, name=name)\n",
-        instead="        found = self._db.read(_COUNTER, name=name)\n\n        def add(db: Session) -> Any:\n",
+        says="no transaction around reading and writing",
+        line="        return self._db.transact(body, may_repeat=write.may_repeat)\n",
+        instead="        return self._db.read(body)\n",
     ),
-    symbol="sampletool.state.sql:SqlStore.counter_add",
+    symbol="sampletool.state.sql_verbs:counter_add",
     still_broken_by="counting beside the store: a number that a program keeps for itself and writes now and then.",
 )

@@ -103,10 +103,10 @@ scenario = Scenario(
         ),
     },
     removal=Removal(
-        "state/sql.py",
+        "state/sql_verbs.py",
         says="not comparing the version",
-        line="        if if_version is not None and if_version != version:\n",
-        instead="        if if_version is None and version < 0:\n",
+        line="    if if_version is not None and if_version != version:\n",
+        instead="    if if_version is None and version < 0:\n",
     ),
     symbol="sampletool.state.update:update",
     still_broken_by="a change that cannot be made again, because it has had an effect outside: see retry-twice.",

@@ -115,11 +115,11 @@ scenario = Scenario(
         ),
     },
     removal=Removal(
-        "state/sql.py",
+        "state/verbs.py",
         says="no fence, and no key that it implies",
-        line="        key = once_key(once, verb, name)\n\n        def body",
-        instead="        once, key = FREELY, None\n\n        def body",
+        line="        key = once_key(once, verb, name)\n",
+        instead="        once, key = FREELY, None\n",
     ),
-    symbol="sampletool.state.sql:SqlStore._held",
+    symbol="sampletool.state.sql_verbs:held",
     still_broken_by="an effect outside of the store, which cannot compare: a mail, a file, a printer.",
 )

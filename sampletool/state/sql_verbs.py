@@ -1,0 +1,173 @@
+"""What each verb does to the tables, in a transaction of its own. See promises.py for what it means."""
+
+from typing import Any
+
+from sampletool.contract.errors import VersionConflict
+from sampletool.contract.store_errors import CounterRange, LeaseLost, TaskConflict, TaskNotFound
+from sampletool.state.promises import LARGEST
+from sampletool.state.sql_database import Session
+
+_IS_LAST = "max_attempts > 0 AND attempts >= max_attempts"
+_STATUS = f"""CASE WHEN status <> 'claimed' OR due_at > now THEN status
+              WHEN {_IS_LAST} THEN 'failed' ELSE 'expired' END"""
+_AT_ONCE = 500
+"""How many ids one statement asks for."""
+
+
+def counter_add(db: Session, name: str, amount: int) -> tuple[int, str]:
+    db.be_alone_with(f"counter {name}")
+    found = db.rows("SELECT value FROM tool_counters WHERE name = :name", name=name)
+    before = found[0][0] if found else 0
+    if abs(before + amount) > LARGEST:
+        raise CounterRange(name, before, amount)
+    upsert = "INSERT INTO tool_counters VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = :value"
+    db.rows(upsert, name=name, value=before + amount)
+    return before + amount, "updated" if found else "created"
+
+
+def counter_get(db: Session, name: str) -> int:
+    found = db.rows("SELECT value FROM tool_counters WHERE name = :name", name=name)
+    return found[0][0] if found else 0
+
+
+def counter_list(db: Session, after: str, limit: int) -> list[Any]:
+    page = "SELECT * FROM tool_counters WHERE name > :after ORDER BY name LIMIT :limit"
+    return db.rows(page, after=after, limit=limit)
+
+
+def state_get(db: Session, key: str) -> list[Any]:
+    return db.rows(f"SELECT * FROM tool_state WHERE key = :key AND {_living(db)}", key=key)
+
+
+def state_set(db: Session, key: str, text: str, if_version: int | None, expires_ms: int | None) -> tuple[int, str]:
+    stored, before, now = _versions(db, key, if_version)
+    version = (stored or db.rows("SELECT version FROM tool_floor")[0][0]) + 1
+    ends = None if expires_ms is None else now + expires_ms
+    upsert = """INSERT INTO tool_state VALUES (:key, :value, :version, :ends) ON CONFLICT (key)
+                DO UPDATE SET value = :value, version = :version, expires_at = :ends"""
+    db.rows(upsert, key=key, value=text, version=version, ends=ends)
+    expired = f"expires_at <= :now AND key <> :key LIMIT 20 {db.unclaimed}"
+    _forget(db, db.rows(f"SELECT key, version FROM tool_state WHERE {expired}", now=now, key=key))
+    return version, "updated" if before else "created"
+
+
+def state_unset(db: Session, key: str, if_version: int | None) -> tuple[int, str]:
+    stored, before, _ = _versions(db, key, if_version)
+    _forget(db, [(key, stored)] if stored else [])
+    return before, "deleted" if before else "unchanged"
+
+
+def state_list(db: Session, prefix: str, after: str, limit: int) -> list[Any]:
+    page = f"""SELECT * FROM tool_state WHERE key > :after AND substr(key, 1, :length) = :prefix
+               AND {_living(db)} ORDER BY key LIMIT :limit"""
+    return db.rows(page, prefix=prefix, length=len(prefix), after=after, limit=limit)
+
+
+def task_add(db: Session, queue: str, tasks: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    db.be_alone_with("task add")
+    known = {}
+    for start in range(0, len(tasks), _AT_ONCE):
+        ids = {f"id{number}": task for number, (task, _) in enumerate(tasks[start : start + _AT_ONCE])}
+        named = ", ".join(f":{name}" for name in ids)
+        for task, *known_as in db.rows(f"SELECT id, queue, body FROM tool_tasks WHERE id IN ({named})", **ids):
+            known[task] = known_as
+    for task, body in tasks:
+        if known.get(task, [queue, body]) != [queue, body]:
+            raise TaskConflict(task)
+    put = f"INSERT INTO tool_tasks (id, queue, body, due_at) VALUES (:id, :queue, :body, {db.now})"
+    db.each(put, [{"id": task, "queue": queue, "body": body} for task, body in tasks if task not in known])
+    return [(task, "unchanged" if task in known else "created") for task, _ in tasks]
+
+
+def task_claim(db: Session, queue: str, worker: str, lease_ms: int, count: int, max_attempts: int) -> list[Any]:
+    oldest = f"""{_clock(db)} SELECT id, generation + 1, body, attempts + 1, now + :lease
+                 FROM tool_tasks, clock WHERE queue = :queue AND due_at <= now AND {_STATUS} <> 'failed'
+                 ORDER BY position LIMIT :count {db.unclaimed}"""
+    found = db.rows(oldest, queue=queue, lease=lease_ms, count=count)
+    take = """UPDATE tool_tasks SET status = 'claimed', generation = generation + 1, attempts = attempts + 1,
+              max_attempts = :most, claimed_by = :worker, claimed_at = :due - :lease, due_at = :due
+              WHERE id = :id"""
+    for task, *_, due in found:
+        db.rows(take, most=max_attempts, worker=worker, lease=lease_ms, id=task, due=due)
+    return [tuple(row) for row in found]
+
+
+def task_renew(db: Session, task: str, generation: int, lease_ms: int) -> int:
+    written, status, now = held(db, task, generation)
+    if status != "claimed":
+        raise LeaseLost(task, generation, generation, "expired" if written == "claimed" else status)
+    db.rows("UPDATE tool_tasks SET due_at = :due WHERE id = :id", due=now + lease_ms, id=task)
+    return now + lease_ms
+
+
+def task_finish(db: Session, task: str, generation: int) -> str:
+    written, status, _ = held(db, task, generation)
+    if written not in ("claimed", "done"):
+        raise LeaseLost(task, generation, generation, status)
+    db.rows("UPDATE tool_tasks SET status = 'done', due_at = NULL WHERE id = :id", id=task)
+    return "unchanged" if written == "done" else "updated"
+
+
+def task_release(db: Session, task: str, generation: int, delay_ms: int) -> str:
+    written, status, now = held(db, task, generation)
+    if written == "done":
+        raise LeaseLost(task, generation, generation, status)
+    if written != "claimed":
+        return "unchanged"
+    put = f"""UPDATE tool_tasks SET claimed_by = NULL, claimed_at = NULL,
+              status = CASE WHEN {_IS_LAST} THEN 'failed' ELSE 'free' END,
+              due_at = CASE WHEN {_IS_LAST} THEN NULL ELSE CAST(:due AS bigint) END WHERE id = :id"""
+    db.rows(put, due=now + delay_ms, id=task)
+    return "updated"
+
+
+def task_list(db: Session, queue: str | None, status: str | None, after: int, limit: int) -> list[Any]:
+    page = f"""{_clock(db)} SELECT id, queue, {_STATUS}, generation, attempts, claimed_by, claimed_at, due_at,
+               position, body FROM tool_tasks, clock WHERE position > :after
+               AND (CAST(:queue AS text) IS NULL OR queue = :queue)
+               AND (CAST(:status AS text) IS NULL OR {_STATUS} = :status) ORDER BY position LIMIT :limit"""
+    return db.rows(page, queue=queue, status=status, after=after, limit=limit)
+
+
+def task_count(db: Session, queue: str | None) -> list[Any]:
+    of_queue = "CAST(:queue AS text) IS NULL OR queue = :queue"
+    counted = f"{_clock(db)} SELECT {_STATUS}, count(*) FROM tool_tasks, clock WHERE {of_queue} GROUP BY 1"
+    return db.rows(counted, queue=queue)
+
+
+def held(db: Session, task: str, generation: int) -> tuple[str, str, int]:
+    """Alone with the task, if that is its generation: the status as written, and as it is now, and the time."""
+    db.rows(f"SELECT id FROM tool_tasks WHERE id = :id {db.locked}", id=task)
+    asked = f"{_clock(db)} SELECT status, {_STATUS}, now, generation FROM tool_tasks, clock WHERE id = :id"
+    for written, status, now, actual in db.rows(asked, id=task):
+        if actual != generation:
+            raise LeaseLost(task, generation, actual, status)
+        return written, status, now
+    raise TaskNotFound(task)
+
+
+def _versions(db: Session, key: str, if_version: int | None) -> tuple[int, int, int]:
+    """Alone with the key: the version in the table, the one that counts (an expired value has none), and the time."""
+    db.be_alone_with(f"state {key}")
+    asked = f"""{_clock(db)} SELECT coalesce(version, 0), expires_at, now FROM clock
+                LEFT JOIN tool_state ON key = :key"""
+    stored, expires_at, now = db.rows(asked, key=key)[0]
+    version = stored if expires_at is None or expires_at > now else 0
+    if if_version is not None and if_version != version:
+        raise VersionConflict(key, if_version, version)
+    return stored, version, now
+
+
+def _forget(db: Session, gone: list[tuple[str, int]]) -> None:
+    if gone:
+        db.rows("UPDATE tool_floor SET version = :v WHERE version < :v", v=max(version for _, version in gone))
+        db.each("DELETE FROM tool_state WHERE key = :key", [{"key": key} for key, _ in gone])
+
+
+def _living(db: Session) -> str:
+    return f"(expires_at IS NULL OR expires_at > {db.now})"
+
+
+def _clock(db: Session) -> str:
+    """One moment for a whole statement, as `now`."""
+    return f"WITH clock AS (SELECT {db.now} AS now)"

@@ -1,0 +1,49 @@
+"""sampletool/state/memory.py: what the in-process store promises beside its verbs."""
+
+import asyncio
+
+import pytest
+
+from sampletool.contract.errors import KeyNotFound
+from sampletool.state.memory import MemoryStore
+from sampletool.state.promises import NewTask, Once
+
+
+def test_the_journal_is_told_of_every_change_before_it_is_made() -> None:
+    told: list[tuple[str, str, int]] = []
+
+    async def journal(verb: str, name: str) -> None:
+        told.append((verb, name, await store.counter_get("hits")))
+
+    store = MemoryStore(journal)
+
+    async def call() -> None:
+        await store.counter_add(name="hits", amount=1, once=Once("k"))
+        await store.counter_add(name="hits", amount=1, once=Once("k"))
+        await store.counter_get("hits")
+        await store.counter_add("hits", 1)
+
+    asyncio.run(call())
+
+    assert told == [("counter_add", "hits", 0), ("counter_add", "hits", 1)]
+
+
+def test_what_the_journal_refuses_has_not_happened() -> None:
+    async def full(_verb: str, _name: str) -> None:
+        raise OSError("no space")
+
+    store = MemoryStore(full)
+
+    async def call() -> None:
+        for change in (store.state_set("key", 1, once=Once("k")), store.task_add("work", [NewTask(1, "a")])):
+            with pytest.raises(OSError, match="no space"):
+                await change
+        assert await store.task_count("work") == {}
+        with pytest.raises(KeyNotFound):
+            await store.state_get("key")
+
+    asyncio.run(call())
+
+
+def test_what_is_no_verb_is_no_member() -> None:
+    assert not hasattr(MemoryStore(), "counter_ad")
