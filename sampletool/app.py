@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache, partial
 from typing import Any
 
 from sampletool import __version__
@@ -52,8 +53,10 @@ def _answer_call(args: list[str], *, ends_process: bool) -> int:
     try:
         wiring = Wiring(signals)
 
+        form = cache(partial(_format, args, wiring, stdout))
+
         def emit(event: dict[str, Any]) -> None:
-            if _format(args, wiring, stdout) == "jsonl":
+            if form() == "jsonl":
                 stdout.tell(json_line(event), signals.is_over)
 
         wiring.emit = emit
@@ -61,14 +64,13 @@ def _answer_call(args: list[str], *, ends_process: bool) -> int:
         signals.ignore()
         if isinstance(outcome, HelpAsked):
             return stdout.write(f"{outcome}\n".encode(), ExitStatus.OK)
-        form = _format(args, wiring, stdout)
         try:
             answer = _answer(outcome, wiring, began)
-            content = render(answer, form, colour=stdout.wants_colour())
+            content = render(answer, form(), colour=stdout.wants_colour())
         except Exception as surprise:
             wiring.meta.clear()
             answer = _answer(_crash(surprise, wiring), wiring, began)
-            content = render(answer, form)
+            content = render(answer, form())
         status = stdout.write(content, answer.meta["exit_code"])
     finally:
         stdout.close()

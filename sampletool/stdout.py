@@ -23,6 +23,7 @@ class Stdout:
 
     def __init__(self) -> None:
         self._real = os.dup(1)
+        self._is_broken = False
         os.dup2(2, 1)
 
     def close(self) -> None:
@@ -46,10 +47,12 @@ class Stdout:
     def tell(self, line: bytes, is_over: Callable[[], bool]) -> None:
         """Progress. A reader that does not read must not keep us, and our locks, beyond a signal or timeout."""
         left = line
-        while left and not is_over():
+        while left and not self._is_broken and not is_over():
             if _is_writable(self._real, _EVENT_TICK_SECONDS):
-                write(self._real, left[:_NEVER_BLOCKS_BYTES], ExitStatus.OK)
-                left = left[_NEVER_BLOCKS_BYTES:]
+                try:
+                    left = left[os.write(self._real, left[:_NEVER_BLOCKS_BYTES]) :]
+                except OSError:
+                    self._is_broken = True  # the answer will say so, once
 
 
 def write(descriptor: int, content: bytes, status: int) -> int:

@@ -1,6 +1,7 @@
 """A small workspace that builds, tests and has data to process."""
 
 import os
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -8,7 +9,7 @@ from typing import Annotated
 import typer
 
 from sampletool.contract.exit_status import ExitStatus
-from sampletool.contract.file_errors import OutputExists
+from sampletool.contract.file_errors import OutputExists, UnsafePath
 from sampletool.contract.promise import Promise
 from sampletool.options import DryRunOption
 from sampletool.safety.places import WORKSPACE_FILE
@@ -44,11 +45,14 @@ def make(directory: Path, *, dry_run: bool) -> Made:
     found = [path for path in _EXAMPLE.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     contents = {str(path.relative_to(_EXAMPLE)): path.read_bytes() for path in found}
     names = sorted(contents, key=lambda name: (name == WORKSPACE_FILE, name))
-    parents = {os.path.dirname(name) for name in names} - {""}
     in_the_way = [name for name in names if os.path.lexists(directory / name)]
-    in_the_way += [name for name in sorted(parents) if (directory / name).is_symlink()]
+    for parent in {path for name in names for path in (directory / name).parents if path.is_relative_to(directory)}:
+        if os.path.lexists(parent) and (not parent.is_dir() or (parent.is_symlink() and parent != directory)):
+            in_the_way.append(str(parent.relative_to(directory)))
     if in_the_way:
-        raise OutputExists(str(directory), f"it has {', '.join(in_the_way)}", "Choose an empty or a new directory.")
+        raise OutputExists(
+            str(directory), f"{', '.join(in_the_way)} is in the way", "Choose an empty or a new directory."
+        )
     if not dry_run:
         _write({directory / name: contents[name] for name in names})
     return Made("created", str(directory), names)
@@ -56,26 +60,34 @@ def make(directory: Path, *, dry_run: bool) -> Made:
 
 def _write(contents: dict[Path, bytes]) -> None:
     """tool.toml comes last: what has one is whole."""
-    written: list[Path] = []
-    try:
+    with ExitStack() as undo:
         for path, content in contents.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("xb") as file:
-                written.append(path)
+            for parent in reversed(path.parents):
+                if not parent.exists():
+                    parent.mkdir(exist_ok=True)
+                    undo.callback(_remove_if_empty, parent)
+            try:
+                file = path.open("xb")
+            except FileExistsError as error:
+                raise OutputExists(str(path), "somebody else has just made it", "Choose a new directory.") from error
+            undo.callback(path.unlink)
+            with file:
                 file.write(content)
-    except BaseException as error:
-        for done in written:
-            done.unlink()
-        if isinstance(error, FileExistsError):
-            raise OutputExists(str(path), "somebody else has just made it", "Choose a new directory.") from error
-        raise
+        undo.pop_all()
+
+
+def _remove_if_empty(directory: Path) -> None:
+    with suppress(OSError):
+        directory.rmdir()
 
 
 def command(
     ctx: typer.Context,
-    directory: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where; made if it is not there.")] = Path(),
+    directory: Annotated[str, typer.Argument(metavar="[DIR]", help="Where; made if it is not there.")] = ".",
     dry_run: DryRunOption = False,
 ) -> Made:
     """Make a small workspace with targets, checks and data, all runnable with nothing but Python. Never overwrites."""
     wiring: Wiring = ctx.obj
+    if not directory or not directory.isprintable() or os.path.basename(directory).startswith("-"):
+        raise UnsafePath(directory, "that is not a name for a directory")
     return make(wiring.cwd / directory, dry_run=dry_run)

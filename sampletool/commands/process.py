@@ -3,26 +3,26 @@
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from sampletool.commands._csv_inputs import Source, advice, open_sources, read_dialect
+from sampletool.commands._csv_inputs import Source, open_sources, read_dialect
+from sampletool.commands._csv_profile import BadRow, OnError, Total, profile
 from sampletool.contract.errors import InvalidValues, Mistake
 from sampletool.contract.exit_status import ExitStatus
-from sampletool.contract.file_errors import FileNotFound, PermissionDenied, UnsafePath
+from sampletool.contract.file_errors import UnsafePath
 from sampletool.contract.printable import counted
 from sampletool.contract.process_errors import InvalidCsv, ProcessPartial
 from sampletool.contract.promise import Promise
-from sampletool.domain.csv_ranges import DESCRIBED, Dialect, Range, Reading, survey
-from sampletool.domain.profile import FORMAT_VERSION, Column, profile_range
-from sampletool.progress import Progress
+from sampletool.domain.csv_ranges import Dialect, Range, survey
+from sampletool.domain.profile import FORMAT_VERSION
+from sampletool.safety.atomic_file import must_be_writable
 from sampletool.safety.input_file import STDIN, InputFile
 from sampletool.safety.output import Result, forecast, publish
 from sampletool.safety.places import session_root
-from sampletool.safety.workers import Check, workers
 from sampletool.wiring import AT_ONCE, Wiring
 
 promise = Promise(
@@ -42,14 +42,6 @@ promise = Promise(
         "tool process --input - --delimiter tab --on-error skip",
     ),
 )
-
-OnError = Literal["stop", "skip"]
-
-
-@dataclass(frozen=True)
-class BadRow:
-    line: int
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -79,24 +71,6 @@ class Processed:
         return told
 
 
-@dataclass
-class Total:
-    """What is known about one input after the ranges that have been merged."""
-
-    lines: int = 0
-    rows: int = 0
-    skipped: int = 0
-    bad_rows: list[BadRow] = field(default_factory=list)
-    columns: list[Column] = field(default_factory=list)
-    described: list[dict[str, Any]] = field(default_factory=list)
-    """Once all are merged: with many inputs there is no room for the columns themselves."""
-
-    def finish(self) -> None:
-        self.rows = self.columns[0].rows
-        while self.columns:
-            self.described.append(self.columns.pop(0).describe())
-
-
 def process(
     wiring: Wiring,
     names: list[str],
@@ -122,10 +96,13 @@ def process(
             }
 
         def compute() -> Result:
-            totals = profile(wiring, sources, [parts for _, parts in surveys], dialect, on_error)
-            for source in sources:
-                source.file.must_be_unchanged()
-            return Result({"inputs": [_summary(total) for total in totals]}, "columns", _items(sources, totals))
+            try:
+                totals = profile(wiring, sources, [parts for _, parts in surveys], dialect, on_error)
+            except InvalidCsv:
+                _must_be_unchanged(sources)
+                raise
+            _must_be_unchanged(sources)
+            return Result({"inputs": [total.summary() for total in totals]}, "columns", _items(sources, totals))
 
         def hold(lock: Path, name: str) -> AbstractContextManager[object]:
             return wiring.hold(lock, name, "exclusive", AT_ONCE)
@@ -146,6 +123,11 @@ def process(
     return done
 
 
+def _must_be_unchanged(sources: list[Source]) -> None:
+    for source in sources:
+        source.file.must_be_unchanged()
+
+
 def output_path(wiring: Wiring, output: str | None, files: list[InputFile], *, dry_run: bool) -> Path:
     """Where the result goes; whatever can be said against it is said before the work."""
     if output is None:
@@ -155,73 +137,10 @@ def output_path(wiring: Wiring, output: str | None, files: list[InputFile], *, d
     path = Path(os.path.realpath(named.parent)) / named.name
     if not output or not path.name or path.name.startswith("-") or not path.name.isprintable():
         raise UnsafePath(output, "that is not a name for a file")
-    if not path.parent.is_dir():
-        raise FileNotFound(str(path.parent))
-    if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise PermissionDenied(str(path.parent), "nothing can be written here")
+    must_be_writable(path)
     if any(file.is_at(path) for file in files):
         raise UnsafePath(str(path), "it is one of the inputs")
     return path
-
-
-def profile(
-    wiring: Wiring, sources: list[Source], ranges: list[list[Range]], dialect: Dialect, on_error: OnError
-) -> list[Total]:
-    """The columns of every input, by worker processes that each take some of the ranges."""
-    totals = [Total() for _ in sources]
-
-    def work(task: tuple[int, Range], check: Check) -> Iterator[Reading | Column]:
-        source = sources[task[0]]
-        reading, columns = profile_range(
-            source.file.descriptor, task[1], dialect, source.header, stop=on_error == "stop", check=check
-        )
-        yield reading
-        yield from columns
-
-    jobs = wiring.settings.value("jobs") or os.cpu_count() or 1
-    tasks = [(number, part) for number, parts in enumerate(ranges) for part in parts]
-    with Progress(wiring, "process", sum(source.file.size for source in sources)) as progress:
-        while tasks:
-            misled: set[int] = set()
-            done = 0
-            with workers(tasks, work, jobs, wiring.signals) as results:
-                for (number, part), pieces in results:
-                    reading: Reading = next(pieces)
-                    if reading.ends_open:
-                        misled.add(number)
-                    if number in misled:
-                        for _ in pieces:
-                            pass
-                        continue
-                    _add(totals[number], reading, pieces, sources[number].file)
-                    if part.is_last:
-                        totals[number].finish()
-                    done += part.end - part.start
-                    progress.show(done)
-            # A stray quote had them cut inside a cell: whole, they are read right.
-            for number in misled:
-                totals[number] = Total()
-            tasks = [(number, Range(0, sources[number].file.size)) for number in sorted(misled)]
-    return totals
-
-
-def _add(total: Total, reading: Reading, columns: Iterator[Column], file: InputFile) -> None:
-    bad_rows = [BadRow(total.lines + line, reason) for line, reason in reading.bad_rows]
-    if reading.is_cut_short:
-        raise InvalidCsv(file.path, bad_rows[-1].line, bad_rows[-1].reason, advice(file))
-    total.skipped += reading.skipped
-    total.bad_rows = (total.bad_rows + bad_rows)[:DESCRIBED]
-    total.lines += reading.lines
-    if total.columns:
-        for column, other in zip(total.columns, columns, strict=True):
-            column.merge(other)
-    else:
-        total.columns = list(columns)
-
-
-def _summary(total: Total) -> dict[str, Any]:
-    bad_rows = [asdict(row) for row in total.bad_rows]
-    return {"rows": total.rows, "skipped": total.skipped, "bad_rows": bad_rows}
 
 
 def _items(sources: list[Source], totals: list[Total]) -> Iterator[dict[str, Any]]:

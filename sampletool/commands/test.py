@@ -13,7 +13,7 @@ from sampletool.domain.building import Build
 from sampletool.domain.checks import Report, find_inputs, run_checks
 from sampletool.domain.running import Done
 from sampletool.domain.workspace import Job, Jobs, choose
-from sampletool.safety.atomic_file import replace
+from sampletool.safety.atomic_file import must_be_writable, replace
 from sampletool.safety.output_store import OutputStore
 from sampletool.wiring import Wiring
 
@@ -79,9 +79,12 @@ def command(
         wiring.options["jobs"] = jobs
     if dry_run:
         return forecast(wiring, checks or [])
+    if junit is not None:
+        must_be_writable(junit := junit.resolve())
     report = test_now(wiring, checks or [], first_build=first_build, force_unlock=force_unlock)
     if junit is not None:
-        replace(junit.resolve(), report.as_junit().encode())
+        with keeping(report):
+            replace(junit, report.as_junit().encode())
     if report.failed:
         raise ChecksFailed(report.failed, report)
     return report

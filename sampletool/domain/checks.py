@@ -1,5 +1,6 @@
 """Runs declared checks against built outputs, and says how each of them went."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,15 +34,17 @@ class Report:
 
         cases = []
         for check in self.checks:
-            said = escape((check.tail or check.note or "").translate(_UNPRINTABLE))
-            failure = f"<failure message={quoteattr(check.note or 'failed')}>{said}</failure>"
+            note, said = (
+                _NOT_IN_XML.sub("", text) for text in (check.note or "failed", check.tail or check.note or "")
+            )
+            failure = f"<failure message={quoteattr(note)}>{escape(said)}</failure>"
             body = failure if check.status == "failed" else ""
             cases.append(f'  <testcase classname="tool" name={quoteattr(check.name)}>{body}</testcase>\n')
         head = f'<testsuite name="tool" tests="{len(self.checks)}" failures="{len(self.failed)}">'
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}\n{"".join(cases)}</testsuite>\n'
 
 
-_UNPRINTABLE = {number: None for number in range(32) if chr(number) not in "\t\n\r"}
+_NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def find_inputs(root: Path, checks: list[Job]) -> dict[str, list[str]]:

@@ -157,7 +157,10 @@ def _batches(
             if reading.ends_open:
                 return
             reason = "a quoted cell that never ends" if source.is_exhausted else str(error)
-            reason += f" (read as far as line {header_end + reader.line_num})"
+            if "field limit" in reason and header_end + reader.line_num > begins[-1]:
+                # Its rest would be taken for rows, and nobody knows where it ends.
+                reading.is_cut_short = True
+                reason = "a cell of many lines is longer than 131072 characters; nothing behind it was read"
         problems[len(rows)] = reason
         rows.append([])
         begins.append(header_end + reader.line_num + 1)

@@ -23,6 +23,7 @@ _ROOM = 131_072
 _SHOWN_CHARS = 100
 _SHOWN_VALUES = 5
 _CHECKSUMS = 2**32
+_DATE_CHARS = [set("0123456789-:.T"), set("0123456789-:. ")]
 _LARGEST = 1e140
 """What is larger is text: its square would not be a number."""
 
@@ -163,8 +164,8 @@ def read(values: Sequence[str], known: Type | None = None) -> tuple[Type, list[f
     """The narrowest type that all of them have, their numbers, and the span of these; `known`: what others have.
 
     Python reads more as a number than people do: `1_000`, digits of other scripts, nan and inf are text here.
-    Integers of more than 64 bits are numbers. Dates are `YYYY-MM-DD`, also with a time but without an offset, so
-    that their order as text is their order in time.
+    Integers of more than 64 bits are numbers. Dates are `YYYY-MM-DD`, also with a time but without an offset, all with
+    `T` or all with a space, so that their order as text is their order in time.
     """
     joined = "".join(values)
     if not joined.isascii() or "_" in joined:
@@ -181,7 +182,7 @@ def read(values: Sequence[str], known: Type | None = None) -> tuple[Type, list[f
             return "integer", found, span
         if wanted == "number" and not isnan(sum(found)) and span[0] > -_LARGEST and span[1] < _LARGEST:
             return "number", found, span
-        if wanted == "date" and joined.count("-") == 2 * len(values) and not {"+", "W"} & set(joined):
+        if wanted == "date" and joined.count("-") == 2 * len(values) and any(map(set(joined).issubset, _DATE_CHARS)):
             return "date", [], None
     return "boolean" if {value.lower() for value in values} <= {"true", "false"} else "text", [], None
 

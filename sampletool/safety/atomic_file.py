@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from sampletool.contract.file_errors import UnsafePath
+from sampletool.contract.file_errors import FileNotFound, PermissionDenied, UnsafePath
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -52,6 +52,16 @@ def _link(temporary: Path, path: Path) -> None:
     """A second name is refused where there is one; a rename would replace it."""
     os.link(temporary, path, follow_symlinks=False)
     temporary.unlink()
+
+
+def must_be_writable(path: Path) -> None:
+    """Said before the work: that there can be no file at this path, or none of ours."""
+    if not path.parent.is_dir():
+        raise FileNotFound(str(path.parent))
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise PermissionDenied(str(path.parent), "nothing can be written here")
+    if path.exists() and not path.is_file():
+        raise UnsafePath(str(path), "it is not a regular file")
 
 
 def sweep(path: Path, older_than_seconds: float = 0.0) -> None:
@@ -103,6 +113,8 @@ def _keep_metadata(path: Path, descriptor: int) -> None:
         old = path.stat()
     except FileNotFoundError:
         return
+    if not stat.S_ISREG(old.st_mode):
+        raise UnsafePath(str(path), "it is not a regular file")
     mine = os.fstat(descriptor)
     if (old.st_uid, old.st_gid) != (mine.st_uid, mine.st_gid):
         os.fchown(descriptor, old.st_uid, old.st_gid)

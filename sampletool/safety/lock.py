@@ -27,6 +27,7 @@ from sampletool.safety.readers import registered
 from sampletool.safety.signals import Signals
 from sampletool.safety.witness import find_holders
 
+_SHARED = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _POLL_SECONDS = 0.01
 _GATE_SECONDS = 0.25
 """The gate is tried this long whatever the timeout: its owner keeps it for microseconds unless it is queueing."""
@@ -150,9 +151,7 @@ class Lock:
     def _take_shared(self, seconds: float) -> bool:
         deadline = time.monotonic() + seconds
         while True:
-            descriptor = os.open(
-                self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600
-            )
+            descriptor = os.open(self._path, _SHARED, 0o600)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 self._look(descriptor)

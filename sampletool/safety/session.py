@@ -44,15 +44,8 @@ def check_id(session_id: str, source: str) -> str:
     if _ID.fullmatch(session_id) and ".." not in session_id:
         return session_id
     message = f"{quoted(session_id)} is not a session id" if session_id else "the session id is empty"
-    raise InvalidValues(
-        Mistake(
-            source,
-            "INVALID_VALUE",
-            f"{message} (from {source})",
-            session_id,
-            "Use 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit.",
-        )
-    )
+    hint = "Use 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit."
+    raise InvalidValues(Mistake(source, "INVALID_VALUE", f"{message} (from {source})", session_id, hint))
 
 
 @contextmanager

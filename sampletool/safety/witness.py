@@ -104,10 +104,7 @@ def _look_at(lock_path: Path) -> tuple[Record | None, os.stat_result]:
 
 
 def _kernel_tells() -> bool:
-    try:
-        return bool(os.listdir("/proc/self/fdinfo"))
-    except OSError:
-        return False
+    return bool(_names_in("/proc/self/fdinfo"))
 
 
 def locker_of(pid: int, file: os.stat_result) -> int | None:
@@ -141,11 +138,7 @@ def is_running(pid: int) -> bool:
 
 
 def _descriptors_of(pid: int, file: os.stat_result) -> Iterator[str]:
-    try:
-        names = os.listdir(f"/proc/{pid}/fd")
-    except OSError:
-        return
-    for name in names:
+    for name in _names_in(f"/proc/{pid}/fd"):
         try:
             found = os.stat(f"/proc/{pid}/fd/{name}")
         except OSError:
@@ -155,7 +148,11 @@ def _descriptors_of(pid: int, file: os.stat_result) -> Iterator[str]:
 
 
 def _pids() -> list[int]:
+    return [int(name) for name in _names_in("/proc") if name.isdigit()]
+
+
+def _names_in(directory: str) -> list[str]:
     try:
-        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+        return os.listdir(directory)
     except OSError:
         return []

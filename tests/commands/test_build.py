@@ -13,7 +13,7 @@ import pytest
 
 from sampletool.safety.witness import is_running
 from tests.support.scale import scale
-from tests.support.tool import Ran, Tool
+from tests.support.tool import COMMAND, Ran, Tool
 
 
 @pytest.fixture
@@ -521,6 +521,15 @@ def test_a_reader_of_events_that_does_not_read_does_not_keep_the_lock(tool: Tool
     assert tool("build", "--lock-timeout", "5s").status == 0
     process.kill()
     process.communicate()
+
+
+def test_a_full_disk_behind_the_events_is_told_once(tool: Tool, demo: Path) -> None:
+    with open("/dev/full", "w") as full:
+        ran = subprocess.run(
+            [*COMMAND, "build", "--format", "jsonl"], cwd=demo, env=tool.environ, stdout=full, stderr=subprocess.PIPE
+        )
+
+    assert (ran.returncode, len(ran.stderr.splitlines())) == (1, 1)
 
 
 def test_an_extra_file_in_an_output_directory_is_noticed(tool: Tool) -> None:

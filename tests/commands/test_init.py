@@ -3,6 +3,8 @@
 import os
 import tomllib
 
+import pytest
+
 from tests.support.tool import Tool
 
 
@@ -24,6 +26,26 @@ def test_it_never_overwrites_and_says_what_is_in_the_way(tool: Tool) -> None:
     assert "tool.toml" in ran.error["message"]
     assert os.listdir(tool.cwd) == ["tool.toml"]
     assert (tool.cwd / "tool.toml").read_text() == "mine"
+
+
+@pytest.mark.parametrize("place", ["demo/data", "demo"])
+@pytest.mark.parametrize("kind", ["file", "dangling link"])
+def test_what_is_in_the_place_of_a_directory_is_told_and_nothing_is_made(tool: Tool, place: str, kind: str) -> None:
+    path = tool.cwd / place
+    path.parent.mkdir(exist_ok=True)
+    path.touch() if kind == "file" else path.symlink_to("nowhere")
+
+    ran = tool("init", "demo")
+
+    assert (ran.status, ran.code) == (6, "OUTPUT_EXISTS")
+    assert "is in the way" in ran.error["message"]
+    assert len(list(tool.cwd.rglob("*"))) == len(path.relative_to(tool.cwd).parts)
+
+
+@pytest.mark.parametrize("name", ["", "-x", "a\nb"])
+def test_what_is_no_name_for_a_directory_is_refused(tool: Tool, name: str) -> None:
+    assert tool("init", "--", name).code == "UNSAFE_PATH"
+    assert os.listdir(tool.cwd) == []
 
 
 def test_of_many_at_once_one_makes_it(tool: Tool) -> None:

@@ -1,5 +1,7 @@
 """tool test"""
 
+import os
+import stat
 import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -102,6 +104,26 @@ def test_junit_is_written_whole_also_when_a_check_fails(tool: Tool, fails: bool)
     suite = ET.parse(tool.cwd / "results.xml").getroot()  # noqa: S314
     assert (suite.get("tests"), suite.get("failures")) == ("1", "1" if fails else "0")
     assert (suite.find("testcase/failure") is not None) == fails
+
+
+def test_junit_can_be_read_whatever_a_check_printed(tool: Tool) -> None:
+    declare(tool, check("c", "printf 'a<b\\033&\\357\\277\\276'; exit 1") + "[check.d]\nrun = ['no\\u0007']\n")
+
+    tool("test", "--junit", "results.xml")
+
+    suite = ET.parse(tool.cwd / "results.xml").getroot()  # noqa: S314
+    assert suite.findtext("testcase/failure") == "a<b&"
+
+
+@pytest.mark.parametrize("place", ["fifo", "directory", "missing/results.xml"])
+def test_where_no_junit_file_can_be_is_said_before_anything_runs(tool: Tool, place: str) -> None:
+    declare(tool, check("c", f"touch {tool.cwd}/ran"))
+    os.mkfifo(tool.cwd / "fifo")
+    (tool.cwd / "directory").mkdir()
+
+    assert tool("test", "--junit", place).code in ("UNSAFE_PATH", "FILE_NOT_FOUND")
+    assert not (tool.cwd / "ran").exists()
+    assert stat.S_ISFIFO((tool.cwd / "fifo").stat().st_mode)
 
 
 def test_missing_inputs_are_told_at_once_and_nothing_runs(tool: Tool) -> None:

@@ -130,6 +130,19 @@ def test_bad_rows_are_named_by_the_line_they_begin_at_and_the_others_are_kept(cs
     assert reading.lines == 12
 
 
+@pytest.mark.parametrize("inside", [b"7,7\n", b"x\n"])
+def test_lines_of_a_cell_that_is_too_long_are_never_taken_for_rows(csv_file: CsvFile, inside: bytes) -> None:
+    csv_file.write(b'a,b\n1,2\n3,"' + inside * 100_000 + b'end"\n4,5\n')
+
+    rows, reading = csv_file.read()
+
+    assert rows == [["1", "2"]]
+    assert reading.is_cut_short
+    assert reading.bad_rows == [
+        (3, "a cell of many lines is longer than 131072 characters; nothing behind it was read")
+    ]
+
+
 def test_stopping_names_the_first_bad_row(csv_file: CsvFile) -> None:
     csv_file.write(b'a,b\n1,2\nshort\n7,"quote" here\n')
 

@@ -1,0 +1,96 @@
+"""The columns of CSV files, profiled by worker processes and put together range by range."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from sampletool.commands._csv_inputs import Source, advice
+from sampletool.contract.process_errors import InvalidCsv
+from sampletool.domain.csv_ranges import DESCRIBED, Dialect, Range, Reading
+from sampletool.domain.profile import Column, profile_range
+from sampletool.progress import Progress
+from sampletool.safety.workers import Check, workers
+from sampletool.wiring import Wiring
+
+OnError = Literal["stop", "skip"]
+
+
+@dataclass(frozen=True)
+class BadRow:
+    line: int
+    reason: str
+
+
+@dataclass
+class Total:
+    """What is known about one input after the ranges that have been merged."""
+
+    lines: int = 0
+    rows: int = 0
+    skipped: int = 0
+    bad_rows: list[BadRow] = field(default_factory=list)
+    columns: list[Column] = field(default_factory=list)
+    described: list[dict[str, Any]] = field(default_factory=list)
+    """Once all are merged: with many inputs there is no room for the columns themselves."""
+
+    def add(self, reading: Reading, columns: Iterator[Column], source: Source) -> None:
+        bad_rows = [BadRow(self.lines + line, reason) for line, reason in reading.bad_rows]
+        if reading.is_cut_short:
+            raise InvalidCsv(source.file.path, bad_rows[-1].line, bad_rows[-1].reason, advice(source.file))
+        self.skipped += reading.skipped
+        self.bad_rows = (self.bad_rows + bad_rows)[:DESCRIBED]
+        self.lines += reading.lines
+        if self.columns:
+            for column, other in zip(self.columns, columns, strict=True):
+                column.merge(other)
+        else:
+            self.columns = list(columns)
+
+    def finish(self) -> None:
+        self.rows = self.columns[0].rows
+        while self.columns:
+            self.described.append(self.columns.pop(0).describe())
+
+    def summary(self) -> dict[str, Any]:
+        bad_rows = [asdict(row) for row in self.bad_rows]
+        return {"rows": self.rows, "skipped": self.skipped, "bad_rows": bad_rows}
+
+
+def profile(
+    wiring: Wiring, sources: list[Source], ranges: list[list[Range]], dialect: Dialect, on_error: OnError
+) -> list[Total]:
+    """What is known about every input, by workers that each take some of the ranges."""
+    totals = [Total() for _ in sources]
+
+    def work(task: tuple[int, Range], check: Check) -> Iterator[Reading | Column]:
+        source = sources[task[0]]
+        reading, columns = profile_range(
+            source.file.descriptor, task[1], dialect, source.header, stop=on_error == "stop", check=check
+        )
+        yield reading
+        yield from columns
+
+    tasks = [(number, part) for number, parts in enumerate(ranges) for part in parts]
+    with Progress(wiring, "process", sum(source.file.size for source in sources)) as progress:
+        while tasks:
+            misled: set[int] = set()
+            done = 0
+            with workers(tasks, work, wiring.jobs(), wiring.signals) as results:
+                for (number, part), pieces in results:
+                    reading: Reading = next(pieces)
+                    if reading.ends_open:
+                        misled.add(number)
+                    if number in misled:
+                        for _ in pieces:
+                            pass
+                        continue
+                    totals[number].add(reading, pieces, sources[number])
+                    if part.is_last:
+                        totals[number].finish()
+                    done += part.end - part.start
+                    progress.show(done)
+            # A stray quote had them cut inside a cell: whole, they are read right.
+            for number in misled:
+                totals[number] = Total()
+            tasks = [(number, Range(0, sources[number].file.size)) for number in sorted(misled)]
+    return totals
