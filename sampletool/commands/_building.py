@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from sampletool.contract.answer import Result
 from sampletool.contract.build_errors import BuildFailed
@@ -33,8 +32,7 @@ ENDS_WITH = (
 _AFTER_FORCE_SECONDS = 2.0
 
 
-@dataclass(frozen=True)
-class Shop:
+class Shop(NamedTuple):
     """A workspace while its lock is held."""
 
     jobs: Jobs

@@ -2,9 +2,8 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sampletool.contract.errors import InvalidValues, Mistake
 from sampletool.domain.workspace import Job
@@ -14,8 +13,7 @@ from sampletool.safety.output_store import OutputStore
 _FORMAT = 1
 
 
-@dataclass(frozen=True)
-class Planned:
+class Planned(NamedTuple):
     """One target as it has to be. `reason` is None when it is up to date."""
 
     job: Job

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import NamedTuple
 
 from sampletool.domain.workspace import Job
 from sampletool.safety.children import Children, Ended
@@ -32,8 +33,7 @@ class Done:
         return [*told, f"    all of it: {self.log}"] if self.log and self.status == "failed" else told
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """How one job ended. `note` says what there is to say beyond its output."""
 
     job: Job
@@ -54,8 +54,7 @@ class Outcome:
         return Done(self.job.name, status, None, None, note, exit_status, self.ended.tail or None, log)
 
 
-@dataclass(frozen=True)
-class Floor:
+class Floor(NamedTuple):
     """Where jobs run."""
 
     workspace: Path

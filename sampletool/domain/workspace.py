@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sampletool.contract.build_errors import TargetNotFound
 from sampletool.contract.errors import InvalidValues, Mistake, did_you_mean
@@ -20,8 +20,7 @@ _TABLES = ("settings", "target", "check")
 _OWN_PLACES = (".tool", "out")
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """A command with all that it may see. A target has outputs; a check has none."""
 
     name: str

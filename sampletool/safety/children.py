@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from sampletool.contract.errors import Interrupted
 from sampletool.safety.lock import ANCESTORS_LOCKS
@@ -31,8 +31,7 @@ _CHUNKS_AT_ONCE = 16
 TAIL_BYTES = 4096
 
 
-@dataclass(frozen=True)
-class Ended:
+class Ended(NamedTuple):
     """How one child ended. `survivors` are processes of its group that even SIGKILL did not end in time."""
 
     name: str

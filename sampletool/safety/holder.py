@@ -11,9 +11,9 @@ import json
 import os
 import time
 import zlib
-from dataclasses import asdict, dataclass, replace
 from math import isfinite
 from pathlib import Path
+from typing import NamedTuple
 
 from sampletool.contract.lock_held import Holder
 
@@ -22,8 +22,7 @@ _RECORD_AT = 1
 _VERSION = 1
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(NamedTuple):
     """What a holder says about itself. `start` makes a reused pid recognisable."""
 
     pid: int
@@ -91,17 +90,17 @@ def describe_me(session_id: str, command: str) -> Record:
 def began_now(me: Record, usual_ms: int | None = None) -> Record:
     """The record of a hold that begins at this moment."""
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    return replace(me, started_at=now, boot_seconds=_boot_seconds(), usual_ms=usual_ms)
+    return me._replace(started_at=now, boot_seconds=_boot_seconds(), usual_ms=usual_ms)
 
 
 def write_record(descriptor: int, record: Record) -> None:
-    body = json.dumps(asdict(record), separators=(",", ":")).encode().ljust(_BLOCK_BYTES - 10)
+    body = json.dumps(record._asdict(), separators=(",", ":")).encode().ljust(_BLOCK_BYTES - 10)
     os.pwrite(descriptor, b"%08x " % zlib.crc32(body) + body + b"\n", _RECORD_AT)
 
 
 def write_free(descriptor: int, record: Record, usual_ms: int | None) -> None:
     """Say that the lock is not held any more, and how long a hold usually takes."""
-    write_record(descriptor, replace(record, state="free", usual_ms=usual_ms))
+    write_record(descriptor, record._replace(state="free", usual_ms=usual_ms))
 
 
 def read_record(descriptor: int) -> Record | None:

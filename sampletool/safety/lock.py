@@ -14,8 +14,8 @@ import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from filelock import FileLock, Timeout
 
@@ -39,8 +39,7 @@ Story = Callable[[str, bool], None]
 """Told what happens to a lock; True marks what a waiting person wants to know."""
 
 
-@dataclass(frozen=True)
-class Hold:
+class Hold(NamedTuple):
     """A lock that is ours until the `with` block ends."""
 
     waited_ms: int

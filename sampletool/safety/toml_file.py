@@ -10,10 +10,9 @@ import os
 import tomllib
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sampletool.contract.file_errors import InvalidToml, PermissionDenied, UnsafePath
 from sampletool.safety.atomic_file import read_regular, replace, sweep
@@ -26,8 +25,7 @@ _LIMIT_BYTES = 4 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True)
-class TomlText:
+class TomlText(NamedTuple):
     """What a file held at one moment. A file that is not there is an empty one."""
 
     path: Path

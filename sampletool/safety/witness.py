@@ -7,8 +7,8 @@ it and for no other. Unknown beats wrong: a name that cannot be confirmed is rep
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from sampletool.contract.lock_held import Holder
 from sampletool.safety.holder import Record, read_record, start_of
@@ -20,17 +20,16 @@ _UNSEEN = 0
 """What the kernel calls a process of another pid namespace; inside a container also one that has ended."""
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """Everybody who holds the lock; nobody, if it is just changing hands."""
 
-    holders: list[Holder] = field(default_factory=list)
+    holders: list[Holder]
     shared: bool = False
     usual_ms: int | None = None
 
 
 def find_holders(lock_path: Path) -> Finding:
-    finding = Finding()
+    finding = Finding([])
     for attempt in range(_TRIES):
         if attempt:
             time.sleep(_BETWEEN_TRIES_SECONDS)

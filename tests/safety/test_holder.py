@@ -1,7 +1,6 @@
 """What a holder says about itself, and what is made of a record that nobody should believe."""
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +65,7 @@ def test_one_changed_byte_makes_it_no_record(descriptor: int) -> None:
 
 
 def test_a_record_of_another_version_is_not_guessed_at(descriptor: int) -> None:
-    write_record(descriptor, replace(me(), v=99))
+    write_record(descriptor, me()._replace(v=99))
 
     assert read_record(descriptor) is None
 
@@ -75,7 +74,7 @@ def test_a_reused_pid_is_not_taken_for_the_holder() -> None:
     mine = me()
 
     assert mine.is_alive()
-    assert not replace(mine, start="another boot:1").is_alive()
+    assert not mine._replace(start="another boot:1").is_alive()
 
 
 def _forge(path: Path, record: Record | None) -> None:
@@ -110,13 +109,13 @@ def test_a_record_that_names_a_living_stranger_is_not_believed(tmp_path: Path) -
 
 
 def test_another_machine_s_holder_is_never_looked_up_here(tmp_path: Path) -> None:
-    holder = _forged(tmp_path / "lock", replace(me(), host="elsewhere")).context["holder"]
+    holder = _forged(tmp_path / "lock", me()._replace(host="elsewhere")).context["holder"]
 
     assert holder.pid != os.getpid() or (holder.state, holder.verified) == ("unknown", False)
 
 
 @pytest.mark.parametrize("nonsense", [{"pid": 1e400}, {"boot_seconds": "x"}, {"usual_ms": "x"}, {"command": None}])
 def test_a_record_whose_members_make_no_sense_is_no_record(descriptor: int, nonsense: dict[str, Any]) -> None:
-    write_record(descriptor, replace(me(), **nonsense))
+    write_record(descriptor, me()._replace(**nonsense))
 
     assert read_record(descriptor) is None
