@@ -107,12 +107,14 @@ def run_jobs(
                 ready += order.get_ready()
             else:
                 start(job)
-        if ended:  # only now: others run meanwhile
+        # Its slot goes to the next at once; finishing has time until nobody waits for a slot.
+        child = children.next_ended(within_seconds=0 if ended else None)
+        if child is not None:
+            note = f"still running: {', '.join(map(str, child.survivors))}" if child.survivors else None
+            ended.append(Outcome(running.pop(child.name), floor.scratch / child.name, child, note))
+        elif ended:
             outcome = ended.popleft()
             if finish(outcome):
                 order.done(outcome.job.name)
-        elif (child := children.next_ended()) is not None:
-            note = f"still running: {', '.join(map(str, child.survivors))}" if child.survivors else None
-            ended.append(Outcome(running.pop(child.name), floor.scratch / child.name, child, note))
         else:
             return list(waiting.values())
