@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from sampletool.contract.answer import Effect
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.file_errors import OutputExists
 from sampletool.contract.promise import Promise
@@ -25,7 +26,7 @@ _EXAMPLE = Path(__file__).parents[1] / "domain" / "example"
 
 @dataclass(frozen=True)
 class Made:
-    effect: str
+    effect: Effect
     directory: str
     files: list[str]
 

@@ -7,6 +7,7 @@ import typer
 
 from sampletool.commands._store_options import FenceOption, KeyOption, StoreOption, changes_store
 from sampletool.commands._store_values import answered
+from sampletool.contract.answer import Effect
 from sampletool.options import DryRunOption
 from sampletool.state.promises import Once
 from sampletool.wiring import Wiring
@@ -18,7 +19,7 @@ promise = changes_store("tool counter add builds", "tool counter add builds 5 --
 class Counter:
     name: str
     value: int
-    effect: str
+    effect: Effect
 
     def lines(self) -> list[str]:
         return [f"{self.name} = {self.value}"]

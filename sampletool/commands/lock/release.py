@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from sampletool.contract.answer import Effect
 from sampletool.contract.errors import LockNotFound
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.lock_held import LockHeld
@@ -26,7 +27,7 @@ promise = Promise(
 
 @dataclass(frozen=True)
 class Released:
-    effect: str
+    effect: Effect
     lock: str
     ended: list[int]
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import typer
 
+from sampletool.contract.answer import Effect
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.promise import Promise
 from sampletool.options import DryRunOption
@@ -22,7 +23,7 @@ promise = Promise(
 
 @dataclass(frozen=True)
 class Cleaned:
-    effect: str
+    effect: Effect
     removed: list[str]
     in_use: list[str]
 

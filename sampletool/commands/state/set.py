@@ -7,6 +7,7 @@ import typer
 
 from sampletool.commands._store_options import FenceOption, KeyOption, StoreOption, changes_store, parse_ms
 from sampletool.commands._store_values import answered, parse_value, read_input
+from sampletool.contract.answer import Effect
 from sampletool.options import DryRunOption
 from sampletool.state.promises import Once
 from sampletool.wiring import Wiring
@@ -23,7 +24,7 @@ class Changed:
     key: str
     value: Any
     version: int
-    effect: str
+    effect: Effect
 
     def lines(self) -> list[str]:
         return [f"{self.key}: {self.effect}, version {self.version}"]

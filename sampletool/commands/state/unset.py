@@ -7,6 +7,7 @@ import typer
 
 from sampletool.commands._store_options import FenceOption, KeyOption, StoreOption, changes_store
 from sampletool.commands._store_values import answered
+from sampletool.contract.answer import Effect
 from sampletool.options import DryRunOption
 from sampletool.state.promises import Once
 from sampletool.wiring import Wiring
@@ -19,7 +20,7 @@ class Removed:
     key: str
     version: int
     """The one it had; 0 if there was none."""
-    effect: str
+    effect: Effect
 
     def lines(self) -> list[str]:
         return [f"{self.key}: {self.effect}"]

@@ -7,6 +7,7 @@ import typer
 
 from sampletool.commands._store_options import FenceOption, KeyOption, QueueArgument, StoreOption, changes_store
 from sampletool.commands._store_values import answered, parse_json, parse_value, read_input
+from sampletool.contract.answer import Effect
 from sampletool.contract.errors import InvalidValues, Mistake
 from sampletool.options import DryRunOption
 from sampletool.safety.signals import Signals
@@ -25,14 +26,14 @@ _MOST = 100_000
 @dataclass(frozen=True)
 class Task:
     id: str
-    effect: str
+    effect: Effect
 
 
 @dataclass(frozen=True)
 class Added:
     queue: str
     tasks: list[Task]
-    effect: str
+    effect: Effect
 
     def lines(self) -> list[str]:
         return [f"{task.id}: {task.effect}" for task in self.tasks]

@@ -7,6 +7,7 @@ import typer
 
 from sampletool.commands._store_options import KeyOption, LeaseOption, QueueArgument, StoreOption, changes_store
 from sampletool.commands._store_values import answered, say_time
+from sampletool.contract.answer import Effect
 from sampletool.contract.render import value_text
 from sampletool.options import DryRunOption
 from sampletool.state.promises import Once
@@ -29,7 +30,7 @@ class Task:
 class Claim:
     queue: str
     tasks: list[Task]
-    effect: str
+    effect: Effect
 
     def lines(self) -> list[str]:
         told = [

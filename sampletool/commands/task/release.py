@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from sampletool.commands._store_options import GenerationArgument, StoreOption, TaskArgument, changes_store, parse_ms
+from sampletool.contract.answer import Effect
 from sampletool.options import DryRunOption
 from sampletool.wiring import Wiring
 
@@ -16,7 +17,7 @@ promise = changes_store("tool task release ann 1 --delay 30s")
 class Released:
     id: str
     generation: int
-    effect: str
+    effect: Effect
 
     def lines(self) -> list[str]:
         return [f"{self.id}: given back ({self.effect})"]

@@ -6,6 +6,7 @@ import typer
 
 from sampletool.commands._store_options import GenerationArgument, LeaseOption, StoreOption, TaskArgument, changes_store
 from sampletool.commands._store_values import say_time
+from sampletool.contract.answer import Effect
 from sampletool.options import DryRunOption
 from sampletool.wiring import Wiring
 
@@ -17,7 +18,7 @@ class Renewed:
     id: str
     generation: int
     lease_expires_at: str
-    effect: str
+    effect: Effect
 
     def lines(self) -> list[str]:
         return [f"{self.id}:{self.generation} until {self.lease_expires_at}"]
