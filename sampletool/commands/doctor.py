@@ -69,7 +69,10 @@ def probe_store(wiring: Wiring) -> list[Probe]:
 
 
 def command(ctx: typer.Context) -> Health:
-    """Try what the guarantees rest on: locks between processes, kill -9, rename, fsync, private directories."""
+    """Check that this machine can keep the promises.
+
+    Tried for real: writing, locks between processes, kill -9, rename, fsync, private directories, the store.
+    """
     wiring: Wiring = ctx.obj
     workspace = wiring.workspace_or_none
     places = [session_root().parent, config_file().parent, state_directory(), *([workspace] if workspace else [])]

@@ -77,6 +77,9 @@ def command(
     directory: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where; made if it is not there.")] = Path(),
     dry_run: DryRunOption = False,
 ) -> Made:
-    """Make a small workspace with targets, checks and data, all runnable with nothing but Python. Never overwrites."""
+    """Make a small workspace to try everything in.
+
+    It has targets, checks and data, and needs nothing but Python. Nothing is overwritten.
+    """
     wiring: Wiring = ctx.obj
     return make(wiring.cwd / directory, dry_run=dry_run)

@@ -45,7 +45,10 @@ def command(
     ctx: typer.Context,
     words: Annotated[list[str] | None, typer.Argument(metavar="[COMMAND...]", help="Only this one.")] = None,
 ) -> Manifest:
-    """Describe every command: options, effect, locks, exit statuses, and the schema of its data."""
+    """Describe every command as JSON, for programs.
+
+    Options with their types and defaults, effect, locks, exit statuses, error codes, and the schema of the data.
+    """
     folder = ctx.find_root().command
     assert isinstance(folder, CommandFolder)
     commands = list(describe(ctx, folder))

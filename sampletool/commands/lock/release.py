@@ -57,6 +57,9 @@ def command(
     name: Annotated[str, typer.Argument(metavar="LOCK", help="A name as `tool lock list` shows it.")],
     dry_run: DryRunOption = False,
 ) -> Released:
-    """End the processes that keep a lock although its holder has died. A living holder is never harmed."""
+    """Free a lock whose holder has died.
+
+    Ends the processes that the dead holder left behind and that keep it. A living holder is never harmed.
+    """
     wiring: Wiring = ctx.obj
     return release(all_locks(wiring.workspace_or_none), name, wiring.signals, dry_run=dry_run)

@@ -49,6 +49,9 @@ def command(
     ctx: typer.Context,
     dry_run: DryRunOption = False,
 ) -> Cleaned:
-    """Remove what has not been used for longer than the setting session_ttl. What is in use stays."""
+    """Remove sessions that have not been used for long.
+
+    For longer than the setting session_ttl. What is in use stays.
+    """
     wiring: Wiring = ctx.obj
     return clean(wiring, session_root(), wiring.settings.value("session_ttl"), dry_run=dry_run)

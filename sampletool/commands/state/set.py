@@ -35,10 +35,11 @@ def command(
     key: Annotated[str, typer.Argument(metavar="KEY")],
     value: Annotated[str, typer.Argument(metavar="VALUE", help="JSON, else text; `-` reads it from stdin.")],
     if_version: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Only over this version; 0: only if there is none.")
+        int | None,
+        typer.Option(min=0, metavar="N", help="Only if it is still at this version; 0: only if there is none."),
     ] = None,
     expires: Annotated[
-        int | None, typer.Option(metavar="DURATION", parser=parse_ms, help="It ends by itself after this long.")
+        int | None, typer.Option(metavar="DURATION", parser=parse_ms, help="Expires after this long.")
     ] = None,
     as_text: Annotated[bool, typer.Option("--string", help="Take the value as text.")] = False,
     idempotency_key: KeyOption = None,
@@ -46,7 +47,10 @@ def command(
     store: StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Changed:
-    """Set a value. With --if-version nobody's change is overwritten unseen."""
+    """Set a value.
+
+    With --if-version nobody's change is overwritten unseen.
+    """
     wiring: Wiring = ctx.obj
     text = read_input("-", wiring.signals).removesuffix("\n") if value == "-" else value
     parsed = parse_value(text, as_text=as_text)

@@ -29,13 +29,18 @@ class Removed:
 def command(
     ctx: typer.Context,
     key: Annotated[str, typer.Argument(metavar="KEY")],
-    if_version: Annotated[int | None, typer.Option(min=0, metavar="N", help="Only if it is at this version.")] = None,
+    if_version: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Only if it is still at this version.")
+    ] = None,
     idempotency_key: KeyOption = None,
     fence: FenceOption = None,
     store: StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Removed:
-    """Remove a value; its version is never used again."""
+    """Remove a value.
+
+    Its version is never used again.
+    """
     wiring: Wiring = ctx.obj
     once = Once(idempotency_key, fence)
     written = answered(wiring, wiring.store.state_unset(key, if_version=if_version, once=once))

@@ -87,19 +87,25 @@ def _read_line(line: str) -> NewTask:
 def command(
     ctx: typer.Context,
     queue: QueueArgument,
-    bodies: Annotated[list[str] | None, typer.Argument(metavar="[BODY...]", help="JSON, else text.")] = None,
+    bodies: Annotated[
+        list[str] | None, typer.Argument(metavar="[BODY...]", help="What is to be done: JSON, else text.")
+    ] = None,
     ids: Annotated[
-        list[str] | None, typer.Option("--id", metavar="ID", help="One for each body: adding it again changes nothing.")
+        list[str] | None,
+        typer.Option("--id", metavar="ID", help="One for each body; adding the same again changes nothing."),
     ] = None,
     from_file: Annotated[
-        str | None, typer.Option(metavar="FILE", help='Lines of {"body": …, "id": …}; `-` reads stdin.')
+        str | None, typer.Option(metavar="FILE", help='One {"body": …, "id": …} in each line; `-` is stdin.')
     ] = None,
     idempotency_key: KeyOption = None,
     fence: FenceOption = None,
     store: StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Added:
-    """Add tasks to a queue, all of them or none. A known id with the same body is left as it is."""
+    """Add tasks to a queue, all of them or none.
+
+    A known id with the same body is left as it is.
+    """
     wiring: Wiring = ctx.obj
     tasks = read_tasks(bodies or [], ids or [], from_file, wiring.signals)
     added = answered(wiring, wiring.store.task_add(queue, tasks, Once(idempotency_key, fence)))

@@ -29,6 +29,9 @@ def command(
     store: StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Finished:
-    """Mark a task as done, for ever; refused if somebody else has claimed it since. Twice is once."""
+    """Mark a claimed task as done.
+
+    Refused if somebody else has claimed it since. Doing it twice changes nothing.
+    """
     wiring: Wiring = ctx.obj
     return Finished(task, generation, wiring.store.task_finish(task, generation))

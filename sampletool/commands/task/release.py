@@ -27,10 +27,15 @@ def command(
     ctx: typer.Context,
     task: TaskArgument,
     generation: GenerationArgument,
-    delay: Annotated[int, typer.Option(metavar="DURATION", parser=parse_ms, help="Nobody gets it before that.")] = "0",  # type: ignore[assignment]
+    delay: Annotated[
+        int, typer.Option(metavar="DURATION", parser=parse_ms, help="How long nobody may claim it.")
+    ] = "0",  # type: ignore[assignment]
     store: StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Released:
-    """Give a task back unfinished, for anybody to claim; after its last allowed attempt it is failed instead."""
+    """Give a claimed task back, unfinished.
+
+    Then anybody may claim it; after its last allowed attempt it is failed instead.
+    """
     wiring: Wiring = ctx.obj
     return Released(task, generation, wiring.store.task_release(task, generation, delay_ms=delay))

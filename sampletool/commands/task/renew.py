@@ -32,7 +32,10 @@ def command(
     store: StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Renewed:
-    """Make a claim last longer, from now; refused once it is over, even if nobody else has claimed the task."""
+    """Make a claim last longer, from now.
+
+    Refused once it is over, even if nobody else has claimed the task.
+    """
     wiring: Wiring = ctx.obj
     ends_at = wiring.store.task_renew(task, generation, lease_ms=lease)
     return Renewed(task, generation, say_time(ends_at), "updated")

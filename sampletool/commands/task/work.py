@@ -50,18 +50,27 @@ def work(wiring: Wiring, worker: Worker, *, until_empty: bool) -> Worked:
 def command(
     ctx: typer.Context,
     queue: QueueArgument,
-    argv: Annotated[list[str], typer.Argument(metavar="-- ARGV...", help="Run for each task; no shell.")],
-    jobs: Annotated[int | None, typer.Option(min=1, max=256, metavar="N", help="How many at once.")] = None,
-    until_empty: Annotated[bool, typer.Option("--until-empty", help="End when all tasks are done or failed.")] = False,
+    argv: Annotated[list[str], typer.Argument(metavar="-- ARGV...", help="The command; no shell runs it.")],
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, max=256, metavar="N", help="How many at once.  [default: one for each processor]"),
+    ] = None,
+    until_empty: Annotated[
+        bool, typer.Option("--until-empty", help="Do not wait: end when all tasks are done or failed.")
+    ] = False,
     lease: LeaseOption = "60s",  # type: ignore[assignment]
-    max_attempts: Annotated[int, typer.Option(min=0, metavar="N", help="Then it is failed; 0 is never.")] = 5,
+    max_attempts: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Fail a task after this many tries; 0: never.")
+    ] = 5,
     store: StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Worked:
-    """Run a command for every task of a queue, keeping each lease while it runs.
+    """Run a command for every task of a queue.
 
-    The command finds its task in TOOL_TASK_ID, TOOL_TASK_BODY and TOOL_TASK_FILE (JSON), and TOOL_TASK_FENCE for
-    --fence. Exit status 0 finishes the task; any other gives it back, to be tried again after a growing delay.
+    Waits for more tasks, until a signal or --timeout ends it, unless --until-empty is given. The lease of a task is
+    kept while its command runs. The command finds its task in TOOL_TASK_ID, TOOL_TASK_BODY and TOOL_TASK_FILE (JSON),
+    and TOOL_TASK_FENCE for --fence. Exit status 0 finishes the task; any other gives it back, to be tried again after
+    a growing delay.
     """
     wiring: Wiring = ctx.obj
     if lease < 1000:
