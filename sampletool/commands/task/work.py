@@ -7,9 +7,8 @@ from typing import Annotated
 import typer
 
 from sampletool.commands._store_options import LeaseOption, QueueArgument, StoreOption, changes_store
-from sampletool.contract.errors import InvalidValues, Mistake, ToolError
+from sampletool.contract.errors import CommandNotFound, InvalidValues, Mistake, ToolError
 from sampletool.contract.exit_status import ExitStatus
-from sampletool.contract.file_errors import FileNotFound
 from sampletool.contract.store_errors import TasksFailed
 from sampletool.options import DryRunOption
 from sampletool.safety.children import Children
@@ -25,16 +24,24 @@ promise = changes_store(
 
 _IDLE_SECONDS = 0.5
 """How long an empty queue is left alone."""
+_END = {
+    False: "tasks (Ctrl-C ends it, --until-empty does not wait)",
+    True: "tasks that are claimed or delayed (Ctrl-C ends it)",
+}
 
 
 def work(wiring: Wiring, worker: Worker, *, until_empty: bool) -> Worked:
     """Until the queue is settled, or for ever: then a signal or --timeout ends it."""
+    told = False
     try:
         with worker.children:
             while True:
                 if not worker.turn():
                     if until_empty and count_left(worker.store, worker.queue) == 0:
                         break
+                    if not told:
+                        wiring.tell(f"{worker.queue}: nothing to do; waiting for {_END[until_empty]}")
+                        told = True
                     wiring.signals.check()
                     wiring.signals.wait(_IDLE_SECONDS)
     except ToolError as error:
@@ -77,7 +84,7 @@ def command(
         raise InvalidValues(Mistake("--lease", "INVALID_VALUE", "a lease shorter than 1s cannot be kept", f"{lease}ms"))
     program = shutil.which(argv[0], path=os.environ.get("PATH"))
     if program is None:
-        raise FileNotFound(argv[0])
+        raise CommandNotFound(argv[0])
     if dry_run:
         return Worked(queue, 0, 0, 0, [], count_left(wiring.store, queue), "unchanged")
     worker = Worker(
