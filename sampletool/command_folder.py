@@ -29,6 +29,28 @@ class _Collecting:
     def get_params(self, ctx: Any) -> Any:
         return [*self.params, *everywhere()]
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]  # type: ignore[misc]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """What every command takes is listed once, by the whole tool; else nobody would find a command's own."""
+        is_root = ctx.parent is None
+        sections = {
+            "Arguments": [param for param in self.params if param.param_type_name == "argument"],
+            "Options": [param for param in self.params if param.param_type_name == "option"],
+            "Every command takes, before or after its name": everywhere() if is_root else [],
+        }
+        for title, params in sections.items():
+            if params:
+                with formatter.section(title):
+                    formatter.write_dl([param.get_help_record(ctx) for param in params])
+        if not is_root:
+            names = ", ".join(option.opts[0] for option in everywhere())
+            formatter.write_paragraph()
+            formatter.write_text(f"Every command also takes {names}: see `{ctx.find_root().info_name} --help`.")
+        if isinstance(self, TyperGroup):
+            self.format_commands(ctx, formatter)
+
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         if not ctx.resilient_parsing:
             ctx.obj.command = ".".join(ctx.command_path.split()[1:])
@@ -125,7 +147,18 @@ def load(module_name: str, name: str) -> FileCommand | CommandFolder:
     command = get_command(app)
     assert isinstance(command, FileCommand)
     command.promise = module.promise
+    for param in command.params:
+        param.metavar = param.metavar or _metavar(param)
     return command
+
+
+def _metavar(param: Any) -> str:
+    """What a person would write for a value, not the name of its type."""
+    if choices := getattr(param.type, "choices", None):
+        return "|".join(choices)
+    if param.param_type_name == "argument":
+        return f"{param.name.upper()}{'...' if param.nargs == -1 else ''}"
+    return "N" if param.type.name.startswith(("int", "float")) else "TEXT"
 
 
 def _command_names(folder: str) -> list[str]:

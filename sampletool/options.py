@@ -24,14 +24,24 @@ class HelpAsked(Exception):
 @cache
 def everywhere() -> list[TyperOption]:
     return [
-        _flag("--json", keep=_keep_json, help="Answer in one line of JSON, as when stdout is not a terminal."),
-        _value("--format", metavar="|".join(FORMATS), check=KNOWN["format"].check, help="How the answer is written."),
-        _flag("--quiet", "-q", help="Nothing on stderr."),
-        _flag("--verbose", "-v", help="Tell on stderr what happens to locks."),
-        _value("--session-id", metavar="ID", help="Put this call's outputs with those of the same id."),
+        _flag("--json", keep=_keep_json, help="Answer in one line of JSON."),
+        _value(
+            "--format",
+            metavar="|".join(FORMATS),
+            check=KNOWN["format"].check,
+            help="How to answer; text is for a terminal.",
+        ),
+        _flag("--quiet", "-q", help="Print nothing on stderr."),
+        _flag("--verbose", "-v", help="Print on stderr what happens to locks."),
+        _value("--session-id", metavar="ID", help="Keep outputs together with calls of the same id."),
         _value("--cwd", "-C", metavar="DIR", help="Run as if started in this directory."),
-        _value("--lock-timeout", metavar="DURATION", check=parse_duration, help="How long to wait for a lock: 0, 5s."),
-        _value("--timeout", metavar="DURATION", check=parse_duration, help="End the whole call after this long."),
+        _value(
+            "--lock-timeout",
+            metavar="DURATION",
+            check=parse_duration,
+            help="How long to wait for a lock: 0, 500ms, 5s.",
+        ),
+        _value("--timeout", metavar="DURATION", check=parse_duration, help="Stop the call after this long: 30s, 5m."),
         _flag("--help", "-h", keep=_show_help, is_eager=True, help="Show this text."),
     ]
 
@@ -47,6 +57,10 @@ def _rehearse(ctx: typer.Context, is_asked: bool) -> bool:
     return is_asked
 
 
+JobsOption = Annotated[
+    int | None,
+    typer.Option("--jobs", "-j", metavar="N", min=1, help="How many at once.  [default: one for each processor]"),
+]
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", callback=_rehearse, help="Say what would change; change nothing.")
 ]

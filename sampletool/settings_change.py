@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from sampletool.contract.answer import Effect
 from sampletool.contract.errors import InvalidValues, Mistake, VersionConflict
 from sampletool.contract.file_errors import InvalidToml
 from sampletool.safety.toml_file import TomlText, edit_toml, read_toml, resolve
@@ -16,14 +17,14 @@ class Change:
     """What one key became. The value is not repeated: it may be a secret."""
 
     key: str
-    effect: str
+    effect: Effect
 
 
 @dataclass(frozen=True)
 class Changed:
     """The answer of a command that changes settings."""
 
-    effect: str
+    effect: Effect
     changes: list[Change]
     scope: str
     path: str
@@ -76,7 +77,7 @@ def _scope_to_change(wiring: Wiring, in_user_file: bool) -> Scope:
     return scope
 
 
-def _overall(changes: list[Change]) -> str:
+def _overall(changes: list[Change]) -> Effect:
     """One word for all: what each was, or that the file was updated."""
     effects = {change.effect for change in changes} - {"unchanged"}
     return effects.pop() if len(effects) == 1 else "updated" if effects else "unchanged"

@@ -1,5 +1,7 @@
 """Commands are files; options go before and after; all mistakes of a call are told in one answer."""
 
+import re
+
 import pytest
 
 from sampletool.contract.exit_status import ExitStatus
@@ -73,9 +75,27 @@ def test_a_flag_takes_no_value(tool: Tool, option: str) -> None:
     assert tool("config", "list", f"{option}=yes").code == "USAGE_ERROR"
 
 
-def test_help_of_every_command_is_there(tool: Tool) -> None:
-    for entry in tool("manifest").data["commands"]:
-        ran = tool(*entry["command"].split(), "--help")
-        assert ran.status == 0
-        assert ran.text.startswith(f"Usage: tool {entry['command']} ")
-        assert entry["summary"].rstrip(".")[:30] in " ".join(ran.text.split())
+def test_help_of_every_command_is_there_and_its_summary_fits_into_a_line(tool: Tool) -> None:
+    commands = [entry["command"] for entry in tool("manifest").data["commands"]]
+    groups = {command.split()[0] for command in commands if " " in command}
+    listed = {above: tool(*above.split(), "--help").text for above in ("", *groups)}
+    for command in (*commands, *groups):
+        ran = tool(*command.split(), "--help", COLUMNS="80")
+        usage, _, summary, *_ = ran.text.splitlines()
+        above, _, name = command.rpartition(" ")
+        assert usage.startswith(f"Usage: tool {command} ")
+        assert "{" not in usage
+        assert summary.strip().endswith(".")
+        assert len(summary.strip()) <= 55, command
+        assert re.search(rf"^  {name} +{re.escape(summary.strip())}$", listed[above], re.MULTILINE)
+        assert not re.search(r"<(str|int|float|path|choice)", ran.text), command
+        assert all(len(line) <= 80 for line in ran.text.partition("Examples:")[0].splitlines())
+
+
+def test_what_every_command_takes_is_listed_once(tool: Tool) -> None:
+    assert "--lock-timeout DURATION" in tool("--help").text
+    for command in (["config"], ["config", "set"]):
+        text = tool(*command, "--help").text
+        assert "--lock-timeout DURATION" not in text
+        assert "Every command also takes --json, --format," in text
+        assert "see `tool --help`" in " ".join(text.split())

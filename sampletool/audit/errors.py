@@ -4,17 +4,6 @@ from sampletool.contract.errors import ToolError
 from sampletool.contract.exit_status import ExitStatus
 
 
-class CommandNotFound(ToolError):
-    code, exit_status = "COMMAND_NOT_FOUND", ExitStatus.NOT_FOUND
-
-    def __init__(self, option: str, program: str) -> None:
-        super().__init__(
-            f"The command of {option} cannot be run: there is no program {program!r}.",
-            "Install it, put its directory on the PATH, or name it by its path; a shell's aliases are not seen.",
-            program=program,
-        )
-
-
 class FailsAlone(ToolError):
     """The audited command does not even work when nothing else runs."""
 

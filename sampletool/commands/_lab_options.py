@@ -24,7 +24,7 @@ NameArgument = Annotated[str | None, typer.Argument(help="A scenario; `tool lab 
 AllOption = Annotated[bool, typer.Option("--all", help="All scenarios.")]
 StoreOption = Annotated[
     str | None,
-    typer.Option(metavar="URL", callback=_use_store, help="A store to try it on; it keeps what is added."),
+    typer.Option(metavar="URL", callback=_use_store, help="A store to try it on; what is added stays there."),
 ]
 
 

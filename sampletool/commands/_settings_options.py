@@ -81,6 +81,6 @@ def complete_key(incomplete: str) -> list[str]:
 
 
 KeyArgument = Annotated[str, typer.Argument(metavar="KEY", help="A dotted key.", autocompletion=complete_key)]
-GlobalOption = Annotated[bool, typer.Option("--global", help="Your own settings, also inside a workspace.")]
+GlobalOption = Annotated[bool, typer.Option("--global", help="Use your own settings, also inside a workspace.")]
 RevealOption = Annotated[bool, typer.Option("--reveal", help="Show the values of secret keys too.")]
-IfVersionOption = Annotated[str | None, typer.Option(metavar="VERSION", help="Only if `get` tells it still.")]
+IfVersionOption = Annotated[str | None, typer.Option(metavar="VERSION", help="Only if the version is still this one.")]

@@ -52,20 +52,20 @@ def parse_ms(text: str) -> int:
 
 
 StoreOption = Annotated[
-    str | None, typer.Option(metavar="URL", callback=_use_store, help="Where the state lies; without a password.")
+    str | None, typer.Option(metavar="URL", callback=_use_store, help="Which store; without a password in it.")
 ]
 KeyOption = Annotated[
     str | None,
-    typer.Option("--idempotency-key", metavar="KEY", help="The same key again changes nothing: the first answer."),
+    typer.Option("--idempotency-key", metavar="KEY", help="A retry with the same key changes nothing."),
 ]
 FenceOption = Annotated[
     Fence | None,
     typer.Option(
-        metavar="TASK:GENERATION", parser=parse_fence, help="Only while that claim is current, and once for the task."
+        metavar="TASK:GENERATION", parser=parse_fence, help="Only while this claim is current, and once per task."
     ),
 ]
 CursorOption = Annotated[
-    str, typer.Option("--cursor", metavar="CURSOR", help="Go on behind a page: its meta.next_cursor.")
+    str, typer.Option("--cursor", metavar="CURSOR", help="Continue after this page (meta.next_cursor).")
 ]
 LimitOption = Annotated[int, typer.Option(min=1, max=10_000, metavar="N", help="How many at most.")]
 LeaseOption = Annotated[int, typer.Option(metavar="DURATION", parser=parse_ms, help="How long the claim lasts.")]

@@ -26,10 +26,8 @@ promise = Promise(
     ),
 )
 
-_FEWEST_RUNS, _MOST_RUNS = 2, 256
 
-
-def read_arguments(set_text: str, get_text: str, runs: int, deadline: str) -> Candidate:
+def read_arguments(set_text: str, get_text: str, deadline: str) -> Candidate:
     """What is to be audited; every mistake of all of them at once."""
     mistakes: list[Mistake] = []
 
@@ -44,9 +42,6 @@ def read_arguments(set_text: str, get_text: str, runs: int, deadline: str) -> Ca
         set_command = CommandLine.read(set_text, (KEY, VALUE))
     with reading("--get", get_text, f"For example --get 'mytool get {KEY}'."):
         get_command = CommandLine.read(get_text, ())
-    with reading("--runs", str(runs)):
-        if not _FEWEST_RUNS <= runs <= _MOST_RUNS:
-            raise ValueError(f"{runs} is not a number of runs that can meet: {_FEWEST_RUNS} to {_MOST_RUNS}")
     with reading("--deadline", deadline):
         seconds = parse_duration(deadline)
         if seconds == 0:
@@ -59,23 +54,22 @@ def read_arguments(set_text: str, get_text: str, runs: int, deadline: str) -> Ca
 def command(
     ctx: typer.Context,
     set_text: Annotated[
-        str, typer.Option("--set", metavar="COMMAND", help="Sets a key; has {key} and {value} in it. Not a shell's.")
+        str, typer.Option("--set", metavar="COMMAND", help="Sets a key: contains {key} and {value}. No shell runs it.")
     ],
-    get_text: Annotated[
-        str, typer.Option("--get", metavar="COMMAND", help="Shows the value of {key}, or all of them.")
-    ],
-    runs: Annotated[int, typer.Option("--runs", metavar="N", help="How many are let go at once.")] = 32,
+    get_text: Annotated[str, typer.Option("--get", metavar="COMMAND", help="Shows the value of {key}, or all values.")],
+    runs: Annotated[int, typer.Option("--runs", metavar="N", min=2, max=256, help="How many start at once.")] = 32,
     deadline: Annotated[str, typer.Option("--deadline", metavar="DURATION", help="How long one run may take.")] = "30s",
-    markdown: Annotated[bool, typer.Option("--markdown", help="A report to paste; text also when piped.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Write a report to paste, also into a pipe.")] = False,
     dry_run: DryRunOption = False,
 ) -> Report:
-    """Run a command-line tool many times at once, stop runs, kill runs, and say what was lost: a score from 0 to 3.
+    """Test whether another tool may be run in parallel.
 
-    The commands are split into words as a shell would, but no shell runs them. They run in a scratch directory with
-    a HOME of their own, which is removed; of the environment only PATH and a few others are passed on.
+    Runs it many times at once, stops runs, kills runs, and says what was lost: a score from 0 to 3. The commands are
+    split into words as a shell would, but no shell runs them. They run in a scratch directory with a HOME of their
+    own, which is removed; of the environment only PATH and a few others are passed on.
     """
     wiring: Wiring = ctx.obj
-    candidate = read_arguments(set_text, get_text, runs, deadline).located(wiring.cwd)
+    candidate = read_arguments(set_text, get_text, deadline).located(wiring.cwd)
     report = forecast(candidate) if dry_run else audit(candidate, wiring.signals, runs, wiring.say)
     if not markdown:
         return report

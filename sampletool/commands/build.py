@@ -8,6 +8,7 @@ from sampletool.commands._building import ENDS_WITH, build, opened, plan_targets
 from sampletool.contract.promise import Promise
 from sampletool.domain.building import Build, forecast
 from sampletool.domain.workspace import choose
+from sampletool.options import JobsOption
 from sampletool.safety.output_store import OutputStore
 from sampletool.wiring import Wiring
 
@@ -39,16 +40,17 @@ def build_later(wiring: Wiring, names: list[str]) -> Build:
 def command(
     ctx: typer.Context,
     targets: Annotated[list[str] | None, typer.Argument(metavar="[TARGET...]", help="All, if none is named.")] = None,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", metavar="N", min=1, help="How many at once.")] = None,
+    jobs: JobsOption = None,
     force_unlock: Annotated[
-        bool, typer.Option("--force-unlock", help="First end what a dead build's children still hold.")
+        bool, typer.Option("--force-unlock", help="First end what a dead build left running.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be built, and why.")] = False,
 ) -> Build:
-    """Build the targets of tool.toml that are stale, with what they need, in parallel.
+    """Build what is out of date, in parallel.
 
-    Each runs in a directory that holds only what it declared. When it succeeded, its outputs appear all together under
-    out/TARGET. A build that fails or is stopped leaves the last good outputs, and the next one goes on from there.
+    Targets are declared in tool.toml; what a target needs is built first. Each runs in a directory that holds only
+    what it declared. When it succeeded, its outputs appear all together under out/TARGET. A build that fails or is
+    stopped leaves the last good outputs, and the next one goes on from there.
     """
     wiring: Wiring = ctx.obj
     if jobs is not None:

@@ -1,6 +1,5 @@
 """Can this machine keep the promises? Tried for real, in a scratch directory that is removed again."""
 
-import os
 import platform
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -12,6 +11,7 @@ import typer
 from sampletool.commands._probes import Probe, probe_directory
 from sampletool.contract.errors import ChecksFailed, ToolError
 from sampletool.contract.exit_status import ExitStatus
+from sampletool.contract.file_errors import from_os_error
 from sampletool.contract.promise import Promise
 from sampletool.safety.places import config_file, private_directory, session_root, state_directory
 from sampletool.wiring import Wiring
@@ -29,21 +29,30 @@ class Health:
     versions: dict[str, str]
 
     def lines(self) -> list[str]:
-        told = [f"{'ok  ' if probe.ok else 'FAIL'}  {probe.name}  ({probe.where})" for probe in self.probes]
-        told += [f"      {probe.detail}" for probe in self.probes if probe.detail]
+        told: list[str] = []
+        for probe in self.probes:
+            told.append(f"{'ok  ' if probe.ok else 'FAIL'}  {probe.name}  ({probe.where})")
+            told += [f"      {probe.detail}"] if probe.detail else []
         return [*told, "", *(f"{name} {number}" for name, number in self.versions.items())]
 
 
 def probe_directories(directories: list[Path]) -> list[Probe]:
-    """Every file system among these, once; a directory that is not there is probed at its parent."""
-    there = [next(found for found in (wanted, *wanted.parents) if found.is_dir()) for wanted in directories]
+    """Is each writable; and every file system among them, once. One that is not there is tried at its parent."""
     probes: list[Probe] = []
-    for directory in {found.stat().st_dev: found for found in reversed(there)}.values():
-        if not os.access(directory, os.W_OK):
-            probes.append(Probe("writable", str(directory), False, "nothing can be written here"))
-            continue
-        with TemporaryDirectory(prefix=".doctor-", dir=directory, ignore_cleanup_errors=True) as scratch:
-            probes += probe_directory(Path(scratch))
+    seen: set[int] = set()
+    for wanted in directories:
+        found = next(path for path in (wanted, *wanted.parents) if path.is_dir())
+        try:
+            with TemporaryDirectory(prefix=".doctor-", dir=found, ignore_cleanup_errors=True) as scratch:
+                probes.append(Probe("writable", str(wanted), True))
+                if found.stat().st_dev not in seen:
+                    probes += probe_directory(Path(scratch))
+        except OSError as error:
+            cannot = "it cannot be created: " if found != wanted else ""
+            problem = f"{cannot}nothing can be written in {found}: {(error.strerror or str(error)).lower()}"
+            probes.append(Probe("writable", str(wanted), False, problem))
+        else:
+            seen.add(found.stat().st_dev)
     return probes
 
 
@@ -51,8 +60,9 @@ def probe_store(wiring: Wiring) -> list[Probe]:
     """Is the configured store there, does it keep what it acknowledges, and is its clock near ours?"""
     try:
         found = wiring.store.health()
-    except ToolError as error:
-        return [Probe("store is reachable", "the store", False, error.message)]
+    except (ToolError, OSError) as error:
+        failed = error if isinstance(error, ToolError) else from_os_error(error)
+        return [Probe("store is reachable", "the store", False, failed.message)]
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("sampletool.state"):  # else somebody has taken out shared state
             raise
@@ -69,10 +79,14 @@ def probe_store(wiring: Wiring) -> list[Probe]:
 
 
 def command(ctx: typer.Context) -> Health:
-    """Try what the guarantees rest on: locks between processes, kill -9, rename, fsync, private directories."""
+    """Check that this machine can keep the promises.
+
+    Tried for real: writing, locks between processes, kill -9, rename, fsync, private directories, the store.
+    """
     wiring: Wiring = ctx.obj
     workspace = wiring.workspace_or_none
-    places = [session_root().parent, config_file().parent, state_directory(), *([workspace] if workspace else [])]
+    places = [session_root().parent, config_file().parent, state_directory()]
+    places += [workspace, workspace / ".tool"] if workspace else []
     if session_root().exists():
         private_directory(session_root())
     probes = [*probe_directories(places), *probe_store(wiring)]

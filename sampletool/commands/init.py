@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from sampletool.contract.answer import Effect
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.file_errors import OutputExists, UnsafePath
 from sampletool.contract.promise import Promise
@@ -26,7 +27,7 @@ _EXAMPLE = Path(__file__).parents[1] / "domain" / "example"
 
 @dataclass(frozen=True)
 class Made:
-    effect: str
+    effect: Effect
     directory: str
     files: list[str]
 
@@ -86,7 +87,10 @@ def command(
     directory: Annotated[str, typer.Argument(metavar="[DIR]", help="Where; made if it is not there.")] = ".",
     dry_run: DryRunOption = False,
 ) -> Made:
-    """Make a small workspace with targets, checks and data, all runnable with nothing but Python. Never overwrites."""
+    """Make a small workspace to try everything in.
+
+    It has targets, checks and data, and needs nothing but Python. Nothing is overwritten.
+    """
     wiring: Wiring = ctx.obj
     if not directory or not directory.isprintable() or os.path.basename(directory).startswith("-"):
         raise UnsafePath(directory, "that is not a name for a directory")

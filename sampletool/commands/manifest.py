@@ -7,15 +7,28 @@ from typing import Annotated, Any
 import typer
 
 from sampletool.command_folder import CommandFolder
-from sampletool.contract.errors import CommandNotFound, ToolError
+from sampletool.contract.errors import CommandNotFound
 from sampletool.contract.exit_status import ExitStatus
-from sampletool.contract.manifest import describe_command, describe_param
+from sampletool.contract.manifest import describe_command, describe_errors, describe_param
 from sampletool.contract.promise import Promise
 from sampletool.options import everywhere
+from sampletool.settings import KNOWN
 
 promise = Promise(
     effect="nothing", ends_with=(ExitStatus.NOT_FOUND,), examples=("tool manifest", "tool manifest config set")
 )
+
+_ENVIRONMENT = {
+    "TOOL_SESSION_ID": "As --session-id.",
+    "TOOL_TIMEOUT": "As --timeout.",
+    "TOOL_TRACE_ID": "Told in meta.trace_id.",
+    "TOOL_CONFIG_DIR": "Where your own settings lie.",
+    "TOOL_STATE_DIR": "Where the store and the locks of outputs lie outside a workspace.",
+    "TMPDIR": "Where sessions lie.",
+    "CI": "Set: answers are JSON also at a terminal.",
+    "NO_COLOR": "Set: no colour.",
+    "FORCE_COLOR": "Set: colour also in a pipe.",
+}
 
 
 @dataclass(frozen=True)
@@ -24,8 +37,12 @@ class Manifest:
     options: list[dict[str, Any]]
     """What every command takes, before or after its name."""
     exit_statuses: dict[str, str]
-    error_codes: dict[str, int]
-    """Every code that an answer may carry, with its exit status; 128 and the signal's number for INTERRUPTED."""
+    error_codes: dict[str, dict[str, Any]]
+    """Every code that an answer of these commands may carry."""
+    settings: dict[str, dict[str, str]]
+    """A flag wins over the environment, that over the workspace's file, that over yours, that over the default."""
+    environment: dict[str, str]
+    """The variables that count besides those of the settings."""
 
     def lines(self) -> list[str]:
         return [f"{command['command']:<16} {command['summary']}" for command in self.commands]
@@ -38,14 +55,18 @@ def describe(ctx: typer.Context, folder: CommandFolder, above: str = "") -> Iter
         if isinstance(command, CommandFolder):
             yield from describe(ctx, command, f"{above}{name} ")
         else:
-            yield describe_command(f"{above}{name}", command)
+            words = [ctx.find_root().info_name, above + name, *command.collect_usage_pieces(ctx)]
+            yield describe_command(f"{above}{name}", command, " ".join(words))
 
 
 def command(
     ctx: typer.Context,
     words: Annotated[list[str] | None, typer.Argument(metavar="[COMMAND...]", help="Only this one.")] = None,
 ) -> Manifest:
-    """Describe every command: options, effect, locks, exit statuses, and the schema of its data."""
+    """Describe every command as JSON, for programs.
+
+    Options with their types and defaults, effect, locks, exit statuses, error codes, and the schema of the data.
+    """
     folder = ctx.find_root().command
     assert isinstance(folder, CommandFolder)
     commands = list(describe(ctx, folder))
@@ -55,15 +76,14 @@ def command(
         commands = [entry for entry in commands if f"{entry['command']} ".startswith(f"{wanted} ")]
         if not commands:
             raise CommandNotFound(wanted, known)
-    statuses = {str(int(status)): status.category for status in ExitStatus}
-    return Manifest(commands, [describe_param(option) for option in everywhere()], statuses, _error_codes())
+    shown = {status for entry in commands for status in entry["exit_statuses"]}
+    statuses = {str(int(status)): status.category for status in ExitStatus if str(int(status)) in shown}
+    options = [describe_param(option) for option in everywhere()]
+    return Manifest(commands, options, statuses, describe_errors(set(map(int, shown))), _settings(), _ENVIRONMENT)
 
 
-def _error_codes(above: type[ToolError] = ToolError) -> dict[str, int]:
-    """The commands have been imported by now, and with them every error that they can end with."""
-    found: dict[str, int] = {}
-    for kind in above.__subclasses__():
-        if hasattr(kind, "code"):
-            found[kind.code] = int(getattr(kind, "exit_status", 128))
-        found |= _error_codes(kind)
-    return dict(sorted(found.items()))
+def _settings() -> dict[str, dict[str, str]]:
+    return {
+        name: {"environment": f"TOOL_{name.upper()}", "default": known.default, "help": known.help}
+        for name, known in KNOWN.items()
+    }

@@ -19,6 +19,7 @@ from sampletool.contract.process_errors import InvalidCsv, ProcessPartial
 from sampletool.contract.promise import Promise
 from sampletool.domain.csv_ranges import Dialect, Range, survey
 from sampletool.domain.profile import FORMAT_VERSION
+from sampletool.options import JobsOption
 from sampletool.safety.atomic_file import must_be_writable
 from sampletool.safety.input_file import STDIN, InputFile
 from sampletool.safety.output import Result, forecast, publish
@@ -159,20 +160,20 @@ def command(
         list[str] | None, typer.Option("--input", metavar="CSV...", help="A file, or `-` for stdin.")
     ] = None,
     more: Annotated[list[str] | None, typer.Argument(metavar="[CSV]...", help="Inputs, as with --input.")] = None,
-    output: Annotated[str | None, typer.Option(metavar="FILE", help="Instead of the session's result.json.")] = None,
+    output: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Where to write.  [default: result.json in the session]")
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is at the output's path.")] = False,
     delimiter: Annotated[str, typer.Option(metavar="CHAR", help="What separates cells; `tab` for a tab.")] = ",",
     encoding: Annotated[str, typer.Option(metavar="NAME", help="Such as utf-8, latin-1, utf-16.")] = "utf-8",
     on_error: Annotated[OnError, typer.Option(help="At a bad row: stop, or skip it and count it.")] = "stop",
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", "-j", metavar="N", min=1, help="How many workers; one for each processor."),
-    ] = None,
+    jobs: JobsOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be written; write nothing.")] = False,
 ) -> Processed:
-    """Profile the columns of CSV files: how many values, their type, extremes, mean, and how many are different.
+    """Profile the columns of CSV files.
 
-    The result is a JSON file in the session, or at --output. The same inputs and options again are `unchanged`.
+    How many values, their type, extremes, mean, and how many are different. The result is a JSON file in the session,
+    or at --output. The same inputs and options again are `unchanged`.
     """
     wiring: Wiring = ctx.obj
     if jobs is not None:

@@ -13,6 +13,7 @@ from sampletool.domain.building import Build
 from sampletool.domain.checks import Report, find_inputs, run_checks
 from sampletool.domain.running import Done
 from sampletool.domain.workspace import Job, Jobs, choose
+from sampletool.options import JobsOption
 from sampletool.safety.atomic_file import must_be_writable, replace
 from sampletool.safety.output_store import OutputStore
 from sampletool.wiring import Wiring
@@ -67,13 +68,16 @@ def command(
         bool, typer.Option("--build", help="First build what is stale, under the same lock.")
     ] = False,
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the results as JUnit XML.")] = None,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", metavar="N", min=1, help="How many at once.")] = None,
+    jobs: JobsOption = None,
     force_unlock: Annotated[
-        bool, typer.Option("--force-unlock", help="First end what a dead build's children still hold.")
+        bool, typer.Option("--force-unlock", help="First end what a dead build left running.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say which checks would run.")] = False,
 ) -> Report:
-    """Run the checks of tool.toml against what is built, in parallel, each in a directory of its own."""
+    """Check what is built, in parallel.
+
+    Checks are declared in tool.toml; each runs in a directory of its own.
+    """
     wiring: Wiring = ctx.obj
     if jobs is not None:
         wiring.options["jobs"] = jobs

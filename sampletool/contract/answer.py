@@ -4,11 +4,14 @@
 """
 
 from dataclasses import dataclass, field, is_dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from sampletool.contract.errors import ToolError
 
 SCHEMA_VERSION = "1.0"
+
+Effect = Literal["created", "updated", "deleted", "unchanged"]
+"""What a call did to what it changes."""
 
 
 class Result(Protocol):

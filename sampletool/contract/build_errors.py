@@ -8,6 +8,8 @@ from sampletool.contract.printable import counted
 
 
 class BuildFailed(ToolError):
+    """Some targets failed; the data tells which. What was built stays built."""
+
     code, exit_status = "BUILD_FAILED", ExitStatus.PARTIAL
 
     def __init__(self, failed: list[str], data: Any) -> None:
@@ -20,6 +22,8 @@ class BuildFailed(ToolError):
 
 
 class TargetNotFound(ToolError):
+    """tool.toml has no such target or check."""
+
     code, exit_status = "TARGET_NOT_FOUND", ExitStatus.NOT_FOUND
 
     def __init__(self, kind: str, names: list[str], known: list[str]) -> None:
@@ -32,6 +36,8 @@ class TargetNotFound(ToolError):
 
 
 class NotBuilt(ToolError):
+    """The checks need a target that is not built."""
+
     code, exit_status = "NOT_BUILT", ExitStatus.PRECONDITION
 
     def __init__(self, names: list[str]) -> None:

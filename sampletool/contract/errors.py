@@ -19,6 +19,8 @@ class ToolError(Exception):
 
     code: ClassVar[str]
     exit_status: ExitStatus
+    retryable: ClassVar[bool] = False
+    """Whether it may be worth retrying; one that is not has no `retry_after_ms`."""
     retry_after_ms: int | None = None
 
     def __init__(self, message: str, suggestion: str, *, data: Any = None, **context: Any) -> None:
@@ -94,6 +96,8 @@ class InvalidValues(Mistakes):
 
 
 class NoWorkspace(ToolError):
+    """It needs a workspace, and there is no tool.toml here or above."""
+
     code, exit_status = "NO_WORKSPACE", ExitStatus.PRECONDITION
 
     def __init__(self, directory: str) -> None:
@@ -118,6 +122,8 @@ class NestedCall(ToolError):
 
 
 class KeyNotFound(ToolError):
+    """The key has no value."""
+
     code, exit_status = "KEY_NOT_FOUND", ExitStatus.NOT_FOUND
 
     def __init__(self, key: str, where: str, known: list[str], listing: str = "tool config list") -> None:
@@ -126,6 +132,8 @@ class KeyNotFound(ToolError):
 
 
 class LockNotFound(ToolError):
+    """Nobody holds a lock of that name."""
+
     code, exit_status = "LOCK_NOT_FOUND", ExitStatus.NOT_FOUND
 
     def __init__(self, lock: str, known: list[str]) -> None:
@@ -134,14 +142,24 @@ class LockNotFound(ToolError):
 
 
 class CommandNotFound(ToolError):
+    """There is no such command, or no such program to run."""
+
     code, exit_status = "COMMAND_NOT_FOUND", ExitStatus.NOT_FOUND
 
-    def __init__(self, command: str, known: list[str]) -> None:
-        suggestion = did_you_mean(command, known) or f"The commands are {', '.join(known)}."
-        super().__init__(f"There is no command {quoted(command)}.", suggestion, command=command)
+    def __init__(self, command: str, known: list[str] | None = None, *, of: str = "") -> None:
+        """Without the known ones it is no command of ours, but a program that was to be run."""
+        if known is None:
+            message = f"The command{of} cannot be run: there is no program {quoted(command)}."
+            suggestion = "Install it, put its directory on the PATH, or name it by its path; aliases are not seen."
+        else:
+            message = f"There is no command {quoted(command)}."
+            suggestion = did_you_mean(command, known) or f"The commands are {', '.join(known)}."
+        super().__init__(message, suggestion, command=command)
 
 
 class VersionConflict(ToolError):
+    """It is no longer at the version that --if-version names."""
+
     code, exit_status = "VERSION_CONFLICT", ExitStatus.CONFLICT
 
     def __init__(self, what: str, expected: str | int, actual: str | int) -> None:
@@ -154,6 +172,8 @@ class VersionConflict(ToolError):
 
 
 class ChecksFailed(ToolError):
+    """Some checks failed; the data tells which, and why."""
+
     code, exit_status = "CHECKS_FAILED", ExitStatus.PARTIAL
 
     def __init__(self, failed: list[str], data: Any) -> None:
@@ -162,6 +182,8 @@ class ChecksFailed(ToolError):
 
 
 class TimedOut(ToolError):
+    """The call did not finish within --timeout, and was stopped."""
+
     code, exit_status = "TIMEOUT", ExitStatus.TIMEOUT
 
     def __init__(self, timeout_seconds: float) -> None:
@@ -173,6 +195,8 @@ class TimedOut(ToolError):
 
 
 class Interrupted(ToolError):
+    """A signal ended the call; the status is 128 and the signal's number."""
+
     code = "INTERRUPTED"
 
     def __init__(self, signal_number: int) -> None:
@@ -197,6 +221,8 @@ class CommandIncomplete(ToolError):
 
 
 class InternalError(ToolError):
+    """A fault of the tool itself; the message names the report."""
+
     code, exit_status = "INTERNAL_ERROR", ExitStatus.INTERNAL
 
     def __init__(self, kind: str, report: str | None) -> None:

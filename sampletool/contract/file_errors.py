@@ -19,6 +19,8 @@ class _PathError(ToolError):
 
 
 class InvalidToml(_PathError):
+    """A file that has to be TOML is not, or cannot be changed safely."""
+
     code, exit_status = "INVALID_TOML", ExitStatus.USAGE
     sentence = "{path} cannot be used as TOML: {reason}."
     advice = "Correct the file by hand; it was not changed."
@@ -33,42 +35,56 @@ class UnsafePath(_PathError):
 
 
 class LocksUnsupported(_PathError):
+    """The file system has no locks that hold."""
+
     code, exit_status = "LOCKS_UNSUPPORTED", ExitStatus.PRECONDITION
     sentence = "{path} cannot be locked: {reason}."
     advice = "Put it on a local file system; `tool doctor` tells what this machine supports."
 
 
 class FileNotFound(_PathError):
+    """A file or directory that is needed does not exist."""
+
     code, exit_status = "FILE_NOT_FOUND", ExitStatus.NOT_FOUND
     sentence = "{path} does not exist."
     advice = "Check the path; it is looked up from the current directory, or --cwd."
 
 
 class PermissionDenied(_PathError):
+    """The operating system does not allow it."""
+
     code, exit_status = "PERMISSION_DENIED", ExitStatus.PERMISSION
     sentence = "{path}: {reason}."
     advice = "Check who owns it and its mode."
 
 
 class UnsafeDirectory(_PathError):
+    """Others could put something into a directory that has to be ours."""
+
     code, exit_status = "UNSAFE_DIRECTORY", ExitStatus.PERMISSION
     sentence = "{path} is not safe to use: {reason}."
     advice = "Correct its owner and mode, or choose another directory."
 
 
 class ReadOnly(_PathError):
+    """The file system is read-only."""
+
     code, exit_status = "READ_ONLY", ExitStatus.PERMISSION
     sentence = "{path} cannot be changed: its file system is read-only."
     advice = "Use a writable directory."
 
 
 class NoSpace(_PathError):
+    """The disk or the quota is full."""
+
     code, exit_status = "NO_SPACE", ExitStatus.INTERNAL
     sentence = "There is no space left to write {path}."
     advice = "Free some space and run it again; what was there is untouched."
 
 
 class IoFailure(_PathError):
+    """The operating system could not read or write."""
+
     code, exit_status = "IO_ERROR", ExitStatus.INTERNAL
     sentence = "{path} could not be read or written: {reason}."
     advice = "Check the disk and the path."

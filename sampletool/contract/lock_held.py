@@ -41,7 +41,7 @@ class Holder:
 class LockHeld(ToolError):
     """Someone else kept the lock for longer than we were willing to wait."""
 
-    code, exit_status = "LOCK_HELD", ExitStatus.LOCK_HELD
+    code, exit_status, retryable = "LOCK_HELD", ExitStatus.LOCK_HELD, True
 
     def __init__(
         self, lock: str, holders: list[Holder], *, shared: bool, waited_ms: int, timeout_ms: int, usual_ms: int | None

@@ -3,21 +3,28 @@
 Built from the live commands, so it cannot disagree with them.
 """
 
+import re
 import types
 import typing
+from collections.abc import Container
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from sampletool.contract.errors import ToolError
 from sampletool.contract.promise import Promise
 
 _JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null", dict: "object"}
+_PARAM_TYPES = {"int": "integer", "float": "number", "boolean": "boolean", "path": "path"}
+_METAVAR_TYPES = {"DURATION": "duration", "FILE": "path", "DIR": "path"}
+_CHOICES = re.compile(r"[a-z]+(\|[a-z]+)+")
 
 
-def describe_command(name: str, command: Any) -> dict[str, Any]:
+def describe_command(name: str, command: Any, usage: str) -> dict[str, Any]:
     promise: Promise = command.promise
     params = [(param.param_type_name, describe_param(param)) for param in command.params]
     return {
         "command": name,
+        "usage": usage,
         "summary": (command.help or "").partition("\n")[0],
         "effect": promise.effect,
         "locks": list(promise.locks),
@@ -30,16 +37,36 @@ def describe_command(name: str, command: Any) -> dict[str, Any]:
 
 
 def describe_param(param: Any) -> dict[str, Any]:
+    """What to write and what happens without it. How the value is parsed is not told: callers write text."""
+    is_flag = getattr(param, "is_flag", False)
+    choices = param.metavar.split("|") if _CHOICES.fullmatch(param.metavar or "") else None
+    kind = _METAVAR_TYPES.get(param.metavar) or _PARAM_TYPES.get(param.type.name.removesuffix(" range"), "string")
     described = {
         "name": param.name,
         "flags": [*param.opts, *param.secondary_opts] if param.param_type_name == "option" else None,
-        "type": "boolean" if getattr(param, "is_flag", False) else param.type.name,
-        "metavar": param.metavar,
+        "type": "choice" if choices else kind,
+        "choices": choices,
+        "minimum": getattr(param.type, "min", None),
+        "maximum": getattr(param.type, "max", None),
+        "default": None if is_flag or param.default in (None, "") else param.default,
+        "metavar": None if is_flag else param.metavar,
         "required": param.required,
         "repeatable": param.multiple or param.nargs == -1,
         "help": param.help,
     }
     return {key: value for key, value in described.items() if value is not None}
+
+
+def describe_errors(statuses: Container[int], above: type[ToolError] = ToolError) -> dict[str, Any]:
+    """The codes that go with these exit statuses: every error that has been imported is a class below this one."""
+    found: dict[str, Any] = {}
+    for kind in above.__subclasses__():
+        status = int(getattr(kind, "exit_status", 128))
+        if hasattr(kind, "code") and (status in statuses or status == 128):
+            meaning = (kind.__doc__ or "").partition("\n")[0]
+            found[kind.code] = {"exit_status": status, "retryable": kind.retryable, "meaning": meaning}
+        found |= describe_errors(statuses, kind)
+    return dict(sorted(found.items()))
 
 
 def schema_of(kind: Any) -> dict[str, Any]:

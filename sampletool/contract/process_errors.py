@@ -8,6 +8,8 @@ from sampletool.contract.exit_status import ExitStatus
 
 
 class InvalidCsv(ToolError):
+    """An input cannot be read as CSV; the message names the line."""
+
     code, exit_status = "INVALID_CSV", ExitStatus.USAGE
 
     def __init__(self, path: str, line: int, reason: str, suggestion: str) -> None:
@@ -29,6 +31,8 @@ class ProcessPartial(ToolError):
 
 
 class InputChanged(ToolError):
+    """An input was changed while it was read."""
+
     code, exit_status = "INPUT_CHANGED", ExitStatus.CONFLICT
 
     def __init__(self, path: str) -> None:
@@ -40,6 +44,8 @@ class InputChanged(ToolError):
 
 
 class WorkerLost(ToolError):
+    """A worker process died, so there is no result."""
+
     code, exit_status = "WORKER_LOST", ExitStatus.INTERNAL
 
     def __init__(self, pid: int, status: int) -> None:

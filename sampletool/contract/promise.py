@@ -5,12 +5,12 @@ from typing import Literal
 
 from sampletool.contract.exit_status import ALWAYS_POSSIBLE, ExitStatus
 
-Effect = Literal["nothing", "settings", "files", "outputs", "sessions", "locks", "store", "scratch"]
+Changes = Literal["nothing", "settings", "files", "outputs", "sessions", "locks", "store", "scratch"]
 
 
 @dataclass(frozen=True)
 class Promise:
-    effect: Effect
+    effect: Changes
     """What a call changes."""
     ends_with: tuple[ExitStatus, ...] = ()
     """The exit statuses this command adds to those that any call can end with."""

@@ -7,6 +7,8 @@ from sampletool.contract.exit_status import ExitStatus
 
 
 class TaskNotFound(ToolError):
+    """There is no task of that id."""
+
     code, exit_status = "TASK_NOT_FOUND", ExitStatus.NOT_FOUND
 
     def __init__(self, task: str) -> None:
@@ -45,6 +47,8 @@ class LeaseLost(ToolError):
 
 
 class IdempotencyKeyReused(ToolError):
+    """The idempotency key was already used, with other arguments."""
+
     code, exit_status = "IDEMPOTENCY_KEY_REUSED", ExitStatus.CONFLICT
 
     def __init__(self, key: str, *, is_fenced: bool) -> None:
@@ -57,6 +61,8 @@ class IdempotencyKeyReused(ToolError):
 
 
 class CounterRange(ToolError):
+    """The sum would leave what JSON carries exactly."""
+
     code, exit_status = "COUNTER_RANGE", ExitStatus.CONFLICT
 
     def __init__(self, counter: str, value: int, amount: int) -> None:
@@ -69,6 +75,8 @@ class CounterRange(ToolError):
 
 
 class StateTooNew(ToolError):
+    """A newer version of the tool wrote the store."""
+
     code, exit_status = "STATE_TOO_NEW", ExitStatus.PRECONDITION
 
     def __init__(self, store: str, found: int, known: int) -> None:
@@ -93,7 +101,7 @@ class StoreUnsafe(ToolError):
 class StoreUnavailable(ToolError):
     """The store cannot be reached. Retrying is safe unless a write may have happened before the connection broke."""
 
-    code, exit_status = "STORE_UNAVAILABLE", ExitStatus.UNAVAILABLE
+    code, exit_status, retryable = "STORE_UNAVAILABLE", ExitStatus.UNAVAILABLE, True
 
     def __init__(self, store: str, reason: str, *, is_outcome_unknown: bool = False) -> None:
         super().__init__(
@@ -109,6 +117,8 @@ class StoreUnavailable(ToolError):
 
 
 class StoreAuthFailed(ToolError):
+    """The store refused the password or the user."""
+
     code, exit_status = "STORE_AUTH_FAILED", ExitStatus.AUTH
 
     def __init__(self, store: str, reason: str) -> None:
@@ -120,6 +130,8 @@ class StoreAuthFailed(ToolError):
 
 
 class ExtraNotInstalled(ToolError):
+    """It needs a Python package that is optional and not installed."""
+
     code, exit_status = "EXTRA_NOT_INSTALLED", ExitStatus.PRECONDITION
 
     def __init__(self, extra: str, purpose: str) -> None:

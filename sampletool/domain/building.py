@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sampletool.contract.answer import Effect
 from sampletool.domain.build_plan import Planned, fingerprint, why_stale
 from sampletool.domain.running import Done, Floor, Outcome, run_jobs
 from sampletool.domain.workspace import Job
@@ -17,7 +18,7 @@ from sampletool.safety.staging import collect
 class Build:
     """What has been done so far; also the answer of a build that was stopped on the way."""
 
-    effect: str = "unchanged"
+    effect: Effect = "unchanged"
     targets: list[Done] = field(default_factory=list)
     total: int | None = None
     """How many there are; absent when it was stopped before that was known."""

@@ -11,6 +11,8 @@ keys. A default body here would check and then act, which is wrong in every back
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from sampletool.contract.answer import Effect
+
 LARGEST = 2**53 - 1
 """Counters stay within plus or minus this: JSON readers round beyond."""
 KEY_LIFE_MS = 24 * 60 * 60 * 1000
@@ -45,7 +47,7 @@ FREELY = Once()
 @dataclass(frozen=True)
 class Counted:
     value: int
-    effect: str
+    effect: Effect
     replayed: bool = False
 
 
@@ -62,7 +64,7 @@ class Written:
     """The version that a value now has; the one it had, if it was removed."""
 
     version: int
-    effect: str
+    effect: Effect
     replayed: bool = False
 
 
@@ -78,7 +80,7 @@ class NewTask:
 class Added:
     """`created` or `unchanged` for each id, in the order of the bodies."""
 
-    effects: list[tuple[str, str]]
+    effects: list[tuple[str, Effect]]
     replayed: bool = False
 
 
@@ -177,10 +179,10 @@ class Store(Protocol):
     def task_renew(self, task: str, generation: int, *, lease_ms: int) -> int:
         """A new end of the lease, counted from now. LEASE_LOST after expiry, even if nobody has claimed it since."""
 
-    def task_finish(self, task: str, generation: int) -> str:
+    def task_finish(self, task: str, generation: int) -> Effect:
         """Done, for ever. Again with the same generation is `unchanged`; after expiry it is fine until a re-claim."""
 
-    def task_release(self, task: str, generation: int, *, delay_ms: int = 0) -> str:
+    def task_release(self, task: str, generation: int, *, delay_ms: int = 0) -> Effect:
         """Give it back, to be claimed by anybody after the delay. Ends the claim; again is `unchanged`."""
 
     def task_list(self, queue: str | None, status: str | None, after: int, limit: int) -> list[TaskState]:

@@ -70,9 +70,24 @@ class Sqlite:
             return body(SqliteSession(db))
 
     def health(self) -> tuple[str, list[str], dict[str, str]]:
-        found = self.read(lambda db: db.rows("PRAGMA quick_check"))
-        problems = [said for (said,) in found if said != "ok"]
+        """A file that is there is written to, but not changed; of one that is not, whether it could be made."""
         durable = {"journal_mode": "truncate", "synchronous": "full"}
+        problems = []
+        if self._path.exists():
+            with self._writing():  # first: who has opened it to read only is not told that it cannot be written
+                pass
+            found = self.read(lambda db: db.rows("PRAGMA quick_check"))
+            problems = [said for (said,) in found if said != "ok"]
+        else:
+            from tempfile import TemporaryFile
+
+            durable = {"file": "not there yet; the first write makes it", **durable}
+            directory = next(path for path in self._path.parents if path.is_dir())
+            try:
+                with TemporaryFile(dir=directory):
+                    pass
+            except OSError as error:
+                problems = [f"it cannot be created in {directory}: {(error.strerror or str(error)).lower()}"]
         return f"SQLite {sqlite3.sqlite_version} ({self._path})", problems, durable
 
     @contextmanager

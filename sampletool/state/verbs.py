@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
+from sampletool.contract.answer import Effect
 from sampletool.contract.errors import KeyNotFound
 from sampletool.contract.store_errors import IdempotencyKeyReused
 from sampletool.state import promises
@@ -106,13 +107,15 @@ class Verbs(ABC):
         check(task=task, generation=generation, lease=lease_ms)
         return int(self.write(Write("task_renew", (task, generation, lease_ms)))[0])
 
-    def task_finish(self, task: str, generation: int) -> str:
+    def task_finish(self, task: str, generation: int) -> Effect:
         check(task=task, generation=generation)
-        return str(self.write(Write("task_finish", (task, generation)))[0])
+        effect: Effect = self.write(Write("task_finish", (task, generation)))[0]
+        return effect
 
-    def task_release(self, task: str, generation: int, *, delay_ms: int = 0) -> str:
+    def task_release(self, task: str, generation: int, *, delay_ms: int = 0) -> Effect:
         check(task=task, generation=generation, delay=delay_ms)
-        return str(self.write(Write("task_release", (task, generation, delay_ms)))[0])
+        effect: Effect = self.write(Write("task_release", (task, generation, delay_ms)))[0]
+        return effect
 
     def task_list(self, queue: str | None, status: str | None, after: int, limit: int) -> list[TaskState]:
         check(queue=queue, cursor=after)

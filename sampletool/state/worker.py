@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sampletool.contract.answer import Effect
 from sampletool.contract.errors import ToolError
 from sampletool.contract.render import value_text
 from sampletool.contract.store_errors import LeaseLost, StoreUnavailable
@@ -47,7 +48,7 @@ class Worked:
     failures: list[Failure]
     left: int | None
     """Tasks of the queue that are neither done nor failed; not counted by a worker that was interrupted."""
-    effect: str
+    effect: Effect
 
     def lines(self) -> list[str]:
         left = "" if self.left is None else f", {self.left} left"
@@ -109,7 +110,7 @@ class Worker:
                 self.tell(f"{one.task.id}: not given back: {error.message}")
 
     def result(self, left: int | None) -> Worked:
-        effect = "updated" if self.finished or self.given_back else "unchanged"
+        effect: Effect = "updated" if self.finished or self.given_back else "unchanged"
         return Worked(self.queue, self.finished, self.given_back, self.lost, self.failures, left, effect)
 
     def _claim(self) -> None:

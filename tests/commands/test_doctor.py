@@ -1,9 +1,14 @@
 """tool doctor"""
 
+import errno
 import os
 from pathlib import Path
 
-from tests.support.tool import Tool
+import pytest
+
+from sampletool.commands.doctor import probe_directories
+from sampletool.stage.director import Actor
+from tests.support.tool import Ran, Tool
 
 
 def test_a_healthy_machine_is_told_so_and_nothing_stays(tool: Tool, workspace: Path, home: Path) -> None:
@@ -15,6 +20,57 @@ def test_a_healthy_machine_is_told_so_and_nothing_stays(tool: Tool, workspace: P
     assert all(probe["ok"] for probe in data["probes"])
     assert {"python", "system", "typer", "filelock"} <= data["versions"].keys()
     assert {*workspace.rglob("*"), *home.rglob("*")} == before
+
+
+@pytest.mark.parametrize("step", ["workspace", ".tool"])
+def test_a_workspace_that_cannot_be_written_is_found_although_its_disk_was_tried(
+    tool: Tool, workspace: Path, step: str
+) -> None:
+    """The other places lie on the same disk, and can be written."""
+    place = workspace if step == "workspace" else workspace / ".tool"
+    place.mkdir(exist_ok=True)
+    call = ["-m", "sampletool", "doctor"]
+    with Actor(call, watch=workspace, env=tool.environ, cwd=workspace) as actor:
+        actor.run_until(lambda event: event.name == "os.mkdir" and Path(event.path).parent == place)
+        actor.fail(errno.EACCES)
+        ended = actor.finish()
+
+    ran = Ran(ended.status, ended.stdout, ended.stderr)
+    assert (ran.code, ran.error["context"]["failed"]) == ("CHECKS_FAILED", ["writable"])
+    (failed,) = [probe for probe in ran.answer["data"]["probes"] if not probe["ok"]]
+    assert failed["where"] == str(place)
+    assert f"nothing can be written in {place}: permission denied" in failed["detail"]
+
+
+def test_what_is_not_there_is_tried_where_it_would_be_made() -> None:
+    (probe,) = probe_directories([Path("/proc/self/nowhere/at all")])
+
+    assert not probe.ok
+    assert (probe.where, "it cannot be created" in (probe.detail or "")) == ("/proc/self/nowhere/at all", True)
+
+
+def test_a_store_that_is_not_there_yet_is_not_said_to_be(tool: Tool, workspace: Path) -> None:
+    def store() -> dict[str, dict[str, str]]:
+        probes = tool("doctor").answer["data"]["probes"]
+        return {probe["name"]: probe for probe in probes if probe["name"].startswith("store")}
+
+    assert "not there yet" in store()["store keeps what it acknowledges"]["detail"]
+    tool("counter", "add", "hits")
+    assert "not there yet" not in store()["store keeps what it acknowledges"]["detail"]
+
+    broken = tool("doctor", TOOL_STORE="sqlite:///proc/self/state.db")
+    assert "store keeps what it acknowledges" in broken.error["context"]["failed"]
+
+
+def test_a_store_that_cannot_be_written_is_found(tool: Tool, workspace: Path) -> None:
+    tool("counter", "add", "hits")
+    call = ["-m", "sampletool", "doctor"]
+    with Actor(call, watch=workspace, env=tool.environ, cwd=workspace) as actor:
+        actor.run_until(lambda event: event.name == "open" and event.path.endswith("state.db"))
+        actor.fail(errno.EACCES)
+        ended = actor.finish()
+
+    assert Ran(ended.status, ended.stdout, ended.stderr).error["context"]["failed"] == ["store is reachable"]
 
 
 def test_what_is_wrong_is_named_and_the_status_says_so(tool: Tool) -> None:

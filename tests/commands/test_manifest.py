@@ -1,5 +1,12 @@
 """tool manifest"""
 
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
 from tests.support.tool import Tool, declared_statuses
 
 
@@ -32,6 +39,78 @@ def test_a_command_that_is_not_there_is_not_found(tool: Tool) -> None:
 
     assert (ran.status, ran.code) == (5, "COMMAND_NOT_FOUND")
     assert "'config get'" in ran.error["suggestion"]
+
+
+def test_what_a_call_takes_is_told_in_words_of_callers(tool: Tool) -> None:
+    manifest = tool("manifest").data
+    params = [param for entry in manifest["commands"] for param in (*entry["arguments"], *entry["options"])]
+    params += manifest["options"]
+
+    kinds = {"string", "integer", "number", "boolean", "duration", "path", "choice"}
+    assert {param["type"] for param in params} <= kinds
+    assert all(param["choices"] for param in params if param["type"] == "choice")
+    assert all("default" not in param for param in params if param["required"])
+    assert all("{" not in entry["usage"] for entry in manifest["commands"])
+
+
+@pytest.mark.parametrize(
+    ("command", "flag", "told"),
+    [
+        ("task claim", "--lease", {"type": "duration", "default": "60s"}),
+        ("task claim", "--count", {"type": "integer", "minimum": 1, "maximum": 1000, "default": 1}),
+        ("task list", "--limit", {"type": "integer", "minimum": 1, "maximum": 10_000, "default": 100}),
+        ("task list", "--status", {"choices": ["free", "claimed", "expired", "done", "failed"]}),
+        ("process", "--on-error", {"choices": ["stop", "skip"], "default": "stop"}),
+        ("process", "--output", {"type": "path"}),
+        ("audit", "--runs", {"minimum": 2, "maximum": 256, "default": 32}),
+        ("audit", "--set", {"required": True}),
+        ("", "--format", {"choices": ["json", "jsonl", "text"]}),
+        ("", "--timeout", {"type": "duration"}),
+    ],
+)
+def test_defaults_choices_and_limits_are_told(tool: Tool, command: str, flag: str, told: dict[str, object]) -> None:
+    manifest = tool("manifest", *command.split()).data
+
+    options = manifest["commands"][0]["options"] if command else manifest["options"]
+    (option,) = [option for option in options if flag in option["flags"]]
+    assert {name: option.get(name) for name in told} == told
+
+
+def test_every_error_code_is_told_with_its_status_and_meaning(tool: Tool) -> None:
+    manifest = tool("manifest").data
+
+    for code, told in manifest["error_codes"].items():
+        assert told["meaning"].endswith("."), code
+        assert str(told["exit_status"]) in manifest["exit_statuses"] or code == "INTERRUPTED"
+    assert [code for code, told in manifest["error_codes"].items() if told["retryable"]] == [
+        "LOCK_HELD",
+        "STORE_UNAVAILABLE",
+    ]
+    assert "STORE_UNAVAILABLE" not in tool("manifest", "config", "get").data["error_codes"]
+
+
+def test_an_effect_is_one_of_the_words_of_the_contract(tool: Tool) -> None:
+    words = {"created", "updated", "deleted", "unchanged"}
+    for entry in tool("manifest").data["commands"]:
+        for effect in effects_in(entry["data"]):
+            assert effect.get("enum")
+            assert set(effect["enum"]) <= words, entry["command"]
+
+
+def effects_in(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for name, member in schema.get("properties", {}).items():
+        yield from [member] if name == "effect" else effects_in(member)
+    for member in (*schema.get("anyOf", []), *([schema["items"]] if "items" in schema else [])):
+        yield from effects_in(member)
+
+
+def test_settings_and_variables_that_count_are_told(tool: Tool) -> None:
+    manifest = tool("manifest", "config", "get").data
+    page = (Path(__file__).parents[2] / "docs" / "settings.md").read_text()
+
+    assert manifest["settings"]["lock_timeout"]["environment"] == "TOOL_LOCK_TIMEOUT"
+    told = {setting["environment"] for setting in manifest["settings"].values()} | manifest["environment"].keys()
+    assert set(re.findall(r"`(TOOL_[A-Z_]+|NO_COLOR|FORCE_COLOR|CI)`", page)) <= told
 
 
 def test_examples_are_calls_that_parse(tool: Tool) -> None:

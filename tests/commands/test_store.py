@@ -270,10 +270,22 @@ def test_a_long_command_keeps_its_lease(tool: Tool, workspace: Path) -> None:
     assert tool("task", "list", "mail").data["tasks"][0]["attempts"] == 1
 
 
+def test_a_worker_with_nothing_to_do_says_once_that_it_waits(tool: Tool, workspace: Path) -> None:
+    waiting = tool("task", "work", "mail", "--verbose", "--timeout", "1200ms", "--", "true")
+    assert waiting.code == "TIMEOUT"
+    assert waiting.stderr.count(b"mail: nothing to do; waiting for tasks (Ctrl-C ends it, --until-empty") == 1
+
+    tool("task", "add", "mail", "x")
+    tool("task", "claim", "mail", "--lease", "1s")
+    ended = tool("task", "work", "mail", "--until-empty", "--verbose", "--", "true")
+    assert ended.data["finished"] == 1
+    assert b"waiting for tasks that are claimed or delayed" in ended.stderr
+
+
 def test_a_command_that_is_not_there_claims_nothing(tool: Tool, workspace: Path) -> None:
     tool("task", "add", "mail", "x")
 
-    assert tool("task", "work", "mail", "--", "no-such-program").code == "FILE_NOT_FOUND"
+    assert tool("task", "work", "mail", "--", "./no-such-program").code == "COMMAND_NOT_FOUND"
     assert tool("task", "list", "mail").data["counts"] == {"free": 1}
 
 

@@ -1,4 +1,5 @@
-"""Settings in TOML, changed by many at once without losing anybody's change.
+"""Settings in TOML that many may change at once.
 
-In a workspace they are the [settings] of its tool.toml; elsewhere, and with --global, they are your own.
+Nobody's change is lost. In a workspace they are the [settings] of its tool.toml; elsewhere, and with --global, they
+are your own.
 """

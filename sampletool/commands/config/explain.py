@@ -49,6 +49,6 @@ def explain(settings: Settings, key: Key, *, reveal: bool) -> Explanation:
 
 
 def command(ctx: typer.Context, key: KeyArgument, reveal: RevealOption = False) -> Explanation:
-    """Show every source that gives a key a value, and which one wins."""
+    """Show each source of a value, and which one wins."""
     wiring: Wiring = ctx.obj
     return explain(wiring.settings, read_key(key), reveal=reveal)

@@ -27,6 +27,6 @@ def list_settings(settings: Settings, *, reveal: bool) -> Listing:
 
 
 def command(ctx: typer.Context, in_user_file: GlobalOption = False, reveal: RevealOption = False) -> Listing:
-    """List every key that has a value, with where it comes from."""
+    """List every key that has a value, and its source."""
     wiring: Wiring = ctx.obj
     return list_settings(wiring.user_settings if in_user_file else wiring.settings, reveal=reveal)

@@ -22,7 +22,7 @@ class Location:
 
 
 def command(ctx: typer.Context, in_user_file: GlobalOption = False) -> Location:
-    """Show which file `tool config set` would change here."""
+    """Show which file `tool config set` would change."""
     wiring: Wiring = ctx.obj
     workspace = None if in_user_file else wiring.workspace_or_none
     scope = project_scope(workspace) if workspace else user_scope()

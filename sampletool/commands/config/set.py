@@ -110,8 +110,8 @@ def command(
 ) -> Changed:
     """Set one key, or several in one change.
 
-    Values are TOML where they parse as such and print back as typed, else text. Any dotted key may be set; the
-    settings of the tool itself are checked.
+    A value that is TOML and would print back as typed is kept as that, any other as text. Any dotted key may be set;
+    the settings of the tool itself are checked.
     """
     wiring: Wiring = ctx.obj
 

@@ -40,6 +40,6 @@ def command(
     if_version: IfVersionOption = None,
     dry_run: DryRunOption = False,
 ) -> Changed:
-    """Remove keys from the settings, all or none."""
+    """Remove one key, or several in one change."""
     edit = partial(unset_keys, list(dict.fromkeys(map(read_key, keys))))
     return change_settings(ctx.obj, edit, in_user_file=in_user_file, if_version=if_version, dry_run=dry_run)

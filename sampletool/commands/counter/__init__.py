@@ -1,4 +1,5 @@
-"""Integers that everybody shares: a hundred calls that add one leave a hundred.
+"""Numbers that many calls count up together.
 
-They lie in the store: the workspace's own file, outside one yours, or the server that --store or TOOL_STORE names.
+A hundred calls that add one leave a hundred. They lie in the store: a file of the workspace, outside one a file of
+yours, or the server that --store or TOOL_STORE names.
 """

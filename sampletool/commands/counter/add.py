@@ -7,6 +7,7 @@ import typer
 
 from sampletool.commands._store_options import FenceOption, KeyOption, StoreOption, changes_store
 from sampletool.commands._store_values import answered
+from sampletool.contract.answer import Effect
 from sampletool.options import DryRunOption
 from sampletool.state.promises import Once
 from sampletool.wiring import Wiring
@@ -18,7 +19,7 @@ promise = changes_store("tool counter add builds", "tool counter add builds 5 --
 class Counter:
     name: str
     value: int
-    effect: str
+    effect: Effect
 
     def lines(self) -> list[str]:
         return [f"{self.name} = {self.value}"]
@@ -26,14 +27,17 @@ class Counter:
 
 def command(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="It begins at 0.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A new counter begins at 0.")],
     amount: Annotated[int, typer.Argument(metavar="[AMOUNT]", help="Write `--` before a negative one.")] = 1,
     idempotency_key: KeyOption = None,
     fence: FenceOption = None,
     store: StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Counter:
-    """Add to a counter. No addition is lost, and the answer is the value that this one made."""
+    """Add to a counter.
+
+    No addition is lost, and the answer is the value that this one made.
+    """
     wiring: Wiring = ctx.obj
     counted = answered(wiring, wiring.store.counter_add(name, amount, Once(idempotency_key, fence)))
     return Counter(name, counted.value, counted.effect)

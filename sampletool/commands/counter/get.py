@@ -22,7 +22,7 @@ class Counter:
 
 def command(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="One that nobody added to is 0.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A counter that nobody has added to is 0.")],
     store: StoreOption = None,
 ) -> Counter:
     """Show the value of a counter."""

@@ -28,7 +28,7 @@ class Counters:
 def command(
     ctx: typer.Context, cursor: CursorOption = "", limit: LimitOption = 100, store: StoreOption = None
 ) -> Counters:
-    """List the counters in the order of their names."""
+    """List the counters by name."""
     wiring: Wiring = ctx.obj
     rows = page(wiring, wiring.store.counter_list(cursor, limit + 1), limit, lambda row: row[0])
     return Counters([Counter(name, value) for name, value in rows])

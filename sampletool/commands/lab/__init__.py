@@ -1,1 +1,1 @@
-"""Race conditions: watch one happen, replay it, and prove it gone."""
+"""Race conditions: watch one happen, prove it gone."""

@@ -33,6 +33,9 @@ class Listing:
 
 
 def command(ctx: typer.Context) -> Listing:
-    """List the scenarios: what goes wrong, the rule that prevents it, and where it really happened."""
+    """List the race conditions there are.
+
+    What goes wrong, the rule that prevents it, and where it really happened.
+    """
     found = [(name, find(name)) for name in names()]
     return Listing([Listed(name, one.title, one.rule, list(one.ways), *one.happened) for name, one in found])

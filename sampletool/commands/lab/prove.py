@@ -106,10 +106,10 @@ def command(
     store: StoreOption = None,
     workers: Annotated[int | None, typer.Option(min=2, max=3, help="How many take part.")] = None,
 ) -> Proof | Proofs:
-    """Run every schedule of a scenario, for real, and count the bad ones.
+    """Run every possible order of a race condition.
 
-    The right way has to have none; the naive way and the tempting wrong fixes have to have some, which shows that a
-    fault would be found.
+    For real, counting the orders that break. The right way has to have none; the naive way and the tempting wrong
+    fixes have to have some, which shows that a fault would be found.
     """
     records: list[Recording] = []
     proofs = [prove(ctx.obj, each, workers, records) for each in chosen(name, every)]

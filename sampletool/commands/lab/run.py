@@ -77,7 +77,7 @@ def command(
     name: NameArgument = None,
     every: AllOption = False,
     variant: Annotated[
-        str | None, typer.Option(help="naive, fixed, or a wrong fix of the scenario; default: naive and fixed.")
+        str | None, typer.Option(help="naive, fixed, or one of the wrong fixes.  [default: naive, then fixed]")
     ] = None,
     schedule: Annotated[str | None, typer.Option(help='Who goes when, such as "A1 B1 A2 B2".')] = None,
     workers: Annotated[int | None, typer.Option(min=1, max=8, help="How many take part.")] = None,
@@ -86,9 +86,9 @@ def command(
     store: StoreOption = None,
     svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the last timeline as a picture.")] = None,
 ) -> Shown | AllShown | Lucky:
-    """Watch a race condition happen in real processes, and the right way not have it.
+    """Watch a race condition happen in real processes.
 
-    Without --variant the naive way is run on a schedule that breaks it, then the right way on the like.
+    Without --variant: first the naive way, on a schedule that breaks it, then the right way on the same or a like one.
     """
     wanted = chosen(name, every)
     if every and (schedule or variant or workers or by_luck or svg):

@@ -1,1 +1,1 @@
-"""Who holds which lock, and what to do about a holder that has died."""
+"""See who holds which lock, and free a stuck one."""

@@ -50,6 +50,9 @@ def list_locks(paths: list[Path]) -> Listing:
 
 
 def command(ctx: typer.Context) -> Listing:
-    """List the locks of this workspace, of your outputs and of your settings that somebody holds."""
+    """List the locks that somebody holds.
+
+    Those of this workspace, of your outputs and of your settings.
+    """
     wiring: Wiring = ctx.obj
     return list_locks(all_locks(wiring.workspace_or_none))

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from sampletool.contract.answer import Effect
 from sampletool.contract.errors import LockNotFound
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.lock_held import LockHeld
@@ -26,7 +27,7 @@ promise = Promise(
 
 @dataclass(frozen=True)
 class Released:
-    effect: str
+    effect: Effect
     lock: str
     ended: list[int]
 
@@ -56,6 +57,9 @@ def command(
     name: Annotated[str, typer.Argument(metavar="LOCK", help="A name as `tool lock list` shows it.")],
     dry_run: DryRunOption = False,
 ) -> Released:
-    """End the processes that keep a lock although its holder has died. A living holder is never harmed."""
+    """Free a lock whose holder has died.
+
+    Ends the processes that the dead holder left behind and that keep it. A living holder is never harmed.
+    """
     wiring: Wiring = ctx.obj
     return release(all_locks(wiring.workspace_or_none), name, wiring.signals, dry_run=dry_run)

@@ -1,1 +1,1 @@
-"""What runs left behind in their session directories."""
+"""Outputs and logs that calls left behind."""

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import typer
 
+from sampletool.contract.answer import Effect
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.promise import Promise
 from sampletool.options import DryRunOption
@@ -22,7 +23,7 @@ promise = Promise(
 
 @dataclass(frozen=True)
 class Cleaned:
-    effect: str
+    effect: Effect
     removed: list[str]
     in_use: list[str]
 
@@ -48,6 +49,9 @@ def command(
     ctx: typer.Context,
     dry_run: DryRunOption = False,
 ) -> Cleaned:
-    """Remove what has not been used for longer than the setting session_ttl. What is in use stays."""
+    """Remove sessions that have not been used for long.
+
+    For longer than the setting session_ttl. What is in use stays.
+    """
     wiring: Wiring = ctx.obj
     return clean(wiring, session_root(), wiring.settings.value("session_ttl"), dry_run=dry_run)

@@ -27,5 +27,8 @@ class Listing:
 
 
 def command(ctx: typer.Context) -> Listing:
-    """List the session directories of this user, newest first: when each was last used, and by whom it is in use."""
+    """List your session directories, newest first.
+
+    When each was last used, and by whom it is in use.
+    """
     return Listing(list_sessions(session_root()))

@@ -1,4 +1,5 @@
-"""Values with versions: change one only if it is still what you read.
+"""Values with versions that many calls share.
 
-They lie in the store: the workspace's own file, outside one yours, or the server that --store or TOOL_STORE names.
+Change one only if it is still what you read. They lie in the store: a file of the workspace, outside one a file of
+yours, or the server that --store or TOOL_STORE names.
 """

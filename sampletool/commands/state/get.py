@@ -12,6 +12,6 @@ promise = reads_store("tool state get plan")
 
 
 def command(ctx: typer.Context, key: Annotated[str, typer.Argument(metavar="KEY")], store: StoreOption = None) -> Value:
-    """Show a value and its version, as they were at one moment."""
+    """Show a value and its version."""
     wiring: Wiring = ctx.obj
     return told(wiring.store.state_get(key))

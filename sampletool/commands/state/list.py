@@ -25,12 +25,12 @@ class Values:
 
 def command(
     ctx: typer.Context,
-    prefix: Annotated[str, typer.Option(metavar="TEXT", help="Only keys that begin with it.")] = "",
+    prefix: Annotated[str, typer.Option(metavar="TEXT", help="Only keys that begin with this.")] = "",
     cursor: CursorOption = "",
     limit: LimitOption = 100,
     store: StoreOption = None,
 ) -> Values:
-    """List the values in the order of their keys."""
+    """List the values by key."""
     wiring: Wiring = ctx.obj
     rows = page(wiring, wiring.store.state_list(prefix, cursor, limit + 1), limit, lambda row: row.key)
     return Values([told(row) for row in rows])

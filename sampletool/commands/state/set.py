@@ -7,6 +7,7 @@ import typer
 
 from sampletool.commands._store_options import FenceOption, KeyOption, StoreOption, changes_store, parse_ms
 from sampletool.commands._store_values import answered, parse_value, read_input
+from sampletool.contract.answer import Effect
 from sampletool.options import DryRunOption
 from sampletool.state.promises import Once
 from sampletool.wiring import Wiring
@@ -23,7 +24,7 @@ class Changed:
     key: str
     value: Any
     version: int
-    effect: str
+    effect: Effect
 
     def lines(self) -> list[str]:
         return [f"{self.key}: {self.effect}, version {self.version}"]
@@ -34,10 +35,11 @@ def command(
     key: Annotated[str, typer.Argument(metavar="KEY")],
     value: Annotated[str, typer.Argument(metavar="VALUE", help="JSON, else text; `-` reads it from stdin.")],
     if_version: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Only over this version; 0: only if there is none.")
+        int | None,
+        typer.Option(min=0, metavar="N", help="Only if it is still at this version; 0: only if there is none."),
     ] = None,
     expires: Annotated[
-        int | None, typer.Option(metavar="DURATION", parser=parse_ms, help="It ends by itself after this long.")
+        int | None, typer.Option(metavar="DURATION", parser=parse_ms, help="Expires after this long.")
     ] = None,
     as_text: Annotated[bool, typer.Option("--string", help="Take the value as text.")] = False,
     idempotency_key: KeyOption = None,
@@ -45,7 +47,10 @@ def command(
     store: StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Changed:
-    """Set a value. With --if-version nobody's change is overwritten unseen."""
+    """Set a value.
+
+    With --if-version nobody's change is overwritten unseen.
+    """
     wiring: Wiring = ctx.obj
     text = read_input("-", wiring.signals).removesuffix("\n") if value == "-" else value
     parsed = parse_value(text, as_text=as_text)

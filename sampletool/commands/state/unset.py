@@ -7,6 +7,7 @@ import typer
 
 from sampletool.commands._store_options import FenceOption, KeyOption, StoreOption, changes_store
 from sampletool.commands._store_values import answered
+from sampletool.contract.answer import Effect
 from sampletool.options import DryRunOption
 from sampletool.state.promises import Once
 from sampletool.wiring import Wiring
@@ -19,7 +20,7 @@ class Removed:
     key: str
     version: int
     """The one it had; 0 if there was none."""
-    effect: str
+    effect: Effect
 
     def lines(self) -> list[str]:
         return [f"{self.key}: {self.effect}"]
@@ -28,13 +29,18 @@ class Removed:
 def command(
     ctx: typer.Context,
     key: Annotated[str, typer.Argument(metavar="KEY")],
-    if_version: Annotated[int | None, typer.Option(min=0, metavar="N", help="Only if it is at this version.")] = None,
+    if_version: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Only if it is still at this version.")
+    ] = None,
     idempotency_key: KeyOption = None,
     fence: FenceOption = None,
     store: StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Removed:
-    """Remove a value; its version is never used again."""
+    """Remove a value.
+
+    Its version is never used again.
+    """
     wiring: Wiring = ctx.obj
     once = Once(idempotency_key, fence)
     written = answered(wiring, wiring.store.state_unset(key, if_version=if_version, once=once))

@@ -1,4 +1,5 @@
-"""Work that everybody shares: each item is held by one at a time, finished once, and lost by nobody's death.
+"""Queues of work that many calls share.
 
-They lie in the store: the workspace's own file, outside one yours, or the server that --store or TOOL_STORE names.
+Each task is held by one at a time, finished once, and not lost when its holder dies. Tasks lie in the store: a file
+of the workspace, outside one a file of yours, or the server that --store or TOOL_STORE names.
 """

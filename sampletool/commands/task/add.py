@@ -7,6 +7,7 @@ import typer
 
 from sampletool.commands._store_options import FenceOption, KeyOption, QueueArgument, StoreOption, changes_store
 from sampletool.commands._store_values import answered, parse_json, parse_value, read_input
+from sampletool.contract.answer import Effect
 from sampletool.contract.errors import InvalidValues, Mistake
 from sampletool.options import DryRunOption
 from sampletool.safety.signals import Signals
@@ -25,14 +26,14 @@ _MOST = 100_000
 @dataclass(frozen=True)
 class Task:
     id: str
-    effect: str
+    effect: Effect
 
 
 @dataclass(frozen=True)
 class Added:
     queue: str
     tasks: list[Task]
-    effect: str
+    effect: Effect
 
     def lines(self) -> list[str]:
         return [f"{task.id}: {task.effect}" for task in self.tasks]
@@ -86,19 +87,25 @@ def _read_line(line: str) -> NewTask:
 def command(
     ctx: typer.Context,
     queue: QueueArgument,
-    bodies: Annotated[list[str] | None, typer.Argument(metavar="[BODY...]", help="JSON, else text.")] = None,
+    bodies: Annotated[
+        list[str] | None, typer.Argument(metavar="[BODY...]", help="What is to be done: JSON, else text.")
+    ] = None,
     ids: Annotated[
-        list[str] | None, typer.Option("--id", metavar="ID", help="One for each body: adding it again changes nothing.")
+        list[str] | None,
+        typer.Option("--id", metavar="ID", help="One for each body; adding the same again changes nothing."),
     ] = None,
     from_file: Annotated[
-        str | None, typer.Option(metavar="FILE", help='Lines of {"body": …, "id": …}; `-` reads stdin.')
+        str | None, typer.Option(metavar="FILE", help='One {"body": …, "id": …} in each line; `-` is stdin.')
     ] = None,
     idempotency_key: KeyOption = None,
     fence: FenceOption = None,
     store: StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Added:
-    """Add tasks to a queue, all of them or none. A known id with the same body is left as it is."""
+    """Add tasks to a queue, all of them or none.
+
+    A known id with the same body is left as it is.
+    """
     wiring: Wiring = ctx.obj
     tasks = read_tasks(bodies or [], ids or [], from_file, wiring.signals)
     added = answered(wiring, wiring.store.task_add(queue, tasks, Once(idempotency_key, fence)))

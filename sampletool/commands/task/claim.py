@@ -7,6 +7,7 @@ import typer
 
 from sampletool.commands._store_options import KeyOption, LeaseOption, QueueArgument, StoreOption, changes_store
 from sampletool.commands._store_values import answered, say_time
+from sampletool.contract.answer import Effect
 from sampletool.contract.render import value_text
 from sampletool.options import DryRunOption
 from sampletool.state.promises import Once
@@ -29,7 +30,7 @@ class Task:
 class Claim:
     queue: str
     tasks: list[Task]
-    effect: str
+    effect: Effect
 
     def lines(self) -> list[str]:
         told = [
@@ -44,15 +45,18 @@ def command(
     queue: QueueArgument,
     count: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="How many at most.")] = 1,
     lease: LeaseOption = "60s",  # type: ignore[assignment]
-    worker: Annotated[str | None, typer.Option(metavar="NAME", help="Who claims; the session id if not said.")] = None,
+    worker: Annotated[str | None, typer.Option(metavar="NAME", help="Who claims.  [default: the session id]")] = None,
     max_attempts: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Given up after this many claims; 0 is never.")
+        int, typer.Option(min=0, metavar="N", help="Fail a task after this many claims; 0: never.")
     ] = 0,
     idempotency_key: KeyOption = None,
     store: StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Claim:
-    """Claim the oldest tasks that are free or past their lease; an empty list if there are none."""
+    """Claim the oldest tasks of a queue.
+
+    Those that are free or past their lease; an empty list if there are none.
+    """
     wiring: Wiring = ctx.obj
     claim = wiring.store.task_claim(
         queue,

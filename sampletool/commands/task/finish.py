@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import typer
 
 from sampletool.commands._store_options import GenerationArgument, StoreOption, TaskArgument, changes_store
+from sampletool.contract.answer import Effect
 from sampletool.options import DryRunOption
 from sampletool.wiring import Wiring
 
@@ -15,7 +16,7 @@ promise = changes_store("tool task finish ann 1")
 class Finished:
     id: str
     generation: int
-    effect: str
+    effect: Effect
 
     def lines(self) -> list[str]:
         return [f"{self.id}: done ({self.effect})"]
@@ -28,6 +29,9 @@ def command(
     store: StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Finished:
-    """Mark a task as done, for ever; refused if somebody else has claimed it since. Twice is once."""
+    """Mark a claimed task as done.
+
+    Refused if somebody else has claimed it since. Doing it twice changes nothing.
+    """
     wiring: Wiring = ctx.obj
     return Finished(task, generation, wiring.store.task_finish(task, generation))

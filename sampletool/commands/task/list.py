@@ -64,15 +64,18 @@ def _shown(task: TaskState) -> Task:
 
 def command(
     ctx: typer.Context,
-    queue: Annotated[str | None, typer.Argument(metavar="[QUEUE]", help="Of all queues if left out.")] = None,
-    status: Annotated[Status | None, typer.Option(help="Only these.")] = None,
+    queue: Annotated[str | None, typer.Argument(metavar="[QUEUE]", help="Only this queue.")] = None,
+    status: Annotated[Status | None, typer.Option(help="Only tasks that are this.")] = None,
     cursor: Annotated[
-        int, typer.Option("--cursor", min=0, metavar="CURSOR", help="Go on behind a page: its meta.next_cursor.")
+        int, typer.Option("--cursor", min=0, metavar="CURSOR", help="Continue after this page (meta.next_cursor).")
     ] = 0,
     limit: LimitOption = 100,
     store: StoreOption = None,
 ) -> Tasks:
-    """List tasks in the order of adding: who holds each, since when, and what became of it."""
+    """List tasks, oldest first.
+
+    Who holds each, since when, and what became of it.
+    """
     wiring: Wiring = ctx.obj
     rows = page(wiring, wiring.store.task_list(queue, status, cursor, limit + 1), limit, lambda row: row.position)
     return Tasks([_shown(row) for row in rows], dict(sorted(wiring.store.task_count(queue).items())))

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from sampletool.commands._store_options import GenerationArgument, StoreOption, TaskArgument, changes_store, parse_ms
+from sampletool.contract.answer import Effect
 from sampletool.options import DryRunOption
 from sampletool.wiring import Wiring
 
@@ -16,7 +17,7 @@ promise = changes_store("tool task release ann 1 --delay 30s")
 class Released:
     id: str
     generation: int
-    effect: str
+    effect: Effect
 
     def lines(self) -> list[str]:
         return [f"{self.id}: given back ({self.effect})"]
@@ -26,10 +27,15 @@ def command(
     ctx: typer.Context,
     task: TaskArgument,
     generation: GenerationArgument,
-    delay: Annotated[int, typer.Option(metavar="DURATION", parser=parse_ms, help="Nobody gets it before that.")] = "0",  # type: ignore[assignment]
+    delay: Annotated[
+        int, typer.Option(metavar="DURATION", parser=parse_ms, help="How long nobody may claim it.")
+    ] = "0",  # type: ignore[assignment]
     store: StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Released:
-    """Give a task back unfinished, for anybody to claim; after its last allowed attempt it is failed instead."""
+    """Give a claimed task back, unfinished.
+
+    Then anybody may claim it; after its last allowed attempt it is failed instead.
+    """
     wiring: Wiring = ctx.obj
     return Released(task, generation, wiring.store.task_release(task, generation, delay_ms=delay))

@@ -6,6 +6,7 @@ import typer
 
 from sampletool.commands._store_options import GenerationArgument, LeaseOption, StoreOption, TaskArgument, changes_store
 from sampletool.commands._store_values import say_time
+from sampletool.contract.answer import Effect
 from sampletool.options import DryRunOption
 from sampletool.wiring import Wiring
 
@@ -17,7 +18,7 @@ class Renewed:
     id: str
     generation: int
     lease_expires_at: str
-    effect: str
+    effect: Effect
 
     def lines(self) -> list[str]:
         return [f"{self.id}:{self.generation} until {self.lease_expires_at}"]
@@ -31,7 +32,10 @@ def command(
     store: StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Renewed:
-    """Make a claim last longer, from now; refused once it is over, even if nobody else has claimed the task."""
+    """Make a claim last longer, from now.
+
+    Refused once it is over, even if nobody else has claimed the task.
+    """
     wiring: Wiring = ctx.obj
     ends_at = wiring.store.task_renew(task, generation, lease_ms=lease)
     return Renewed(task, generation, say_time(ends_at), "updated")

@@ -7,9 +7,8 @@ from typing import Annotated
 import typer
 
 from sampletool.commands._store_options import LeaseOption, QueueArgument, StoreOption, changes_store
-from sampletool.contract.errors import InvalidValues, Mistake, ToolError
+from sampletool.contract.errors import CommandNotFound, InvalidValues, Mistake, ToolError
 from sampletool.contract.exit_status import ExitStatus
-from sampletool.contract.file_errors import FileNotFound
 from sampletool.contract.store_errors import TasksFailed
 from sampletool.options import DryRunOption
 from sampletool.safety.children import Children
@@ -25,16 +24,24 @@ promise = changes_store(
 
 _IDLE_SECONDS = 0.5
 """How long an empty queue is left alone."""
+_END = {
+    False: "tasks (Ctrl-C ends it, --until-empty does not wait)",
+    True: "tasks that are claimed or delayed (Ctrl-C ends it)",
+}
 
 
 def work(wiring: Wiring, worker: Worker, *, until_empty: bool) -> Worked:
     """Until the queue is settled, or for ever: then a signal or --timeout ends it."""
+    told = False
     try:
         with worker.children:
             while True:
                 if not worker.turn():
                     if until_empty and count_left(worker.store, worker.queue) == 0:
                         break
+                    if not told:
+                        wiring.tell(f"{worker.queue}: nothing to do; waiting for {_END[until_empty]}")
+                        told = True
                     wiring.signals.check()
                     wiring.signals.wait(_IDLE_SECONDS)
     except ToolError as error:
@@ -50,25 +57,34 @@ def work(wiring: Wiring, worker: Worker, *, until_empty: bool) -> Worked:
 def command(
     ctx: typer.Context,
     queue: QueueArgument,
-    argv: Annotated[list[str], typer.Argument(metavar="-- ARGV...", help="Run for each task; no shell.")],
-    jobs: Annotated[int | None, typer.Option(min=1, max=256, metavar="N", help="How many at once.")] = None,
-    until_empty: Annotated[bool, typer.Option("--until-empty", help="End when all tasks are done or failed.")] = False,
+    argv: Annotated[list[str], typer.Argument(metavar="-- ARGV...", help="The command; no shell runs it.")],
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, max=256, metavar="N", help="How many at once.  [default: one for each processor]"),
+    ] = None,
+    until_empty: Annotated[
+        bool, typer.Option("--until-empty", help="Do not wait: end when all tasks are done or failed.")
+    ] = False,
     lease: LeaseOption = "60s",  # type: ignore[assignment]
-    max_attempts: Annotated[int, typer.Option(min=0, metavar="N", help="Then it is failed; 0 is never.")] = 5,
+    max_attempts: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Fail a task after this many tries; 0: never.")
+    ] = 5,
     store: StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Worked:
-    """Run a command for every task of a queue, keeping each lease while it runs.
+    """Run a command for every task of a queue.
 
-    The command finds its task in TOOL_TASK_ID, TOOL_TASK_BODY and TOOL_TASK_FILE (JSON), and TOOL_TASK_FENCE for
-    --fence. Exit status 0 finishes the task; any other gives it back, to be tried again after a growing delay.
+    Waits for more tasks, until a signal or --timeout ends it, unless --until-empty is given. The lease of a task is
+    kept while its command runs. The command finds its task in TOOL_TASK_ID, TOOL_TASK_BODY and TOOL_TASK_FILE (JSON),
+    and TOOL_TASK_FENCE for --fence. Exit status 0 finishes the task; any other gives it back, to be tried again after
+    a growing delay.
     """
     wiring: Wiring = ctx.obj
     if lease < 1000:
         raise InvalidValues(Mistake("--lease", "INVALID_VALUE", "a lease shorter than 1s cannot be kept", f"{lease}ms"))
     program = shutil.which(argv[0], path=os.environ.get("PATH"))
     if program is None:
-        raise FileNotFound(argv[0])
+        raise CommandNotFound(argv[0])
     if dry_run:
         return Worked(queue, 0, 0, 0, [], count_left(wiring.store, queue), "unchanged")
     worker = Worker(
