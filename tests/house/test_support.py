@@ -1,0 +1,19 @@
+"""What tests are made with does what tests rely on."""
+
+import os
+import signal
+from pathlib import Path
+
+from tests.support.tool import Tool
+
+
+def test_what_a_test_left_running_ends_with_it_and_keeps_no_pipe_open(tmp_path: Path) -> None:
+    tool = Tool(dict(os.environ), tmp_path)
+    left = tool.start("config", "set", "k", "-")
+    assert left.stdin is not None
+    left.stdin.write(b"never read")
+
+    tool.end()
+
+    assert left.returncode == -signal.SIGKILL
+    assert all(pipe is not None and pipe.closed for pipe in (left.stdin, left.stdout, left.stderr))
