@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,15 @@ def test_a_wrong_block_is_noticed(tmp_path: Path) -> None:
 
     assert not matches(command.expected, terminal.run(command.text))
     assert matches("ri...", terminal.run(command.text))
+
+
+def test_the_loop_for_agents_understands_the_answer_whatever_form_a_project_has_set(tmp_path: Path) -> None:
+    (loop,) = re.findall(r"^```python\n(.*?)^```$", (_ROOT / "AGENTS.md").read_text(), re.M | re.S)
+    (tmp_path / "loop.py").write_text(f"{loop}\nprint(answer['data']['changes'])\n")
+    terminal = Terminal(tmp_path)
+    terminal.run("echo '[settings]' > tool.toml && tool config set format text")
+
+    assert "'created'" in terminal.run(f"{sys.executable} {tmp_path}/loop.py")
 
 
 def test_the_command_of_the_architecture_page_works_as_it_stands(tool: Tool, tmp_path: Path) -> None:
