@@ -17,8 +17,8 @@ def fork(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy without the commands that two of the parts need."""
     for name in ("sampletool", "docs"):
         shutil.copytree(_ROOT / name, tmp_path / "fork" / name, ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "fork" / "sampletool" / "commands" / "build.py").unlink()
-    shutil.rmtree(tmp_path / "fork" / "sampletool" / "commands" / "lab")
+    (tmp_path / "fork" / "sampletool" / "commands" / "build.py").unlink(missing_ok=True)
+    shutil.rmtree(tmp_path / "fork" / "sampletool" / "commands" / "lab", ignore_errors=True)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "fork"))
     return tmp_path / "fork"
 
