@@ -36,5 +36,5 @@ def test_releasing_what_nobody_holds_changes_nothing(tool: Tool, workspace: Path
     tool("config", "set", "a", "1")
 
     assert tool("lock", "release", "tool.toml").data == {"effect": "unchanged", "lock": "tool.toml", "ended": []}
-    assert "'tool.toml'" in tool("lock", "release", "tool.tml").error["suggestion"]
+    assert "'tool.toml'" in tool("lock", "release", "tool.toml.lock").error["suggestion"]
     assert workspace
