@@ -9,6 +9,7 @@ import keyword
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 PACKAGE = "sampletool"
@@ -70,8 +71,8 @@ def _names(root: Path) -> re.Pattern[str]:
 def refusal(root: Path, package: str, command: str) -> str | None:
     if not package.isidentifier() or keyword.iskeyword(package):
         return f"{package!r} is not a name for a package."
-    if package in sys.stdlib_module_names or (root / package).exists():
-        return f"There is a {package} already."
+    if find_spec(package) or list((root / PACKAGE).rglob(f"{package}.py")):
+        return f"There is a module {package} already."
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", command):
         return f"{command!r} is not a name for a command: small letters, digits and dashes."
     return None
