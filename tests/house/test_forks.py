@@ -16,7 +16,10 @@ _THERE = [room for room in ROOMS if (_ROOT / ROOMS[room][0]).exists()]
 """A fork has some of them, or none."""
 _CHOICES = [_THERE, *([[room] for room in _THERE] if SOAK else [])]
 NEVER = [f"--ignore=tests/house/test_{name}.py" for name in ("forks", "rename")]
-_QUICK = [f"tests/{name}.py" for name in ("house/test_imports", "house/test_startup", "house/test_docs", "test_main")]
+_QUICK = [
+    f"tests/{name}.py"
+    for name in ("house/test_imports", "house/test_startup", "house/test_docs", "test_command_folder")
+]
 
 
 def copy_of_the_tree(directory: Path) -> Path:
