@@ -25,8 +25,8 @@ check: $(READY)  ## Lint, types, who may import whom, true docs
 	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/python -m pytest -q tests/house
 
-docs: $(READY)  ## Write the generated pages anew: one for each race in the lab
-	@$(BIN)/python -m docs.generate.labs
+docs: $(READY)  ## Write the generated pages anew
+	@$(BIN)/python -m docs.generate
 
 bench: $(READY)  ## Compare speed within one run: with a bare interpreter and with the naive way
 	@$(BIN)/python -m tests.bench

@@ -34,7 +34,8 @@ _COMPLETION_OPTIONS = ("--show-completion", "--install-completion")
 def main(argv: list[str] | None = None) -> int:
     """One call. Returns the exit status, or dies by the signal that ended the call."""
     args = sys.argv[1:] if argv is None else argv
-    if f"_{PROGRAM.upper()}_COMPLETE" in os.environ or any(arg.startswith(_COMPLETION_OPTIONS) for arg in args):
+    completing = f"_{PROGRAM.upper().replace('-', '_')}_COMPLETE"
+    if completing in os.environ or any(arg.startswith(_COMPLETION_OPTIONS) for arg in args):
         return _serve_completion(args)
     try:
         return _answer_call(args, ends_process=argv is None)

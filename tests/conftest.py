@@ -53,11 +53,15 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtur
 
 
 @pytest.fixture
-def tool(home: Path, tmp_path: Path) -> Tool:
+def tool(home: Path, tmp_path: Path) -> Iterator[Tool]:
     """The tool as a user runs it, in an empty directory outside any workspace."""
     cwd = tmp_path / "work"
     cwd.mkdir()
-    return Tool(dict(os.environ), cwd)
+    tool = Tool(dict(os.environ), cwd)
+    try:
+        yield tool
+    finally:
+        tool.end()
 
 
 @pytest.fixture

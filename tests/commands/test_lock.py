@@ -42,7 +42,7 @@ def test_releasing_what_nobody_holds_changes_nothing(tool: Tool, workspace: Path
 def test_a_lock_that_is_not_there_is_not_found(tool: Tool, workspace: Path) -> None:
     tool("config", "set", "a", "1")
 
-    ran = tool("lock", "release", "tool.tml")
+    ran = tool("lock", "release", "tool.toml.lock")
 
     assert (ran.status, ran.code) == (5, "LOCK_NOT_FOUND")
     assert "'tool.toml'" in ran.error["suggestion"]

@@ -289,6 +289,19 @@ def test_a_command_that_is_not_there_claims_nothing(tool: Tool, workspace: Path)
     assert tool("task", "list", "mail").data["counts"] == {"free": 1}
 
 
+def test_half_of_a_value_from_an_interrupted_producer_is_not_stored(tool: Tool, workspace: Path) -> None:
+    process = tool.start("state", "set", "k", "-")
+    assert process.stdin is not None
+    process.stdin.write(b"first half of a long")
+    process.stdin.flush()
+    time.sleep(0.7)
+    process.send_signal(signal.SIGINT)
+    stdout, _ = process.communicate(timeout=30)
+
+    assert json.loads(stdout)["error"]["code"] == "INTERRUPTED"
+    assert tool("state", "get", "k").status == 5
+
+
 def test_doctor_checks_the_store(tool: Tool, workspace: Path) -> None:
     tool("counter", "add", "hits")
     where = {probe["name"]: probe["where"] for probe in tool("doctor").data["probes"]}

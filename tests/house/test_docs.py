@@ -1,11 +1,12 @@
 """The pages show what really happens, and lead nowhere that is not there."""
 
 import re
-import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
+from tests.house.test_forks import copy_of_the_tree, run
 from tests.support.console import Terminal, commands_of, matches
 from tests.support.tool import Tool
 
@@ -42,15 +43,28 @@ def test_a_wrong_block_is_noticed(tmp_path: Path) -> None:
     assert matches("ri...", terminal.run(command.text))
 
 
-def test_the_command_of_the_architecture_page_works_as_it_stands(tool: Tool, tmp_path: Path) -> None:
-    (code,) = re.findall(r"^```python\n(.*?)^```$", (_ROOT / "docs" / "architecture.md").read_text(), re.M | re.S)
-    shutil.copytree(_ROOT / "sampletool", tmp_path / "copy" / "sampletool")
-    (tmp_path / "copy" / "sampletool" / "commands" / "hello.py").write_text(code)
-    copy = Tool({**tool.environ, "PYTHONPATH": str(tmp_path / "copy")}, tool.cwd)
+def test_the_loop_for_agents_understands_the_answer_whatever_form_a_project_has_set(tmp_path: Path) -> None:
+    (loop,) = re.findall(r"^```python\n(.*?)^```$", (_ROOT / "AGENTS.md").read_text(), re.M | re.S)
+    (tmp_path / "loop.py").write_text(f"{loop}\nprint(answer['data']['changes'])\n")
+    terminal = Terminal(tmp_path)
+    terminal.run("echo '[settings]' > tool.toml && tool config set format text")
 
-    assert copy("hello", "Ada").data == {"text": "Hello, Ada!"}
+    assert "'created'" in terminal.run(f"{sys.executable} {tmp_path}/loop.py")
+
+
+def test_the_command_of_the_architecture_page_works_as_it_stands_and_so_does_its_test(
+    tool: Tool, tmp_path: Path
+) -> None:
+    code, test = re.findall(r"^```python\n(.*?)^```$", (_ROOT / "docs" / "architecture.md").read_text(), re.M | re.S)
+    directory = copy_of_the_tree(tmp_path)
+    hello = directory / "sampletool" / "commands" / "hello.py"
+    hello.write_text(code)
+    (directory / "tests" / "commands" / "test_hello.py").write_text(test)
+    copy = Tool({**tool.environ, "PYTHONPATH": str(directory)}, tool.cwd)
+
+    run(directory, "pytest", "-q", "-n0", "-p", "no:cacheprovider", "tests/commands/test_hello.py")
     assert "tool hello Ada" in copy("hello", "--help").text
 
-    (tmp_path / "copy" / "sampletool" / "commands" / "hello.py").write_text(code.replace("promise = ", "promised = "))
+    hello.write_text(code.replace("promise = ", "promised = "))
     assert copy("hello", "Ada").code == "COMMAND_INCOMPLETE"
     assert copy("config", "list").status == 0

@@ -34,6 +34,7 @@ def test_without_proc_the_answer_is_the_record_marked_as_not_verified(tool: Tool
         with Actor(call, watch=workspace, env=tool.environ, cwd=workspace, hide=["/proc"]) as blind:
             ended = blind.finish()
 
+    assert ended.stdout, ended.stderr
     error = json.loads(ended.stdout)["error"]
     assert error["code"] == "LOCK_HELD"
     holder = error["context"]["holder"]

@@ -1,12 +1,14 @@
 """Runs the console blocks of a page as a person would: at a terminal, in an empty home, one page after the other.
 
 `$ ` begins a command, what follows is its output; `...` stands for anything, on a line of its own for any lines.
+A `cd` lasts until the end of the page.
 The output of a page's commands can be written into it: `python -m tests.support.console PAGE…`.
 """
 
 import os
 import pty
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -47,8 +49,10 @@ class Terminal:
 
     def __init__(self, directory: Path) -> None:
         directory = directory / "terminal"
+        self._shown = {str(directory / name): f"~{shown}" for name, shown in (("work", "/work"), ("home", ""))}
         self._directory = directory / "work"
         self._directory.mkdir(parents=True)
+        self._left_at = directory / "left at"
         binaries = directory / "bin"
         binaries.mkdir()
         (binaries / "tool").write_text(f'#!/bin/sh\nexec {sys.executable} -m sampletool "$@"\n')
@@ -66,8 +70,13 @@ class Terminal:
         }
 
     def run(self, command: str) -> str:
-        seen = on_terminal(["/bin/bash", "-c", command], self._directory, self._environ, stderr_too=True)
-        return seen.replace(str(self._directory), "~/work")
+        tell_where = shlex.quote(f"pwd > {shlex.quote(str(self._left_at))}")
+        script = f"trap {tell_where} EXIT; {command}"
+        seen = on_terminal(["/bin/bash", "-c", script], self._directory, self._environ, stderr_too=True)
+        self._directory = Path(self._left_at.read_text().removesuffix("\n"))
+        for path, shown in self._shown.items():
+            seen = seen.replace(path, shown)
+        return seen
 
 
 def on_terminal(argv: list[str], cwd: Path, environ: dict[str, str], *, stderr_too: bool = False) -> str:

@@ -58,12 +58,12 @@ class Holding:
 def holding(path: Path, mode: str = "exclusive", timeout_seconds: float = 0.0, child: str = "") -> Iterator[Holding]:
     """Somebody who has the lock when the block begins."""
     other = Holding(path, mode, timeout_seconds, child)
-    try:
-        assert other.hear()["told"] == "held"
-        yield other
-    finally:
-        if other.process.poll() is None:
-            other.kill()
+    with other.process:
+        try:
+            assert other.hear()["told"] == "held"
+            yield other
+        finally:
+            other.process.kill()
 
 
 def main() -> None:

