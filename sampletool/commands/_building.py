@@ -18,6 +18,7 @@ from sampletool.domain.workspace import Jobs, read_jobs, with_needs
 from sampletool.progress import Progress
 from sampletool.safety.children import Children
 from sampletool.safety.output_store import OutputStore
+from sampletool.safety.parsed import remember
 from sampletool.safety.places import WORKSPACE_FILE
 from sampletool.safety.toml_file import read_toml, resolve
 from sampletool.wiring import AT_ONCE, Wiring
@@ -41,8 +42,12 @@ class Shop(NamedTuple):
     children: Children
 
 
-def read_workspace(wiring: Wiring) -> Jobs:
-    return read_jobs(read_toml(resolve(wiring.workspace / WORKSPACE_FILE)).document)
+def read_workspace(wiring: Wiring, *, alone: bool = False) -> Jobs:
+    text = read_toml(resolve(wiring.workspace / WORKSPACE_FILE))
+    jobs = read_jobs(text.document)
+    if alone:
+        remember(text.path, text.text, text.document)
+    return jobs
 
 
 @contextmanager
@@ -55,7 +60,7 @@ def opened(wiring: Wiring, mode: Literal["exclusive", "shared"], *, force_unlock
     with _told_of_force(), wiring.hold(path, "build", mode, patience) as hold, wiring.scratch() as scratch:
         if mode == "exclusive":
             wiring.sweep_scratch()
-        jobs = read_workspace(wiring)
+        jobs = read_workspace(wiring, alone=mode == "exclusive")
         store = OutputStore(wiring.workspace, wiring.signals.check, writable=mode == "exclusive")
 
         def version_of(name: str) -> Path:

@@ -39,15 +39,7 @@ class Record(NamedTuple):
 
     def is_sane(self) -> bool:
         """Whether every member is what it says: a checksum tells that nothing is missing, not that it makes sense."""
-        texts = (self.host, self.session_id, self.command, self.started_at, self.state)
-        return (
-            type(self.pid) is int
-            and all(isinstance(text, str) for text in texts)
-            and all(text is None or isinstance(text, str) for text in (self.start, self.pid_namespace))
-            and isinstance(self.boot_seconds, (int, float))
-            and isfinite(self.boot_seconds)
-            and (self.usual_ms is None or type(self.usual_ms) is int)
-        )
+        return all(map(isinstance, self, type(self).__annotations__.values())) and isfinite(self.boot_seconds)
 
     def is_local(self) -> bool:
         """Written on this machine, where a pid means the same process."""
@@ -61,17 +53,9 @@ class Record(NamedTuple):
         return self.start is None or now == self.start
 
     def as_holder(self, state: str, *, verified: bool, children: tuple[int, ...] | None = None) -> Holder:
-        return Holder(
-            pid=self.pid,
-            state=state,  # type: ignore[arg-type]
-            verified=verified,
-            host=self.host,
-            command=self.command,
-            session_id=self.session_id,
-            started_at=self.started_at,
-            age_ms=max(0, round((_boot_seconds() - self.boot_seconds) * 1000)),
-            children=children,
-        )
+        told = {name: getattr(self, name) for name in ("pid", "host", "command", "session_id", "started_at")}
+        age_ms = max(0, round((_boot_seconds() - self.boot_seconds) * 1000))
+        return Holder(state=state, verified=verified, age_ms=age_ms, children=children, **told)  # type: ignore[arg-type]
 
 
 def describe_me(session_id: str, command: str) -> Record:

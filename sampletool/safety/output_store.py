@@ -65,7 +65,8 @@ class OutputStore:
                 return f"the output {path} is missing"
             if looks[path][0] != before[0]:
                 return f"the output {path} was changed"
-        if looks.keys() - set(entry["wanted"]) and looks.keys() != set(_files_in(version)):
+        found = (f"{parent}/{name}" for parent, _, names in os.walk(version) for name in names)
+        if looks.keys() - set(entry["wanted"]) and looks.keys() != {os.path.relpath(path, version) for path in found}:
             return "its outputs have a file more or less than were built"
         if looks != entry["outputs"] or entry["boot"] != self._boot:
             self.record(name, {**entry, "outputs": looks})
@@ -185,8 +186,3 @@ def _is_entry(told: Any) -> bool:
         return False
     looks = [*entry["inputs"].values(), *entry["outputs"].values()]
     return "/" not in str(entry["version"]) and all(isinstance(look, list) and len(look) == 5 for look in looks)
-
-
-def _files_in(version: str) -> list[str]:
-    found = ((parent, name) for parent, _, names in os.walk(version) for name in names)
-    return [os.path.relpath(os.path.join(parent, name), version) for parent, name in found]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sampletool.contract.file_errors import InvalidToml, PermissionDenied, UnsafePath
 from sampletool.safety.atomic_file import read_regular, replace, sweep
+from sampletool.safety.parsed import recall
 from sampletool.safety.places import WORKSPACE_FILE
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class TomlText(NamedTuple):
     def document(self) -> dict[str, Any]:
         """To be read, not to be changed: who asks again gets the same one."""
         try:
-            return _parse(self.text)
+            return _parse(self.path, self.text)
         except tomllib.TOMLDecodeError as error:
             raise InvalidToml(str(self.path), str(error)) from error
         except (RecursionError, ValueError) as error:
@@ -101,8 +102,9 @@ def _write(before: TomlText, text: str) -> TomlText:
 
 
 @lru_cache(maxsize=4)
-def _parse(text: str) -> dict[str, Any]:
-    return tomllib.loads(text)
+def _parse(path: Path, text: str) -> dict[str, Any]:
+    known = recall(path, text)
+    return tomllib.loads(text) if known is None else known
 
 
 def _version(content: bytes) -> str:
