@@ -37,7 +37,7 @@ def prepare(directory: Path) -> None:
 def look(directory: Path) -> str:
     for name in ("result.tmp", "result.json"):
         if (directory / name).exists():
-            return (directory / name).read_text().replace("\n", " / ").strip() or "(empty)"
+            return (directory / name).read_text().replace("\n", " / ").replace("\0", "·").strip() or "(empty)"
     return "-"
 
 
