@@ -5,7 +5,7 @@ Leaving closes everything once, in reverse order, however the call ends.
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,7 +15,7 @@ from sampletool.contract.duration import parse_duration
 from sampletool.contract.errors import InvalidValues, Mistake, NoWorkspace, ToolError
 from sampletool.contract.file_errors import FileNotFound
 from sampletool.contract.printable import printable
-from sampletool.safety.places import PRIVATE, find_workspace, make_workspace_directory, private_directory, session_root
+from sampletool.safety.places import find_workspace, make_workspace_directory, private_directory, session_root
 from sampletool.safety.signals import Signals
 from sampletool.settings import DEFAULTS, Settings, check
 
@@ -161,58 +161,9 @@ class Wiring:
         store = open_store(self.settings.value("store"), self.workspace_or_none, terms)
         return self._opened.enter_context(closing(store))
 
-    @contextmanager
-    def scratch(self) -> Iterator[Path]:
-        """A directory of this call's own inside the workspace, where what is made can be renamed into place."""
-        import shutil
-
-        session = private_directory(make_workspace_directory(self.workspace) / "tmp") / self.session_id
-        directory = session / self.request_id
-        while not directory.exists():
-            with suppress(FileNotFoundError):  # another call of this session has just left, and taken it away
-                private_directory(session)
-                directory.mkdir(mode=PRIVATE)
-        try:
-            yield directory
-        finally:
-            shutil.rmtree(directory, ignore_errors=True)
-            with suppress(OSError):
-                session.rmdir()
-
-    def sweep_scratch(self) -> None:
-        """Remove what killed calls left of theirs. Only under the exclusive build lock: nobody else has any then."""
-        import shutil
-
-        for session in (self.workspace / ".tool" / "tmp").iterdir():
-            if session.is_symlink() or not session.is_dir():
-                continue
-            for directory in session.iterdir():
-                if directory.name != self.request_id:
-                    shutil.rmtree(directory, ignore_errors=True)
-            with suppress(OSError):
-                session.rmdir()
-
-    def build_lock(self) -> Path:
-        """Builds hold it alone, tests share it."""
-        return private_directory(make_workspace_directory(self.workspace) / "locks") / "build.lock"
-
-    @cached_property
-    def log_directory(self) -> Path:
-        """Where this call's logs stay, in its session."""
-        directory = self.session_directory / f"logs-{self.request_id}"
-        directory.mkdir(mode=PRIVATE)
-        return directory
-
     def jobs(self) -> int:
         """How many things may run at once."""
         return self.settings.value("jobs") or os.cpu_count() or 1
-
-    def end_orphans(self, path: Path) -> None:
-        """What --force-unlock does: end what a dead holder's children still hold, and say so."""
-        from sampletool.safety.orphans import end_orphans
-
-        for pid in end_orphans(path, self.signals):
-            self.warn("ORPHAN_ENDED", f"Process {pid}, left behind by a holder that has ended, was ended.")
 
     def warn(self, code: str, message: str) -> None:
         self.warnings.append(Notice(code, message))

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from sampletool.commands._scratch import scratch, sweep
 from sampletool.contract.answer import Result
 from sampletool.contract.build_errors import BuildFailed
 from sampletool.contract.errors import ToolError
@@ -17,9 +19,10 @@ from sampletool.domain.running import Done, Floor
 from sampletool.domain.workspace import Jobs, read_jobs, with_needs
 from sampletool.progress import Progress
 from sampletool.safety.children import Children
+from sampletool.safety.orphans import end_orphans
 from sampletool.safety.output_store import OutputStore
 from sampletool.safety.parsed import remember
-from sampletool.safety.places import WORKSPACE_FILE
+from sampletool.safety.places import WORKSPACE_FILE, make_workspace_directory, private_directory
 from sampletool.safety.toml_file import read_toml, resolve
 from sampletool.wiring import AT_ONCE, Wiring
 
@@ -53,20 +56,24 @@ def read_workspace(wiring: Wiring, *, alone: bool = False) -> Jobs:
 @contextmanager
 def opened(wiring: Wiring, mode: Literal["exclusive", "shared"], *, force_unlock: bool) -> Iterator[Shop]:
     """Holds the build lock, and reads tool.toml only then. Children end before the lock is released."""
-    path = wiring.build_lock()
-    if force_unlock:
-        wiring.end_orphans(path)
+    path = private_directory(make_workspace_directory(wiring.workspace) / "locks") / "build.lock"
+    for pid in end_orphans(path, wiring.signals) if force_unlock else ():
+        wiring.warn("ORPHAN_ENDED", f"Process {pid}, left behind by a holder that has ended, was ended.")
     patience = _AFTER_FORCE_SECONDS if force_unlock else AT_ONCE
-    with _told_of_force(), wiring.hold(path, "build", mode, patience) as hold, wiring.scratch() as scratch:
+    with _told_of_force(), wiring.hold(path, "build", mode, patience) as hold, scratch(wiring) as directory:
         if mode == "exclusive":
-            wiring.sweep_scratch()
+            sweep(wiring)
         jobs = read_workspace(wiring, alone=mode == "exclusive")
         store = OutputStore(wiring.workspace, wiring.signals.check, writable=mode == "exclusive")
 
         def version_of(name: str) -> Path:
             return store.linked(name) or store.directory / name
 
-        floor = Floor(wiring.workspace, scratch, wiring.session_id, lambda: wiring.log_directory, version_of)
+        @cache
+        def logs() -> Path:
+            return private_directory(wiring.session_directory / f"logs-{wiring.request_id}")
+
+        floor = Floor(wiring.workspace, directory, wiring.session_id, logs, version_of)
         children = Children(wiring.signals, hold.descriptors, [path])
         try:
             with children:

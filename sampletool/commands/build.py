@@ -27,7 +27,7 @@ def build_now(wiring: Wiring, names: list[str], *, force_unlock: bool) -> Build:
     return result
 
 
-def build_later(wiring: Wiring, names: list[str]) -> Build:
+def forecast_build(wiring: Wiring, names: list[str]) -> Build:
     """What would be built, and why. Takes no lock, makes nothing."""
     wiring.meta["dry_run"] = True
     jobs = read_workspace(wiring)
@@ -56,5 +56,5 @@ def command(
     if jobs is not None:
         wiring.options["jobs"] = jobs
     if dry_run:
-        return build_later(wiring, targets or [])
+        return forecast_build(wiring, targets or [])
     return build_now(wiring, targets or [], force_unlock=force_unlock)

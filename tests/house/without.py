@@ -60,7 +60,10 @@ ROOMS = {
     ],
     "domain": [
         "sampletool/domain",
-        *(f"sampletool/commands/{name}.py" for name in ("init", "build", "test", "process", "_building", "_csv*")),
+        *(
+            f"sampletool/commands/{name}.py"
+            for name in ("init", "build", "test", "process", "_building", "_scratch", "_csv*")
+        ),
         "tests/domain",
         *(f"tests/commands/test_{name}.py" for name in ("init", "build*", "test", "process")),
         *(f"tests/bench/{name}.py" for name in ("build", "process")),

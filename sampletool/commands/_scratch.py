@@ -1,0 +1,38 @@
+"""Directories below `.tool/tmp/` in which a call's commands run, so that what they make can be renamed into place."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from sampletool.safety.places import PRIVATE, make_workspace_directory, private_directory
+from sampletool.safety.staging import remove
+from sampletool.wiring import Wiring
+
+
+@contextmanager
+def scratch(wiring: Wiring) -> Iterator[Path]:
+    """This call's own."""
+    session = private_directory(make_workspace_directory(wiring.workspace) / "tmp") / wiring.session_id
+    directory = session / wiring.request_id
+    while not directory.exists():
+        with suppress(FileNotFoundError):  # another call of this session has just left, and taken it away
+            private_directory(session)
+            directory.mkdir(mode=PRIVATE)
+    try:
+        yield directory
+    finally:
+        remove(directory)
+        with suppress(OSError):
+            session.rmdir()
+
+
+def sweep(wiring: Wiring) -> None:
+    """Remove what killed calls left of theirs. Only under the exclusive build lock: nobody else has any then."""
+    for session in (wiring.workspace / ".tool" / "tmp").iterdir():
+        if session.is_symlink() or not session.is_dir():
+            continue
+        for directory in session.iterdir():
+            if directory.name != wiring.request_id:
+                remove(directory)
+        with suppress(OSError):
+            session.rmdir()
