@@ -126,6 +126,8 @@ def _below_header(text: str, table: Path, line: str, newline: str) -> Iterator[s
 
 def _at_the_top(text: str, line: str, newline: str) -> Iterator[str]:
     """A root key of a document that has only tables: before the first header, and the comments that belong to it."""
+        if remark := re.compile(r"([ \t]*#.*\n)+(?=[ \t]*\r?\n|\Z)").match(text, ends):  # else it is about what follows
+            ends = remark.end()
     header = re.search(r"(?:^[ \t]*#.*\n)*^[ \t]*\[", text, re.MULTILINE)
     if header is not None:
         yield f"{text[: header.start()]}{line}{newline}{newline}{text[header.start() :]}"
