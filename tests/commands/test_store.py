@@ -111,6 +111,27 @@ def test_a_task_goes_from_hand_to_hand(tool: Tool, workspace: Path) -> None:
 
 
 def test_a_file_of_tasks_is_added_wholly_or_not_at_all(tool: Tool, workspace: Path) -> None:
+def test_a_claim_may_be_written_as_it_is_printed(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", "x", "y", "--id", "a:b", "--id", "c")
+    printed = tool("task", "claim", "mail", "--count", "2", "--format", "text").text.splitlines()
+    first, second = (line.split()[0] for line in printed)
+    assert (first, second) == ("a:b:1", "c:1")
+
+    assert tool("task", "renew", first).data["generation"] == 1
+    assert tool("task", "release", second).data == {"id": "c", "generation": 1, "effect": "updated"}
+    assert tool("task", "finish", first).data == {"id": "a:b", "generation": 1, "effect": "updated"}
+    assert tool("task", "finish", "a:b", "1").data["effect"] == "unchanged"
+    assert "c GENERATION or c:GENERATION" in tool("task", "finish", "c").error["suggestion"]
+
+
+@pytest.mark.parametrize("group", ["counter", "state", "task"])
+@pytest.mark.parametrize("cursor", ["garbage", "", "after"])
+def test_what_is_no_cursor_is_refused(tool: Tool, workspace: Path, group: str, cursor: str) -> None:
+    ran = tool(group, "list", "--cursor", cursor)
+
+    assert (ran.code, ran.error["message"]) == ("VALIDATION_ERROR", f"{cursor!r} is not a cursor.")
+
+
     lines = [json.dumps({"id": str(number), "body": {"n": number}}) for number in range(250)]
     (workspace / "tasks.jsonl").write_text("\n".join(lines) + "\n")
     (workspace / "bad.jsonl").write_text(
