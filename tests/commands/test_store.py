@@ -65,7 +65,8 @@ def test_a_value_is_changed_only_over_the_version_that_was_read(tool: Tool, work
     stale = tool("state", "set", "plan", "late", "--if-version", "1")
 
     assert (stale.status, stale.code) == (6, "VERSION_CONFLICT")
-    assert stale.error["context"] == {"expected": 1, "actual": 2}
+    assert stale.error["context"] == {"key": "plan", "expected": 1, "actual": 2}
+    assert "not there (version 0)" in tool("state", "set", "new", "x", "--if-version", "1").error["message"]
     assert tool("state", "get", "plan").data["value"] == "final"
     assert tool("state", "unset", "plan").data["effect"] == "deleted"
     assert tool("state", "get", "plan").code == "KEY_NOT_FOUND"
@@ -110,7 +111,6 @@ def test_a_task_goes_from_hand_to_hand(tool: Tool, workspace: Path) -> None:
     assert tool("task", "release", "b", "1").data["effect"] == "updated"
 
 
-def test_a_file_of_tasks_is_added_wholly_or_not_at_all(tool: Tool, workspace: Path) -> None:
 def test_a_claim_may_be_written_as_it_is_printed(tool: Tool, workspace: Path) -> None:
     tool("task", "add", "mail", "x", "y", "--id", "a:b", "--id", "c")
     printed = tool("task", "claim", "mail", "--count", "2", "--format", "text").text.splitlines()
@@ -132,6 +132,7 @@ def test_what_is_no_cursor_is_refused(tool: Tool, workspace: Path, group: str, c
     assert (ran.code, ran.error["message"]) == ("VALIDATION_ERROR", f"{cursor!r} is not a cursor.")
 
 
+def test_a_file_of_tasks_is_added_wholly_or_not_at_all(tool: Tool, workspace: Path) -> None:
     lines = [json.dumps({"id": str(number), "body": {"n": number}}) for number in range(250)]
     (workspace / "tasks.jsonl").write_text("\n".join(lines) + "\n")
     (workspace / "bad.jsonl").write_text(
