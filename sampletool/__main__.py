@@ -3,6 +3,7 @@
 What runs here runs before anything of ours is imported, on any Python: collecting garbage is switched off (a call
 is over before it pays), SIGINT gets its default back (Python's own handler would print a traceback), closed standard
 descriptors are opened on the null device (or the next file opened would become stdout), and an old Python is refused.
+Who closes stdout (`>&-`) wants no answer: that is not an error, and the status tells how the call went.
 """
 
 import gc

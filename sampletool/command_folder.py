@@ -6,6 +6,7 @@ The file name is the command name and a sub-folder is a group: adding a command 
 
 import os
 import re
+import shlex
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -55,13 +56,14 @@ class _Collecting:
         if not ctx.resilient_parsing:
             ctx.obj.command = ".".join(ctx.command_path.split()[1:])
         mistakes: list[Mistake] = ctx.meta.setdefault(_MISTAKES, [])
+        usage = " ".join([ctx.command_path, *self.collect_usage_pieces(ctx)])  # now: reading on changes the parameters
         left = list(args)
         while True:
             try:
                 rest: list[str] = super().parse_args(ctx, list(left))  # type: ignore[misc]
                 break
             except typer.TyperException as error:
-                mistake = _understand(error)
+                mistake = _understand(error, self.get_params(ctx), ctx.command_path, left)
                 if mistake.code != "EXTRA_ARGUMENT" or not any(m.code == "UNKNOWN_OPTION" for m in mistakes):
                     mistakes.append(mistake)
                 without = _leave_out(error, left, mistake.param)
@@ -70,7 +72,8 @@ class _Collecting:
                     break
                 left = without
         if mistakes and not isinstance(self, TyperGroup):
-            raise UsageMistakes(mistakes, ctx.command_path)
+            is_about_arguments = any(mistake.code in ("MISSING", "EXTRA_ARGUMENT") for mistake in mistakes)
+            raise UsageMistakes(mistakes, ctx.command_path, usage if is_about_arguments else "")
         return rest
 
 
@@ -166,19 +169,21 @@ def _command_names(folder: str) -> list[str]:
     return sorted(name.replace("_", "-") for name in names if not name.startswith("_"))
 
 
-def _understand(error: Any) -> Mistake:
+def _understand(error: Any, params: list[Any], command: str, words: list[str]) -> Mistake:
     """What Typer says about one mistake, in our words."""
     option = getattr(error, "option_name", None)
     param = getattr(error, "param", None)
     message = error.format_message().rstrip(".")
     if option is not None and hasattr(error, "possibilities"):
         if _NEGATIVE_NUMBER.fullmatch(option):
-            suggestion = f"If {option} is the start of a value, write `--` before it."
+            suggestion = f"If {option} is the start of a value, write `--` before it"
+            suggestion += f": {command} -- {shlex.join(words)}" if len(words) == 2 else "."
         else:
             suggestion = did_you_mean(option, error.possibilities or [])
         return Mistake(option, "UNKNOWN_OPTION", f"No such option: {option}", suggestion=suggestion or None)
     if option is not None:
-        return Mistake(option, "INVALID_VALUE", message)
+        metavar = next((each.metavar for each in params if option in each.opts and not each.is_flag), None)
+        return Mistake(option, "INVALID_VALUE", message, suggestion=f"Write {option} {metavar}." if metavar else None)
     if param is not None:
         code = "MISSING" if type(error).__name__ == "MissingParameter" else "INVALID_VALUE"
         name = param.opts[0] if param.param_type_name == "option" else param.human_readable_name

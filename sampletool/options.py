@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperOption
 
 from sampletool import __version__
-from sampletool.contract.duration import parse_duration
+from sampletool.contract.duration import parse_duration, parse_limit
 from sampletool.contract.render import FORMATS
 from sampletool.settings import KNOWN
 
@@ -41,7 +41,7 @@ def everywhere() -> list[TyperOption]:
             check=parse_duration,
             help="How long to wait for a lock: 0, 500ms, 5s.",
         ),
-        _value("--timeout", metavar="DURATION", check=parse_duration, help="Stop the call after this long: 30s, 5m."),
+        _value("--timeout", metavar="DURATION", check=parse_limit, help="Stop the call after this long: 30s, 5m."),
         _flag("--help", "-h", keep=_show_help, is_eager=True, help="Show this text."),
     ]
 

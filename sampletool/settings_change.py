@@ -7,8 +7,9 @@ from sampletool.contract.answer import Effect
 from sampletool.contract.errors import InvalidValues, Mistake, VersionConflict
 from sampletool.contract.file_errors import InvalidToml
 from sampletool.safety.toml_file import TomlText, edit_toml, read_toml, resolve
-from sampletool.settings import Scope, project_scope, user_scope
+from sampletool.settings import Scope, leaves_of, project_scope, user_scope
 from sampletool.settings.toml_edit import CannotEdit, NotAValue
+from sampletool.settings.toml_key import show_key
 from sampletool.wiring import Wiring
 
 
@@ -46,12 +47,11 @@ def change_settings(
 
     def change(before: TomlText) -> str:
         if if_version is not None and before.version != if_version:
-            raise VersionConflict(str(scope.path), if_version, before.version)
+            raise VersionConflict(str(scope.path), if_version, before.version, kind="path")
         try:
             text, changes[:] = edit(scope, before)
         except NotAValue as error:
-            mistake = Mistake("KEY", "INVALID_VALUE", str(error))
-            raise InvalidValues(mistake, suggestion="Unset what is there first.") from error
+            raise wrong_kind(error, scope) from error
         except CannotEdit as error:
             raise InvalidToml(str(scope.path), str(error)) from error
         if before.links > 1 and text != before.text:
@@ -64,6 +64,15 @@ def change_settings(
     else:
         _, after = edit_toml(scope.path, wiring.hold_file, change)
     return Changed(_overall(changes), changes, scope.name, str(scope.path), after.version)
+
+
+def wrong_kind(error: NotAValue, scope: Scope) -> InvalidValues:
+    """Keys as the caller writes them, and the way out."""
+    path, at = (part[len(scope.table) :] for part in (error.path, error.at))
+    keys = [show_key(key) for key, _ in leaves_of(error.found, at)] if isinstance(error.found, dict) else [show_key(at)]
+    hint = f"Unset {'the keys in it' if len(keys) > 1 else 'what is there'}: {', '.join(keys)}."
+    message = str(NotAValue(path, at, error.found))
+    return InvalidValues(Mistake("KEY", "INVALID_VALUE", message, show_key(path), hint))
 
 
 def _scope_to_change(wiring: Wiring, in_user_file: bool) -> Scope:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from sampletool.contract.answer import Notice
-from sampletool.contract.duration import parse_duration
+from sampletool.contract.duration import parse_limit
 from sampletool.contract.errors import InvalidValues, Mistake, NoWorkspace, ToolError
 from sampletool.contract.file_errors import FileNotFound
 from sampletool.contract.printable import printable
@@ -52,10 +52,14 @@ class Wiring:
     def begin(self) -> None:
         """Apply the options that concern every command; called when the whole command line has been understood."""
         if "cwd" in self.options:
-            os.chdir(self.options["cwd"])
+            try:
+                os.chdir(self.options["cwd"])
+            except OSError as error:
+                error.filename = os.path.abspath(self.options["cwd"])
+                raise
         if timeout := self.options.get("timeout") or os.environ.get("TOOL_TIMEOUT"):
             try:
-                self.signals.limit(parse_duration(timeout))
+                self.signals.limit(parse_limit(timeout))
             except ValueError as error:
                 problem = f"TOOL_TIMEOUT: {error}"
                 raise InvalidValues(Mistake("TOOL_TIMEOUT", "INVALID_VALUE", problem, timeout)) from error

@@ -161,6 +161,7 @@ def test_a_deleted_current_directory_is_told(tool: Tool, tmp_path: Path) -> None
     answer = json.loads(ran.stdout)
     assert answer["error"]["code"] == "FILE_NOT_FOUND"
     assert "current directory" in answer["error"]["message"]
+    assert answer["error"]["context"] == {}
     assert "cwd" not in answer["meta"]
 
 
@@ -210,6 +211,19 @@ def test_the_time_for_the_whole_call_is_kept(tool: Tool) -> None:
     ran = with_command(tool, "ctx.obj.signals.wait(30); ctx.obj.signals.check()", "--timeout", "200ms")
 
     assert (ran.status, ran.code) == (10, "TIMEOUT")
+
+
+def test_no_time_at_all_is_refused_wherever_it_is_given(tool: Tool) -> None:
+    assert tool("config", "list", "--timeout", "0").code == "USAGE_ERROR"
+    assert tool("config", "list", TOOL_TIMEOUT="0").code == "VALIDATION_ERROR"
+
+
+def test_a_directory_to_run_in_that_cannot_be_is_named_in_full(tool: Tool, workspace: Path) -> None:
+    missing = tool("config", "list", "-C", "nope").error
+    file = tool("config", "list", "-C", "tool.toml").error
+
+    assert (missing["code"], missing["context"]["path"]) == ("FILE_NOT_FOUND", str(workspace / "nope"))
+    assert (file["code"], file["suggestion"].partition(",")[0]) == ("UNSAFE_PATH", "Name a directory")
 
 
 def test_the_time_may_come_from_the_environment_and_is_checked(tool: Tool) -> None:

@@ -50,8 +50,10 @@ def test_all_mistakes_of_a_call_are_told_at_once(tool: Tool) -> None:
         (["config", "sett"], "'set'"),
         (["config"], "get, list, path, set"),
         (["config", "get", "--revel", "x"], "--reveal"),
-        (["config", "set", "n", "-5"], "`--` before it"),
-        (["config", "get"], "tool config get --help"),
+        (["config", "set", "n", "-5"], "write `--` before it: tool config set -- n -5"),
+        (["config", "set", "api.token", "x", "-5"], "write `--` before it."),
+        (["config", "get"], "Write tool config get [OPTIONS] KEY; see `tool config get --help`"),
+        (["config", "list", "--format"], "Write --format json|jsonl|text."),
     ],
 )
 def test_a_mistake_comes_with_a_way_out(tool: Tool, call: list[str], hint: str) -> None:
@@ -59,6 +61,12 @@ def test_a_mistake_comes_with_a_way_out(tool: Tool, call: list[str], hint: str) 
 
     assert ran.status == ExitStatus.USAGE
     assert hint in ran.error["suggestion"]
+
+
+def test_the_sentences_of_several_mistakes_read_as_one(tool: Tool) -> None:
+    message = tool("--bogus", "config", "nope", "--wrong").error["message"]
+
+    assert message == "No such option: --bogus; no such command: tool config nope."
 
 
 def test_a_usage_error_has_the_form_that_was_asked_for(tool: Tool) -> None:

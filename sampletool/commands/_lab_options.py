@@ -30,5 +30,6 @@ StoreOption = Annotated[
 
 def chosen(name: str | None, every: bool) -> list[str]:
     if every == (name is not None):
-        raise InvalidValues(Mistake("NAME", "MISSING", "name one scenario, or give --all", name))
+        hint = "Name a scenario; `tool lab list` shows them."
+        raise InvalidValues(Mistake("NAME", "MISSING", "name one scenario, or give --all", name, hint))
     return names() if name is None else [name]

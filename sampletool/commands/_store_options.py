@@ -5,7 +5,9 @@ from typing import Annotated
 import typer
 
 from sampletool.contract.duration import parse_duration
+from sampletool.contract.errors import InvalidValues, Mistake
 from sampletool.contract.exit_status import ExitStatus
+from sampletool.contract.printable import quoted
 from sampletool.contract.promise import Promise
 from sampletool.state.opening import refuse_password
 from sampletool.state.promises import Fence
@@ -65,10 +67,24 @@ FenceOption = Annotated[
     ),
 ]
 CursorOption = Annotated[
-    str, typer.Option("--cursor", metavar="CURSOR", help="Continue after this page (meta.next_cursor).")
+    str | None, typer.Option("--cursor", metavar="CURSOR", help="Continue after this page (meta.next_cursor).")
 ]
 LimitOption = Annotated[int, typer.Option(min=1, max=10_000, metavar="N", help="How many at most.")]
 LeaseOption = Annotated[int, typer.Option(metavar="DURATION", parser=parse_ms, help="How long the claim lasts.")]
 QueueArgument = Annotated[str, typer.Argument(metavar="QUEUE")]
-TaskArgument = Annotated[str, typer.Argument(metavar="TASK")]
-GenerationArgument = Annotated[int, typer.Argument(metavar="GENERATION", help="As `task claim` said.")]
+TaskArgument = Annotated[str, typer.Argument(metavar="TASK", help="Its id; or TASK:GENERATION as `task claim` prints.")]
+GenerationArgument = Annotated[
+    int | None, typer.Argument(metavar="GENERATION", min=0, help="Of your claim, as `task claim` told.")
+]
+
+
+def read_claim(task: str, generation: int | None) -> Fence:
+    """Two arguments, or one as it is printed."""
+    if generation is not None:
+        return Fence(task, generation)
+    try:
+        return parse_fence(task)
+    except typer.BadParameter:
+        problem = f"the generation of your claim of {quoted(task)} is missing"
+        hint = f"Write {task} GENERATION or {task}:GENERATION, as `tool task claim` told."
+        raise InvalidValues(Mistake("GENERATION", "MISSING", problem, suggestion=hint)) from None

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sampletool.contract.errors import InvalidValues, Mistake
+from sampletool.contract.printable import quoted
 from sampletool.contract.render import value_text
 from sampletool.safety.atomic_file import read_regular
 from sampletool.safety.signals import Signals
@@ -17,6 +18,7 @@ from sampletool.wiring import Wiring
 
 _STDIN_LIMIT_BYTES = 16 * 1024 * 1024
 _DEEPEST = 100
+_CURSOR = "after:"
 _LAST_MS = 253_402_300_799_999
 """The end of the year 9999: what ends later is shown as ending then."""
 
@@ -51,8 +53,19 @@ def answered(wiring: Wiring, outcome: _Outcome) -> _Outcome:
 def page(wiring: Wiring, rows: list[_Row], limit: int, cursor: Callable[[_Row], object]) -> list[_Row]:
     """Up to `limit` of one row more than that: if it is there, the answer tells how to go on."""
     if len(rows) > limit:
-        wiring.meta["next_cursor"] = str(cursor(rows[limit - 1]))
+        wiring.meta["next_cursor"] = f"{_CURSOR}{cursor(rows[limit - 1])}"
     return rows[:limit]
+
+
+def read_cursor(text: str | None, *, is_number: bool = False) -> str:
+    """Where the page before ended; the beginning if there was none."""
+    if text is None:
+        return "0" if is_number else ""
+    behind = text.removeprefix(_CURSOR)
+    if behind == text or (is_number and not behind.isdecimal()):
+        problem, hint = f"{quoted(text)} is not a cursor", "Pass meta.next_cursor of the page before."
+        raise InvalidValues(Mistake("--cursor", "INVALID_VALUE", problem, text, hint))
+    return behind
 
 
 def parse_value(text: str, *, as_text: bool = False) -> Any:

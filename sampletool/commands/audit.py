@@ -10,7 +10,7 @@ from sampletool.audit.auditing import audit, forecast
 from sampletool.audit.command_line import KEY, VALUE, CommandLine
 from sampletool.audit.report import Report
 from sampletool.audit.store import Candidate
-from sampletool.contract.duration import parse_duration
+from sampletool.contract.duration import parse_limit
 from sampletool.contract.errors import InvalidValues, Mistake
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.promise import Promise
@@ -43,9 +43,7 @@ def read_arguments(set_text: str, get_text: str, deadline: str) -> Candidate:
     with reading("--get", get_text, f"For example --get 'mytool get {KEY}'."):
         get_command = CommandLine.read(get_text, ())
     with reading("--deadline", deadline):
-        seconds = parse_duration(deadline)
-        if seconds == 0:
-            raise ValueError("nothing can end within a deadline of 0")
+        seconds = parse_limit(deadline)
     if mistakes:
         raise InvalidValues(*mistakes)
     return Candidate(set_command, get_command, seconds)

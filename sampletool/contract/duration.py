@@ -17,10 +17,19 @@ def parse_duration(text: str) -> float:
         return 0.0
     form = _FORM.fullmatch(text)
     if form is None:
-        raise ValueError(f"{quoted(text)} is not {EXPECTED}")
+        hint = f"; {text} seconds are {text}s" if text.isdecimal() else ""
+        raise ValueError(f"{quoted(text)} is not {EXPECTED}{hint}")
     seconds = float(form[1]) * _UNIT_SECONDS[form[2]]
     if seconds > _LONGEST_SECONDS:
         raise ValueError(f"{quoted(text)} is not a duration of less than a hundred years")
+    return seconds
+
+
+def parse_limit(text: str) -> float:
+    """The same, for what would leave no time to do anything if it were 0."""
+    seconds = parse_duration(text)
+    if seconds == 0:
+        raise ValueError("nothing can be done within 0")
     return seconds
 
 

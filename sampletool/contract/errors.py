@@ -67,7 +67,8 @@ class Mistakes(ToolError):
     exit_status: ExitStatus = ExitStatus.USAGE
 
     def __init__(self, mistakes: list[Mistake], suggestion: str) -> None:
-        said = "; ".join(mistake.message.rstrip(".") for mistake in mistakes)
+        first, *others = (mistake.message.rstrip(".") for mistake in mistakes)
+        said = "; ".join([first, *map(_inside, others)])
         hints = " ".join(dict.fromkeys(mistake.suggestion for mistake in mistakes if mistake.suggestion))
         super().__init__(f"{said}.", hints or suggestion)
         self.mistakes = mistakes
@@ -77,13 +78,19 @@ class Mistakes(ToolError):
         return {**super().describe(), "errors": errors}
 
 
+def _inside(message: str) -> str:
+    """A sentence behind another one: `No such option` goes on as `no such option`."""
+    return message[:1].lower() + message[1:] if message[1:2].islower() or message[1:2] == " " else message
+
+
 class UsageMistakes(Mistakes):
     """The command line does not parse."""
 
     code = "USAGE_ERROR"
 
-    def __init__(self, mistakes: list[Mistake], command_path: str) -> None:
-        super().__init__(mistakes, f"See `{command_path} --help`.")
+    def __init__(self, mistakes: list[Mistake], command_path: str, usage: str = "") -> None:
+        written = f"Write {usage}; see" if usage else "See"
+        super().__init__(mistakes, f"{written} `{command_path} --help`.")
 
 
 class InvalidValues(Mistakes):
@@ -132,12 +139,12 @@ class KeyNotFound(ToolError):
 
 
 class LockNotFound(ToolError):
-    """Nobody holds a lock of that name."""
+    """Nobody has used a lock of that name here."""
 
     code, exit_status = "LOCK_NOT_FOUND", ExitStatus.NOT_FOUND
 
-    def __init__(self, lock: str, known: list[str]) -> None:
-        used = f"The locks are {', '.join(known)}." if known else "None has been used here yet."
+    def __init__(self, lock: str, known: list[str], held: list[str]) -> None:
+        used = f"Held now: {', '.join(held)}." if held else "No lock is held here."
         super().__init__(f"There is no lock {quoted(lock)} here.", did_you_mean(lock, known) or used, lock=lock)
 
 
@@ -162,12 +169,12 @@ class VersionConflict(ToolError):
 
     code, exit_status = "VERSION_CONFLICT", ExitStatus.CONFLICT
 
-    def __init__(self, what: str, expected: str | int, actual: str | int) -> None:
+    def __init__(self, what: str, expected: str | int, actual: str | int, *, kind: str = "key") -> None:
+        found = f"it is at {actual}" if actual else "it is not there (version 0)"
         super().__init__(
-            f"{what} has changed since you read it: expected version {expected}, it is at {actual}.",
+            f"{what} has changed since you read it: expected version {expected}, {found}.",
             "Read it again, apply your change to what is there now, and retry with its version.",
-            expected=expected,
-            actual=actual,
+            **{kind: what, "expected": expected, "actual": actual},
         )
 
 

@@ -9,13 +9,19 @@ from sampletool.contract.exit_status import ExitStatus
 
 
 class _PathError(ToolError):
-    """A failure that is about one path: what is said of it, and what the reader can do."""
+    """A failure that is about one path: what is said of it, and what the reader can do.
+
+    Where nobody knows the path, words stand for it in the sentence, and the context has none.
+    """
 
     sentence: ClassVar[str]
     advice: ClassVar[str]
 
-    def __init__(self, path: str, reason: str = "") -> None:
-        super().__init__(self.sentence.format(path=path, reason=reason), self.advice, path=path)
+    def __init__(self, path: str, reason: str = "", advice: str = "") -> None:
+        known = path if os.path.isabs(path) else None
+        directory = os.path.dirname(path) if known else "its directory"
+        told = (advice or self.advice).replace("{directory}", directory)
+        super().__init__(self.sentence.format(path=path, reason=reason), told, path=known)
 
 
 class InvalidToml(_PathError):
@@ -54,8 +60,8 @@ class PermissionDenied(_PathError):
     """The operating system does not allow it."""
 
     code, exit_status = "PERMISSION_DENIED", ExitStatus.PERMISSION
-    sentence = "{path}: {reason}."
-    advice = "Check who owns it and its mode."
+    sentence = "{path} cannot be read, created or changed: {reason}."
+    advice = "Check the owner and the mode of it, and of {directory}."
 
 
 class UnsafeDirectory(_PathError):
@@ -112,8 +118,17 @@ _KINDS: dict[int | None, type[_PathError]] = {
     errno.ENOENT: FileNotFound,
 }
 
+_ADVICE = {
+    errno.ELOOP: "Name what the link leads to.",
+    errno.EISDIR: "Name a file; this is a directory.",
+    errno.ENOTDIR: "Name a directory, or a path that leads through directories only.",
+    errno.ENXIO: "Name a regular file; this is a socket or a device.",
+    errno.ENAMETOOLONG: "Choose a shorter name.",
+}
+
 
 def from_os_error(error: OSError, path: str | None = None) -> ToolError:
     """What the operating system said, as one of ours."""
     where = path or (os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes)) else "the file")
-    return _KINDS.get(error.errno, IoFailure)(where, (error.strerror or str(error)).lower())
+    reason = (error.strerror or str(error)).lower()
+    return _KINDS.get(error.errno, IoFailure)(where, reason, _ADVICE.get(error.errno or 0, ""))

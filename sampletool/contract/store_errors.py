@@ -34,11 +34,11 @@ class LeaseLost(ToolError):
     code, exit_status = "LEASE_LOST", ExitStatus.CONFLICT
 
     def __init__(self, task: str, generation: int, actual: int, status: str) -> None:
-        is_current = generation == actual
+        found = f"{status} now" if generation == actual else f"at generation {actual} ({status})"
+        was = generation <= actual
         super().__init__(
-            f"Generation {generation} of the task {task!r} is over: it is "
-            + (f"{status} now." if is_current else f"at generation {actual} ({status})."),
-            "Drop what you did for it; claim a task again.",
+            f"Generation {generation} of the task {task!r} {'is over' if was else 'has never been'}: it is {found}.",
+            "Drop what you did for it; claim a task again." if was else "Pass the generation that your claim told.",
             task=task,
             generation=generation,
             actual_generation=actual,

@@ -27,7 +27,7 @@ class Done:
     log: str | None = None
 
     def lines(self) -> list[str]:
-        told = [f"{self.name}: {self.status}" + (f" ({self.reason})" if self.reason else "")]
+        told = [f"{self.name}: {self.status.replace('_', ' ')}" + (f" ({self.reason})" if self.reason else "")]
         if self.status != "passed":
             told += [f"    {line}" for line in (self.note, *(self.tail or "").splitlines()[-10:]) if line]
         return [*told, f"    all of it: {self.log}"] if self.log and self.status == "failed" else told

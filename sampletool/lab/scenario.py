@@ -16,7 +16,8 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, Literal
 
-from sampletool.contract.errors import InvalidValues, Mistake, did_you_mean
+from sampletool.contract.errors import InvalidValues, Mistake
+from sampletool.lab.verdict import ScenarioNotFound
 
 if TYPE_CHECKING:
     from sampletool.stage.director import Event
@@ -186,8 +187,7 @@ def names() -> list[str]:
 
 def module_of(name: str) -> Any:
     if name not in names():
-        hint = did_you_mean(name, names()) or "`tool lab list` lists them."
-        raise InvalidValues(Mistake("NAME", "INVALID_VALUE", f"{name!r} is not a scenario", name, hint))
+        raise ScenarioNotFound(name, names())
     return import_module(f"sampletool.lab.scenarios.{name.replace('-', '_')}")
 
 

@@ -1,9 +1,20 @@
-"""The lab's own failure: a scenario did not end as it has to. The mechanism is gone, or the scenario is wrong."""
+"""The lab's own failures: no such scenario; or it did not end as it has to: its mechanism is gone, or it is wrong."""
 
 from typing import Any
 
-from sampletool.contract.errors import ToolError
+from sampletool.contract.errors import ToolError, did_you_mean
 from sampletool.contract.exit_status import ExitStatus
+from sampletool.contract.printable import quoted
+
+
+class ScenarioNotFound(ToolError):
+    """The lab has no such scenario."""
+
+    code, exit_status = "SCENARIO_NOT_FOUND", ExitStatus.NOT_FOUND
+
+    def __init__(self, name: str, known: list[str]) -> None:
+        suggestion = did_you_mean(name, known) or "`tool lab list` shows the scenarios."
+        super().__init__(f"There is no scenario {quoted(name)}.", suggestion, scenario=name)
 
 
 class UnexpectedOutcome(ToolError):

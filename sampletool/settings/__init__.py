@@ -49,15 +49,41 @@ def _text(value: Any) -> str:
 class Known:
     check: Callable[[Any], Any]
     default: str
+    expected: str
     help: str
 
 
 KNOWN = {
-    "format": Known(_format, AUTO, "How answers are written; auto is text on a terminal, JSON elsewhere."),
-    "jobs": Known(_jobs, AUTO, "How many things may run at once; auto is one for each processor."),
-    "lock_timeout": Known(_duration, AUTO, "How long to wait for a lock; auto is decided by the command."),
-    "session_ttl": Known(_duration, "7d", "How long an unused session is kept from `tool session clean`."),
-    "store": Known(_text, AUTO, "Where shared state lies; auto is the workspace's or the user's own file."),
+    "format": Known(
+        _format,
+        AUTO,
+        "json, jsonl, text or auto",
+        "How answers are written; auto is text on a terminal, JSON elsewhere.",
+    ),
+    "jobs": Known(
+        _jobs,
+        AUTO,
+        "a whole number from 1, or auto",
+        "How many things may run at once; auto is one for each processor.",
+    ),
+    "lock_timeout": Known(
+        _duration,
+        AUTO,
+        "a duration such as 30s, 0 to not wait, or auto",
+        "How long to wait for a lock; auto is decided by the command.",
+    ),
+    "session_ttl": Known(
+        _duration,
+        "7d",
+        "a duration such as 7d",
+        "How long an unused session is kept from `tool session clean`.",
+    ),
+    "store": Known(
+        _text,
+        AUTO,
+        "the URL of a store, or auto",
+        "Where shared state lies; auto is the workspace's or the user's own file.",
+    ),
 }
 
 
@@ -158,7 +184,7 @@ def check(name: str, value: Any, where: str) -> Any:
     try:
         return None if meant == AUTO else known.check(meant)
     except ValueError as error:
-        problem, hint = f"{name} from {where}: {error}", f"Correct {name} in {where}."
+        problem, hint = f"{name} from {where}: {error}", f"Give {known.expected}."
         raise InvalidValues(Mistake(name, "INVALID_VALUE", problem, str(value), hint)) from error
 
 

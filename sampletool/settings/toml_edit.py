@@ -22,7 +22,13 @@ class CannotEdit(Exception):
 
 
 class NotAValue(CannotEdit):
-    """The key, or a part of the way to it, is not what it would have to be."""
+    """The key, or a part of the way to it, is not what it would have to be: a table for a value, or the reverse."""
+
+    def __init__(self, path: Path, at: Path, found: Any) -> None:
+        """`found` is what stands at `at`, which is the path or a part of it."""
+        self.path, self.at, self.found = path, at, found
+        way = f"{show_key(path)} cannot be set: {show_key(at)} is not a table"
+        super().__init__(f"{show_key(path)} is a table, not a value" if at == path else way)
 
 
 def set_value(text: str, path: Path, value: Any) -> str:
@@ -35,7 +41,7 @@ def set_value(text: str, path: Path, value: Any) -> str:
         start, end = _span(text, path)
     except CannotEdit as error:
         if _is_table(before):
-            raise NotAValue(f"{show_key(path)} is a table, not a value") from error
+            raise NotAValue(path, path, before) from error
         raise
     return _first_right(iter([text[:start] + shown + text[end:]]), [_with_value(document, path, value)], path)
 
@@ -120,6 +126,8 @@ def _below_header(text: str, table: Path, line: str, newline: str) -> Iterator[s
         except ValueError:
             continue
         ends = text.find("\n", found.end()) + 1 or len(text)
+        if remark := re.compile(r"([ \t]*#.*\n)+(?=[ \t]*\r?\n|\Z)").match(text, ends):  # else it is about what follows
+            ends = remark.end()
         gap = "" if text[:ends].endswith("\n") else newline
         yield f"{text[:ends]}{gap}{line}{newline}{text[ends:]}"
 
@@ -175,7 +183,7 @@ def _with_value(document: dict[str, Any], path: Path, value: Any) -> dict[str, A
     for depth, part in enumerate(path[:-1], 1):
         table = table.setdefault(part, {})
         if not isinstance(table, dict):
-            raise NotAValue(f"{show_key(path)} cannot be set: {show_key(path[:depth])} is a value, not a table")
+            raise NotAValue(path, path[:depth], table)
     table[path[-1]] = value
     return document
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.audit.support import eventually, is_gone, processes_of, script
-from tests.support.tool import Ran, Tool
+from tests.support.tool import Ran, Tool, told_of
 
 _OURS = f"{shlex.quote(sys.executable)} -m sampletool"
 _ENDLESS = ("--set", script("endless", "set"), "--get", script("endless", "get"), "--runs", "3", "--deadline", "10m")
@@ -116,6 +116,7 @@ def test_every_mistake_is_told_at_once(tool: Tool) -> None:
 @pytest.mark.parametrize("runs", ["0", "1", "257"])
 def test_that_many_runs_cannot_meet(tool: Tool, runs: str) -> None:
     assert tool("audit", "--set", _SET, "--get", _GET, "--runs", runs).code == "USAGE_ERROR"
+    assert told_of(tool, "audit", "--runs").items() >= {"minimum": 2, "maximum": 256, "default": 32}.items()
 
 
 def test_a_command_that_is_not_there_is_named(tool: Tool) -> None:

@@ -101,6 +101,27 @@ def test_string_forces_text(tool: Tool) -> None:
     assert tool("config", "get", "n").data["value"] == "5"
 
 
+@pytest.mark.parametrize(
+    ("call", "said", "hint"),
+    [
+        (["set", "jobs=0"], "is not a positive", "Give a whole number from 1, or auto."),
+        (["set", "lock_timeout", "3"], "3 seconds are 3s", "Give a duration such as 30s, 0 to not wait, or auto."),
+        (["set", "a="], "a is a table, not a value", "Unset the keys in it: a.b.c, a.d."),
+        (["set", "a.b.c.x=1"], "a.b.c.x cannot be set: a.b.c is not a table", "Unset what is there: a.b.c."),
+        (["unset", "a"], "a is a table, not a value", "Unset the keys in it: a.b.c, a.d."),
+    ],
+)
+def test_a_value_that_cannot_be_set_comes_with_what_can(
+    tool: Tool, workspace: Path, call: list[str], said: str, hint: str
+) -> None:
+    (workspace / "tool.toml").write_text("[settings.a]\nb.c = 1\nd = 2\n")
+
+    ran = tool("config", *call)
+
+    assert (ran.status, ran.error["suggestion"]) == (2, hint)
+    assert said in ran.error["message"]
+
+
 @pytest.mark.parametrize("words", [["a"], ["a=1", "b"], ["a", "b", "c"], ["a=1", "a=2"], ["=1"], ["a b", "1"]])
 def test_what_is_neither_a_pair_nor_pairs_is_refused(words: list[str]) -> None:
     with pytest.raises(InvalidValues):

@@ -49,30 +49,6 @@ def test_what_is_not_there_is_tried_where_it_would_be_made() -> None:
     assert (probe.where, "it cannot be created" in (probe.detail or "")) == ("/proc/self/nowhere/at all", True)
 
 
-def test_a_store_that_is_not_there_yet_is_not_said_to_be(tool: Tool, workspace: Path) -> None:
-    def store() -> dict[str, dict[str, str]]:
-        probes = tool("doctor").answer["data"]["probes"]
-        return {probe["name"]: probe for probe in probes if probe["name"].startswith("store")}
-
-    assert "not there yet" in store()["store keeps what it acknowledges"]["detail"]
-    tool("counter", "add", "hits")
-    assert "not there yet" not in store()["store keeps what it acknowledges"]["detail"]
-
-    broken = tool("doctor", TOOL_STORE="sqlite:///proc/self/state.db")
-    assert "store keeps what it acknowledges" in broken.error["context"]["failed"]
-
-
-def test_a_store_that_cannot_be_written_is_found(tool: Tool, workspace: Path) -> None:
-    tool("counter", "add", "hits")
-    call = ["-m", "sampletool", "doctor"]
-    with Actor(call, watch=workspace, env=tool.environ, cwd=workspace) as actor:
-        actor.run_until(lambda event: event.name == "open" and event.path.endswith("state.db"))
-        actor.fail(errno.EACCES)
-        ended = actor.finish()
-
-    assert Ran(ended.status, ended.stdout, ended.stderr).error["context"]["failed"] == ["store is reachable"]
-
-
 def test_what_is_wrong_is_named_and_the_status_says_so(tool: Tool) -> None:
     planted = Path(tool.environ["TMPDIR"]) / f"tool-{os.geteuid()}"
     planted.symlink_to("/")

@@ -104,10 +104,12 @@ def test_nothing_is_left_behind(tool: Tool) -> None:
 
 
 def test_mistakes_are_usage_errors(tool: Tool) -> None:
-    assert "lost-config-update" in tool("lab", "run", "lost-config-updat").error["suggestion"]
     assert tool("lab", "run", "lost-config-update", "--variant", "wrong").code == "VALIDATION_ERROR"
     assert tool("lab", "run", "lost-config-update", "--schedule", "A1 A1").code == "VALIDATION_ERROR"
-    assert tool("lab", "run").code == "VALIDATION_ERROR"
+    assert tool("lab", "run").error["suggestion"] == "Name a scenario; `tool lab list` shows them."
+    unknown = tool("lab", "run", "lost-config-updat")
+    assert (unknown.status, unknown.code) == (5, "SCENARIO_NOT_FOUND")
+    assert "'lost-config-update'" in unknown.error["suggestion"]
     assert tool("lab", "run", "--all", "--workers", "3").code == "VALIDATION_ERROR"
     assert tool("lab", "prove").code == "VALIDATION_ERROR"
 

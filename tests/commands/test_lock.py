@@ -46,4 +46,6 @@ def test_a_lock_that_is_not_there_is_not_found(tool: Tool, workspace: Path) -> N
 
     assert (ran.status, ran.code) == (5, "LOCK_NOT_FOUND")
     assert "'tool.toml'" in ran.error["suggestion"]
-    assert workspace
+    assert tool("lock", "release", "nope").error["suggestion"] == "No lock is held here."
+    with holding(workspace / ".tool" / "locks" / "tool.toml.lock"):
+        assert tool("lock", "release", "nope").error["suggestion"] == "Held now: tool.toml."

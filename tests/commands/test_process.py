@@ -17,7 +17,7 @@ import pytest
 
 from sampletool.domain.csv_ranges import RANGE_BYTES
 from tests.support.scale import scale
-from tests.support.tool import COMMAND, Tool
+from tests.support.tool import COMMAND, Tool, told_of
 
 
 @pytest.fixture
@@ -465,3 +465,10 @@ def read_all(descriptor: int) -> bytes:
         pass
     os.close(descriptor)
     return content
+
+
+def test_the_manifest_tells_what_to_do_at_a_bad_row(tool: Tool) -> None:
+    told = told_of(tool, "process", "--on-error")
+
+    assert (told["type"], told["choices"], told["default"]) == ("choice", ["stop", "skip"], "stop")
+    assert told_of(tool, "process", "--output")["type"] == "path"

@@ -1,5 +1,6 @@
 """tool counter, tool state and tool task, as a user runs them; what a verb promises is tested in tests/state."""
 
+import errno
 import json
 import os
 import signal
@@ -10,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from sampletool.safety.places import state_directory
+from sampletool.stage.director import Actor
 from tests.support.scale import scale
-from tests.support.tool import Tool
+from tests.support.tool import Ran, Tool, told_of
 
 
 def test_no_increment_of_10_processes_is_lost(tool: Tool, workspace: Path) -> None:
@@ -65,7 +67,8 @@ def test_a_value_is_changed_only_over_the_version_that_was_read(tool: Tool, work
     stale = tool("state", "set", "plan", "late", "--if-version", "1")
 
     assert (stale.status, stale.code) == (6, "VERSION_CONFLICT")
-    assert stale.error["context"] == {"expected": 1, "actual": 2}
+    assert stale.error["context"] == {"key": "plan", "expected": 1, "actual": 2}
+    assert "not there (version 0)" in tool("state", "set", "new", "x", "--if-version", "1").error["message"]
     assert tool("state", "get", "plan").data["value"] == "final"
     assert tool("state", "unset", "plan").data["effect"] == "deleted"
     assert tool("state", "get", "plan").code == "KEY_NOT_FOUND"
@@ -108,6 +111,44 @@ def test_a_task_goes_from_hand_to_hand(tool: Tool, workspace: Path) -> None:
     assert tool("task", "finish", "none", "1").code == "TASK_NOT_FOUND"
     assert tool("task", "claim", "mail", "--count", "5").data["tasks"][0]["id"] == "b"
     assert tool("task", "release", "b", "1").data["effect"] == "updated"
+
+
+@pytest.mark.parametrize(
+    ("command", "flag", "told"),
+    [
+        ("task claim", "--lease", {"type": "duration", "default": "60s"}),
+        ("task claim", "--count", {"type": "integer", "minimum": 1, "maximum": 1000, "default": 1}),
+        ("task list", "--limit", {"type": "integer", "minimum": 1, "maximum": 10_000, "default": 100}),
+        ("task list", "--status", {"type": "choice", "choices": ["free", "claimed", "expired", "done", "failed"]}),
+        ("task add", "--from-file", {"type": "path"}),
+        ("counter add", "--fence", {"type": "string", "metavar": "TASK:GENERATION"}),
+    ],
+)
+def test_the_manifest_tells_defaults_choices_and_limits(
+    tool: Tool, command: str, flag: str, told: dict[str, object]
+) -> None:
+    assert told_of(tool, command, flag).items() >= told.items()
+
+
+def test_a_claim_may_be_written_as_it_is_printed(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", "x", "y", "--id", "a:b", "--id", "c")
+    printed = tool("task", "claim", "mail", "--count", "2", "--format", "text").text.splitlines()
+    first, second = (line.split()[0] for line in printed)
+    assert (first, second) == ("a:b:1", "c:1")
+
+    assert tool("task", "renew", first).data["generation"] == 1
+    assert tool("task", "release", second).data == {"id": "c", "generation": 1, "effect": "updated"}
+    assert tool("task", "finish", first).data == {"id": "a:b", "generation": 1, "effect": "updated"}
+    assert tool("task", "finish", "a:b", "1").data["effect"] == "unchanged"
+    assert "c GENERATION or c:GENERATION" in tool("task", "finish", "c").error["suggestion"]
+
+
+@pytest.mark.parametrize("group", ["counter", "state", "task"])
+@pytest.mark.parametrize("cursor", ["garbage", "", "after"])
+def test_what_is_no_cursor_is_refused(tool: Tool, workspace: Path, group: str, cursor: str) -> None:
+    ran = tool(group, "list", "--cursor", cursor)
+
+    assert (ran.code, ran.error["message"]) == ("VALIDATION_ERROR", f"{cursor!r} is not a cursor.")
 
 
 def test_a_file_of_tasks_is_added_wholly_or_not_at_all(tool: Tool, workspace: Path) -> None:
@@ -312,6 +353,30 @@ def test_doctor_checks_the_store(tool: Tool, workspace: Path) -> None:
 
     assert broken.code == "CHECKS_FAILED"
     assert "store is reachable" in broken.error["context"]["failed"]
+
+
+def test_doctor_does_not_say_that_a_store_is_there_before_it_is(tool: Tool, workspace: Path) -> None:
+    def kept() -> dict[str, str]:
+        (probe,) = [one for one in tool("doctor").data["probes"] if one["name"] == "store keeps what it acknowledges"]
+        return dict(probe)
+
+    assert "not there yet" in kept()["detail"]
+    tool("counter", "add", "hits")
+    assert "not there yet" not in kept()["detail"]
+
+    broken = tool("doctor", TOOL_STORE="sqlite:///proc/self/state.db")
+    assert "store keeps what it acknowledges" in broken.error["context"]["failed"]
+
+
+def test_doctor_finds_a_store_that_cannot_be_written(tool: Tool, workspace: Path) -> None:
+    tool("counter", "add", "hits")
+    call = ["-m", "sampletool", "doctor"]
+    with Actor(call, watch=workspace, env=tool.environ, cwd=workspace) as actor:
+        actor.run_until(lambda event: event.name == "open" and event.path.endswith("state.db"))
+        actor.fail(errno.EACCES)
+        ended = actor.finish()
+
+    assert Ran(ended.status, ended.stdout, ended.stderr).error["context"]["failed"] == ["store is reachable"]
 
 
 def wait_for_pid(path: Path) -> int:

@@ -1,6 +1,7 @@
 """Every expected failure says itself, and keeps its promise about retrying."""
 
 import errno
+import os
 from importlib import import_module
 from pkgutil import iter_modules
 
@@ -11,6 +12,7 @@ from sampletool.contract.errors import ToolError, did_you_mean
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.file_errors import from_os_error
 from sampletool.contract.lock_held import Holder, LockHeld, estimate_retry_ms
+from sampletool.contract.store_errors import LeaseLost
 
 
 def all_errors(above: type[ToolError] = ToolError) -> list[type[ToolError]]:
@@ -80,6 +82,31 @@ def test_lock_held_is_honest_about_doubt() -> None:
     )
     assert "not verified" in said(Holder(12, "unknown", False, command="build"))
     assert "has ended" in said(Holder(12, "orphaned", True, command="build", children=(13,)))
+
+
+def test_a_path_that_nobody_knows_is_told_in_words_and_not_as_one() -> None:
+    full = from_os_error(OSError(errno.ENOSPC, "No space left on device"))
+
+    assert (full.code, full.message, full.context) == ("NO_SPACE", "There is no space left to write the file.", {})
+
+
+def test_a_refusal_names_the_directory_where_something_could_not_be_made() -> None:
+    refused = from_os_error(PermissionError(errno.EACCES, "Permission denied", "/w/.tool"))
+
+    assert refused.message == "/w/.tool cannot be read, created or changed: permission denied."
+    assert refused.suggestion == "Check the owner and the mode of it, and of /w."
+
+
+@pytest.mark.parametrize(("number", "said"), [(errno.ENOTDIR, "Name a directory"), (errno.EISDIR, "Name a file")])
+def test_a_path_of_the_wrong_kind_comes_with_the_right_one(number: int, said: str) -> None:
+    assert said in from_os_error(OSError(number, os.strerror(number), "/w/x")).suggestion
+
+
+def test_a_generation_that_never_was_is_not_said_to_be_over() -> None:
+    assert LeaseLost("a", 2, 1, "claimed").message == (
+        "Generation 2 of the task 'a' has never been: it is at generation 1 (claimed)."
+    )
+    assert "is over: it is at generation 3" in LeaseLost("a", 2, 3, "claimed").message
 
 
 def test_did_you_mean_is_silent_where_nothing_is_near() -> None:

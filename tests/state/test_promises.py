@@ -127,7 +127,7 @@ def test_a_stale_version_changes_nothing_and_names_the_actual_one(store: Store) 
     for change in changes:
         with pytest.raises(VersionConflict) as refused:
             change()
-        assert refused.value.context == {"expected": 1, "actual": 2}
+        assert refused.value.context == {"key": "key", "expected": 1, "actual": 2}
 
     assert store.state_get("key").value == "theirs"
     assert store.state_set("key", "late", if_version=2).version == 3

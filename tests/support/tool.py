@@ -128,6 +128,14 @@ class Tool:
         return results
 
 
+def told_of(tool: Tool, command: str, flag: str) -> dict[str, Any]:
+    """What the manifest tells of an option."""
+    (entry,) = tool("manifest", *command.split()).data["commands"]
+    (option,) = [option for option in entry["options"] if flag in option["flags"]]
+    described: dict[str, Any] = option
+    return described
+
+
 def check_envelope(answer: dict[str, Any]) -> None:
     """What every answer of every command looks like."""
     assert set(answer) == {"ok", "data", "warnings", "meta"} | (set() if answer["ok"] else {"error"})

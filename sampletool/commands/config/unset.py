@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from sampletool.commands._settings_options import GlobalOption, IfVersionOption, changes_settings, read_key
-from sampletool.contract.errors import InvalidValues, KeyNotFound, Mistake
+from sampletool.contract.errors import KeyNotFound
 from sampletool.options import DryRunOption
 from sampletool.safety.toml_file import TomlText
 from sampletool.settings import Key, Scope, leaves_of, table_of
-from sampletool.settings.toml_edit import unset_value
+from sampletool.settings.toml_edit import NotAValue, unset_value
 from sampletool.settings.toml_key import get, has, show_key
 from sampletool.settings_change import Change, Changed, change_settings
 
@@ -26,9 +26,7 @@ def unset_keys(keys: list[Key], scope: Scope, before: TomlText) -> tuple[str, li
             known = [show_key(leaf) for leaf, _ in leaves_of(table_of(scope, before))]
             raise KeyNotFound(name, str(scope.path), known)
         if isinstance(get(document, path), dict):
-            inside = ", ".join(show_key((*key, part)) for part in get(document, path))
-            hint = f"Unset the keys in it: {inside}."
-            raise InvalidValues(Mistake("KEY", "INVALID_VALUE", f"{name} is a table, not a value", name, hint))
+            raise NotAValue(path, path, get(document, path))
         text = unset_value(text, path)
     return text, [Change(show_key(key), "deleted") for key in keys]
 

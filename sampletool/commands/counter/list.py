@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import typer
 
 from sampletool.commands._store_options import CursorOption, LimitOption, StoreOption, reads_store
-from sampletool.commands._store_values import page
+from sampletool.commands._store_values import page, read_cursor
 from sampletool.wiring import Wiring
 
 promise = reads_store("tool counter list")
@@ -26,9 +26,9 @@ class Counters:
 
 
 def command(
-    ctx: typer.Context, cursor: CursorOption = "", limit: LimitOption = 100, store: StoreOption = None
+    ctx: typer.Context, cursor: CursorOption = None, limit: LimitOption = 100, store: StoreOption = None
 ) -> Counters:
     """List the counters by name."""
     wiring: Wiring = ctx.obj
-    rows = page(wiring, wiring.store.counter_list(cursor, limit + 1), limit, lambda row: row[0])
+    rows = page(wiring, wiring.store.counter_list(read_cursor(cursor), limit + 1), limit, lambda row: row[0])
     return Counters([Counter(name, value) for name, value in rows])

@@ -40,7 +40,8 @@ class Released:
 def release(paths: list[Path], name: str, signals: Signals, *, dry_run: bool) -> Released:
     known = {path.name.removesuffix(".lock").lstrip("."): path for path in paths}
     if name not in known:
-        raise LockNotFound(name, list(known))
+        held = [each for each, path in known.items() if find_holders(path).holders]
+        raise LockNotFound(name, list(known), held)
     finding = find_holders(known[name])
     if dry_run:
         ended = [child for holder in finding.holders for child in holder.children or ()]

@@ -1,4 +1,4 @@
-"""Remove the sessions that are over their time and in nobody's use."""
+"""Remove the sessions that have not been used for long, and that nobody uses."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import typer
 
 from sampletool.contract.answer import Effect
+from sampletool.contract.duration import say_duration
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.promise import Promise
 from sampletool.options import DryRunOption
@@ -26,10 +27,12 @@ class Cleaned:
     effect: Effect
     removed: list[str]
     in_use: list[str]
+    unused_for: str
+    """The limit: how long a session has to be unused."""
 
     def lines(self) -> list[str]:
         told = [f"{name}: removed" for name in self.removed] + [f"{name}: kept, in use" for name in self.in_use]
-        return told or ["Nothing is over its time."]
+        return told or [f"Nothing has been unused for {self.unused_for} (session_ttl)."]
 
 
 def clean(wiring: Wiring, root: Path, older_than_seconds: float, *, dry_run: bool) -> Cleaned:
@@ -42,7 +45,7 @@ def clean(wiring: Wiring, root: Path, older_than_seconds: float, *, dry_run: boo
             (removed if gone else in_use).append(session.session_id)
     if not dry_run:
         sweep_trash(root)
-    return Cleaned("deleted" if removed else "unchanged", removed, in_use)
+    return Cleaned("deleted" if removed else "unchanged", removed, in_use, say_duration(older_than_seconds))
 
 
 def command(

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import typer
 
-from sampletool.commands._store_options import GenerationArgument, StoreOption, TaskArgument, changes_store
+from sampletool.commands._store_options import GenerationArgument, StoreOption, TaskArgument, changes_store, read_claim
 from sampletool.contract.answer import Effect
 from sampletool.options import DryRunOption
 from sampletool.wiring import Wiring
 
-promise = changes_store("tool task finish ann 1")
+promise = changes_store("tool task finish ann 1", "tool task finish ann:1")
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Finished:
 def command(
     ctx: typer.Context,
     task: TaskArgument,
-    generation: GenerationArgument,
+    generation: GenerationArgument = None,
     store: StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Finished:
@@ -34,4 +34,5 @@ def command(
     Refused if somebody else has claimed it since. Doing it twice changes nothing.
     """
     wiring: Wiring = ctx.obj
-    return Finished(task, generation, wiring.store.task_finish(task, generation))
+    claim = read_claim(task, generation)
+    return Finished(claim.task, claim.generation, wiring.store.task_finish(claim.task, claim.generation))

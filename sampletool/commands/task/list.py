@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from sampletool.commands._store_options import LimitOption, StoreOption, reads_store
-from sampletool.commands._store_values import page, say_time
+from sampletool.commands._store_options import CursorOption, LimitOption, StoreOption, reads_store
+from sampletool.commands._store_values import page, read_cursor, say_time
 from sampletool.contract.render import value_text
 from sampletool.state.promises import TaskState
 from sampletool.wiring import Wiring
@@ -66,9 +66,7 @@ def command(
     ctx: typer.Context,
     queue: Annotated[str | None, typer.Argument(metavar="[QUEUE]", help="Only this queue.")] = None,
     status: Annotated[Status | None, typer.Option(help="Only tasks that are this.")] = None,
-    cursor: Annotated[
-        int, typer.Option("--cursor", min=0, metavar="CURSOR", help="Continue after this page (meta.next_cursor).")
-    ] = 0,
+    cursor: CursorOption = None,
     limit: LimitOption = 100,
     store: StoreOption = None,
 ) -> Tasks:
@@ -77,5 +75,6 @@ def command(
     Who holds each, since when, and what became of it.
     """
     wiring: Wiring = ctx.obj
-    rows = page(wiring, wiring.store.task_list(queue, status, cursor, limit + 1), limit, lambda row: row.position)
+    after = int(read_cursor(cursor, is_number=True))
+    rows = page(wiring, wiring.store.task_list(queue, status, after, limit + 1), limit, lambda row: row.position)
     return Tasks([_shown(row) for row in rows], dict(sorted(wiring.store.task_count(queue).items())))

@@ -5,7 +5,14 @@ from typing import Annotated
 
 import typer
 
-from sampletool.commands._store_options import GenerationArgument, StoreOption, TaskArgument, changes_store, parse_ms
+from sampletool.commands._store_options import (
+    GenerationArgument,
+    StoreOption,
+    TaskArgument,
+    changes_store,
+    parse_ms,
+    read_claim,
+)
 from sampletool.contract.answer import Effect
 from sampletool.options import DryRunOption
 from sampletool.wiring import Wiring
@@ -26,7 +33,7 @@ class Released:
 def command(
     ctx: typer.Context,
     task: TaskArgument,
-    generation: GenerationArgument,
+    generation: GenerationArgument = None,
     delay: Annotated[
         int, typer.Option(metavar="DURATION", parser=parse_ms, help="How long nobody may claim it.")
     ] = "0",  # type: ignore[assignment]
@@ -38,4 +45,6 @@ def command(
     Then anybody may claim it; after its last allowed attempt it is failed instead.
     """
     wiring: Wiring = ctx.obj
-    return Released(task, generation, wiring.store.task_release(task, generation, delay_ms=delay))
+    claim = read_claim(task, generation)
+    effect = wiring.store.task_release(claim.task, claim.generation, delay_ms=delay)
+    return Released(claim.task, claim.generation, effect)

@@ -4,7 +4,14 @@ from dataclasses import dataclass
 
 import typer
 
-from sampletool.commands._store_options import GenerationArgument, LeaseOption, StoreOption, TaskArgument, changes_store
+from sampletool.commands._store_options import (
+    GenerationArgument,
+    LeaseOption,
+    StoreOption,
+    TaskArgument,
+    changes_store,
+    read_claim,
+)
 from sampletool.commands._store_values import say_time
 from sampletool.contract.answer import Effect
 from sampletool.options import DryRunOption
@@ -27,7 +34,7 @@ class Renewed:
 def command(
     ctx: typer.Context,
     task: TaskArgument,
-    generation: GenerationArgument,
+    generation: GenerationArgument = None,
     lease: LeaseOption = "60s",  # type: ignore[assignment]
     store: StoreOption = None,
     dry_run: DryRunOption = False,
@@ -37,5 +44,6 @@ def command(
     Refused once it is over, even if nobody else has claimed the task.
     """
     wiring: Wiring = ctx.obj
-    ends_at = wiring.store.task_renew(task, generation, lease_ms=lease)
-    return Renewed(task, generation, say_time(ends_at), "updated")
+    claim = read_claim(task, generation)
+    ends_at = wiring.store.task_renew(claim.task, claim.generation, lease_ms=lease)
+    return Renewed(claim.task, claim.generation, say_time(ends_at), "updated")
