@@ -85,7 +85,10 @@ def test_what_an_interrupted_removal_left_is_swept() -> None:
 
 def test_listing_and_cleaning_by_hand(tool: Tool) -> None:
     assert tool("session", "list").data == {"sessions": []}
-    assert tool("session", "clean").data == {"effect": "unchanged", "removed": [], "in_use": []}
+    nothing = {"effect": "unchanged", "removed": [], "in_use": [], "unused_for": "7d"}
+    assert tool("session", "clean").data == nothing
+    text = tool("session", "clean", "--format", "text", TOOL_SESSION_TTL="36h").text
+    assert text == "Nothing has been unused for 1.5d (session_ttl).\n"
     root = session_root()
     with opened(root, "mine", make_lock, 1):
         ran = tool("session", "list")
