@@ -1,21 +1,22 @@
 """The console script: makes the process safe to work in, then hands over to the door.
 
-What runs here runs before anything of ours is imported, on any Python: collecting garbage is switched off (a call
-is over before it pays), SIGINT gets its default back (Python's own handler would print a traceback), closed standard
+What runs here runs before anything of ours is imported, on any Python: SIGINT gets its default back (Python's own
+handler would print a traceback), collecting garbage is switched off (a call is over before it pays), closed standard
 descriptors are opened on the null device (or the next file opened would become stdout), and an old Python is refused.
 Who closes stdout (`>&-`) wants no answer: that is not an error, and the status tells how the call went.
 """
+
+import _signal  # type: ignore[import-not-found]  # the built-in part of `signal`: importing the rest takes long enough to be interrupted
+
+if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 
 import gc
 
 gc.disable()
 
 import os  # noqa: E402
-import signal  # noqa: E402
 import sys  # noqa: E402
-
-if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _open_closed_descriptors():
