@@ -6,7 +6,8 @@ descriptors are opened on the null device (or the next file opened would become 
 Who closes stdout (`>&-`) wants no answer: that is not an error, and the status tells how the call went.
 """
 
-import _signal  # type: ignore[import-not-found]  # the built-in part of `signal`: importing the rest takes long enough to be interrupted
+# The built-in part of `signal`: importing the rest takes long enough to be interrupted.
+import _signal  # type: ignore[import-not-found]
 
 if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
