@@ -39,7 +39,8 @@ def describe_command(name: str, command: Any, usage: str) -> dict[str, Any]:
 def describe_param(param: Any) -> dict[str, Any]:
     """What to write and what happens without it. How the value is parsed is not told: callers write text."""
     is_flag = getattr(param, "is_flag", False)
-    choices = param.metavar.split("|") if _CHOICES.fullmatch(param.metavar or "") else None
+    written = param.metavar.split("|") if _CHOICES.fullmatch(param.metavar or "") else None
+    choices = getattr(param.type, "choices", written)
     kind = _METAVAR_TYPES.get(param.metavar) or _PARAM_TYPES.get(param.type.name.removesuffix(" range"), "string")
     described = {
         "name": param.name,

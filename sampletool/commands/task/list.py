@@ -65,7 +65,10 @@ def _shown(task: TaskState) -> Task:
 def command(
     ctx: typer.Context,
     queue: Annotated[str | None, typer.Argument(metavar="[QUEUE]", help="Only this queue.")] = None,
-    status: Annotated[Status | None, typer.Option(help="Only tasks that are this.")] = None,
+    status: Annotated[
+        Status | None,
+        typer.Option("--status", metavar="STATUS", help="Only free, claimed, expired, done or failed ones."),
+    ] = None,
     cursor: CursorOption = None,
     limit: LimitOption = 100,
     store: StoreOption = None,

@@ -63,7 +63,7 @@ def command(
         typer.Option(min=1, max=256, metavar="N", help="How many at once.  [default: one for each processor]"),
     ] = None,
     until_empty: Annotated[
-        bool, typer.Option("--until-empty", help="Do not wait: end when all tasks are done or failed.")
+        bool, typer.Option("--until-empty", help="Do not wait for more: end when all are done or failed.")
     ] = False,
     lease: LeaseOption = "60s",  # type: ignore[assignment]
     max_attempts: Annotated[
