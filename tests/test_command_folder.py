@@ -4,7 +4,11 @@ import re
 
 import pytest
 
+from sampletool.app import root
 from sampletool.contract.exit_status import ExitStatus
+from sampletool.options import HelpAsked
+from sampletool.safety.signals import Signals
+from sampletool.wiring import Wiring
 from tests.support.tool import Tool
 
 
@@ -83,21 +87,31 @@ def test_a_flag_takes_no_value(tool: Tool, option: str) -> None:
     assert tool("config", "list", f"{option}=yes").code == "USAGE_ERROR"
 
 
-def test_help_of_every_command_is_there_and_its_summary_fits_into_a_line(tool: Tool) -> None:
+def help_of(command: str) -> str:
+    args = [*command.split(), "--help"]
+    with pytest.raises(HelpAsked) as asked:
+        root(args).main(args=args, prog_name="tool", standalone_mode=False, obj=Wiring(Signals()))
+    return str(asked.value)
+
+
+def test_help_of_every_command_is_there_and_its_summary_fits_into_a_line(
+    tool: Tool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     commands = [entry["command"] for entry in tool("manifest").data["commands"]]
     groups = {command.split()[0] for command in commands if " " in command}
-    listed = {above: tool(*above.split(), "--help").text for above in ("", *groups)}
+    listed = {above: help_of(above) for above in ("", *groups)}
+    monkeypatch.setenv("COLUMNS", "80")
     for command in (*commands, *groups):
-        ran = tool(*command.split(), "--help", COLUMNS="80")
-        usage, _, summary, *_ = ran.text.splitlines()
+        text = help_of(command)
+        usage, _, summary, *_ = text.splitlines()
         above, _, name = command.rpartition(" ")
         assert usage.startswith(f"Usage: tool {command} ")
         assert "{" not in usage
         assert summary.strip().endswith(".")
         assert len(summary.strip()) <= 55, command
         assert re.search(rf"^  {name} +{re.escape(summary.strip())}$", listed[above], re.MULTILINE)
-        assert not re.search(r"<(str|int|float|path|choice)", ran.text), command
-        assert all(len(line) <= 80 for line in ran.text.partition("Examples:")[0].splitlines())
+        assert not re.search(r"<(str|int|float|path|choice)", text), command
+        assert all(len(line) <= 80 for line in text.partition("Examples:")[0].splitlines())
 
 
 def test_what_every_command_takes_is_listed_once(tool: Tool) -> None:
