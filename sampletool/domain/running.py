@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sampletool.domain.workspace import Job
 from sampletool.safety.children import Children, Ended
-from sampletool.safety.staging import environment, stage
+from sampletool.safety.staging import passed_on, stage
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def run_jobs(
     waiting = {job.name: job for job in jobs}
     order = TopologicalSorter({name: [need for need in job.needs if need in waiting] for name, job in waiting.items()})
     order.prepare()
-    surroundings = environment(floor.workspace, floor.session_id)
+    around, ours = passed_on(), {"TOOL_WORKSPACE": str(floor.workspace), "TOOL_SESSION_ID": floor.session_id}
     ready: deque[str] = deque()
     running: dict[str, Job] = {}
     ended: deque[Outcome] = deque()
@@ -90,7 +90,7 @@ def run_jobs(
     def start(job: Job) -> None:
         directory = floor.scratch / job.name
         stage(directory, floor.workspace, inputs_of[job.name], {need: floor.version_of(need) for need in job.needs})
-        env = {**surroundings, **job.env}
+        env = {**around, **job.env, **ours}
         try:
             children.start(job.name, job.run, cwd=directory, env=env, log=lambda: floor.logs() / f"{job.name}.log")
             running[job.name] = job

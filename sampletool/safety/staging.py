@@ -23,10 +23,9 @@ def stage(directory: Path, workspace: Path, inputs: Iterable[str], needs: Mappin
         os.symlink(leads_to, f"{directory}/{path}")
 
 
-def environment(workspace: Path, session_id: str) -> dict[str, str]:
+def passed_on() -> dict[str, str]:
     """What staged commands see of the environment, beside what they declare: the little that any program needs."""
-    passed_on = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-    return {**passed_on, "TOOL_WORKSPACE": str(workspace), "TOOL_SESSION_ID": session_id}
+    return {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
 
 
 def collect(directory: Path, outputs: Iterable[str]) -> tuple[Path, list[str]]:
