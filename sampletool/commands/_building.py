@@ -13,18 +13,19 @@ from sampletool.contract.errors import ToolError
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.file_errors import from_os_error
 from sampletool.contract.lock_held import LockHeld
-from sampletool.domain.build_plan import Planned, plan
-from sampletool.domain.building import Build, build_targets
-from sampletool.domain.running import Done, Floor
 from sampletool.domain.workspace import Jobs, read_jobs, with_needs
 from sampletool.progress import Progress
 from sampletool.safety.children import Children
 from sampletool.safety.orphans import end_orphans
-from sampletool.safety.output_store import OutputStore
 from sampletool.safety.parsed import remember
 from sampletool.safety.places import WORKSPACE_FILE, make_workspace_directory, private_directory
 from sampletool.safety.toml_file import read_toml, resolve
 from sampletool.wiring import AT_ONCE, Wiring
+from sampletool.work.build_plan import Planned, plan
+from sampletool.work.building import Build, build_targets
+from sampletool.work.job import Done
+from sampletool.work.output_store import OutputStore
+from sampletool.work.running import Floor
 
 ENDS_WITH = (
     ExitStatus.PARTIAL,

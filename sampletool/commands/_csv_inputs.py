@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from sampletool.contract.errors import InvalidValues, Mistake, ToolError
 from sampletool.contract.process_errors import BadInputs, InvalidCsv
-from sampletool.domain.csv_ranges import Dialect, Row, read_header
 from sampletool.domain.profile import MOST_COLUMNS
 from sampletool.safety.input_file import InputFile, opened_input
 from sampletool.wiring import Wiring
+from sampletool.work.csv_ranges import Dialect, Row, read_header
 
 _DELIMITER_NAMES = {"tab": "\t", "\\t": "\t"}
 

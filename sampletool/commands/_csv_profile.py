@@ -6,11 +6,11 @@ from typing import Any, Literal
 
 from sampletool.commands._csv_inputs import Source, advice
 from sampletool.contract.process_errors import InvalidCsv
-from sampletool.domain.csv_ranges import DESCRIBED, Dialect, Range, Reading
 from sampletool.domain.profile import Column, profile_range
 from sampletool.progress import Progress
-from sampletool.safety.workers import Check, workers
 from sampletool.wiring import Wiring
+from sampletool.work.csv_ranges import DESCRIBED, Dialect, Range, Reading
+from sampletool.work.workers import Check, workers
 
 OnError = Literal["stop", "skip"]
 

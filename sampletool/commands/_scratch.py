@@ -5,8 +5,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sampletool.safety.places import PRIVATE, make_workspace_directory, private_directory
-from sampletool.safety.staging import remove
 from sampletool.wiring import Wiring
+from sampletool.work.staging import remove
 
 
 @contextmanager

@@ -6,11 +6,11 @@ import typer
 
 from sampletool.commands._building import ENDS_WITH, build, opened, plan_targets, read_workspace
 from sampletool.contract.promise import Promise
-from sampletool.domain.building import Build, forecast
 from sampletool.domain.workspace import choose
 from sampletool.options import JobsOption
-from sampletool.safety.output_store import OutputStore
 from sampletool.wiring import Wiring
+from sampletool.work.building import Build, forecast
+from sampletool.work.output_store import OutputStore
 
 promise = Promise(
     effect="outputs",

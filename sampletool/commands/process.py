@@ -17,7 +17,6 @@ from sampletool.contract.file_errors import UnsafePath
 from sampletool.contract.printable import counted
 from sampletool.contract.process_errors import InvalidCsv, ProcessPartial
 from sampletool.contract.promise import Promise
-from sampletool.domain.csv_ranges import Dialect, Range, survey
 from sampletool.domain.profile import FORMAT_VERSION
 from sampletool.options import JobsOption
 from sampletool.safety.atomic_file import must_be_writable
@@ -25,6 +24,7 @@ from sampletool.safety.input_file import STDIN, InputFile
 from sampletool.safety.output import Result, forecast, publish
 from sampletool.safety.places import session_root
 from sampletool.wiring import AT_ONCE, Wiring
+from sampletool.work.csv_ranges import Dialect, Range, survey
 
 promise = Promise(
     effect="outputs",

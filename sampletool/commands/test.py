@@ -9,14 +9,14 @@ from sampletool.commands._building import ENDS_WITH, Shop, build, keeping, opene
 from sampletool.contract.build_errors import NotBuilt
 from sampletool.contract.errors import ChecksFailed
 from sampletool.contract.promise import Promise
-from sampletool.domain.building import Build
 from sampletool.domain.checks import Report, find_inputs, run_checks
-from sampletool.domain.running import Done
-from sampletool.domain.workspace import Job, Jobs, choose
+from sampletool.domain.workspace import Jobs, choose
 from sampletool.options import JobsOption
 from sampletool.safety.atomic_file import must_be_writable, replace
-from sampletool.safety.output_store import OutputStore
 from sampletool.wiring import Wiring
+from sampletool.work.building import Build
+from sampletool.work.job import Done, Job
+from sampletool.work.output_store import OutputStore
 
 promise = Promise(
     effect="sessions",

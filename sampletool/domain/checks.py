@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sampletool.contract.errors import InvalidValues, Mistake
-from sampletool.domain.running import Done, Floor, Outcome, run_jobs
-from sampletool.domain.workspace import Job
 from sampletool.safety.children import Children
+from sampletool.work.job import Done, Job
+from sampletool.work.running import Floor, Outcome, run_jobs
 
 
 @dataclass

@@ -14,7 +14,7 @@ from math import dist, fsum, isnan, log1p, sqrt
 from typing import Any, Literal
 from zlib import crc32
 
-from sampletool.domain.csv_ranges import LONG_CELL, Dialect, Range, Reading, Row, read_rows
+from sampletool.work.csv_ranges import LONG_CELL, Dialect, Range, Reading, Row, read_rows
 
 FORMAT_VERSION = 1
 MOST_COLUMNS = 4096

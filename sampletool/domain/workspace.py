@@ -1,46 +1,20 @@
 """Reads the targets and checks of a tool.toml. Everything that is wrong with them is told at once."""
 
-import os
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from sampletool.contract.build_errors import TargetNotFound
 from sampletool.contract.errors import InvalidValues, Mistake, did_you_mean
+from sampletool.work.job import OWN_PLACES, Job
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
-_GLOB = re.compile(r"[*?[]")
 _LISTS = ("run", "inputs", "outputs", "needs")
 _MEMBERS = (*_LISTS, "env")
 _TABLES = ("settings", "target", "check")
-_OWN_PLACES = (".tool", "out")
-
-
-class Job(NamedTuple):
-    """A command with all that it may see. A target has outputs; a check has none."""
-
-    name: str
-    run: tuple[str, ...]
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    needs: tuple[str, ...]
-    env: dict[str, str]
-
-    def find_inputs(self, root: Path) -> list[str]:
-        """The declared files, relative to the workspace; a pattern that matches nothing is a ValueError."""
-        found: set[str] = set()
-        for pattern in self.inputs:
-            paths = root.glob(pattern) if _GLOB.search(pattern) else [root / pattern]
-            files = {os.path.relpath(path, root) for path in paths if path.is_file()}
-            files = {name for name in files if name.split(os.sep)[0] not in _OWN_PLACES}
-            if not files:
-                raise ValueError(f"{self.name}: the input {pattern!r} matches no file")
-            found |= files
-        return sorted(found)
 
 
 @dataclass
@@ -135,7 +109,7 @@ def _hint(word: str, known: Collection[str]) -> str:
 
 def _leaves(path: str) -> bool:
     parts = path.split("/")
-    return parts[0] in ("", *_OWN_PLACES) or not {"..", "", "."}.isdisjoint(parts) or not path.isprintable()
+    return parts[0] in ("", *OWN_PLACES) or not {"..", "", "."}.isdisjoint(parts) or not path.isprintable()
 
 
 def _nested(outputs: list[str]) -> list[str]:

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from sampletool.domain.csv_ranges import Dialect, read_header, survey
 from sampletool.domain.profile import Column, profile_range, read
+from sampletool.work.csv_ranges import Dialect, read_header, survey
 
 ROOM = 16_384
 """What a column has where there are eight."""

@@ -7,7 +7,8 @@ import pytest
 
 from sampletool.contract.build_errors import TargetNotFound
 from sampletool.contract.errors import InvalidValues
-from sampletool.domain.workspace import Job, choose, read_jobs, with_needs
+from sampletool.domain.workspace import choose, read_jobs, with_needs
+from sampletool.work.job import Job
 
 _GOOD = """
 [target.a]

@@ -28,6 +28,20 @@ def _scenarios(names: Iterable[str]) -> list[str]:
     return [*(f"sampletool/lab/scenarios/{name}.py" for name in names), *pages]
 
 
+_DOMAIN = [
+    "sampletool/domain",
+    *(
+        f"sampletool/commands/{name}.py"
+        for name in ("init", "build", "test", "process", "_building", "_scratch", "_csv*")
+    ),
+    "tests/domain",
+    *(f"tests/commands/test_{name}.py" for name in ("init", "build*", "test", "process")),
+    *(f"tests/bench/{name}.py" for name in ("build", "process")),
+    "docs/building.md",
+    "docs/process.md",
+    *_scenarios(_WITH_A_BUILD),
+]
+
 ROOMS = {
     "lab": [
         "sampletool/lab",
@@ -58,19 +72,8 @@ ROOMS = {
         "docs/shared-state.md",
         *_scenarios(_WITH_A_STORE),
     ],
-    "domain": [
-        "sampletool/domain",
-        *(
-            f"sampletool/commands/{name}.py"
-            for name in ("init", "build", "test", "process", "_building", "_scratch", "_csv*")
-        ),
-        "tests/domain",
-        *(f"tests/commands/test_{name}.py" for name in ("init", "build*", "test", "process")),
-        *(f"tests/bench/{name}.py" for name in ("build", "process")),
-        "docs/building.md",
-        "docs/process.md",
-        *_scenarios(_WITH_A_BUILD),
-    ],
+    "domain": _DOMAIN,
+    "work": ["sampletool/work", "tests/work", *_DOMAIN],
 }
 """The paths of each room that can be taken out."""
 

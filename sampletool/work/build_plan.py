@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sampletool.contract.errors import InvalidValues, Mistake
-from sampletool.domain.workspace import Job
-from sampletool.safety.content import look_at
-from sampletool.safety.output_store import OutputStore
+from sampletool.work.content import look_at
+from sampletool.work.job import Job
+from sampletool.work.output_store import OutputStore
 
 _FORMAT = 1
 

@@ -1,4 +1,4 @@
-"""safety/workers.py: in order, whatever the number of workers, and none outlives its coordinator."""
+"""work/workers.py: in order, whatever the number of workers, and none outlives its coordinator."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ import pytest
 from sampletool.contract.errors import Interrupted, TimedOut
 from sampletool.contract.process_errors import WorkerLost
 from sampletool.safety.signals import Signals
-from sampletool.safety.workers import Check, workers
+from sampletool.work.workers import Check, workers
 
 
 def squares(task: int, check: Check) -> Iterator[int]:
@@ -115,9 +115,9 @@ def test_workers_ignore_signals_because_the_coordinator_decides(signals: Signals
 def test_no_worker_outlives_a_coordinator_that_was_killed(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
-        "from tests.safety.test_workers import for_ever\n"
+        "from tests.work.test_workers import for_ever\n"
         "from sampletool.safety.signals import Signals\n"
-        "from sampletool.safety.workers import workers\n"
+        "from sampletool.work.workers import workers\n"
         "with workers([1, 2, 3], for_ever, 3, Signals()) as results:\n"
         "    for task, pieces in results:\n"
         "        print(next(pieces), flush=True)\n"

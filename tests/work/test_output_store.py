@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sampletool.safety.output_store import OutputStore
+from sampletool.work.output_store import OutputStore
 from tests.support.scale import scale
 
 _ENTRY: dict[str, object] = {"run": ["make"], "env": {}, "wanted": ["x", "y"], "inputs": {}, "needs": {}}
@@ -120,7 +120,7 @@ def test_the_journal_does_not_grow_for_ever(root: Path) -> None:
 
 
 def test_old_versions_go_after_an_hour_and_the_current_one_stays(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sampletool.safety import output_store
+    from sampletool.work import output_store
 
     publish(root, "f1", x="one")
     store = publish(root, "f2", x="two")

@@ -1,4 +1,4 @@
-"""domain/csv_ranges.py: cut at record ends, and every bad row named by its line."""
+"""work/csv_ranges.py: cut at record ends, and every bad row named by its line."""
 
 import csv
 import hashlib
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sampletool.domain.csv_ranges import Dialect, Range, Reading, Row, read_header, read_rows, survey
+from sampletool.work.csv_ranges import Dialect, Range, Reading, Row, read_header, read_rows, survey
 from tests.support.scale import scale
 
 PLAIN = Dialect()

@@ -3,34 +3,13 @@
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
 
-from sampletool.domain.workspace import Job
 from sampletool.safety.children import Children, Ended
-from sampletool.safety.staging import passed_on, stage
-
-
-@dataclass(frozen=True)
-class Done:
-    """What is told about one job. `reason` says why a target was stale."""
-
-    name: str
-    status: str
-    reason: str | None = None
-    outputs: str | None = None
-    note: str | None = None
-    exit_status: int | None = None
-    tail: str | None = None
-    log: str | None = None
-
-    def lines(self) -> list[str]:
-        told = [f"{self.name}: {self.status.replace('_', ' ')}" + (f" ({self.reason})" if self.reason else "")]
-        if self.status != "passed":
-            told += [f"    {line}" for line in (self.note, *(self.tail or "").splitlines()[-10:]) if line]
-        return [*told, f"    all of it: {self.log}"] if self.log and self.status == "failed" else told
+from sampletool.work.job import Done, Job
+from sampletool.work.staging import passed_on, stage
 
 
 class Outcome(NamedTuple):

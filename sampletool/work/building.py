@@ -5,13 +5,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sampletool.contract.answer import Effect
-from sampletool.domain.build_plan import Planned, fingerprint, why_stale
-from sampletool.domain.running import Done, Floor, Outcome, run_jobs
-from sampletool.domain.workspace import Job
 from sampletool.safety.children import Children
-from sampletool.safety.content import CHANGED, has_changed
-from sampletool.safety.output_store import OutputStore
-from sampletool.safety.staging import collect
+from sampletool.work.build_plan import Planned, fingerprint, why_stale
+from sampletool.work.content import CHANGED, has_changed
+from sampletool.work.job import Done, Job
+from sampletool.work.output_store import OutputStore
+from sampletool.work.running import Floor, Outcome, run_jobs
+from sampletool.work.staging import collect
 
 
 @dataclass

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sampletool.safety.content import look_at
+from sampletool.work.content import look_at
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from sampletool.safety.atomic_file import read_regular, replace
-from sampletool.safety.content import Look, boot_id, look_at
 from sampletool.safety.places import check_private, private_directory
-from sampletool.safety.staging import remove
+from sampletool.work.content import Look, boot_id, look_at
+from sampletool.work.staging import remove
 
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _JOURNAL_BYTES = 1024 * 1024 * 1024

@@ -1,0 +1,54 @@
+"""A command with all that it may see, and what is told about it once it ran."""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+OWN_PLACES = (".tool", "out")
+"""What is ours in a workspace, and nobody's input."""
+_GLOB = re.compile(r"[*?[]")
+
+
+class Job(NamedTuple):
+    """A command with all that it may see. A target has outputs; a check has none."""
+
+    name: str
+    run: tuple[str, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    needs: tuple[str, ...]
+    env: dict[str, str]
+
+    def find_inputs(self, root: Path) -> list[str]:
+        """The declared files, relative to the workspace; a pattern that matches nothing is a ValueError."""
+        found: set[str] = set()
+        for pattern in self.inputs:
+            paths = root.glob(pattern) if _GLOB.search(pattern) else [root / pattern]
+            files = {os.path.relpath(path, root) for path in paths if path.is_file()}
+            files = {name for name in files if name.split(os.sep)[0] not in OWN_PLACES}
+            if not files:
+                raise ValueError(f"{self.name}: the input {pattern!r} matches no file")
+            found |= files
+        return sorted(found)
+
+
+@dataclass(frozen=True)
+class Done:
+    """What is told about one job. `reason` says why a target was stale."""
+
+    name: str
+    status: str
+    reason: str | None = None
+    outputs: str | None = None
+    note: str | None = None
+    exit_status: int | None = None
+    tail: str | None = None
+    log: str | None = None
+
+    def lines(self) -> list[str]:
+        told = [f"{self.name}: {self.status.replace('_', ' ')}" + (f" ({self.reason})" if self.reason else "")]
+        if self.status != "passed":
+            told += [f"    {line}" for line in (self.note, *(self.tail or "").splitlines()[-10:]) if line]
+        return [*told, f"    all of it: {self.log}"] if self.log and self.status == "failed" else told
