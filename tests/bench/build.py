@@ -8,9 +8,20 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+PLAIN = """
+import os, subprocess, sys
+from concurrent.futures import ThreadPoolExecutor
+
+def one(number):
+    os.mkdir(str(number))
+    subprocess.run(["touch", "x"], cwd=str(number), check=True)
+
+with ThreadPoolExecutor(int(sys.argv[2])) as pool:
+    list(pool.map(one, range(int(sys.argv[1]))))
+"""
+"""The same commands, each in a directory of its own, and nothing else."""
 TARGETS, DVC_TARGETS, ROUNDS, WORKERS = 1000, 300, 5, 2
 _SETTLED_SECONDS = 2.5
 """A file that was changed within two seconds is read again by ours, so nobody is measured right after building."""
@@ -50,30 +61,20 @@ def no_op(scratch: Path, others: Path) -> None:
 
 
 def cold(scratch: Path) -> None:
-    """Against running the same commands, each in a directory of its own, with as many workers."""
+    """Whole commands, with as many workers."""
+    environ = _environ(scratch)
     ours, plain = [], []
     for turn in range(ROUNDS):
-        directory = _workspace(scratch / f"cold{turn}")
-        ours.append(_time(lambda d=directory: _run([_tool(), "build", "-q", "-j", str(WORKERS)], d, _environ(scratch))))  # type: ignore[misc]
-        plain.append(_time(lambda d=scratch / f"plain{turn}": _plainly(d)))  # type: ignore[misc]
+        built, ran = _workspace(scratch / f"cold{turn}"), _directory(scratch / f"plain{turn}", {})
+        ours.append(_time(lambda d=built: _run([_tool(), "build", "-q", "-j", str(WORKERS)], d, environ)))  # type: ignore[misc]
+        call = [sys.executable, "-c", PLAIN, str(TARGETS), str(WORKERS)]
+        plain.append(_time(lambda d=ran, c=call: _run(c, d, environ)))  # type: ignore[misc]
     ratio = statistics.median(a / b for a, b in zip(ours, plain, strict=True))
     print(f"building {TARGETS} trivial targets with {WORKERS} workers, median of {ROUNDS}")
     print(
         f"  tool build         {statistics.median(ours) * 1000:8.0f} ms {ratio:7.2f} x the bare commands (at most 1.5)"
     )
     print(f"  the bare commands  {statistics.median(plain) * 1000:8.0f} ms\n")
-
-
-def _plainly(directory: Path) -> None:
-    directory.mkdir()
-
-    def one(number: int) -> None:
-        own = directory / str(number)
-        own.mkdir()
-        subprocess.run(["touch", "x"], cwd=own, check=True)
-
-    with ThreadPoolExecutor(WORKERS) as pool:
-        list(pool.map(one, range(TARGETS)))
 
 
 def _workspace(directory: Path) -> Path:
