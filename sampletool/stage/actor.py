@@ -145,6 +145,11 @@ def main() -> None:
     if "sqlite3" in sys.modules:
         actor.tell_statements()
     sys.addaudithook(actor.see)
+    perform()
+
+
+def perform() -> None:
+    """Become the program that `sys.argv` names."""
     if sys.argv[0] == "-m":
         sys.argv.pop(0)
         runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)

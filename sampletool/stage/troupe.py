@@ -45,12 +45,14 @@ class Troupe:
         self._socket.close()
         self._process.wait()
 
-    def start(self, spec: dict[str, Any], program: Sequence[str], env: Mapping[str, str], cwd: Path | None) -> "Forked":
-        """An actor that has already been cast; `spec` names the descriptor of its socket here."""
+    def start(
+        self, spec: dict[str, Any] | None, program: Sequence[str], env: Mapping[str, str], cwd: Path | None
+    ) -> "Forked":
+        """An actor that has been cast; `spec` names the descriptor of its socket here. Without it, nobody directs."""
         output, errors = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 - Forked closes them
         status, theirs = os.pipe()
         request = {"spec": spec, "program": list(program), "env": dict(env), "cwd": str(cwd or Path.cwd())}
-        handed = [spec["socket"], output.fileno(), errors.fileno(), theirs]
+        handed = [spec["socket"] if spec else output.fileno(), output.fileno(), errors.fileno(), theirs]
         with self._turn:
             socket.send_fds(self._socket, [json.dumps(request).encode()], handed)
             pid = int(self._socket.recv(32))
@@ -158,10 +160,14 @@ def _perform(request: dict[str, Any], descriptors: list[int], foreign: list[int]
     os.chdir(request["cwd"])
     os.environ.clear()
     os.environ.update(request["env"])
-    sys.argv[:] = ["actor", json.dumps({**request["spec"], "socket": descriptors[0]}), *request["program"]]
+    sys.argv[:] = request["program"]
     status = 1
     try:
-        actor.main()
+        if request["spec"] is None:
+            actor.perform()
+        else:
+            sys.argv[:0] = ["actor", json.dumps({**request["spec"], "socket": descriptors[0]})]
+            actor.main()
         status = 0
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)

@@ -11,7 +11,6 @@ import pytest
 
 from sampletool.commands.config.set import read_arguments
 from sampletool.contract.errors import InvalidValues
-from sampletool.stage.director import Actor
 from tests.support.holding import holding
 from tests.support.scale import SOAK, scale
 from tests.support.tool import Ran, Tool
@@ -257,8 +256,7 @@ def test_a_disk_that_refuses_is_one_clear_answer_and_nothing_is_lost(
     tool: Tool, workspace: Path, step: str, number: int, code: str
 ) -> None:
     before = (workspace / "tool.toml").read_text()
-    call = ["-m", "sampletool", "config", "set", "a", "1"]
-    with Actor(call, watch=workspace, env=tool.environ, cwd=workspace) as actor:
+    with tool.on_stage("config", "set", "a", "1", watch=workspace) as actor:
         actor.run_until(lambda event: event.name in ("open", "os.mkdir") and event.path.endswith(step))
         actor.fail(number)
         ended = actor.finish()
@@ -270,8 +268,7 @@ def test_a_disk_that_refuses_is_one_clear_answer_and_nothing_is_lost(
 
 @pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS])
 def test_a_file_system_without_locks_is_told_by_name(tool: Tool, workspace: Path, number: int) -> None:
-    call = ["-m", "sampletool", "config", "set", "a", "1"]
-    with Actor(call, watch=workspace, env=tool.environ, cwd=workspace) as actor:
+    with tool.on_stage("config", "set", "a", "1", watch=workspace) as actor:
         actor.run_until("fcntl.flock")
         actor.fail(number)
         ended = actor.finish()

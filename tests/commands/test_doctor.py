@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from sampletool.commands.doctor import probe_directories
-from sampletool.stage.director import Actor
 from tests.support.tool import Ran, Tool
 
 
@@ -29,8 +28,7 @@ def test_a_workspace_that_cannot_be_written_is_found_although_its_disk_was_tried
     """The other places lie on the same disk, and can be written."""
     place = workspace if step == "workspace" else workspace / ".tool"
     place.mkdir(exist_ok=True)
-    call = ["-m", "sampletool", "doctor"]
-    with Actor(call, watch=workspace, env=tool.environ, cwd=workspace) as actor:
+    with tool.on_stage("doctor", watch=workspace) as actor:
         actor.run_until(lambda event: event.name == "os.mkdir" and Path(event.path).parent == place)
         actor.fail(errno.EACCES)
         ended = actor.finish()

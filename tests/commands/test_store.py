@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from sampletool.safety.places import state_directory
-from sampletool.stage.director import Actor
 from tests.support.scale import scale
 from tests.support.tool import Ran, Tool, told_of
 
@@ -370,8 +369,7 @@ def test_doctor_does_not_say_that_a_store_is_there_before_it_is(tool: Tool, work
 
 def test_doctor_finds_a_store_that_cannot_be_written(tool: Tool, workspace: Path) -> None:
     tool("counter", "add", "hits")
-    call = ["-m", "sampletool", "doctor"]
-    with Actor(call, watch=workspace, env=tool.environ, cwd=workspace) as actor:
+    with tool.on_stage("doctor", watch=workspace) as actor:
         actor.run_until(lambda event: event.name == "open" and event.path.endswith("state.db"))
         actor.fail(errno.EACCES)
         ended = actor.finish()

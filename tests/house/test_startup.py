@@ -21,9 +21,8 @@ _HEAVY = {"rich", "pydantic", "asyncio", "sqlite3", "multiprocessing", "redis", 
 
 
 def imported(tool: Tool, *args: str) -> set[str]:
-    ran = subprocess.run(
-        [sys.executable, "-c", _LIST, *args], cwd=tool.cwd, env=tool.environ, capture_output=True, check=True
-    )
+    env = {name: value for name, value in tool.environ.items() if not name.startswith("COVERAGE_")}
+    ran = subprocess.run([sys.executable, "-c", _LIST, *args], cwd=tool.cwd, env=env, capture_output=True, check=True)
     return set(json.loads(ran.stderr.decode()))
 
 
@@ -52,11 +51,9 @@ def test_a_call_imports_its_own_command_only(tool: Tool, workspace: Path) -> Non
 
 
 def test_a_change_costs_two_fsyncs_and_an_unchanged_one_none(tool: Tool, workspace: Path) -> None:
-    from sampletool.stage.director import Actor
 
     def fsyncs(value: str) -> int:
-        call = ["-m", "sampletool", "config", "set", "a", value]
-        with Actor(call, watch=workspace, env=tool.environ, cwd=workspace) as actor:
+        with tool.on_stage("config", "set", "a", value, watch=workspace) as actor:
             while actor.at is not None:
                 actor.step()
             return sum(event.name == "os.fsync" for event in actor.past)

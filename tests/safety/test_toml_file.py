@@ -52,8 +52,7 @@ def test_two_naive_writers_met_at_the_rename_lose_a_change_every_time(file: Path
 
 def test_two_of_ours_met_at_the_same_point_keep_both_every_time(tool: Tool, file: Path) -> None:
     def setting(key: str) -> Actor:
-        call = ["-m", "sampletool", "config", "set", key, "1"]
-        return Actor(call, watch=file.parent, env=tool.environ, cwd=file.parent)
+        return tool.on_stage("config", "set", key, "1", watch=file.parent)
 
     for _ in range(scale(5, 20)):
         file.write_text("[settings]\nlevel = 1\n")
@@ -73,8 +72,7 @@ def test_kill_9_at_every_point_leaves_the_old_or_the_new_file_and_the_next_set_w
     outcomes, point = set(), 0
     while True:
         file.write_text(old)
-        call = ["-m", "sampletool", "config", "set", "a", "1"]
-        with Actor(call, watch=file.parent, env=tool.environ, cwd=file.parent) as actor:
+        with tool.on_stage("config", "set", "a", "1", watch=file.parent) as actor:
             for _ in range(point):
                 if actor.at is not None:
                     actor.step()

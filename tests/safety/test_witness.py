@@ -5,7 +5,6 @@ import os
 from pathlib import Path
 
 from sampletool.safety.witness import find_holders
-from sampletool.stage.director import Actor
 from tests.support.holding import holding
 from tests.support.tool import Tool
 
@@ -29,10 +28,9 @@ def test_without_proc_the_answer_is_the_record_marked_as_not_verified(tool: Tool
     locks.mkdir(parents=True, mode=0o700)
     (workspace / ".tool").chmod(0o700)
 
-    with holding(locks / "tool.toml.lock") as other:
-        call = ["-m", "sampletool", "config", "set", "a", "1", "--lock-timeout", "0"]
-        with Actor(call, watch=workspace, env=tool.environ, cwd=workspace, hide=["/proc"]) as blind:
-            ended = blind.finish()
+    call = ("config", "set", "a", "1", "--lock-timeout", "0")
+    with holding(locks / "tool.toml.lock") as other, tool.on_stage(*call, watch=workspace, hide=["/proc"]) as blind:
+        ended = blind.finish()
 
     assert ended.stdout, ended.stderr
     error = json.loads(ended.stdout)["error"]

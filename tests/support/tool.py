@@ -1,10 +1,11 @@
 """The real tool, in a process of its own, as a user would run it."""
 
+import atexit
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from sampletool.contract.exit_status import ExitStatus
+from sampletool.stage.director import Actor
+from sampletool.stage.troupe import Forked, Troupe
 
 COMMAND = [sys.executable, "-m", "sampletool"]
 _LONGEST_SECONDS = 60
@@ -62,6 +65,14 @@ class Ran:
         return self.stdout.decode()
 
 
+@cache
+def _troupe() -> Troupe:
+    """One for all tests of a worker."""
+    troupe = Troupe(["sampletool.app"], os.environ)
+    atexit.register(troupe.__exit__)
+    return troupe
+
+
 class Tool:
     """Runs the tool with the environment of one test and nothing of the machine's."""
 
@@ -71,8 +82,16 @@ class Tool:
         self._started: list[subprocess.Popen[bytes]] = []
 
     def __call__(self, *args: str | Path, stdin: bytes = b"", **environ: str) -> Ran:
-        process = self.start(*args, environ=environ)
-        stdout, stderr = process.communicate(stdin, timeout=_LONGEST_SECONDS)
+        """In a process that is forked from one with the door loaded, unless it is Python that is told otherwise."""
+        env = {**self.environ, **environ}
+        process: subprocess.Popen[bytes] | Forked
+        if stdin or any(env.get(name) != os.environ.get(name) for name in env if name.startswith(("LC_", "PYTHON"))):
+            process = self.start(*args, environ=environ)
+            stdout, stderr = process.communicate(stdin, timeout=_LONGEST_SECONDS)
+        else:
+            process = _troupe().start(None, [*COMMAND[1:], *map(str, args)], env, self.cwd)
+            stdout, stderr = process.communicate(timeout=_LONGEST_SECONDS)
+        assert process.returncode is not None
         ran = Ran(process.returncode, stdout, stderr)
         if ran.stdout.startswith(b'{"ok"'):
             check_promise(ran)
@@ -93,6 +112,11 @@ class Tool:
         )
         self._started.append(process)
         return process
+
+    def on_stage(self, *args: str | Path, watch: Path, hide: Sequence[str] = ()) -> Actor:
+        """Stopped before every event at or below `watch`."""
+        call = [*COMMAND[1:], *map(str, args)]
+        return Actor(call, watch=watch, env=self.environ, cwd=self.cwd, hide=hide, troupe=_troupe())
 
     def end(self) -> None:
         """End what a test that failed has left running, or another test is told of its open pipes."""
