@@ -8,12 +8,12 @@ from typing import Literal, NamedTuple
 
 from sampletool.commands._scratch import scratch, sweep
 from sampletool.contract.answer import Result
-from sampletool.contract.build_errors import BuildFailed
 from sampletool.contract.errors import ToolError
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.file_errors import from_os_error
 from sampletool.contract.lock_held import LockHeld
-from sampletool.domain.workspace import Jobs, read_jobs, with_needs
+from sampletool.domain.errors import BuildFailed
+from sampletool.domain.workspace import Jobs, read_jobs
 from sampletool.progress import Progress
 from sampletool.safety.children import Children
 from sampletool.safety.orphans import end_orphans
@@ -24,6 +24,7 @@ from sampletool.wiring import AT_ONCE, Wiring
 from sampletool.work.build_plan import Planned, plan
 from sampletool.work.building import Build, build_targets
 from sampletool.work.job import Done
+from sampletool.work.needs import with_needs
 from sampletool.work.output_store import OutputStore
 from sampletool.work.running import Floor
 
@@ -67,14 +68,11 @@ def opened(wiring: Wiring, mode: Literal["exclusive", "shared"], *, force_unlock
         jobs = read_workspace(wiring, alone=mode == "exclusive")
         store = OutputStore(wiring.workspace, wiring.signals.check, writable=mode == "exclusive")
 
-        def version_of(name: str) -> Path:
-            return store.linked(name) or store.directory / name
-
         @cache
         def logs() -> Path:
             return private_directory(wiring.session_directory / f"logs-{wiring.request_id}")
 
-        floor = Floor(wiring.workspace, directory, wiring.session_id, logs, version_of)
+        floor = Floor(wiring.workspace, directory, wiring.session_id, logs, store.version_of)
         children = Children(wiring.signals, hold.descriptors, [path])
         try:
             with children:

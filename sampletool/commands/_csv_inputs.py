@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from sampletool.contract.errors import InvalidValues, Mistake, ToolError
-from sampletool.contract.process_errors import BadInputs, InvalidCsv
+from sampletool.domain.errors import BadInputs, InvalidCsv
 from sampletool.domain.profile import MOST_COLUMNS
 from sampletool.safety.input_file import InputFile, opened_input
 from sampletool.wiring import Wiring

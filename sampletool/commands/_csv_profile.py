@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from sampletool.commands._csv_inputs import Source, advice
-from sampletool.contract.process_errors import InvalidCsv
+from sampletool.domain.errors import InvalidCsv
 from sampletool.domain.profile import Column, profile_range
 from sampletool.progress import Progress
 from sampletool.wiring import Wiring

@@ -7,7 +7,7 @@ import typer
 from sampletool.commands._building import ENDS_WITH, build, opened, plan_targets, read_workspace
 from sampletool.contract.promise import Promise
 from sampletool.domain.workspace import choose
-from sampletool.options import JobsOption
+from sampletool.options import DryRunOption, JobsOption
 from sampletool.wiring import Wiring
 from sampletool.work.building import Build, forecast
 from sampletool.work.output_store import OutputStore
@@ -15,7 +15,7 @@ from sampletool.work.output_store import OutputStore
 promise = Promise(
     effect="outputs",
     ends_with=ENDS_WITH,
-    locks=("build",),
+    locks=("build", "session"),
     examples=("tool build", "tool build report", "tool build --dry-run"),
 )
 
@@ -29,7 +29,6 @@ def build_now(wiring: Wiring, names: list[str], *, force_unlock: bool) -> Build:
 
 def forecast_build(wiring: Wiring, names: list[str]) -> Build:
     """What would be built, and why. Takes no lock, makes nothing."""
-    wiring.meta["dry_run"] = True
     jobs = read_workspace(wiring)
     store = OutputStore(wiring.workspace, wiring.signals.check, writable=False)
     result = Build()
@@ -44,7 +43,7 @@ def command(
     force_unlock: Annotated[
         bool, typer.Option("--force-unlock", help="First end what a dead build left running.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be built, and why.")] = False,
+    dry_run: DryRunOption = False,
 ) -> Build:
     """Build what is out of date, in parallel.
 

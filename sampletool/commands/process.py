@@ -15,10 +15,10 @@ from sampletool.contract.errors import InvalidValues, Mistake
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.file_errors import UnsafePath
 from sampletool.contract.printable import counted
-from sampletool.contract.process_errors import InvalidCsv, ProcessPartial
 from sampletool.contract.promise import Promise
+from sampletool.domain.errors import InvalidCsv, ProcessPartial
 from sampletool.domain.profile import FORMAT_VERSION
-from sampletool.options import JobsOption
+from sampletool.options import DryRunOption, JobsOption
 from sampletool.safety.atomic_file import must_be_writable
 from sampletool.safety.input_file import STDIN, InputFile
 from sampletool.safety.output import Result, forecast, publish
@@ -109,7 +109,6 @@ def process(
             return wiring.hold(lock, name, "exclusive", AT_ONCE)
 
         if dry_run:
-            wiring.meta["dry_run"] = True
             published = forecast(path, identify, overwrite=overwrite)
         else:
             published = publish(path, identify, compute, hold, overwrite=overwrite)
@@ -168,7 +167,7 @@ def command(
     encoding: Annotated[str, typer.Option(metavar="NAME", help="Such as utf-8, latin-1, utf-16.")] = "utf-8",
     on_error: Annotated[OnError, typer.Option(help="At a bad row: stop, or skip it and count it.")] = "stop",
     jobs: JobsOption = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be written; write nothing.")] = False,
+    dry_run: DryRunOption = False,
 ) -> Processed:
     """Profile the columns of CSV files.
 

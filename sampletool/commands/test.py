@@ -6,12 +6,12 @@ from typing import Annotated
 import typer
 
 from sampletool.commands._building import ENDS_WITH, Shop, build, keeping, opened, plan_targets, read_workspace, telling
-from sampletool.contract.build_errors import NotBuilt
 from sampletool.contract.errors import ChecksFailed
 from sampletool.contract.promise import Promise
 from sampletool.domain.checks import Report, find_inputs, run_checks
+from sampletool.domain.errors import NotBuilt
 from sampletool.domain.workspace import Jobs, choose
-from sampletool.options import JobsOption
+from sampletool.options import DryRunOption, JobsOption
 from sampletool.safety.atomic_file import must_be_writable, replace
 from sampletool.wiring import Wiring
 from sampletool.work.building import Build
@@ -19,10 +19,10 @@ from sampletool.work.job import Done, Job
 from sampletool.work.output_store import OutputStore
 
 promise = Promise(
-    effect="sessions",
+    effect="outputs",
     ends_with=ENDS_WITH,
-    locks=("build",),
-    examples=("tool test", "tool test --build", "tool test report-adds-up --junit results.xml"),
+    locks=("build", "session"),
+    examples=("tool test", "tool test --build", "tool test totals-add-up --junit results.xml"),
 )
 
 
@@ -47,7 +47,7 @@ def _run(wiring: Wiring, shop: Shop, checks: list[Job], inputs: dict[str, list[s
 
 def _warn_of_stale(wiring: Wiring, jobs: Jobs, store: OutputStore, needed: list[str]) -> None:
     """Checks run against what is built; if that is not what tool.toml now asks for, they say so."""
-    missing = [name for name in needed if store.linked(name) is None or not store.linked(name).exists()]  # type: ignore[union-attr]
+    missing = [name for name in needed if not store.version_of(name).exists()]
     if missing:
         raise NotBuilt(missing)
     for name, planned in plan_targets(wiring, jobs, store, needed).items():
@@ -56,9 +56,9 @@ def _warn_of_stale(wiring: Wiring, jobs: Jobs, store: OutputStore, needed: list[
 
 
 def forecast(wiring: Wiring, names: list[str]) -> Report:
-    wiring.meta["dry_run"] = True
     jobs = read_workspace(wiring)
-    return Report([Done(name, "would run") for name in choose("check", names, jobs.checks)])
+    checks = [Done(name, "would run") for name in choose("check", names, jobs.checks)]
+    return Report(checks, total=len(checks))
 
 
 def command(
@@ -72,7 +72,7 @@ def command(
     force_unlock: Annotated[
         bool, typer.Option("--force-unlock", help="First end what a dead build left running.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say which checks would run.")] = False,
+    dry_run: DryRunOption = False,
 ) -> Report:
     """Check what is built, in parallel.
 

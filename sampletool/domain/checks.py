@@ -55,7 +55,7 @@ def find_inputs(root: Path, checks: list[Job]) -> dict[str, list[str]]:
         try:
             found[check.name] = check.find_inputs(root)
         except ValueError as error:
-            mistakes.append(Mistake(f"check.{check.name}", "INVALID_VALUE", str(error)))
+            mistakes.append(Mistake(f"check.{check.name}", "INVALID_VALUE", f"{check.name}: {error}"))
     if mistakes:
         raise InvalidValues(*mistakes, suggestion="Correct it; nothing was run.")
     return found

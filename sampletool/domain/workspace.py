@@ -1,17 +1,14 @@
 """Reads the targets and checks of a tool.toml. Everything that is wrong with them is told at once."""
 
-import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from graphlib import CycleError, TopologicalSorter
-from itertools import pairwise
 from typing import Any
 
-from sampletool.contract.build_errors import TargetNotFound
 from sampletool.contract.errors import InvalidValues, Mistake, did_you_mean
-from sampletool.work.job import OWN_PLACES, Job
+from sampletool.domain.errors import TargetNotFound
+from sampletool.work.job import Job
+from sampletool.work.needs import in_order
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 _LISTS = ("run", "inputs", "outputs", "needs")
 _MEMBERS = (*_LISTS, "env")
 _TABLES = ("settings", "target", "check")
@@ -39,16 +36,14 @@ def read_jobs(document: dict[str, Any]) -> Jobs:
             continue
         for name, members in table.items():
             where = f"{kind}.{name}"
-            problems = _problems(kind, name, members, targets)
+            job, problems = _read(kind, name, members, targets)
             mistakes += [_mistake(where, f"{where}: {problem}") for problem in problems]
             if not problems:
-                lists = {key: tuple(members.get(key, ())) for key in _LISTS}
-                jobs_of_kind[name] = Job(name, **lists, env=members.get("env", {}))
-    order, rings = _sorted(jobs.targets)
+                jobs_of_kind[name] = job
+    jobs.targets, rings = in_order(jobs.targets)
     mistakes += [_mistake("target", f"these targets need each other: {ring}") for ring in rings]
     if mistakes:
         raise InvalidValues(*mistakes, suggestion="Correct tool.toml; nothing was run.")
-    jobs.targets = {name: jobs.targets[name] for name in order}
     return jobs
 
 
@@ -60,46 +55,29 @@ def choose(kind: str, names: list[str], jobs: dict[str, Job]) -> list[str]:
     return list(dict.fromkeys(names)) or list(jobs)
 
 
-def with_needs(targets: dict[str, Job], wanted: list[str]) -> list[Job]:
-    """The wanted targets and all that they need, each behind what it needs."""
-    found: set[str] = set()
-    left = list(wanted)
-    for name in left:
-        if name not in found:
-            found.add(name)
-            left += targets[name].needs  # also walked
-    return [job for name, job in targets.items() if name in found]
-
-
-def _problems(kind: str, name: str, members: Any, targets: Collection[str]) -> list[str]:
-    if not _NAME.fullmatch(name):
-        return ["a name is 1 to 64 letters, digits, '.', '_' or '-'"]
+def _read(kind: str, name: str, members: Any, targets: Collection[str]) -> tuple[Job, list[str]]:
+    """The job, and what is wrong with it; what has the wrong type is only told."""
     if not isinstance(members, dict):
-        return ["it is not a table"]
-    found = []
+        return Job(name, (), (), (), (), {}), ["it is not a table"]
+    wrong: dict[str, str] = {}
     for key, value in members.items():
         if key not in _MEMBERS:
-            found.append(f"unknown member {key!r}{_hint(key, _MEMBERS)}")
+            wrong[key] = f"unknown member {key!r}{_hint(key, _MEMBERS)}"
         elif key == "env":
             if not isinstance(value, dict) or not all(map(_is_text, (*value, *value.values()))):
-                found.append("env has to be a table of texts")
-            elif any("=" in name for name in value):
-                found.append("env has a name with '='")
+                wrong[key] = "env has to be a table of texts"
         elif not isinstance(value, list) or not all(map(_is_text, value)) or "" in value:
-            found.append(f"{key} has to be a list of texts")
-        elif key in ("inputs", "outputs"):
-            found += [f"{key}: {path!r} leaves the workspace" for path in value if _leaves(path)]
-    if not members.get("run"):
-        found.append("run is missing: the command as a list, such as ['python3', 'make.py']")
+            wrong[key] = f"{key} has to be a list of texts"
+    right = {key: value for key, value in members.items() if key not in wrong}
+    lists = {key: tuple(right.get(key, ())) for key in _LISTS}
+    job = Job(name, **lists, env=right.get("env", {}))
+    found = [*wrong.values(), *(problem for problem in job.problems() if problem.partition(" ")[0] not in wrong)]
     if kind == "target" and not members.get("outputs"):
         found.append("outputs is missing: the files that the command writes")
-    if kind == "check" and members.get("outputs"):
+    if kind == "check" and job.outputs:
         found.append("a check has no outputs")
-    if found:
-        return found
-    nested = [f"outputs: {path!r} is inside another, or the same" for path in _nested(members.get("outputs", []))]
-    unknown = [need for need in members.get("needs", ()) if need not in targets]
-    return nested + [f"it needs {need!r}, which is no target{_hint(need, targets)}" for need in unknown]
+    unknown = [need for need in job.needs if need not in targets]
+    return job, found + [f"it needs {need!r}, which is no target{_hint(need, targets)}" for need in unknown]
 
 
 def _hint(word: str, known: Collection[str]) -> str:
@@ -107,32 +85,8 @@ def _hint(word: str, known: Collection[str]) -> str:
     return f" ({near})" if near else ""
 
 
-def _leaves(path: str) -> bool:
-    parts = path.split("/")
-    return parts[0] in ("", *OWN_PLACES) or not {"..", "", "."}.isdisjoint(parts) or not path.isprintable()
-
-
-def _nested(outputs: list[str]) -> list[str]:
-    ordered = sorted(f"{path}/" for path in outputs)
-    return [after[:-1] for before, after in pairwise(ordered) if after.startswith(before)]
-
-
 def _is_text(value: Any) -> bool:
     return isinstance(value, str) and "\0" not in value
-
-
-def _sorted(targets: dict[str, Job]) -> tuple[list[str], list[str]]:
-    """In the order of their needs; and the rings of those that need themselves in the end."""
-    needs = {name: job.needs for name, job in targets.items()}
-    rings: list[str] = []
-    while True:
-        try:
-            return list(TopologicalSorter(needs).static_order()), rings
-        except CycleError as error:
-            ring = error.args[1][:0:-1]  # from a target to what it needs; the first is also the last
-            first = min(range(len(ring)), key=lambda at: list(targets).index(ring[at]))
-            rings.append(" -> ".join([*ring[first:], *ring[: first + 1]]))
-            needs = {name: () if name in ring else others for name, others in needs.items()}
 
 
 def _mistake(where: str, message: str) -> Mistake:

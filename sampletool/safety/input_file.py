@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sampletool.contract.errors import did_you_mean
-from sampletool.contract.file_errors import FileNotFound, UnsafePath, from_os_error
-from sampletool.contract.process_errors import InputChanged
+from sampletool.contract.file_errors import FileNotFound, InputChanged, UnsafePath, from_os_error
 from sampletool.safety.atomic_file import write_all
 from sampletool.safety.signals import Signals
 from sampletool.safety.stdin import stdin_blocks

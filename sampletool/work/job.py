@@ -3,11 +3,13 @@
 import os
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-OWN_PLACES = (".tool", "out")
+_OWN_PLACES = (".tool", "out")
 """What is ours in a workspace, and nobody's input."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 _GLOB = re.compile(r"[*?[]")
 
 
@@ -21,17 +23,37 @@ class Job(NamedTuple):
     needs: tuple[str, ...]
     env: dict[str, str]
 
+    def problems(self) -> list[str]:
+        """Why it must not be run: whoever makes jobs asks, for what runs and keeps them relies on it."""
+        found = []
+        if not _NAME.fullmatch(self.name):
+            found.append("a name is 1 to 64 letters, digits, '.', '_' or '-'")
+        if not self.run:
+            found.append("run is missing: the command as a list, such as ['python3', 'make.py']")
+        if any("=" in name for name in self.env):
+            found.append("env has a name with '='")
+        for member, paths in (("inputs", self.inputs), ("outputs", self.outputs)):
+            found += [f"{member}: {path!r} leaves the workspace" for path in paths if _leaves(path)]
+        ordered = sorted(f"{path}/" for path in self.outputs)
+        nested = [after[:-1] for before, after in pairwise(ordered) if after.startswith(before)]
+        return found + [f"outputs: {path!r} is inside another, or the same" for path in nested]
+
     def find_inputs(self, root: Path) -> list[str]:
         """The declared files, relative to the workspace; a pattern that matches nothing is a ValueError."""
         found: set[str] = set()
         for pattern in self.inputs:
             paths = root.glob(pattern) if _GLOB.search(pattern) else [root / pattern]
             files = {os.path.relpath(path, root) for path in paths if path.is_file()}
-            files = {name for name in files if name.split(os.sep)[0] not in OWN_PLACES}
+            files = {name for name in files if name.split(os.sep)[0] not in _OWN_PLACES}
             if not files:
-                raise ValueError(f"{self.name}: the input {pattern!r} matches no file")
+                raise ValueError(f"the input {pattern!r} matches no file")
             found |= files
         return sorted(found)
+
+
+def _leaves(path: str) -> bool:
+    parts = path.split("/")
+    return parts[0] in ("", *_OWN_PLACES) or not {"..", "", "."}.isdisjoint(parts) or not path.isprintable()
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from sampletool.work.staging import remove
 
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _JOURNAL_BYTES = 1024 * 1024 * 1024
-_MEMBERS = {"run", "env", "wanted", "inputs", "needs", "fingerprint", "version", "outputs", "boot"}
+_MEMBERS = {"run", "env", "wanted", "inputs", "needs", "version", "outputs", "boot"}
 _KEPT_SECONDS = 3600
 """How long a version that is no longer linked stays, for readers from outside who take no lock."""
 
@@ -85,10 +85,9 @@ class OutputStore:
         if not self._read_link(name) and os.path.lexists(link := f"{self._links}/{name}"):
             raise ValueError(f"{link} is in the way")
 
-    def linked(self, name: str) -> Path | None:
-        """The version that the link leads to."""
-        version = self._read_link(name)
-        return self.directory / version if version else None
+    def version_of(self, name: str) -> Path:
+        """The directory that the link leads to; one that is not there, if there is no link."""
+        return self.directory / (self._read_link(name) or f".{name}")
 
     def publish(self, name: str, fingerprint: str, made: Path, outputs: list[str], entry: dict[str, Any]) -> None:
         """Make a finished directory the current version: read-only, renamed into place, then linked."""
@@ -103,7 +102,7 @@ class OutputStore:
         looks = {path: look_at(f"{made}/{path}", None, self.check) for path in outputs}
         os.rename(made, whole)
         self._link(name, version)
-        self.record(name, {**entry, "fingerprint": fingerprint, "version": version, "outputs": looks})
+        self.record(name, {**entry, "version": version, "outputs": looks})
 
     def record(self, name: str, entry: dict[str, Any]) -> None:
         """Append one line: after kill -9 it is there."""

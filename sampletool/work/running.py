@@ -27,10 +27,15 @@ class Outcome(NamedTuple):
     def told(self, status: str) -> Done:
         if self.ended is None:
             return Done(self.job.name, status, note=self.note)
-        log = str(self.ended.log) if self.ended.log else None
         exit_status = self.ended.status if status == "failed" else None
-        note = self.note or (f"exit status {exit_status}" if exit_status else None)
-        return Done(self.job.name, status, None, None, note, exit_status, self.ended.tail or None, log)
+        return Done(
+            self.job.name,
+            status,
+            note=self.note or (f"exit status {exit_status}" if exit_status else None),
+            exit_status=exit_status,
+            tail=self.ended.tail or None,
+            log=str(self.ended.log) if self.ended.log else None,
+        )
 
 
 class Floor(NamedTuple):

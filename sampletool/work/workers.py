@@ -18,7 +18,8 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, NoReturn, TypeVar
 
-from sampletool.contract.process_errors import WorkerLost
+from sampletool.contract.errors import ToolError
+from sampletool.contract.exit_status import ExitStatus
 from sampletool.safety.atomic_file import write_all
 from sampletool.safety.signals import HANDLED, Signals
 
@@ -33,6 +34,20 @@ Check = Callable[[], None]
 Send = Callable[[bytes, bytes], None]
 Work = Callable[[T, Check], Iterator[Any]]
 """From one task to any number of results; has to call the check every now and then."""
+
+
+class WorkerLost(ToolError):
+    """A worker process died, so there is no result."""
+
+    code, exit_status = "WORKER_LOST", ExitStatus.INTERNAL
+
+    def __init__(self, pid: int, status: int) -> None:
+        how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with {status}"
+        super().__init__(
+            f"A worker process (pid {pid}) {how}, so there is no result.",
+            "Run it again; if the machine is short of memory, with fewer --jobs.",
+            pid=pid,
+        )
 
 
 @contextmanager

@@ -1,14 +1,14 @@
 """What a tool.toml declares, and everything that is wrong with it at once."""
 
 import tomllib
-from pathlib import Path
 
 import pytest
 
-from sampletool.contract.build_errors import TargetNotFound
 from sampletool.contract.errors import InvalidValues
-from sampletool.domain.workspace import choose, read_jobs, with_needs
+from sampletool.domain.errors import TargetNotFound
+from sampletool.domain.workspace import choose, read_jobs
 from sampletool.work.job import Job
+from sampletool.work.needs import with_needs
 
 _GOOD = """
 [target.a]
@@ -101,16 +101,6 @@ def test_a_long_chain_of_needs_is_as_good_as_a_short_one() -> None:
     targets = read_jobs(tomllib.loads("".join(links) + end)).targets
 
     assert [job.name for job in with_needs(targets, ["t0"])][:2] == ["t2000", "t1999"]
-
-
-def test_inputs_are_found_by_pattern_and_never_in_our_own_places(tmp_path: Path) -> None:
-    for name in ("a.txt", "d/b.txt", "out/c.txt", ".tool/d.txt", "e.md"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).touch()
-
-    assert Job("j", (), ("**/*.txt",), (), (), {}).find_inputs(tmp_path) == ["a.txt", "d/b.txt"]
-    with pytest.raises(ValueError, match="matches no file"):
-        Job("j", (), ("*.xyz",), (), (), {}).find_inputs(tmp_path)
 
 
 def test_names_that_are_not_there_are_told_with_hints() -> None:

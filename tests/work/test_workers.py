@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from sampletool.contract.errors import Interrupted, TimedOut
-from sampletool.contract.process_errors import WorkerLost
 from sampletool.safety.signals import Signals
-from sampletool.work.workers import Check, workers
+from sampletool.work.workers import Check, WorkerLost, workers
 
 
 def squares(task: int, check: Check) -> Iterator[int]:

@@ -1,8 +1,8 @@
-"""How building and checking can fail."""
+"""How the sample's commands can fail: building, checking, profiling."""
 
 from typing import Any
 
-from sampletool.contract.errors import ToolError, did_you_mean
+from sampletool.contract.errors import Mistake, Mistakes, ToolError, did_you_mean
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.printable import counted
 
@@ -46,3 +46,36 @@ class NotBuilt(ToolError):
             "Run `tool build`, or pass --build.",
             targets=names,
         )
+
+
+class InvalidCsv(ToolError):
+    """An input cannot be read as CSV; the message names the line."""
+
+    code, exit_status = "INVALID_CSV", ExitStatus.USAGE
+
+    def __init__(self, path: str, line: int, reason: str, suggestion: str) -> None:
+        super().__init__(f"{path}, line {line}: {reason}.", suggestion, path=path, line=line, reason=reason)
+
+
+class ProcessPartial(ToolError):
+    """The result is there, but it is not about every row."""
+
+    code, exit_status = "PROCESS_PARTIAL", ExitStatus.PARTIAL
+
+    def __init__(self, skipped: int, data: Any) -> None:
+        super().__init__(
+            f"{skipped} bad {'row was' if skipped == 1 else 'rows were'} left out; the result is about all the others.",
+            "The data tells which rows and why; correct them, or go on with the result as it is.",
+            data=data,
+            skipped=skipped,
+        )
+
+
+class BadInputs(Mistakes):
+    """Several inputs cannot be used. Code and status are those of the first; all are told."""
+
+    def __init__(self, errors: list[ToolError]) -> None:
+        told = [("--input", error.code, error.message, error.context.get("path"), error.suggestion) for error in errors]
+        super().__init__([Mistake(*facts) for facts in told], errors[0].suggestion)
+        self.code = errors[0].code  # type: ignore[misc]
+        self.exit_status = errors[0].exit_status

@@ -1,0 +1,47 @@
+"""work/job.py: what a job may be, and which files it sees."""
+
+from pathlib import Path
+
+import pytest
+
+from sampletool.work.job import Job
+
+
+def job(name: str = "j", run: str = "true", *, inputs: str = "", outputs: str = "", env: str = "A") -> Job:
+    return Job(name, tuple(run.split()), tuple(inputs.split()), tuple(outputs.split()), (), {env: ""})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (job("../j"), "a name is"),
+        (job("j/k"), "a name is"),
+        (job(""), "a name is"),
+        (job(run=""), "run is missing"),
+        (job(env="A=B"), "a name with '='"),
+        (job(inputs="../x"), "inputs: '../x' leaves"),
+        (job(outputs="a/../../x"), "outputs: 'a/../../x' leaves"),
+        (job(outputs="/x"), "outputs: '/x' leaves"),
+        (job(outputs="out/x"), "outputs: 'out/x' leaves"),
+        (job(outputs="d d/x"), "outputs: 'd/x' is inside another"),
+        (job(outputs="x x"), "outputs: 'x' is inside another, or the same"),
+    ],
+)
+def test_what_would_reach_outside_is_told(wrong: Job, said: str) -> None:
+    (problem,) = wrong.problems()
+
+    assert said in problem
+
+
+def test_nothing_is_wrong_with_what_stays_inside() -> None:
+    assert job(inputs="*.txt d/x", outputs="x d/x d.x").problems() == []
+
+
+def test_inputs_are_found_by_pattern_and_never_in_our_own_places(tmp_path: Path) -> None:
+    for name in ("a.txt", "d/b.txt", "out/c.txt", ".tool/d.txt", "e.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+
+    assert Job("j", (), ("**/*.txt",), (), (), {}).find_inputs(tmp_path) == ["a.txt", "d/b.txt"]
+    with pytest.raises(ValueError, match="matches no file"):
+        Job("j", (), ("*.xyz",), (), (), {}).find_inputs(tmp_path)
