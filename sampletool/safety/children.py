@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from sampletool.contract.errors import Interrupted
+from sampletool.safety.atomic_file import write_all
 from sampletool.safety.lock import ANCESTORS_LOCKS
 from sampletool.safety.orphans import end_strays
 from sampletool.safety.signals import Signals
@@ -29,6 +30,7 @@ _CHUNK_BYTES = 65536
 _CHUNKS_AT_ONCE = 16
 """Who writes without end must not keep us from the others; more than this does not fit into a pipe."""
 TAIL_BYTES = 4096
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Ended(NamedTuple):
@@ -49,7 +51,7 @@ class _Running:
     log: Callable[[], Path] | None
     tail: bytearray = field(default_factory=bytearray)
     log_path: Path | None = None
-    log_file: IO[bytes] | None = None
+    log_file: int | None = None
     output_ended: bool = False
 
     @property
@@ -67,6 +69,7 @@ class Children:
         self._locks = [os.environ.get(ANCESTORS_LOCKS, ""), *map(str, locks)]
         self._running: dict[str, _Running] = {}
         self._has_started = False
+        self._log_failure: OSError | None = None
         self.strays: list[int] = []
         """What had left its group and kept our lock; it was ended, for it might have outlived and outwritten us."""
 
@@ -116,6 +119,8 @@ class Children:
         while self._running:
             for child in list(self._running.values()):
                 self._read(child)
+                if self._log_failure is not None:
+                    raise self._log_failure
                 if _has_exited(child.process.pid):
                     return self._bury(child)
             self._signals.check()
@@ -165,11 +170,11 @@ class Children:
             survivors = _await_group(child.process.pid, deadline)
         self._read(child)
         del self._running[child.name]
-        for closing in (child.process.stdout, child.log_file):
-            if closing is not None:
-                closing.close()
-        if child.exit_descriptor is not None:
-            os.close(child.exit_descriptor)
+        if child.process.stdout is not None:
+            child.process.stdout.close()
+        for descriptor in (child.exit_descriptor, child.log_file):
+            if descriptor is not None:
+                os.close(descriptor)
         status = -signal.SIGKILL if child.process.returncode is None else child.process.returncode
         tail = bytes(child.tail).decode("utf-8", "backslashreplace")
         return Ended(child.name, status, tail, child.log_path, survivors)
@@ -183,11 +188,14 @@ class Children:
                     return
                 child.tail += chunk
                 del child.tail[:-TAIL_BYTES]
-                if child.log is not None:
-                    if child.log_file is None:
-                        child.log_path = child.log()
-                        child.log_file = child.log_path.open("ab")
-                    child.log_file.write(chunk)
+                if child.log is not None and self._log_failure is None:
+                    try:
+                        if child.log_file is None:
+                            child.log_path = child.log()
+                            child.log_file = os.open(child.log_path, _APPEND, 0o600)
+                        write_all(child.log_file, chunk)
+                    except OSError as error:  # told by who waits; whoever ends the children must not be kept from it
+                        self._log_failure = error
 
     def _wake_descriptors(self) -> list[int]:
         running = self._running.values()

@@ -89,6 +89,19 @@ def test_leaving_the_block_ends_all(signals: Signals) -> None:
     assert not any(map(is_running, pids))
 
 
+def test_a_log_that_cannot_be_written_keeps_nobody_from_ending_the_children(
+    signals: Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "GRACE_SECONDS", 0.3)
+    with pytest.raises(OSError, match="No space"), Children(signals) as children:
+        start(children, f"until [ -e {tmp_path}/ready ]; do :; done; while :; do echo loud; done", Path("/dev/full"))
+        start(children, f"trap '' TERM; touch {tmp_path}/ready; while :; do sleep 1; done", name="stubborn")
+        pids = [child.process.pid for child in children._running.values()]
+        children.next_ended()
+
+    assert not any(map(is_running, pids))
+
+
 def test_a_child_that_ignores_the_request_is_killed_after_the_grace(
     signals: Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
