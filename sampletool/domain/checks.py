@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sampletool.contract.errors import InvalidValues, Mistake
 from sampletool.safety.children import Children
+from sampletool.safety.places import private_directory
 from sampletool.work.job import Done, Job
 from sampletool.work.running import Floor, Outcome, run_jobs
 
@@ -80,4 +81,7 @@ def run_checks(
         return True
 
     report.total = len(checks)
-    run_jobs(checks, inputs_of, floor, children, parallel, finish)
+    # A check may have the name of a target; what it needs are targets.
+    scratch = private_directory(floor.scratch / "+checks")
+    own = floor._replace(scratch=scratch, logs=lambda: private_directory(floor.logs() / "checks"))
+    run_jobs(checks, inputs_of, own, children, parallel, finish, need_each_other=False)

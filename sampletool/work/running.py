@@ -58,13 +58,16 @@ def run_jobs(
     parallel: int,
     finish: Callable[[Outcome], bool],
     is_done: Callable[[Job], bool] = lambda job: False,
+    *,
+    need_each_other: bool = True,
 ) -> list[Job]:
     """`finish` takes each outcome and says whether what needs it may go on; what may not is returned.
 
     `is_done` is asked when a job's turn comes: what it needs may have come out as it was before.
     """
     waiting = {job.name: job for job in jobs}
-    order = TopologicalSorter({name: [need for need in job.needs if need in waiting] for name, job in waiting.items()})
+    among = waiting if need_each_other else {}
+    order = TopologicalSorter({name: [need for need in job.needs if need in among] for name, job in waiting.items()})
     order.prepare()
     around, ours = passed_on(), {"TOOL_WORKSPACE": str(floor.workspace), "TOOL_SESSION_ID": floor.session_id}
     ready: deque[str] = deque()

@@ -74,7 +74,7 @@ def test_a_build_is_kept_out_by_tests_and_told_by_which(tool: Tool) -> None:
     declare(tool, target("a", "echo > x") + check("slow", "sleep 30"))
     tool("build")
     testing = tool.start("test", "--session-id", "testing")
-    wait_for(lambda: list(tool.cwd.glob(".tool/tmp/testing/*/slow")))
+    wait_for(lambda: list(tool.cwd.glob(".tool/tmp/testing/*/+checks/slow")))
 
     ran = tool("build")
 
@@ -157,3 +157,15 @@ def test_timing_out_leaves_nothing_running(tool: Tool) -> None:
     assert ran.code == "TIMEOUT"
     assert time.monotonic() - began < 15
     assert Path(tool.cwd / ".tool" / "tmp").exists()
+
+
+@pytest.mark.parametrize("check", ["[check.a]\nneeds = ['a']", "[check.a]\nneeds = ['b']\n[check.b]\nneeds = ['a']"])
+def test_a_check_may_have_the_name_of_a_target(tool: Tool, check: str) -> None:
+    targets = "".join(
+        f"[target.{n}]\nrun = ['/bin/sh', '-c', 'echo {n} > x; touch y']\noutputs = ['x']\n" for n in "ab"
+    )
+    (tool.cwd / "tool.toml").write_text(targets + check.replace("needs", "run = ['test', '-d', 'out']\nneeds"))
+
+    ran = tool("test", "--build")
+
+    assert {told["status"] for told in ran.data["checks"]} == {"passed"}
