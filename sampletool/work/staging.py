@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 _PASSED_ON = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ")
+_DEEPEST = 100
 
 
 def stage(directory: Path, workspace: Path, inputs: Iterable[str], needs: Mapping[str, Path]) -> None:
@@ -31,6 +32,7 @@ def passed_on() -> dict[str, str]:
 def collect(directory: Path, outputs: Iterable[str]) -> tuple[Path, list[str]]:
     """A directory with just the declared outputs, and the files in it; ValueError names one that is not there."""
     files: list[str] = []
+    os.chmod(directory, 0o700)
     for path in outputs:
         above = [f"{directory}/{path[:at]}" for at, char in enumerate(path) if char == "/"]
         if any(map(os.path.islink, above)) or not os.path.lexists(f"{directory}/{path}"):
@@ -47,24 +49,40 @@ def collect(directory: Path, outputs: Iterable[str]) -> tuple[Path, list[str]]:
 
 
 def remove(directory: Path) -> None:
-    """The whole of it, also what a command has made read-only; what cannot be removed stays."""
-    shutil.rmtree(directory, ignore_errors=True)
-    if directory.exists():
-        for parent, _, _ in os.walk(directory):
-            with suppress(OSError):
-                os.chmod(parent, 0o700)
-        shutil.rmtree(directory, ignore_errors=True)
+    """The whole of it, also what a command has made read-only or very deep; what cannot be removed stays.
+
+    What is below is moved up before it is emptied, so that no path gets long and nothing is called by itself.
+    """
+    mark = os.urandom(8).hex()
+    left = [str(directory)]
+    for number, found in enumerate(left):
+        with suppress(OSError):
+            os.chmod(found, 0o700)
+            for entry in list(os.scandir(found)):
+                if not entry.is_dir(follow_symlinks=False):
+                    os.unlink(entry)
+                    continue
+                left.append(entry.path if number == 0 else f"{directory}/{mark}{len(left)}")
+                if number > 0:
+                    os.chmod(entry, 0o700)
+                    os.rename(entry, left[-1])
+    for found in reversed(left):
+        with suppress(OSError):
+            os.rmdir(found)
 
 
 def _files_at(found: str, path: str) -> list[str]:
     """The regular files at or below; ValueError if anything else is there."""
-    mode = os.lstat(found).st_mode
-    if stat.S_ISREG(mode):
+    looked = os.lstat(found)
+    if stat.S_ISREG(looked.st_mode):
+        if looked.st_nlink > 1:  # also somebody else's, who would change it, and whose it would be made read-only
+            shutil.copy2(found, f"{found}.{os.getpid()}")
+            os.replace(f"{found}.{os.getpid()}", found)
         return [path]
-    if not stat.S_ISDIR(mode):
-        raise ValueError(f"its output {path!r} is {'a link' if stat.S_ISLNK(mode) else 'not a regular file'}")
-    try:
-        names = os.listdir(found)
-    except OSError as error:  # what cannot be listed cannot be known to be whole
-        raise ValueError(f"its output {path!r} cannot be read") from error
+    if not stat.S_ISDIR(looked.st_mode):
+        raise ValueError(f"its output {path!r} is {'a link' if stat.S_ISLNK(looked.st_mode) else 'not a regular file'}")
+    if path.count("/") > _DEEPEST:
+        raise ValueError(f"its output {path!r} lies more than {_DEEPEST} directories deep")
+    os.chmod(found, looked.st_mode | 0o700)
+    names = os.listdir(found)
     return [file for name in names for file in _files_at(f"{found}/{name}", f"{path}/{name}")]
