@@ -14,14 +14,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sampletool.safety.atomic_file import read_regular, replace
+from sampletool.safety.atomic_file import read_regular, replace, write_all
 from sampletool.safety.places import check_private, private_directory
 from sampletool.work.content import Look, boot_id, look_at
 from sampletool.work.staging import remove
 
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _JOURNAL_BYTES = 1024 * 1024 * 1024
-_MEMBERS = {"run", "env", "wanted", "inputs", "needs", "version", "outputs", "boot"}
+_MEMBERS = {"run", "env", "wanted", "inputs", "needs", "version", "outputs", "changed", "boot"}
 _KEPT_SECONDS = 3600
 """How long a version that is no longer linked stays, for readers from outside who take no lock."""
 
@@ -65,11 +65,17 @@ class OutputStore:
                 return f"the output {path} is missing"
             if looks[path][0] != before[0]:
                 return f"the output {path} was changed"
-        found = (f"{parent}/{name}" for parent, _, names in os.walk(version) for name in names)
-        if looks.keys() - set(entry["wanted"]) and looks.keys() != {os.path.relpath(path, version) for path in found}:
-            return "its outputs have a file more or less than were built"
-        if looks != entry["outputs"] or entry["boot"] != self._boot:
-            self.record(name, {**entry, "outputs": looks})
+        for path in entry["wanted"]:
+            if path not in looks and not os.path.isdir(f"{version}/{path}"):
+                return f"the output {path} is missing"
+        # A directory that has another file has another time; what is deeper has to be walked.
+        changed = os.stat(version).st_mtime_ns
+        if changed != entry["changed"] or any("/" in path for path in looks) or len(looks) < len(entry["wanted"]):
+            found = (f"{parent}/{name}" for parent, _, names in os.walk(version) for name in names)
+            if looks.keys() != {os.path.relpath(path, version) for path in found}:
+                return "its outputs have a file more or less than were built"
+        if looks != entry["outputs"] or entry["boot"] != self._boot or changed != entry["changed"]:
+            self.record(name, {**entry, "outputs": looks, "changed": changed})
         return None
 
     def content_of(self, name: str) -> str:
@@ -101,19 +107,25 @@ class OutputStore:
             os.chmod(f"{made}/{path}", os.stat(f"{made}/{path}").st_mode & 0o555)
         looks = {path: look_at(f"{made}/{path}", None, self.check) for path in outputs}
         os.rename(made, whole)
+        # Told before it is linked: if it cannot be told, what is linked stays the last that was.
+        self.record(name, {**entry, "version": version, "outputs": looks, "changed": os.stat(whole).st_mtime_ns})
         self._link(name, version)
-        self.record(name, {**entry, "version": version, "outputs": looks})
 
     def record(self, name: str, entry: dict[str, Any]) -> None:
-        """Append one line: after kill -9 it is there."""
-        self.entries[name] = {**entry, "boot": self._boot}
-        if not self._writable:
-            return
-        line = json.dumps([name, self.entries[name]], separators=(",", ":")) + "\n"
-        if self._open < 0:
-            self._open = os.open(self._journal, _APPEND, 0o600)
-            line = f"\n{line}"  # behind a line that was torn
-        os.write(self._open, line.encode())
+        """Append one line, or nothing: after kill -9 it is there."""
+        told = {**entry, "boot": self._boot}
+        if self._writable:
+            line = json.dumps([name, told], separators=(",", ":")) + "\n"
+            if self._open < 0:
+                self._open = os.open(self._journal, _APPEND, 0o600)
+                line = f"\n{line}"  # behind a line that was torn
+            size = os.fstat(self._open).st_size
+            try:
+                write_all(self._open, line.encode())
+            except OSError:
+                os.ftruncate(self._open, size)
+                raise
+        self.entries[name] = told
 
     def close(self) -> None:
         """Flush the journal once, for all that was built; rewrite it when most of it is old."""
@@ -130,7 +142,7 @@ class OutputStore:
 
     def prune(self) -> None:
         """Remove versions that nobody has linked for an hour. Readers take the lock shared, so none is inside."""
-        current = {entry["version"] for entry in self.entries.values()}
+        current = {entry["version"] for entry in self.entries.values()} | {*map(self._read_link, self.entries)}
         with suppress(FileNotFoundError):
             check_private(self.directory)
             for version in os.scandir(self.directory):
@@ -148,7 +160,6 @@ class OutputStore:
         return self._link_of[name]
 
     def _link(self, name: str, version: str) -> None:
-        self._link_of[name] = version
         link, target = f"{self._links}/{name}", f"../.tool/out/{version}"
         try:
             os.symlink(target, link)
@@ -158,6 +169,7 @@ class OutputStore:
                 os.unlink(beside)
             os.symlink(target, beside)
             os.replace(beside, link)
+        self._link_of[name] = version
 
     def _read(self) -> dict[str, dict[str, Any]]:
         entries: dict[str, dict[str, Any]] = {}

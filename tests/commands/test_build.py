@@ -321,7 +321,7 @@ def test_kill_9_with_a_living_child_is_reported_as_an_orphan_and_can_be_cleared(
 def test_force_unlock_harms_no_living_test(tool: Tool) -> None:
     declare(tool, "[check.slow]\nrun = ['/bin/sh', '-c', 'sleep 30']\n")
     living = tool.start("test", "--session-id", "living")
-    wait_for(lambda: list(tool.cwd.glob(".tool/tmp/living/*/slow")))
+    wait_for(lambda: list(tool.cwd.glob(".tool/tmp/living/*/+checks/slow")))
 
     ran = tool("build", "--force-unlock", "--lock-timeout", "200ms")
 
@@ -568,3 +568,37 @@ def test_a_grandchild_that_left_its_group_is_ended_and_told(tool: Tool) -> None:
     assert str(pid) in ran.answer["warnings"][0]["message"]
     assert not is_running(pid)
     assert tool("build").status == 0
+
+
+def test_that_an_output_can_be_executed_is_part_of_what_it_is(tool: Tool) -> None:
+    (tool.cwd / "in").write_text("x")
+    needy = "test -x out/a/x && echo yes > x || echo no > x"
+    declare(
+        tool, target("a", "touch x; test -s in && chmod +x x; true", inputs="'in'") + target("b", needy, needs="'a'")
+    )
+    tool("build")
+    (tool.cwd / "in").write_text("")
+
+    ran = tool("build")
+
+    assert statuses(ran.data) == {"a": "built", "b": "built"}
+    assert (tool.cwd / "out" / "b" / "x").read_text() == "no\n"
+
+
+def test_an_empty_directory_that_is_gone_is_made_again(tool: Tool) -> None:
+    declare(tool, target("a", "mkdir x"))
+    tool("build")
+    (tool.cwd / "out" / "a" / "x").rmdir()
+
+    assert reason(tool("build"), "a") == "the output x is missing"
+    assert (tool.cwd / "out" / "a" / "x").is_dir()
+
+
+def test_a_file_that_was_put_beside_the_outputs_has_them_built_again(tool: Tool) -> None:
+    meddling = target("b", "touch out/a/extra x", needs="'a'")
+    declare(tool, target("a", "touch x") + meddling + target("c", "ls out/a > x", needs="'a', 'b'"))
+
+    ran = tool("build")
+
+    assert [told.get("note", "")[:22] for told in ran.data["targets"]] == ["", *["what it needs of a chan"[:22]] * 2]
+    assert reason(tool("build", "--dry-run"), "a") == "its outputs have a file more or less than were built"

@@ -1,5 +1,6 @@
 """Outputs appear all at once, and are known to be whole before they are used again."""
 
+import errno
 import os
 import threading
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from sampletool.work.output_store import OutputStore
 from tests.support.scale import scale
 
-_ENTRY: dict[str, object] = {"run": ["make"], "env": {}, "wanted": ["x", "y"], "inputs": {}, "needs": {}}
+_ENTRY: dict[str, object] = {"run": ["make"], "env": {}, "inputs": {}, "needs": {}}
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def publish(root: Path, fingerprint: str, **contents: str) -> OutputStore:
     for name, text in contents.items():
         (made / name).write_text(text)
     store = OutputStore(root)
-    store.publish("t", fingerprint, made, sorted(contents), dict(_ENTRY))
+    store.publish("t", fingerprint, made, sorted(contents), {**_ENTRY, "wanted": sorted(contents)})
     store.close()
     return store
 
@@ -139,3 +140,41 @@ def test_a_real_file_in_the_place_of_the_link_is_in_the_way(root: Path) -> None:
 
     with pytest.raises(ValueError, match="/out/t is in the way"):
         OutputStore(root).must_be_free("t")
+
+
+def test_a_file_more_is_noticed_and_the_directory_s_time_alone_is_nothing(root: Path) -> None:
+    store = publish(root, "f1", x="one")
+    extra = store.directory / "t-f1" / "extra"
+
+    extra.touch()
+    assert OutputStore(root).damage("t") == "its outputs have a file more or less than were built"
+
+    extra.unlink()
+    assert OutputStore(root).damage("t") is None
+
+
+def test_what_cannot_be_told_is_not_linked_and_no_half_line_stays(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = publish(root, "f1", x="one")
+    journal = root / ".tool" / "built.jsonl"
+    before = journal.read_bytes()
+
+    def half(descriptor: int, content: bytes) -> None:
+        os.write(descriptor, content[: len(content) // 2])
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr("sampletool.work.output_store.write_all", half)
+    with pytest.raises(OSError, match="full"):
+        publish(root, "f2", x="two")
+
+    assert journal.read_bytes() == before
+    assert os.readlink(root / "out" / "t") == "../.tool/out/t-f1"
+    assert store.damage("t") is None
+
+
+def test_what_is_linked_is_never_pruned(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = publish(root, "f1", x="one")
+    monkeypatch.setattr("sampletool.work.output_store._KEPT_SECONDS", -1)
+    monkeypatch.setattr(OutputStore, "_link", lambda *_: None)
+    publish(root, "f2", x="two").prune()
+
+    assert sorted(os.listdir(store.directory)) == ["t-f1", "t-f2"]
