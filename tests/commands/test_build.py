@@ -227,6 +227,8 @@ def test_of_two_builds_one_works_and_the_other_is_told_by_whom_it_is_kept_out(to
     assert f"Another build is running (pid {slow.pid}" in ran.error["message"]
     tested = tool("test")
     assert tested.error["context"]["holder"]["pid"] == slow.pid
+    limited = tool("build", "--timeout", "300ms", "--lock-timeout", "30s")
+    assert (limited.status, limited.code, limited.error["context"]["timeout_ms"]) == (10, "TIMEOUT", 300)
     assert tool("lock", "list").data["locks"][0]["holders"][0]["pid"] == slow.pid
     assert tool("lock", "release", "build").code == "LOCK_HELD"
     slow.terminate()
