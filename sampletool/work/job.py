@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-_OWN_PLACES = (".tool", "out")
+OWN_PLACES = (".tool", "out")
 """What is ours in a workspace, and nobody's input."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 _GLOB = re.compile(r"[*?[]")
@@ -44,7 +44,7 @@ class Job(NamedTuple):
         for pattern in self.inputs:
             paths = root.glob(pattern) if _GLOB.search(pattern) else [root / pattern]
             files = {os.path.relpath(path, root) for path in paths if path.is_file()}
-            files = {name for name in files if name.split(os.sep)[0] not in _OWN_PLACES}
+            files = {name for name in files if name.split(os.sep)[0] not in OWN_PLACES}
             if not files:
                 raise ValueError(f"the input {pattern!r} matches no file")
             found |= files
@@ -53,7 +53,7 @@ class Job(NamedTuple):
 
 def _leaves(path: str) -> bool:
     parts = path.split("/")
-    return parts[0] in ("", *_OWN_PLACES) or not {"..", "", "."}.isdisjoint(parts) or not path.isprintable()
+    return parts[0] in ("", *OWN_PLACES) or not {"..", "", "."}.isdisjoint(parts) or not path.isprintable()
 
 
 @dataclass(frozen=True)
