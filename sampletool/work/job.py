@@ -33,7 +33,7 @@ class Job(NamedTuple):
         if any("=" in name for name in self.env):
             found.append("env has a name with '='")
         for member, paths in (("inputs", self.inputs), ("outputs", self.outputs)):
-            found += [f"{member}: {path!r} leaves the workspace" for path in paths if _leaves(path)]
+            found += [f"{member}: {path!r} {wrong}" for path in paths if (wrong := _wrong(path, member))]
         ordered = sorted(f"{path}/" for path in self.outputs)
         nested = [after[:-1] for before, after in pairwise(ordered) if after.startswith(before)]
         return found + [f"outputs: {path!r} is inside another, or the same" for path in nested]
@@ -51,9 +51,21 @@ class Job(NamedTuple):
         return sorted(found)
 
 
-def _leaves(path: str) -> bool:
-    parts = path.split("/")
-    return parts[0] in ("", *OWN_PLACES) or not {"..", "", "."}.isdisjoint(parts) or not path.isprintable()
+def _wrong(path: str, member: str) -> str | None:
+    """Why it names no file of the workspace, and how to write the one that is meant."""
+    plain = os.path.normpath(path)
+    top = plain.split("/")[0]
+    if top in ("", ".."):
+        return "leaves the workspace"
+    if not path.isprintable():
+        return "has a character that cannot be shown"
+    if top in OWN_PLACES:
+        advice = "name the target in needs" if member == "inputs" else "what is written gets there by itself"
+        return f"is in a place of the tool's own: {advice}"
+    if plain == ".":
+        return "is the workspace itself"
+    below = "/**" if member == "inputs" and path.endswith("/") else ""
+    return None if plain == path else f"has an empty, '.' or '..' part: write {plain + below!r}"
 
 
 @dataclass(frozen=True)
