@@ -39,14 +39,21 @@ class Job(NamedTuple):
         return found + [f"outputs: {path!r} is inside another, or the same" for path in nested]
 
     def find_inputs(self, root: Path) -> list[str]:
-        """The declared files, relative to the workspace; a pattern that matches nothing is a ValueError."""
+        """The declared files, relative to the workspace; a pattern that matches nothing is a ValueError.
+
+        A file of just that name goes before a pattern. `**` at the end means all files below: pathlib finds them
+        there only from Python 3.13 on, and only directories before.
+        """
         found: set[str] = set()
         for pattern in self.inputs:
-            paths = root.glob(pattern) if _GLOB.search(pattern) else [root / pattern]
+            literal, at_any_depth = root / pattern, pattern.split("/")[-1] == "**"
+            is_pattern = _GLOB.search(pattern) and not literal.is_file()
+            paths = root.glob(f"{pattern}/*" if at_any_depth else pattern) if is_pattern else [literal]
             files = {os.path.relpath(path, root) for path in paths if path.is_file()}
             files = {name for name in files if name.split(os.sep)[0] not in OWN_PLACES}
             if not files:
-                raise ValueError(f"the input {pattern!r} matches no file")
+                wrong = f"is a directory: write {f'{pattern}/**'!r}" if literal.is_dir() else "matches no file"
+                raise ValueError(f"the input {pattern!r} {wrong}")
             found |= files
         return sorted(found)
 
