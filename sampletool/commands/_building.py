@@ -48,6 +48,7 @@ class Shop(NamedTuple):
 
 
 def read_workspace(wiring: Wiring, *, alone: bool = False) -> Jobs:
+    wiring.settings.must_be_right("jobs", "lock_timeout")
     text = read_toml(resolve(wiring.workspace / WORKSPACE_FILE))
     jobs = read_jobs(text.document)
     if alone:
@@ -58,6 +59,7 @@ def read_workspace(wiring: Wiring, *, alone: bool = False) -> Jobs:
 @contextmanager
 def opened(wiring: Wiring, mode: Literal["exclusive", "shared"], *, force_unlock: bool) -> Iterator[Shop]:
     """Holds the build lock, and reads tool.toml only then. Children end before the lock is released."""
+    wiring.settings.must_be_right("jobs", "lock_timeout")
     path = private_directory(make_workspace_directory(wiring.workspace) / "locks") / "build.lock"
     for pid in end_orphans(path, wiring.signals) if force_unlock else ():
         wiring.warn("ORPHAN_ENDED", f"Process {pid}, left behind by a holder that has ended, was ended.")

@@ -7,15 +7,17 @@ import typer
 
 from sampletool.commands._building import ENDS_WITH, Shop, build, keeping, opened, plan_targets, read_workspace, telling
 from sampletool.contract.errors import ChecksFailed
+from sampletool.contract.file_errors import UnsafePath
 from sampletool.contract.promise import Promise
-from sampletool.domain.checks import Report, find_inputs, run_checks
+from sampletool.domain.checks import Report, find_inputs, is_junit, run_checks
 from sampletool.domain.errors import NotBuilt
 from sampletool.domain.workspace import Jobs, choose
 from sampletool.options import DryRunOption, JobsOption
-from sampletool.safety.atomic_file import must_be_writable, replace
+from sampletool.safety.atomic_file import FOR_ALL, must_be_writable, replace
+from sampletool.safety.places import WORKSPACE_FILE
 from sampletool.wiring import Wiring
 from sampletool.work.building import Build
-from sampletool.work.job import Done, Job
+from sampletool.work.job import OWN_PLACES, Done, Job
 from sampletool.work.output_store import OutputStore
 
 promise = Promise(
@@ -61,6 +63,17 @@ def forecast(wiring: Wiring, names: list[str]) -> Report:
     return Report(checks, total=len(checks))
 
 
+def junit_place(path: Path, workspace: Path) -> Path:
+    """Where the report goes, told before anything runs: never over what is no such report, nor among what is ours."""
+    resolved = path.resolve()
+    must_be_writable(resolved)
+    if any(resolved.is_relative_to((workspace / own).resolve()) for own in (WORKSPACE_FILE, *OWN_PLACES)):
+        raise UnsafePath(str(resolved), "it is the workspace's own")
+    if resolved.exists() and not is_junit(resolved):
+        raise UnsafePath(str(resolved), "it is there already, and is no JUnit report")
+    return resolved
+
+
 def command(
     ctx: typer.Context,
     checks: Annotated[list[str] | None, typer.Argument(metavar="[CHECK...]", help="All, if none is named.")] = None,
@@ -81,14 +94,14 @@ def command(
     wiring: Wiring = ctx.obj
     if jobs is not None:
         wiring.options["jobs"] = jobs
+    if junit is not None:
+        junit = junit_place(junit, wiring.workspace)
     if dry_run:
         return forecast(wiring, checks or [])
-    if junit is not None:
-        must_be_writable(junit := junit.resolve())
     report = test_now(wiring, checks or [], first_build=first_build, force_unlock=force_unlock)
     if junit is not None:
         with keeping(report):
-            replace(junit, report.as_junit().encode())
+            replace(junit, report.as_junit().encode(), FOR_ALL)
     if report.failed:
         raise ChecksFailed(report.failed, report)
     return report

@@ -193,11 +193,13 @@ class TimedOut(ToolError):
 
     code, exit_status = "TIMEOUT", ExitStatus.TIMEOUT
 
-    def __init__(self, timeout_seconds: float) -> None:
+    def __init__(self, timeout_seconds: float, waited_for: ToolError | None = None) -> None:
+        """`waited_for` tells what it was waiting for when the time was up."""
+        message = f"The call did not finish within --timeout {say_duration(timeout_seconds)} and was stopped."
         super().__init__(
-            f"The call did not finish within --timeout {say_duration(timeout_seconds)} and was stopped.",
+            f"{message} {waited_for.message}" if waited_for else message,
             "Allow it more time; what it had started was ended.",
-            timeout_ms=round(timeout_seconds * 1000),
+            **{**(waited_for.context if waited_for else {}), "timeout_ms": round(timeout_seconds * 1000)},
         )
 
 

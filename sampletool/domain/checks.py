@@ -48,6 +48,15 @@ class Report:
 _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
+_JUNIT = re.compile(rb"<\?xml[^>]*>\s*<testsuite")
+
+
+def is_junit(path: Path) -> bool:
+    """Whether it begins as such a report does, ours or another's."""
+    with path.open("rb") as file:
+        return _JUNIT.match(file.read(1024)) is not None
+
+
 def find_inputs(root: Path, checks: list[Job]) -> dict[str, list[str]]:
     """The declared inputs of each; everything that is missing is told at once."""
     found: dict[str, list[str]] = {}

@@ -17,15 +17,18 @@ from sampletool.contract.file_errors import FileNotFound, PermissionDenied, Unsa
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
+FOR_ALL = 0o666
+"""The mode of a new file that others are to read, as far as the umask lets them."""
 
-def replace(path: Path, content: bytes) -> None:
+
+def replace(path: Path, content: bytes, new_mode: int = 0o600) -> None:
     """`path` is already resolved: replacing a link would destroy it. Mode, owner and attributes are kept."""
-    _put(path, content, 0o600, os.replace)
+    _put(path, content, new_mode, os.replace)
 
 
 def create(path: Path, content: bytes) -> None:
     """The same, but never over something that is there: FileExistsError. For all to read whom the umask lets."""
-    _put(path, content, 0o666, _link)
+    _put(path, content, FOR_ALL, _link)
 
 
 def _put(path: Path, content: bytes, mode: int, publish: Callable[[Path, Path], None]) -> None:

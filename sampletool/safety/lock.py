@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from filelock import FileLock, Timeout
 
-from sampletool.contract.errors import Interrupted, NestedCall, ToolError
+from sampletool.contract.errors import Interrupted, NestedCall, TimedOut, ToolError
 from sampletool.contract.file_errors import LocksUnsupported, UnsafePath, from_os_error
 from sampletool.contract.lock_held import LockHeld
 from sampletool.safety.holder import Record, began_now, read_record, write_free, write_record
@@ -99,7 +99,8 @@ class Lock:
         if str(self._path) in os.environ.get(ANCESTORS_LOCKS, "").split("\n"):
             raise NestedCall(self._name)
         asked = time.monotonic()
-        patience = min(timeout_seconds, self._signals.seconds_left or timeout_seconds)
+        left = self._signals.seconds_left
+        patience = timeout_seconds if left is None else min(timeout_seconds, left)
         gate_path = self._path.with_name(f"{self._path.name}.gate")
         gate = _native(gate_path, lambda descriptor: _must_be_ours(descriptor, gate_path))
         self._story(f"lock {self._name}: asked for by pid {self._me.pid}", False)
@@ -109,10 +110,10 @@ class Lock:
 
         try:
             if not self._wait(lambda seconds: self._take_native(gate, seconds), max(patience, _GATE_SECONDS)):
-                raise self._held(waited(), timeout_seconds)
+                raise self._held(waited(), timeout_seconds, patience)
             try:
                 if not self._wait(take, max(0.0, patience - waited())):
-                    raise self._held(waited(), timeout_seconds)
+                    raise self._held(waited(), timeout_seconds, patience)
             finally:
                 gate.release()
         except OSError as error:
@@ -183,11 +184,12 @@ class Lock:
     def _pause(self, deadline: float) -> None:
         self._signals.wait(min(_POLL_SECONDS, max(0.0, deadline - time.monotonic())))
 
-    def _held(self, waited_seconds: float, timeout_seconds: float) -> ToolError:
+    def _held(self, waited_seconds: float, timeout_seconds: float, patience: float) -> ToolError:
+        """What ended the wait: a signal, the limit of the whole call if it left less time, or else the lock's own."""
         if self._signals.received is not None:
             return Interrupted(self._signals.received)
         finding = find_holders(self._path)
-        return LockHeld(
+        held = LockHeld(
             self._name,
             finding.holders,
             shared=finding.shared,
@@ -195,6 +197,7 @@ class Lock:
             timeout_ms=round(timeout_seconds * 1000),
             usual_ms=finding.usual_ms,
         )
+        return TimedOut(self._signals.timeout_seconds, held) if patience < timeout_seconds else held
 
     def _waiting(self) -> str:
         holders = find_holders(self._path).holders

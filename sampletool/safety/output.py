@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sampletool.contract.file_errors import OutputExists, UnsafePath
-from sampletool.safety.atomic_file import create, replace, sweep
+from sampletool.safety.atomic_file import FOR_ALL, create, replace, sweep
 from sampletool.safety.places import private_directory, session_root, state_directory
 
 _HEAD = b'{"about":'
@@ -66,7 +66,7 @@ def publish(
         about = forecasted.about | result.summary
         content = _sealed(about, result)
         if overwrite:
-            replace(path, content)
+            replace(path, content, FOR_ALL)
             return Published(forecasted.effect, about)
         try:
             create(path, content)

@@ -55,6 +55,11 @@ def all_locks(workspace: Path | None) -> list[Path]:
     return [path for place in places for path in sorted(place.glob("*.lock")) if path.is_file()]
 
 
+def lock_name(path: Path) -> str:
+    """What people call the lock of this file."""
+    return path.name.removesuffix(".lock").lstrip(".")
+
+
 def private_directory(path: Path) -> Path:
     """Create it if need be, and make sure that nobody else can put anything into it."""
     try:

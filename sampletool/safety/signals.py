@@ -24,10 +24,11 @@ class Signals:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.received: int | None = None
+        self.timeout_seconds = 0.0
+        """What `limit` was told, for who says that it is over."""
         self.kill_first: Callable[[], None] = lambda: None
         self._clock = clock
         self._deadline: float | None = None
-        self._timeout_seconds = 0.0
         self._wake_up: tuple[int, int] | None = None
         self._previous: dict[int, object] = {}
 
@@ -62,7 +63,7 @@ class Signals:
 
     def limit(self, timeout_seconds: float) -> None:
         """End the whole call after this long, as a signal would."""
-        self._timeout_seconds = timeout_seconds
+        self.timeout_seconds = timeout_seconds
         self._deadline = self._clock() + timeout_seconds
 
     @property
@@ -78,7 +79,7 @@ class Signals:
         if self.received is not None:
             raise Interrupted(self.received)
         if self.seconds_left == 0.0:
-            raise TimedOut(self._timeout_seconds)
+            raise TimedOut(self.timeout_seconds)
 
     def wait(self, seconds: float, descriptors: Sequence[int] = ()) -> list[int]:
         """Sleep until a descriptor is readable, a signal comes, or the time is up; the readable descriptors."""

@@ -166,6 +166,17 @@ class Settings:
         source = self.find((name,))
         return check(name, source.value, source.where)
 
+    def must_be_right(self, *names: str) -> None:
+        """Tells at once what is wrong with any of these known settings."""
+        mistakes: list[Mistake] = []
+        for name in names:
+            try:
+                self.value(name)
+            except InvalidValues as error:
+                mistakes += error.mistakes
+        if mistakes:
+            raise InvalidValues(*mistakes)
+
     def names(self) -> list[str]:
         """Every key that has a value."""
         leaves = {show_key(key) for table in self._tables.values() for key, _ in leaves_of(table)}

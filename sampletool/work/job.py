@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-_OWN_PLACES = (".tool", "out")
+OWN_PLACES = (".tool", "out")
 """What is ours in a workspace, and nobody's input."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 _GLOB = re.compile(r"[*?[]")
@@ -33,27 +33,46 @@ class Job(NamedTuple):
         if any("=" in name for name in self.env):
             found.append("env has a name with '='")
         for member, paths in (("inputs", self.inputs), ("outputs", self.outputs)):
-            found += [f"{member}: {path!r} leaves the workspace" for path in paths if _leaves(path)]
+            found += [f"{member}: {path!r} {wrong}" for path in paths if (wrong := _wrong(path, member))]
         ordered = sorted(f"{path}/" for path in self.outputs)
         nested = [after[:-1] for before, after in pairwise(ordered) if after.startswith(before)]
         return found + [f"outputs: {path!r} is inside another, or the same" for path in nested]
 
     def find_inputs(self, root: Path) -> list[str]:
-        """The declared files, relative to the workspace; a pattern that matches nothing is a ValueError."""
+        """The declared files, relative to the workspace; a pattern that matches nothing is a ValueError.
+
+        A file of just that name goes before a pattern. `**` at the end means all files below: pathlib finds them
+        there only from Python 3.13 on, and only directories before.
+        """
         found: set[str] = set()
         for pattern in self.inputs:
-            paths = root.glob(pattern) if _GLOB.search(pattern) else [root / pattern]
+            literal, at_any_depth = root / pattern, pattern.split("/")[-1] == "**"
+            is_pattern = _GLOB.search(pattern) and not literal.is_file()
+            paths = root.glob(f"{pattern}/*" if at_any_depth else pattern) if is_pattern else [literal]
             files = {os.path.relpath(path, root) for path in paths if path.is_file()}
-            files = {name for name in files if name.split(os.sep)[0] not in _OWN_PLACES}
+            files = {name for name in files if name.split(os.sep)[0] not in OWN_PLACES}
             if not files:
-                raise ValueError(f"the input {pattern!r} matches no file")
+                wrong = f"is a directory: write {f'{pattern}/**'!r}" if literal.is_dir() else "matches no file"
+                raise ValueError(f"the input {pattern!r} {wrong}")
             found |= files
         return sorted(found)
 
 
-def _leaves(path: str) -> bool:
-    parts = path.split("/")
-    return parts[0] in ("", *_OWN_PLACES) or not {"..", "", "."}.isdisjoint(parts) or not path.isprintable()
+def _wrong(path: str, member: str) -> str | None:
+    """Why it names no file of the workspace, and how to write the one that is meant."""
+    plain = os.path.normpath(path)
+    top = plain.split("/")[0]
+    if top in ("", ".."):
+        return "leaves the workspace"
+    if not path.isprintable():
+        return "has a character that cannot be shown"
+    if top in OWN_PLACES:
+        advice = "name the target in needs" if member == "inputs" else "what is written gets there by itself"
+        return f"is in a place of the tool's own: {advice}"
+    if plain == ".":
+        return "is the workspace itself"
+    below = "/**" if member == "inputs" and path.endswith("/") else ""
+    return None if plain == path else f"has an empty, '.' or '..' part: write {plain + below!r}"
 
 
 @dataclass(frozen=True)

@@ -209,6 +209,18 @@ def test_a_misspelt_target_and_a_missing_workspace_are_told(tool: Tool, demo: Pa
     assert (tool("build").status, tool("build").code) == (4, "NO_WORKSPACE")
 
 
+def test_all_settings_that_are_wrong_are_told_before_anything_runs(tool: Tool) -> None:
+    declare(tool, '[settings]\njobs = "banana"\nlock_timeout = "x"\n' + target("a", f"touch {tool.cwd}/ran; echo > x"))
+
+    for command in (("build",), ("build", "--dry-run"), ("test",), ("test", "--build"), ("test", "--dry-run")):
+        ran = tool(*command)
+        assert (ran.status, ran.code) == (2, "VALIDATION_ERROR")
+        assert [error["param"] for error in ran.error["errors"]] == ["jobs", "lock_timeout"]
+
+    assert not (tool.cwd / "ran").exists()
+    assert not (tool.cwd / ".tool" / "locks").exists()
+
+
 def test_of_two_builds_one_works_and_the_other_is_told_by_whom_it_is_kept_out(tool: Tool) -> None:
     declare(tool, target("a", "touch started; sleep 30; echo > x"))
     slow = tool.start("build", "--session-id", "slow")
@@ -227,6 +239,8 @@ def test_of_two_builds_one_works_and_the_other_is_told_by_whom_it_is_kept_out(to
     assert f"Another build is running (pid {slow.pid}" in ran.error["message"]
     tested = tool("test")
     assert tested.error["context"]["holder"]["pid"] == slow.pid
+    limited = tool("build", "--timeout", "300ms", "--lock-timeout", "30s")
+    assert (limited.status, limited.code, limited.error["context"]["timeout_ms"]) == (10, "TIMEOUT", 300)
     assert tool("lock", "list").data["locks"][0]["holders"][0]["pid"] == slow.pid
     assert tool("lock", "release", "build").code == "LOCK_HELD"
     slow.terminate()

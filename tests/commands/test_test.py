@@ -126,6 +126,46 @@ def test_where_no_junit_file_can_be_is_said_before_anything_runs(tool: Tool, pla
     assert stat.S_ISFIFO((tool.cwd / "fifo").stat().st_mode)
 
 
+@pytest.mark.parametrize(
+    "place", ["tool.toml", ".tool/new.xml", ".tool/built.jsonl", "out/new.xml", "out/a/x", "in.csv", "empty", "link"]
+)
+def test_junit_is_never_written_over_anything_but_a_report(tool: Tool, place: str) -> None:
+    declare(tool, target("a", "echo '<?xml ?><testsuite/>' > x") + check("c", f"touch {tool.cwd}/ran"))
+    tool("build")
+    (tool.cwd / "in.csv").write_text("<?xml version='1.0'?><rows><testsuite/></rows>")
+    (tool.cwd / "empty").touch()
+    (tool.cwd / "link").symlink_to("tool.toml")
+    before = {path: path.read_bytes() for path in tool.cwd.rglob("*") if path.is_file()}
+
+    for forecast in ((), ("--dry-run",)):
+        ran = tool("test", "--junit", place, *forecast)
+        assert (ran.status, ran.code) == (2, "UNSAFE_PATH")
+
+    assert {path: path.read_bytes() for path in tool.cwd.rglob("*") if path.is_file()} == before
+
+
+def test_a_report_that_is_there_is_replaced_and_keeps_its_mode(tool: Tool) -> None:
+    declare(tool, check("c", "true"))
+    report = tool.cwd / "results.xml"
+    tool("test", "--junit", "results.xml")
+    assert report.stat().st_mode & 0o777 == 0o666 & ~_umask()
+    ours = report.read_bytes()
+    report.write_text('<?xml version="1.0" encoding="utf-8"?><testsuites></testsuites>')
+    report.chmod(0o640)
+
+    assert tool("test", "--junit", "results.xml").status == 0
+    assert tool("test", "--junit", "results.xml").status == 0
+
+    assert report.read_bytes() == ours
+    assert report.stat().st_mode & 0o777 == 0o640
+
+
+def _umask() -> int:
+    umask = os.umask(0o022)
+    os.umask(umask)
+    return umask
+
+
 def test_missing_inputs_are_told_at_once_and_nothing_runs(tool: Tool) -> None:
     declare(tool, "".join(f"[check.c{n}]\nrun = ['touch', '{tool.cwd}/ran']\ninputs = ['no{n}']\n" for n in range(2)))
 

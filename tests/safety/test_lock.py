@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from sampletool.contract.errors import Interrupted, NestedCall, ToolError
+from sampletool.contract.errors import Interrupted, NestedCall, TimedOut, ToolError
 from sampletool.contract.file_errors import LocksUnsupported, UnsafePath
 from sampletool.contract.lock_held import LockHeld
 from sampletool.safety.signals import Signals
@@ -248,12 +248,29 @@ def test_a_signal_ends_the_wait_and_leaves_nothing_held(path: Path) -> None:
         pass
 
 
-def test_the_call_s_own_timeout_ends_the_wait_as_lock_held(path: Path) -> None:
+@pytest.mark.parametrize("limit", [0.0, 0.1])
+def test_the_end_of_the_whole_call_s_time_is_told_as_such_with_who_was_waited_for(path: Path, limit: float) -> None:
     signals = Signals()
-    signals.limit(0.1)
+    signals.limit(limit)
 
-    with holding(path), pytest.raises(LockHeld), make_lock(path, signals).exclusively(10):
+    with holding(path) as other, pytest.raises(TimedOut) as caught, make_lock(path, signals).exclusively(10):
         pass
+
+    assert caught.value.context["timeout_ms"] == limit * 1000
+    assert caught.value.context["holder"].pid == other.pid
+    assert caught.value.context["waited_ms"] < 5000
+    assert str(other.pid) in caught.value.message
+
+
+def test_a_wait_that_ends_by_its_own_patience_is_lock_held_also_where_the_call_has_a_limit(path: Path) -> None:
+    for patience, limit in ((0.1, 5.0), (0.0, 0.0)):
+        signals = Signals()
+        signals.limit(limit)
+
+        with holding(path), pytest.raises(LockHeld) as caught, make_lock(path, signals).exclusively(patience):
+            pass
+
+        assert caught.value.context["timeout_ms"] == patience * 1000
 
 
 def test_a_nested_call_for_an_ancestor_s_lock_fails_at_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

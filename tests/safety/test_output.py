@@ -133,6 +133,17 @@ def test_overwriting_replaces_it_and_keeps_its_mode(path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o640
 
 
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_new_result_is_for_all_to_read_whom_the_umask_lets(path: Path, overwrite: bool) -> None:
+    umask = os.umask(0o027)
+    try:
+        put(path, {"inputs": ["abc"]}, overwrite=overwrite)
+    finally:
+        os.umask(umask)
+
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
 def test_somebody_without_our_lock_who_was_faster_keeps_what_is_theirs(path: Path) -> None:
     def compute_while_another_publishes() -> Result:
         put(path, {"inputs": ["theirs"]})

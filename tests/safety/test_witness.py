@@ -2,9 +2,15 @@
 
 import json
 import os
+from itertools import count
 from pathlib import Path
 
-from sampletool.safety.witness import find_holders
+import pytest
+
+from sampletool.contract.errors import TimedOut
+from sampletool.safety import witness
+from sampletool.safety.signals import Signals
+from sampletool.safety.witness import find_held, find_holders
 from tests.support.holding import holding
 from tests.support.tool import Tool
 
@@ -21,6 +27,32 @@ def test_having_the_file_open_is_no_proof_of_holding_it(tmp_path: Path) -> None:
         os.close(looking)
 
     assert [holder.pid for holder in found.holders] == [other.pid]
+
+
+def test_what_is_held_is_found_among_many_old_lock_files_by_looking_at_them_all_at_once(
+    tmp_path: Path, signals: Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Naive: each file that nobody holds costs a look at every process, so a list gets slow with every output made."""
+    paths = [tmp_path / f"output-{n}.lock" for n in range(50)]
+    for path in paths:
+        path.touch(mode=0o600)
+    look, looks = witness._pids, count()
+    monkeypatch.setattr(witness, "_pids", lambda: [look(), next(looks)][0])
+
+    assert list(find_held([*paths, tmp_path / "gone.lock"], signals.check)) == []
+    idle = next(looks)
+    with holding(paths[7]) as one, holding(paths[9], "shared") as two:
+        found = {path: finding.holders[0].pid for path, finding in find_held(paths, signals.check)}
+
+    assert idle == 1
+    assert found == {paths[7]: one.pid, paths[9]: two.pid}
+
+
+def test_looking_through_locks_ends_when_the_call_has_to(tmp_path: Path, signals: Signals) -> None:
+    signals.limit(0)
+
+    with pytest.raises(TimedOut):
+        list(find_held([tmp_path / "lock"], signals.check))
 
 
 def test_without_proc_the_answer_is_the_record_marked_as_not_verified(tool: Tool, workspace: Path) -> None:

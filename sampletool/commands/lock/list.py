@@ -1,5 +1,6 @@
 """Every lock that is held, and by whom."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,8 +9,8 @@ import typer
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.lock_held import Holder
 from sampletool.contract.promise import Promise
-from sampletool.safety.places import all_locks
-from sampletool.safety.witness import find_holders
+from sampletool.safety.places import all_locks, lock_name
+from sampletool.safety.witness import find_held
 from sampletool.wiring import Wiring
 
 promise = Promise(
@@ -39,14 +40,9 @@ class Listing:
         ]
 
 
-def list_locks(paths: list[Path]) -> Listing:
-    found = []
-    for path in paths:
-        finding = find_holders(path)
-        holders = [holder for holder in finding.holders if holder.verified or holder.state != "unknown"]
-        if holders:
-            found.append(HeldLock(path.name.removesuffix(".lock").lstrip("."), str(path), finding.shared, holders))
-    return Listing(found)
+def list_locks(paths: list[Path], check: Callable[[], None]) -> Listing:
+    found = find_held(paths, check)
+    return Listing([HeldLock(lock_name(path), str(path), finding.shared, finding.holders) for path, finding in found])
 
 
 def command(ctx: typer.Context) -> Listing:
@@ -55,4 +51,4 @@ def command(ctx: typer.Context) -> Listing:
     Those of this workspace, of your outputs and of your settings.
     """
     wiring: Wiring = ctx.obj
-    return list_locks(all_locks(wiring.workspace_or_none))
+    return list_locks(all_locks(wiring.workspace_or_none), wiring.signals.check)

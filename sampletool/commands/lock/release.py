@@ -13,9 +13,9 @@ from sampletool.contract.lock_held import LockHeld
 from sampletool.contract.promise import Promise
 from sampletool.options import DryRunOption
 from sampletool.safety.orphans import end_orphans
-from sampletool.safety.places import all_locks
+from sampletool.safety.places import all_locks, lock_name
 from sampletool.safety.signals import Signals
-from sampletool.safety.witness import find_holders
+from sampletool.safety.witness import find_held, find_holders
 from sampletool.wiring import Wiring
 
 promise = Promise(
@@ -38,9 +38,9 @@ class Released:
 
 
 def release(paths: list[Path], name: str, signals: Signals, *, dry_run: bool) -> Released:
-    known = {path.name.removesuffix(".lock").lstrip("."): path for path in paths}
+    known = {lock_name(path): path for path in paths}
     if name not in known:
-        held = [each for each, path in known.items() if find_holders(path).holders]
+        held = [lock_name(path) for path, _ in find_held(paths, signals.check)]
         raise LockNotFound(name, list(known), held)
     finding = find_holders(known[name])
     if dry_run:

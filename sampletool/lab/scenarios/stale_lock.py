@@ -134,7 +134,7 @@ scenario = Scenario(
         "safety/lock.py",
         says="going on without having got the lock",
         line="                if not self._wait(take, max(0.0, patience - waited())):\n"
-        "                    raise self._held(waited(), timeout_seconds)\n",
+        "                    raise self._held(waited(), timeout_seconds, patience)\n",
         instead="                pass\n",
     ),
     symbol="sampletool.safety.lock:Lock.exclusively",
