@@ -52,9 +52,10 @@ _JUNIT = re.compile(rb"<\?xml[^>]*>\s*<testsuite")
 
 
 def is_junit(path: Path) -> bool:
-    """Whether it begins as such a report does, ours or another's."""
+    """Whether it begins as such a report does, ours or another's; or is empty, as a temporary file is at first."""
     with path.open("rb") as file:
-        return _JUNIT.match(file.read(1024)) is not None
+        head = file.read(1024)
+    return not head or _JUNIT.match(head) is not None
 
 
 def find_inputs(root: Path, checks: list[Job]) -> dict[str, list[str]]:
