@@ -108,9 +108,10 @@ class Column:
         else:
             # Each checksum stands for `mask + 1`; that different values may share one is put right.
             share = len(self._sample) * (self._mask + 1) / _CHECKSUMS
-            described["distinct"] = round(-_CHECKSUMS * log1p(-min(share, 0.999)))
+            distinct = round(-_CHECKSUMS * log1p(-min(share, 0.999)))
+            described["distinct"] = max(1, min(distinct, described["count"]))
             described["distinct_is_estimate"] = True
-            described["distinct_error"] = round(1 / sqrt(len(self._sample)), 4)
+            described["distinct_error"] = round(1 / sqrt(max(1, len(self._sample))), 4)
         if self._numbers and self._type in ("integer", "number"):
             n, mean, squares = self._moments
             described |= {"min": self._numbers[0], "max": self._numbers[1], "mean": mean}
@@ -138,7 +139,9 @@ class Column:
             if numbers:
                 self._numbers = _span(self._numbers, span)
                 self._moments = _merged(self._moments, _moments(numbers, weights))
-        self._sample.update([c for c in map(crc32, map(str.encode, values)) if not c & self._mask])
+        # Checksums of values that are alike have bits alike. hash() mixes them, and that of numbers is always the same.
+        checksums = map(hash, zip(map(crc32, map(str.encode, values))))
+        self._sample.update([c for c in checksums if not c & self._mask])
 
     def _become(self, found: Type | None) -> None:
         if self._type is None or found in (None, self._type):

@@ -114,6 +114,15 @@ def test_the_estimate_is_within_three_percent(pattern: Callable[[int], str]) -> 
     assert abs(estimate / len(set(values)) - 1) < 0.03
 
 
+@pytest.mark.parametrize("step", [4, 8, 25, 64])
+def test_with_little_room_an_estimate_is_rough_but_never_absurd(step: int) -> None:
+    for many in (40, 50, 64, 100, 400):
+        profile = profile_of([f"{step * n}.0" for n in range(many)], room=32)
+
+        assert many / 2 <= profile["distinct"] <= profile["count"]
+        assert 0 < profile["distinct_error"] < 0.4
+
+
 def test_a_frequent_value_is_found_among_many_others_within_the_stated_error() -> None:
     rng = random.Random(1)
     values = [f"v{n}" for n in range(40_000)] + ["often"] * 5000 + ["now and then"] * 2000
