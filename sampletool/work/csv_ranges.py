@@ -19,6 +19,8 @@ RANGE_BYTES = 32 * 1024 * 1024
 LONG_CELL = 200
 _BLOCK_BYTES = _LONGEST_LINE_BYTES = 1024 * 1024
 _BATCH_CHARS = 128 * 1024
+LONGEST_CELL = 131_072
+"""As csv has it, for all its readers together."""
 DESCRIBED = 20
 """So many bad rows are described; the others are only counted."""
 _CUT_ANYWHERE = ("utf-8", "ascii", "iso8859", "cp125")
@@ -157,14 +159,28 @@ def _batches(
             if reading.ends_open:
                 return
             reason = "a quoted cell that never ends" if source.is_exhausted else str(error)
-            if "field limit" in reason and header_end + reader.line_num > begins[-1]:
-                # Its rest would be taken for rows, and nobody knows where it ends.
-                reading.is_cut_short = True
-                reason = "a cell of many lines is longer than 131072 characters; nothing behind it was read"
+            if "field limit" in reason:
+                reason = f"a cell is longer than {LONGEST_CELL} characters"
+                line = header_end + reader.line_num
+                if line > begins[-1] or not _is_whole(source.line(line), dialect):
+                    # Its rest would be taken for rows, and nobody knows where it ends.
+                    reading.is_cut_short = True
+                    reason += ", and nobody knows where it ends; nothing behind it was read"
         problems[len(rows)] = reason
         rows.append([])
         begins.append(header_end + reader.line_num + 1)
     yield finished()
+
+
+def _is_whole(line: str, dialect: Dialect) -> bool:
+    """Is it a record of one line, however long its cells are?"""
+    csv.field_size_limit(len(line))
+    try:
+        return bool(list(csv.reader([line], delimiter=dialect.delimiter, strict=True)))
+    except csv.Error:
+        return False
+    finally:
+        csv.field_size_limit(LONGEST_CELL)
 
 
 def _is_unreadable(text: str) -> bool:
@@ -189,6 +205,8 @@ class _Source(io.RawIOBase):
         self._descriptor = descriptor
         self._position = part.start
         self._line_bytes = 0
+        self._lines: list[str] = []
+        self._lines_before = 0
         name = codecs.lookup(dialect.encoding).name
         if name.startswith("utf-8"):
             name = "utf-8" if part.start else "utf-8-sig"
@@ -211,10 +229,16 @@ class _Source(io.RawIOBase):
     def lines(self) -> Iterator[str]:
         while lines := self._read():
             self.batch += 1
+            self._lines_before += len(self._lines)
+            self._lines = lines
             self.longest = max(self.longest, max(map(len, lines)))
             self.is_suspicious = self.is_suspicious or _is_unreadable("".join(lines))
             yield from lines
         self.is_exhausted = True
+
+    def line(self, number: int) -> str:
+        """One of the last batch."""
+        return self._lines[number - self._lines_before - 1]
 
     def _read(self) -> list[str]:
         try:

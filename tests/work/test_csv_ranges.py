@@ -130,17 +130,27 @@ def test_bad_rows_are_named_by_the_line_they_begin_at_and_the_others_are_kept(cs
     assert reading.lines == 12
 
 
-@pytest.mark.parametrize("inside", [b"7,7\n", b"x\n"])
+@pytest.mark.parametrize("inside", [b"7,7\n", b"x\n", b"x" * 140_000 + b"\n2,fake\n"])
 def test_lines_of_a_cell_that_is_too_long_are_never_taken_for_rows(csv_file: CsvFile, inside: bytes) -> None:
-    csv_file.write(b'a,b\n1,2\n3,"' + inside * 100_000 + b'end"\n4,5\n')
+    csv_file.write(b'a,b\n1,2\n3,"' + inside * (300_000 // len(inside)) + b'end"\n4,5\n')
 
     rows, reading = csv_file.read()
 
     assert rows == [["1", "2"]]
     assert reading.is_cut_short
     assert reading.bad_rows == [
-        (3, "a cell of many lines is longer than 131072 characters; nothing behind it was read")
+        (3, "a cell is longer than 131072 characters, and nobody knows where it ends; nothing behind it was read")
     ]
+
+
+@pytest.mark.parametrize("long", [b"x" * 140_000, b'"' + b"x" * 140_000 + b'"'])
+def test_a_cell_that_is_too_long_but_ends_on_its_line_is_a_bad_row_like_others(csv_file: CsvFile, long: bytes) -> None:
+    csv_file.write(b"a,b\n1,2\n" + b"3," + long + b"\n" + b"4,5\n" * 50_000 + b"6," + long + b"\n7,8\n")
+
+    rows, reading = csv_file.read()
+
+    assert (len(rows), rows[-1]) == (50_002, ["7", "8"])
+    assert reading.bad_rows == [(line, "a cell is longer than 131072 characters") for line in (3, 50_004)]
 
 
 def test_stopping_names_the_first_bad_row(csv_file: CsvFile) -> None:
