@@ -23,6 +23,8 @@ _ROOM = 131_072
 _SHOWN_CHARS = 100
 _SHOWN_VALUES = 5
 _CHECKSUMS = 2**32
+_MIXED = 699_053
+"""Checksums of values that are alike have bits alike; their remainders by this, a prime, are mixed well."""
 _DATE_CHARS = [set("0123456789-:.T"), set("0123456789-:. ")]
 _LARGEST = 1e140
 """What is larger is text: its square would not be a number."""
@@ -92,7 +94,7 @@ class Column:
             self._numbers = _span(self._numbers, other._numbers)
             self._moments = _merged(self._moments, other._moments)
             self._mask |= other._mask
-            self._sample = {c for c in self._sample | other._sample if not c & self._mask}
+            self._sample = {c for c in self._sample | other._sample if not c % _MIXED & self._mask}
         self._counts.update(other._counts)
         self._counts_error += other._counts_error
         self._keep_within_limits()
@@ -106,8 +108,8 @@ class Column:
         if was_exact:
             described["distinct"] = len(self._counts)
         else:
-            # Each checksum stands for `mask + 1`; that different values may share one is put right.
-            share = len(self._sample) * (self._mask + 1) / _CHECKSUMS
+            # Some remainders are sampled, and stand for all; that different values may share a checksum is put right.
+            share = len(self._sample) * _MIXED / -(-_MIXED // (self._mask + 1)) / _CHECKSUMS
             distinct = round(-_CHECKSUMS * log1p(-min(share, 0.999)))
             described["distinct"] = max(1, min(distinct, described["count"]))
             described["distinct_is_estimate"] = True
@@ -139,9 +141,7 @@ class Column:
             if numbers:
                 self._numbers = _span(self._numbers, span)
                 self._moments = _merged(self._moments, _moments(numbers, weights))
-        # Checksums of values that are alike have bits alike. hash() mixes them, and that of numbers is always the same.
-        checksums = map(hash, zip(map(crc32, map(str.encode, values))))
-        self._sample.update([c for c in checksums if not c & self._mask])
+        self._sample.update([c for c in map(crc32, map(str.encode, values)) if not c % _MIXED & self._mask])
 
     def _become(self, found: Type | None) -> None:
         if self._type is None or found in (None, self._type):
@@ -153,9 +153,9 @@ class Column:
         if len(self._counts) > self._most_counted:
             self._stop_counting()
             self._forget(sorted(self._counts.values(), reverse=True)[self._most_counted])
-        while len(self._sample) > self._most_sampled:
+        while len(self._sample) > self._most_sampled and self._mask < _MIXED:
             self._mask = self._mask * 2 + 1
-            self._sample = {c for c in self._sample if not c & self._mask}
+            self._sample = {c for c in self._sample if not c % _MIXED & self._mask}
 
     def _forget(self, count: int) -> None:
         """Lossy counting: every count falls, and those that reach nothing are dropped."""

@@ -13,7 +13,7 @@ import io
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 
 RANGE_BYTES = 32 * 1024 * 1024
 LONG_CELL = 200
@@ -128,7 +128,8 @@ def _batches(
 ) -> Iterator[tuple[list[Row], list[int], dict[int, str]]]:
     """Rows, the lines at which each and the next begin, and what is wrong with some. A blank line has no cells."""
     source = _Source(descriptor, part, dialect)
-    reader = csv.reader(islice(source.lines(), header_end, None), delimiter=dialect.delimiter, strict=True)
+    lines = islice(chain.from_iterable(source.batches()), header_end, None)
+    reader = csv.reader(lines, delimiter=dialect.delimiter, strict=True)
     rows: list[Row] = []
     begins, problems, batch = [header_end + 1], {}, source.batch
 
@@ -141,6 +142,7 @@ def _batches(
         reading.has_long_cells = source.longest > LONG_CELL or reading.lines >= begins[0] + len(rows)
         return rows, begins, problems
 
+    after = header_end + 1
     while not reading.is_cut_short:
         try:
             for row in reader:
@@ -149,7 +151,7 @@ def _batches(
                         yield finished()
                     rows, begins, problems, batch = [], begins[-1:], {}, source.batch
                 rows.append(row)
-                begins.append(header_end + reader.line_num + 1)
+                begins.append(reader.line_num + after)
             if source.failure is None:
                 break
             reason = source.failure
@@ -168,7 +170,7 @@ def _batches(
                     reason += ", and nobody knows where it ends; nothing behind it was read"
         problems[len(rows)] = reason
         rows.append([])
-        begins.append(header_end + reader.line_num + 1)
+        begins.append(reader.line_num + after)
     yield finished()
 
 
@@ -226,14 +228,14 @@ class _Source(io.RawIOBase):
         buffer[: len(block)] = block
         return len(block)
 
-    def lines(self) -> Iterator[str]:
+    def batches(self) -> Iterator[list[str]]:
         while lines := self._read():
             self.batch += 1
             self._lines_before += len(self._lines)
             self._lines = lines
             self.longest = max(self.longest, max(map(len, lines)))
             self.is_suspicious = self.is_suspicious or _is_unreadable("".join(lines))
-            yield from lines
+            yield lines
         self.is_exhausted = True
 
     def line(self, number: int) -> str:
