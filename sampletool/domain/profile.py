@@ -185,7 +185,10 @@ def read(values: Sequence[str], known: Type | None = None) -> tuple[Type, list[f
             return "integer", found, span
         if wanted == "number" and not isnan(sum(found)) and span[0] > -_LARGEST and span[1] < _LARGEST:
             return "number", found, span
-        if wanted == "date" and joined.count("-") == 2 * len(values) and any(map(set(joined).issubset, _DATE_CHARS)):
+        # Between date and time Python takes any character, and before it `20240101` too.
+        if wanted != "date" or not {value[7:11:3] for value in values} <= {"-", "-T", "- "}:
+            continue
+        if joined.count("-") == 2 * len(values) and any(map(set(joined).issubset, _DATE_CHARS)):
             return "date", [], None
     return "boolean" if {value.lower() for value in values} <= {"true", "false"} else "text", [], None
 
