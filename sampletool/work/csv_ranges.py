@@ -55,6 +55,8 @@ class Reading:
     """It ended inside a quoted cell, so it was cut at the wrong place."""
     is_cut_short: bool = False
     """By a bad row that had to stop it, or by something behind which nothing can be read."""
+    can_be_skipped: bool = False
+    """It was such a bad row."""
 
     def skip(self, line: int, reason: str) -> None:
         self.skipped += 1
@@ -117,6 +119,7 @@ def read_rows(
             for index in sorted(problems)[: 1 if stop else None]:
                 reading.skip(begins[index], problems[index])
             if problems and stop:
+                reading.can_be_skipped = not reading.is_cut_short
                 reading.is_cut_short = True
                 return
             rows = [row for index, row in enumerate(rows) if row and index not in problems]
