@@ -228,6 +228,16 @@ def test_everything_that_is_wrong_with_the_inputs_is_told_at_once(tool: Tool, da
     assert list((home / "tmpdir").iterdir()) == []
 
 
+def test_more_inputs_than_may_be_open_at_once_are_one_mistake_with_its_remedy(tool: Tool, data: Path) -> None:
+    limited = ["sh", "-c", 'ulimit -n 64; exec "$@"', "-", *COMMAND, "process", "--input", *["data.csv"] * 100]
+
+    ran = subprocess.run(limited, cwd=tool.cwd, env=tool.environ, capture_output=True, stdin=subprocess.DEVNULL)
+    error = json.loads(ran.stdout)["error"]
+
+    assert (error["code"], error.get("errors")) == ("IO_ERROR", None)
+    assert "ulimit -n" in error["suggestion"]
+
+
 @pytest.mark.parametrize(
     ("args", "code"),
     [
