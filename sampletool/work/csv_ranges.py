@@ -18,9 +18,9 @@ from itertools import chain, islice
 RANGE_BYTES = 32 * 1024 * 1024
 LONG_CELL = 200
 _BLOCK_BYTES = _LONGEST_LINE_BYTES = 1024 * 1024
+_LONGEST_RECORD_CHARS = 4 * 1024 * 1024
 _BATCH_CHARS = 128 * 1024
-LONGEST_CELL = 131_072
-"""As csv has it, for all its readers together."""
+LONGEST_CELL = csv.field_size_limit()
 DESCRIBED = 20
 """So many bad rows are described; the others are only counted."""
 _CUT_ANYWHERE = ("utf-8", "ascii", "iso8859", "cp125")
@@ -134,7 +134,8 @@ def _batches(
     lines = islice(chain.from_iterable(source.batches()), header_end, None)
     reader = csv.reader(lines, delimiter=dialect.delimiter, strict=True)
     rows: list[Row] = []
-    begins, problems, batch = [header_end + 1], {}, source.batch
+    after = header_end + 1
+    begins, problems, batch = [after], {}, source.batch
 
     def finished() -> tuple[list[Row], list[int], dict[int, str]]:
         if source.is_suspicious:
@@ -145,7 +146,6 @@ def _batches(
         reading.has_long_cells = source.longest > LONG_CELL or reading.lines >= begins[0] + len(rows)
         return rows, begins, problems
 
-    after = header_end + 1
     while not reading.is_cut_short:
         try:
             for row in reader:
@@ -153,6 +153,7 @@ def _batches(
                     if rows:
                         yield finished()
                     rows, begins, problems, batch = [], begins[-1:], {}, source.batch
+                    source.record_chars = 0
                 rows.append(row)
                 begins.append(reader.line_num + after)
             if source.failure is None:
@@ -163,7 +164,10 @@ def _batches(
             reading.ends_open = source.is_exhausted and not source.part.is_last
             if reading.ends_open:
                 return
-            reason = "a quoted cell that never ends" if source.is_exhausted else str(error)
+            reason = str(error)
+            if source.is_exhausted:
+                reason = source.failure or "a quoted cell that never ends"
+                reading.is_cut_short = source.failure is not None
             if "field limit" in reason:
                 reason = f"a cell is longer than {LONGEST_CELL} characters"
                 line = header_end + reader.line_num
@@ -174,6 +178,10 @@ def _batches(
         problems[len(rows)] = reason
         rows.append([])
         begins.append(reader.line_num + after)
+        source.record_chars = 0
+        if source.batch != batch:
+            yield finished()
+            rows, begins, problems, batch = [], begins[-1:], {}, source.batch
     yield finished()
 
 
@@ -205,6 +213,8 @@ class _Source(io.RawIOBase):
         self.longest = 0
         self.is_suspicious = False
         self.is_exhausted = False
+        self.record_chars = 0
+        """Since a record last ended, more or less; the reader of the lines has to say so."""
         self.failure: str | None = None
         """Why nothing behind the last batch can be read."""
         self._descriptor = descriptor
@@ -236,6 +246,10 @@ class _Source(io.RawIOBase):
             self.batch += 1
             self._lines_before += len(self._lines)
             self._lines = lines
+            self.record_chars += sum(map(len, lines))
+            if self.record_chars > _LONGEST_RECORD_CHARS:
+                self.failure = f"it is longer than {_LONGEST_RECORD_CHARS} characters; nothing behind it was read"
+                break
             self.longest = max(self.longest, max(map(len, lines)))
             self.is_suspicious = self.is_suspicious or _is_unreadable("".join(lines))
             yield lines
