@@ -13,6 +13,7 @@ from sampletool.safety.input_file import InputFile, opened_input
 from sampletool.wiring import Wiring
 from sampletool.work.csv_ranges import Dialect, Row, read_header
 
+_HEADER_ADVICE = "Its first row has to name its columns. Correct it, or name its --encoding or --delimiter."
 _DELIMITER_NAMES = {"tab": "\t", "\\t": "\t"}
 
 
@@ -37,7 +38,7 @@ def open_sources(wiring: Wiring, names: list[str], dialect: Dialect, stack: Exit
             sources.append(Source(file, header))
         except ValueError as error:
             line, reason = error.args
-            errors.append(InvalidCsv(file.path, line, reason, advice(file)))
+            errors.append(InvalidCsv(file.path, line, reason, advice(file, _HEADER_ADVICE)))
         except ToolError as error:
             errors.append(error)
     if errors:
@@ -71,7 +72,7 @@ def _warn_about_names(wiring: Wiring, path: str, names: Row, dialect: Dialect) -
         wiring.warn("ONE_COLUMN", f"{path} has one column; if {other!r} separates its cells, pass it as --delimiter.")
 
 
-def advice(file: InputFile) -> str:
+def advice(file: InputFile, usual: str) -> str:
     if os.pread(file.descriptor, 2, 0) in (b"\xff\xfe", b"\xfe\xff"):
         return "It looks like UTF-16; pass --encoding utf-16."
-    return "Correct it, name its --encoding or --delimiter, or leave bad rows out with --on-error skip."
+    return usual

@@ -13,6 +13,8 @@ from sampletool.work.csv_ranges import DESCRIBED, Dialect, Range, Reading
 from sampletool.work.workers import Check, workers
 
 OnError = Literal["stop", "skip"]
+_SKIP_ADVICE = "Correct it, name its --encoding or --delimiter, or leave bad rows out with --on-error skip."
+_CUT_ADVICE = "Correct it, or name its --encoding or --delimiter; --on-error skip cannot leave it out."
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,8 @@ class Total:
     def add(self, reading: Reading, columns: Iterator[Column], source: Source) -> None:
         bad_rows = [BadRow(self.lines + line, reason) for line, reason in reading.bad_rows]
         if reading.is_cut_short:
-            raise InvalidCsv(source.file.path, bad_rows[-1].line, bad_rows[-1].reason, advice(source.file))
+            usual = _SKIP_ADVICE if reading.can_be_skipped else _CUT_ADVICE
+            raise InvalidCsv(source.file.path, bad_rows[-1].line, bad_rows[-1].reason, advice(source.file, usual))
         self.skipped += reading.skipped
         self.bad_rows = (self.bad_rows + bad_rows)[:DESCRIBED]
         self.lines += reading.lines

@@ -131,6 +131,7 @@ _ADVICE = {
     errno.EISDIR: "Name a file; this is a directory.",
     errno.ENOTDIR: "Name a directory, or a path that leads through directories only.",
     errno.ENXIO: "Name a regular file; this is a socket or a device.",
+    errno.EMFILE: "Name fewer files in one call, or let it open more at once (ulimit -n).",
     errno.ENAMETOOLONG: "Choose a shorter name.",
 }
 

@@ -23,6 +23,8 @@ _ROOM = 131_072
 _SHOWN_CHARS = 100
 _SHOWN_VALUES = 5
 _CHECKSUMS = 2**32
+_MIXED = 699_053
+"""Checksums of values that are alike have bits alike; their remainders by this, a prime, are mixed well."""
 _DATE_CHARS = [set("0123456789-:.T"), set("0123456789-:. ")]
 _LARGEST = 1e140
 """What is larger is text: its square would not be a number."""
@@ -92,7 +94,7 @@ class Column:
             self._numbers = _span(self._numbers, other._numbers)
             self._moments = _merged(self._moments, other._moments)
             self._mask |= other._mask
-            self._sample = {c for c in self._sample | other._sample if not c & self._mask}
+            self._sample = {c for c in self._sample | other._sample if not c % _MIXED & self._mask}
         self._counts.update(other._counts)
         self._counts_error += other._counts_error
         self._keep_within_limits()
@@ -106,11 +108,12 @@ class Column:
         if was_exact:
             described["distinct"] = len(self._counts)
         else:
-            # Each checksum stands for `mask + 1`; that different values may share one is put right.
-            share = len(self._sample) * (self._mask + 1) / _CHECKSUMS
-            described["distinct"] = round(-_CHECKSUMS * log1p(-min(share, 0.999)))
+            # Some remainders are sampled, and stand for all; that different values may share a checksum is put right.
+            share = len(self._sample) * _MIXED / -(-_MIXED // (self._mask + 1)) / _CHECKSUMS
+            distinct = round(-_CHECKSUMS * log1p(-min(share, 0.999)))
+            described["distinct"] = max(1, min(distinct, described["count"]))
             described["distinct_is_estimate"] = True
-            described["distinct_error"] = round(1 / sqrt(len(self._sample)), 4)
+            described["distinct_error"] = round(1 / sqrt(max(1, len(self._sample))), 4)
         if self._numbers and self._type in ("integer", "number"):
             n, mean, squares = self._moments
             described |= {"min": self._numbers[0], "max": self._numbers[1], "mean": mean}
@@ -138,7 +141,7 @@ class Column:
             if numbers:
                 self._numbers = _span(self._numbers, span)
                 self._moments = _merged(self._moments, _moments(numbers, weights))
-        self._sample.update([c for c in map(crc32, map(str.encode, values)) if not c & self._mask])
+        self._sample.update([c for c in map(crc32, map(str.encode, values)) if not c % _MIXED & self._mask])
 
     def _become(self, found: Type | None) -> None:
         if self._type is None or found in (None, self._type):
@@ -150,9 +153,9 @@ class Column:
         if len(self._counts) > self._most_counted:
             self._stop_counting()
             self._forget(sorted(self._counts.values(), reverse=True)[self._most_counted])
-        while len(self._sample) > self._most_sampled:
+        while len(self._sample) > self._most_sampled and self._mask < _MIXED:
             self._mask = self._mask * 2 + 1
-            self._sample = {c for c in self._sample if not c & self._mask}
+            self._sample = {c for c in self._sample if not c % _MIXED & self._mask}
 
     def _forget(self, count: int) -> None:
         """Lossy counting: every count falls, and those that reach nothing are dropped."""
@@ -182,7 +185,10 @@ def read(values: Sequence[str], known: Type | None = None) -> tuple[Type, list[f
             return "integer", found, span
         if wanted == "number" and not isnan(sum(found)) and span[0] > -_LARGEST and span[1] < _LARGEST:
             return "number", found, span
-        if wanted == "date" and joined.count("-") == 2 * len(values) and any(map(set(joined).issubset, _DATE_CHARS)):
+        # Between date and time Python takes any character, and before it `20240101` too.
+        if wanted != "date" or not {value[7:11:3] for value in values} <= {"-", "-T", "- "}:
+            continue
+        if joined.count("-") == 2 * len(values) and any(map(set(joined).issubset, _DATE_CHARS)):
             return "date", [], None
     return "boolean" if {value.lower() for value in values} <= {"true", "false"} else "text", [], None
 

@@ -4,6 +4,7 @@ A FIFO, a device or a directory is an error, not a wait. Standard input is first
 so that it too can be read twice, by several at once; whatever ends the call, that file is gone.
 """
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -71,6 +72,8 @@ def _open(path: Path) -> int:
             missing.suggestion = did_you_mean(path.name, os.listdir(path.parent)) or missing.suggestion
         raise missing from None
     except OSError as error:
+        if error.errno == errno.EMFILE:
+            raise  # Not about this file, so it is not to be said of every file.
         raise from_os_error(error, str(path)) from None
     except ValueError:
         raise UnsafePath(str(path), "its name holds a NUL byte") from None

@@ -22,7 +22,9 @@ from sampletool.safety.atomic_file import FOR_ALL, create, replace, sweep
 from sampletool.safety.places import private_directory, session_root, state_directory
 
 _HEAD = b'{"about":'
-_LONGEST_HEAD_BYTES = 1024 * 1024
+_LONGEST_HEAD_BYTES = 64 * 1024 * 1024
+"""Bad rows of thousands of inputs have room in it."""
+_BLOCK_BYTES = 1024 * 1024
 _TAIL = '"sha256":"{}"}}\n'
 _TAIL_BYTES = len(_TAIL.format("0" * 64))
 _LITTER_SECONDS = 3600.0
@@ -130,15 +132,15 @@ def _look(path: Path) -> _Found | None:
         os.close(descriptor)
         return _Found("it is not a regular file", is_file=False)
     with os.fdopen(descriptor, "rb") as file:
+        if not file.peek(len(_HEAD)).startswith(_HEAD):
+            return _Found("it is not a result of this command")
         head = file.readline(_LONGEST_HEAD_BYTES)
         digest = hashlib.sha256(head)
         left = found.st_size - len(head) - _TAIL_BYTES
-        while left > 0 and (block := file.read(min(left, _LONGEST_HEAD_BYTES))):
+        while left > 0 and (block := file.read(min(left, _BLOCK_BYTES))):
             digest.update(block)
             left -= len(block)
         is_sealed = file.read() == _TAIL.format(digest.hexdigest()).encode()
-    if not head.startswith(_HEAD):
-        return _Found("it is not a result of this command")
     if not is_sealed:
         return _Found("it was cut or changed after it was written")
     try:

@@ -13,12 +13,14 @@ import io
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 
 RANGE_BYTES = 32 * 1024 * 1024
 LONG_CELL = 200
 _BLOCK_BYTES = _LONGEST_LINE_BYTES = 1024 * 1024
+_LONGEST_RECORD_CHARS = 4 * 1024 * 1024
 _BATCH_CHARS = 128 * 1024
+LONGEST_CELL = csv.field_size_limit()
 DESCRIBED = 20
 """So many bad rows are described; the others are only counted."""
 _CUT_ANYWHERE = ("utf-8", "ascii", "iso8859", "cp125")
@@ -53,6 +55,8 @@ class Reading:
     """It ended inside a quoted cell, so it was cut at the wrong place."""
     is_cut_short: bool = False
     """By a bad row that had to stop it, or by something behind which nothing can be read."""
+    can_be_skipped: bool = False
+    """It was such a bad row."""
 
     def skip(self, line: int, reason: str) -> None:
         self.skipped += 1
@@ -115,6 +119,7 @@ def read_rows(
             for index in sorted(problems)[: 1 if stop else None]:
                 reading.skip(begins[index], problems[index])
             if problems and stop:
+                reading.can_be_skipped = not reading.is_cut_short
                 reading.is_cut_short = True
                 return
             rows = [row for index, row in enumerate(rows) if row and index not in problems]
@@ -126,9 +131,11 @@ def _batches(
 ) -> Iterator[tuple[list[Row], list[int], dict[int, str]]]:
     """Rows, the lines at which each and the next begin, and what is wrong with some. A blank line has no cells."""
     source = _Source(descriptor, part, dialect)
-    reader = csv.reader(islice(source.lines(), header_end, None), delimiter=dialect.delimiter, strict=True)
+    lines = islice(chain.from_iterable(source.batches()), header_end, None)
+    reader = csv.reader(lines, delimiter=dialect.delimiter, strict=True)
     rows: list[Row] = []
-    begins, problems, batch = [header_end + 1], {}, source.batch
+    after = header_end + 1
+    begins, problems, batch = [after], {}, source.batch
 
     def finished() -> tuple[list[Row], list[int], dict[int, str]]:
         if source.is_suspicious:
@@ -146,8 +153,9 @@ def _batches(
                     if rows:
                         yield finished()
                     rows, begins, problems, batch = [], begins[-1:], {}, source.batch
+                    source.record_chars = 0
                 rows.append(row)
-                begins.append(header_end + reader.line_num + 1)
+                begins.append(reader.line_num + after)
             if source.failure is None:
                 break
             reason = source.failure
@@ -156,15 +164,36 @@ def _batches(
             reading.ends_open = source.is_exhausted and not source.part.is_last
             if reading.ends_open:
                 return
-            reason = "a quoted cell that never ends" if source.is_exhausted else str(error)
-            if "field limit" in reason and header_end + reader.line_num > begins[-1]:
-                # Its rest would be taken for rows, and nobody knows where it ends.
-                reading.is_cut_short = True
-                reason = "a cell of many lines is longer than 131072 characters; nothing behind it was read"
+            reason = str(error)
+            if source.is_exhausted:
+                reason = source.failure or "a quoted cell that never ends"
+                reading.is_cut_short = source.failure is not None
+            if "field limit" in reason:
+                reason = f"a cell is longer than {LONGEST_CELL} characters"
+                line = header_end + reader.line_num
+                if line > begins[-1] or not _is_whole(source.line(line), dialect):
+                    # Its rest would be taken for rows, and nobody knows where it ends.
+                    reading.is_cut_short = True
+                    reason += ", and nobody knows where it ends; nothing behind it was read"
         problems[len(rows)] = reason
         rows.append([])
-        begins.append(header_end + reader.line_num + 1)
+        begins.append(reader.line_num + after)
+        source.record_chars = 0
+        if source.batch != batch:
+            yield finished()
+            rows, begins, problems, batch = [], begins[-1:], {}, source.batch
     yield finished()
+
+
+def _is_whole(line: str, dialect: Dialect) -> bool:
+    """Is it a record of one line, however long its cells are?"""
+    csv.field_size_limit(len(line))
+    try:
+        return bool(list(csv.reader([line], delimiter=dialect.delimiter, strict=True)))
+    except csv.Error:
+        return False
+    finally:
+        csv.field_size_limit(LONGEST_CELL)
 
 
 def _is_unreadable(text: str) -> bool:
@@ -184,11 +213,15 @@ class _Source(io.RawIOBase):
         self.longest = 0
         self.is_suspicious = False
         self.is_exhausted = False
+        self.record_chars = 0
+        """Since a record last ended, more or less; the reader of the lines has to say so."""
         self.failure: str | None = None
         """Why nothing behind the last batch can be read."""
         self._descriptor = descriptor
         self._position = part.start
         self._line_bytes = 0
+        self._lines: list[str] = []
+        self._lines_before = 0
         name = codecs.lookup(dialect.encoding).name
         if name.startswith("utf-8"):
             name = "utf-8" if part.start else "utf-8-sig"
@@ -208,13 +241,23 @@ class _Source(io.RawIOBase):
         buffer[: len(block)] = block
         return len(block)
 
-    def lines(self) -> Iterator[str]:
+    def batches(self) -> Iterator[list[str]]:
         while lines := self._read():
             self.batch += 1
+            self._lines_before += len(self._lines)
+            self._lines = lines
+            self.record_chars += sum(map(len, lines))
+            if self.record_chars > _LONGEST_RECORD_CHARS:
+                self.failure = f"it is longer than {_LONGEST_RECORD_CHARS} characters; nothing behind it was read"
+                break
             self.longest = max(self.longest, max(map(len, lines)))
             self.is_suspicious = self.is_suspicious or _is_unreadable("".join(lines))
-            yield from lines
+            yield lines
         self.is_exhausted = True
+
+    def line(self, number: int) -> str:
+        """One of the last batch."""
+        return self._lines[number - self._lines_before - 1]
 
     def _read(self) -> list[str]:
         try:

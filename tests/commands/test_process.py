@@ -171,6 +171,23 @@ def test_a_bad_row_stops_it_by_default_and_is_named_by_its_line(tool: Tool) -> N
     assert not (tool.cwd / "out.json").exists()
 
 
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [("", 1), ('a,"b\n1,2\n', 1), ("a,b\n1," + "x" * 3_000_000, 2), ('a,b\n1,"' + "x" * 140_000 + '\n2,3\n"\n', 2)],
+    ids=["empty", "open header", "long line", "long cell"],
+)
+@pytest.mark.parametrize("on_error", ["stop", "skip"])
+def test_skipping_is_no_advice_where_it_gives_the_same_error(
+    tool: Tool, content: str, line: int, on_error: str
+) -> None:
+    (tool.cwd / "bad.csv").write_text(content)
+
+    ran = tool("process", "--input", "bad.csv", "--on-error", on_error)
+
+    assert (ran.code, ran.error["context"]["line"]) == ("INVALID_CSV", line)
+    assert "or leave" not in ran.error["suggestion"]
+
+
 def test_bad_rows_that_are_skipped_are_counted_and_the_status_says_so(tool: Tool) -> None:
     (tool.cwd / "bad.csv").write_bytes(BAD)
 
@@ -209,6 +226,16 @@ def test_everything_that_is_wrong_with_the_inputs_is_told_at_once(tool: Tool, da
     ]
     assert "Did you mean 'data.csv'" in ran.error["suggestion"]
     assert list((home / "tmpdir").iterdir()) == []
+
+
+def test_more_inputs_than_may_be_open_at_once_are_one_mistake_with_its_remedy(tool: Tool, data: Path) -> None:
+    limited = ["sh", "-c", 'ulimit -n 64; exec "$@"', "-", *COMMAND, "process", "--input", *["data.csv"] * 100]
+
+    ran = subprocess.run(limited, cwd=tool.cwd, env=tool.environ, capture_output=True, stdin=subprocess.DEVNULL)
+    error = json.loads(ran.stdout)["error"]
+
+    assert (error["code"], error.get("errors")) == ("IO_ERROR", None)
+    assert "ulimit -n" in error["suggestion"]
 
 
 @pytest.mark.parametrize(

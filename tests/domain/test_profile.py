@@ -43,6 +43,9 @@ def profile_of(values: Sequence[str], room: int = ROOM) -> dict[str, Any]:
         (["2024-02-29 10:00:00", "2024-02-29T09:00"], "text"),
         (["2024-02-29T10:00:00Z"], "text"),
         (["2023-02-29"], "text"),
+        (["2024-01-01523"], "text"),
+        (["2024-01-01:10:00"], "text"),
+        (["20240101", "2024-01-01T10:00-05:00", "2024-01-01T11:00-05:00"], "text"),
         (["2024-01-01T10:00:00-05:00"], "text"),
         (["True", "false"], "boolean"),
         (["1_000"], "text"),
@@ -112,6 +115,15 @@ def test_the_estimate_is_within_three_percent(pattern: Callable[[int], str]) -> 
     estimate = profile_of(values)["distinct"]
 
     assert abs(estimate / len(set(values)) - 1) < 0.03
+
+
+@pytest.mark.parametrize("step", [4, 8, 25, 64])
+def test_with_little_room_an_estimate_is_rough_but_never_absurd(step: int) -> None:
+    for many in (40, 50, 64, 100, 400):
+        profile = profile_of([f"{step * n}.0" for n in range(many)], room=32)
+
+        assert many / 2 <= profile["distinct"] <= profile["count"]
+        assert 0 < profile["distinct_error"] < 0.4
 
 
 def test_a_frequent_value_is_found_among_many_others_within_the_stated_error() -> None:

@@ -56,6 +56,13 @@ def test_a_result_is_json_that_names_what_it_was_made_of(path: Path) -> None:
     assert len(path.read_bytes().splitlines()) == 5
 
 
+def test_a_result_that_says_much_about_itself_is_recognized_too(path: Path) -> None:
+    wordy = Result({"bad_rows": ["it has 1 instead of 2 cells"] * 100_000}, "items", [])
+    put(path, {"inputs": ["abc"]}, compute=lambda: wordy)
+
+    assert put(path, {"inputs": ["abc"]}, compute=never).effect == "unchanged"
+
+
 def test_the_same_again_is_unchanged_and_is_not_computed(path: Path) -> None:
     first = put(path, {"inputs": ["abc"]})
     before = path.stat()

@@ -130,17 +130,47 @@ def test_bad_rows_are_named_by_the_line_they_begin_at_and_the_others_are_kept(cs
     assert reading.lines == 12
 
 
-@pytest.mark.parametrize("inside", [b"7,7\n", b"x\n"])
+@pytest.mark.parametrize("inside", [b"7,7\n", b"x\n", b"x" * 140_000 + b"\n2,fake\n"])
 def test_lines_of_a_cell_that_is_too_long_are_never_taken_for_rows(csv_file: CsvFile, inside: bytes) -> None:
-    csv_file.write(b'a,b\n1,2\n3,"' + inside * 100_000 + b'end"\n4,5\n')
+    csv_file.write(b'a,b\n1,2\n3,"' + inside * (300_000 // len(inside)) + b'end"\n4,5\n')
 
     rows, reading = csv_file.read()
 
     assert rows == [["1", "2"]]
     assert reading.is_cut_short
     assert reading.bad_rows == [
-        (3, "a cell of many lines is longer than 131072 characters; nothing behind it was read")
+        (3, "a cell is longer than 131072 characters, and nobody knows where it ends; nothing behind it was read")
     ]
+
+
+@pytest.mark.parametrize("stop", [True, False])
+def test_a_record_of_many_lines_is_never_read_into_memory_whole(csv_file: CsvFile, *, stop: bool) -> None:
+    cell = b'"' + b"x" * 50_000 + b'\n"'
+    csv_file.write(b",".join([b"a"] * 100) + b"\n" + b",".join([cell] * 100) + b"\n" + b",".join([b"1"] * 100))
+
+    rows, reading = csv_file.read(stop=stop)
+
+    assert rows == []
+    assert reading.is_cut_short
+    assert reading.bad_rows == [(2, "it is longer than 4194304 characters; nothing behind it was read")]
+
+
+def test_bad_rows_without_end_are_told_apart_and_not_kept(csv_file: CsvFile) -> None:
+    csv_file.write(b"a,b\n" + (b'1,"x" ' + b"y" * 1000 + b"\n") * 6000 + b"1,2\n")
+
+    rows, reading = csv_file.read()
+
+    assert (rows, reading.skipped, reading.is_cut_short) == ([["1", "2"]], 6000, False)
+
+
+@pytest.mark.parametrize("long", [b"x" * 140_000, b'"' + b"x" * 140_000 + b'"'])
+def test_a_cell_that_is_too_long_but_ends_on_its_line_is_a_bad_row_like_others(csv_file: CsvFile, long: bytes) -> None:
+    csv_file.write(b"a,b\n1,2\n" + b"3," + long + b"\n" + b"4,5\n" * 50_000 + b"6," + long + b"\n7,8\n")
+
+    rows, reading = csv_file.read()
+
+    assert (len(rows), rows[-1]) == (50_002, ["7", "8"])
+    assert reading.bad_rows == [(line, "a cell is longer than 131072 characters") for line in (3, 50_004)]
 
 
 def test_stopping_names_the_first_bad_row(csv_file: CsvFile) -> None:
