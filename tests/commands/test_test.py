@@ -127,13 +127,12 @@ def test_where_no_junit_file_can_be_is_said_before_anything_runs(tool: Tool, pla
 
 
 @pytest.mark.parametrize(
-    "place", ["tool.toml", ".tool/new.xml", ".tool/built.jsonl", "out/new.xml", "out/a/x", "in.csv", "empty", "link"]
+    "place", ["tool.toml", ".tool/new.xml", ".tool/built.jsonl", "out/new.xml", "out/a/x", "in.csv", "link"]
 )
 def test_junit_is_never_written_over_anything_but_a_report(tool: Tool, place: str) -> None:
     declare(tool, target("a", "echo '<?xml ?><testsuite/>' > x") + check("c", f"touch {tool.cwd}/ran"))
     tool("build")
     (tool.cwd / "in.csv").write_text("<?xml version='1.0'?><rows><testsuite/></rows>")
-    (tool.cwd / "empty").touch()
     (tool.cwd / "link").symlink_to("tool.toml")
     before = {path: path.read_bytes() for path in tool.cwd.rglob("*") if path.is_file()}
 
@@ -142,6 +141,14 @@ def test_junit_is_never_written_over_anything_but_a_report(tool: Tool, place: st
         assert (ran.status, ran.code) == (2, "UNSAFE_PATH")
 
     assert {path: path.read_bytes() for path in tool.cwd.rglob("*") if path.is_file()} == before
+
+
+def test_an_empty_file_is_a_place_for_a_report(tool: Tool) -> None:
+    declare(tool, check("c", "true"))
+    (tool.cwd / "made-by-mktemp").touch()
+
+    assert tool("test", "--junit", "made-by-mktemp").status == 0
+    assert "<testsuite" in (tool.cwd / "made-by-mktemp").read_text()
 
 
 def test_a_report_that_is_there_is_replaced_and_keeps_its_mode(tool: Tool) -> None:
