@@ -30,10 +30,7 @@ def _scenarios(names: Iterable[str]) -> list[str]:
 
 _DOMAIN = [
     "sampletool/domain",
-    *(
-        f"sampletool/commands/{name}.py"
-        for name in ("init", "build", "test", "process", "_building", "_scratch", "_csv*")
-    ),
+    *(f"sampletool/commands/{name}.py" for name in ("init", "build", "test", "process", "_building", "_csv*")),
     "tests/domain",
     *(f"tests/commands/test_{name}.py" for name in ("init", "build*", "test", "process")),
     *(f"tests/bench/{name}.py" for name in ("build", "process")),
@@ -73,7 +70,13 @@ ROOMS = {
         *_scenarios(_WITH_A_STORE),
     ],
     "domain": _DOMAIN,
-    "work": ["sampletool/work", "tests/work", *_DOMAIN],
+    "work": [
+        "sampletool/work",
+        "tests/work",
+        "sampletool/commands/_scratch.py",
+        "sampletool/commands/_shop.py",
+        *_DOMAIN,
+    ],
 }
 """The paths of each room that can be taken out."""
 
