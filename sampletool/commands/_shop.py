@@ -11,7 +11,7 @@ from sampletool.contract.answer import Result
 from sampletool.contract.errors import ToolError
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.file_errors import from_os_error
-from sampletool.contract.lock_held import LockHeld
+from sampletool.contract.lock_held import Holder, LockHeld
 from sampletool.progress import Progress
 from sampletool.safety.children import Children
 from sampletool.safety.orphans import end_orphans
@@ -70,7 +70,10 @@ def _told_of_force() -> Iterator[None]:
     try:
         yield
     except LockHeld as error:
-        error.suggestion = f"{error.suggestion.rstrip('.')}; --force-unlock only helps if its process is dead."
+        holder: Holder | None = error.context.get("holder")
+        is_orphaned = holder is not None and holder.state == "orphaned"
+        told = "ends them too" if is_orphaned else "only helps if its process is dead"
+        error.suggestion = f"{error.suggestion.rstrip('.')}; --force-unlock {told}."
         raise
 
 
