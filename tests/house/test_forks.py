@@ -70,6 +70,22 @@ def test_the_lists_name_nothing_that_is_not_there() -> None:
     assert len(_THERE) < len(ROOMS) or [path for path in named if not (_ROOT / path).exists()] == []
 
 
+def test_it_is_told_what_was_deleted_and_what_else_can_be(tmp_path: Path) -> None:
+    copy = copy_of_the_tree(tmp_path)
+    for room in _THERE[:1]:
+        call = [sys.executable, "-m", "tests.house.without", room]
+
+        env = {**os.environ, "PYTHONPATH": str(copy)}
+
+        first, second = (
+            subprocess.run(call, cwd=copy, env=env, capture_output=True, text=True, check=False) for _ in range(2)
+        )
+
+        assert f"deleted {ROOMS[room][0]}\n" in first.stdout
+        assert (first.returncode, second.returncode, second.stdout) == (0, 2, "")
+        assert room not in second.stderr
+
+
 def test_commands_and_tests_of_a_forks_own_go_with_the_room_that_they_import(tmp_path: Path) -> None:
     texts = {
         "sampletool/lab/play.py": "",

@@ -162,10 +162,11 @@ def _level_of_heading(block: str) -> int:
 
 
 def main(rooms: list[str]) -> int:
-    if not rooms or set(rooms) - ROOMS.keys():
-        sys.stderr.write(f"Name what is not wanted: {', '.join(ROOMS)}.\n")
-        return 2
     root = Path(__file__).parents[2]
+    there = [room for room, paths in ROOMS.items() if (root / paths[0]).exists()]
+    if not rooms or set(rooms) - set(there):
+        sys.stderr.write(f"Name what is not wanted: {', '.join(there) or 'nothing is left to take out'}.\n")
+        return 2
     for path in take_out(root, rooms):
         sys.stdout.write(f"deleted {path.relative_to(root)}\n")
     return 0
