@@ -12,6 +12,8 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from tests.house.rename import COMMAND
+
 _WITH_A_STORE = (
     "double_claim",
     "get_then_set",
@@ -132,7 +134,7 @@ def _commands(root: Path) -> set[str]:
 
 def _still_true(page: Path, root: Path, gone: set[str]) -> str:
     """The page without what names a file or a command that is not there, and without headings of nothing."""
-    commands = re.compile(rf"\btool ({'|'.join(map(re.escape, gone))})\b") if gone else None
+    commands = re.compile(rf"\b{COMMAND} ({'|'.join(map(re.escape, gone))})\b") if gone else None
 
     def is_about_what_is_gone(block: str) -> bool:
         paths = [page.parent / link if link else root / name for link, name in _PATHS.findall(block)]
