@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from sampletool.commands._building import ENDS_WITH, build, opened, plan_targets, read_workspace
+from sampletool.commands._building import build, plan_targets, read_workspace
+from sampletool.commands._shop import ENDS_WITH, opened
 from sampletool.contract.promise import Promise
 from sampletool.domain.workspace import choose
 from sampletool.options import DryRunOption, JobsOption
@@ -23,7 +24,8 @@ promise = Promise(
 def build_now(wiring: Wiring, names: list[str], *, force_unlock: bool) -> Build:
     result = Build()
     with opened(wiring, "exclusive", force_unlock=force_unlock) as shop:
-        build(wiring, shop, choose("target", names, shop.jobs.targets), result)
+        jobs = read_workspace(wiring, alone=True)
+        build(wiring, shop, jobs, choose("target", names, jobs.targets), result)
     return result
 
 

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from sampletool.commands._building import ENDS_WITH, Shop, build, keeping, opened, plan_targets, read_workspace, telling
+from sampletool.commands._building import build, plan_targets, read_workspace
+from sampletool.commands._shop import ENDS_WITH, Shop, keeping, opened, telling
 from sampletool.contract.errors import ChecksFailed
 from sampletool.contract.file_errors import UnsafePath
 from sampletool.contract.promise import Promise
@@ -31,12 +32,13 @@ promise = Promise(
 def test_now(wiring: Wiring, names: list[str], *, first_build: bool, force_unlock: bool) -> Report:
     """With `first_build` the lock stays exclusive throughout: turning it into a shared one is not atomic."""
     with opened(wiring, "exclusive" if first_build else "shared", force_unlock=force_unlock) as shop:
-        checks = [shop.jobs.checks[name] for name in choose("check", names, shop.jobs.checks)]
+        jobs = read_workspace(wiring, alone=first_build)
+        checks = [jobs.checks[name] for name in choose("check", names, jobs.checks)]
         inputs = find_inputs(wiring.workspace, checks)
         needed = list(dict.fromkeys(need for check in checks for need in check.needs))
         if first_build and needed:
-            build(wiring, shop, needed, Build())
-        _warn_of_stale(wiring, shop.jobs, shop.store, needed)
+            build(wiring, shop, jobs, needed, Build())
+        _warn_of_stale(wiring, jobs, shop.store, needed)
         return _run(wiring, shop, checks, inputs)
 
 

@@ -1,7 +1,7 @@
 """A fresh directory in which a command sees what it declared, and nothing else.
 
 Declared inputs stand at their workspace-relative paths, as links; the outputs of what it needs under `out/NAME/`.
-What was not declared is missing, so a fingerprint of the declared things cannot lie.
+What was not declared is missing, unless it is looked for by another path.
 """
 
 import os

@@ -1,10 +1,12 @@
 """tool init"""
 
 import os
+import shlex
 import tomllib
 
 import pytest
 
+from sampletool.commands import build, init, test
 from tests.support.tool import Tool
 
 
@@ -15,6 +17,14 @@ def test_it_makes_a_workspace_that_works(tool: Tool) -> None:
     demo = Tool(tool.environ, tool.cwd / "demo")
     assert demo("build").status == demo("test").status == demo("build").status == 0
     assert tomllib.loads((tool.cwd / "demo" / "tool.toml").read_text())["target"]
+
+
+def test_the_examples_of_init_build_and_test_work_in_what_it_makes(tool: Tool) -> None:
+    init_demo, *examples = (call for command in (init, build, test) for call in command.promise.examples)
+    assert tool(*shlex.split(init_demo)[1:]).status == 0
+    demo = Tool(tool.environ, tool.cwd / "demo")
+
+    assert {call: demo(*shlex.split(call)[1:]).status for call in examples} == dict.fromkeys(examples, 0)
 
 
 def test_it_never_overwrites_and_says_what_is_in_the_way(tool: Tool) -> None:

@@ -46,6 +46,7 @@ def test_under_another_name_everything_works_and_nothing_says_the_old_one(tmp_pa
 
     run(copy, "ruff", "check", "--no-cache", ".")
     run(copy, "ruff", "format", "--no-cache", "--check", ".")
+    run(copy, "pytest", "-q", "-n0", "-p", "no:cacheprovider", "tests/house/test_forks.py", "-k", "of_a_forks_own")
     if SOAK:
         run(copy, "mypy", "--cache-dir", str(tmp_path / "types"))
         run(copy, "pytest", "-q", "-x", "-p", "no:cacheprovider", "tests", *NEVER)

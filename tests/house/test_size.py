@@ -6,7 +6,9 @@ import tokenize
 from pathlib import Path
 
 _PACKAGE = Path(__file__).parents[2] / "sampletool"
-_WHOLE, _ROOM, _DOMAIN, _FILE = 10_100, 1500, 400, 270
+_WHOLE, _ROOM, _FILE = 7_550, 1500, 270
+_OWN = {"commands": 3000, "domain": 500}
+"""A fork's own rooms: they do not count into the whole. All these numbers are a fork's to raise."""
 
 
 def code_lines(path: Path) -> int:
@@ -32,9 +34,8 @@ def test_the_package_and_every_room_stay_small() -> None:
         if "scenarios" not in rest and "example" not in rest:
             sizes[room if rest else "door"] = sizes.get(room if rest else "door", 0) + code_lines(file)
 
-    assert sum(sizes.values()) <= _WHOLE, sizes
-    limits = {"domain": _DOMAIN, "commands": 2 * _ROOM}
-    assert {room: size for room, size in sizes.items() if size > limits.get(room, _ROOM)} == {}
+    assert sum(size for room, size in sizes.items() if room not in _OWN) <= _WHOLE, sizes
+    assert {room: size for room, size in sizes.items() if size > _OWN.get(room, _ROOM)} == {}
 
 
 def test_no_file_holds_a_second_idea() -> None:
