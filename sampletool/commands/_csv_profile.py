@@ -1,8 +1,10 @@
 """The columns of CSV files, profiled by worker processes and put together range by range."""
 
+import json
+import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 from sampletool.commands._csv_inputs import Source, advice
 from sampletool.domain.errors import InvalidCsv
@@ -32,8 +34,8 @@ class Total:
     skipped: int = 0
     bad_rows: list[BadRow] = field(default_factory=list)
     columns: list[Column] = field(default_factory=list)
-    described: list[dict[str, Any]] = field(default_factory=list)
-    """Once all are merged: with many inputs there is no room for the columns themselves."""
+    described_at: int = 0
+    """Once all are merged: where in the spool, a line each. With many inputs there is no room for them in memory."""
 
     def add(self, reading: Reading, columns: Iterator[Column], source: Source) -> None:
         bad_rows = [BadRow(self.lines + line, reason) for line, reason in reading.bad_rows]
@@ -49,10 +51,15 @@ class Total:
         else:
             self.columns = list(columns)
 
-    def finish(self) -> None:
+    def finish(self, spool: IO[bytes]) -> None:
         self.rows = self.columns[0].rows
+        self.described_at = spool.seek(0, os.SEEK_END)
         while self.columns:
-            self.described.append(self.columns.pop(0).describe())
+            spool.write(json.dumps(self.columns.pop(0).describe()).encode() + b"\n")
+
+    def described(self, spool: IO[bytes], width: int) -> Iterator[dict[str, Any]]:
+        spool.seek(self.described_at)
+        return (json.loads(spool.readline()) for _ in range(width))
 
     def summary(self) -> dict[str, Any]:
         bad_rows = [asdict(row) for row in self.bad_rows]
@@ -60,7 +67,12 @@ class Total:
 
 
 def profile(
-    wiring: Wiring, sources: list[Source], ranges: list[list[Range]], dialect: Dialect, on_error: OnError
+    wiring: Wiring,
+    sources: list[Source],
+    ranges: list[list[Range]],
+    dialect: Dialect,
+    on_error: OnError,
+    spool: IO[bytes],
 ) -> list[Total]:
     """What is known about every input, by workers that each take some of the ranges."""
     totals = [Total() for _ in sources]
@@ -89,7 +101,7 @@ def profile(
                         continue
                     totals[number].add(reading, pieces, sources[number])
                     if part.is_last:
-                        totals[number].finish()
+                        totals[number].finish(spool)
                     done += part.end - part.start
                     progress.show(done)
             # A stray quote had them cut inside a cell: whole, they are read right.

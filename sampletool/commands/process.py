@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from tempfile import SpooledTemporaryFile
+from typing import IO, Annotated, Any, Literal
 
 import typer
 
@@ -43,6 +44,8 @@ promise = Promise(
         "tool process --input - --delimiter tab --on-error skip",
     ),
 )
+
+_IN_MEMORY_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,7 @@ def process(
     dry_run: bool = False,
 ) -> Processed:
     with ExitStack() as stack:
+        spool = stack.enter_context(SpooledTemporaryFile(_IN_MEMORY_BYTES))
         sources = open_sources(wiring, names, dialect, stack)
         path = output_path(wiring, output, [source.file for source in sources], dry_run=dry_run)
         surveys: list[tuple[str, list[Range]]] = []
@@ -98,12 +102,12 @@ def process(
 
         def compute() -> Result:
             try:
-                totals = profile(wiring, sources, [parts for _, parts in surveys], dialect, on_error)
+                totals = profile(wiring, sources, [parts for _, parts in surveys], dialect, on_error, spool)
             except InvalidCsv:
                 _must_be_unchanged(sources)
                 raise
             _must_be_unchanged(sources)
-            return Result({"inputs": [total.summary() for total in totals]}, "columns", _items(sources, totals))
+            return Result({"inputs": [total.summary() for total in totals]}, "columns", _items(sources, totals, spool))
 
         def hold(lock: Path, name: str) -> AbstractContextManager[object]:
             return wiring.hold(lock, name, "exclusive", AT_ONCE)
@@ -143,9 +147,10 @@ def output_path(wiring: Wiring, output: str | None, files: list[InputFile], *, d
     return path
 
 
-def _items(sources: list[Source], totals: list[Total]) -> Iterator[dict[str, Any]]:
+def _items(sources: list[Source], totals: list[Total], spool: IO[bytes]) -> Iterator[dict[str, Any]]:
     for number, (source, total) in enumerate(zip(sources, totals, strict=True), 1):
-        for position, (name, facts) in enumerate(zip(source.header[0], total.described, strict=True), 1):
+        names = source.header[0]
+        for position, (name, facts) in enumerate(zip(names, total.described(spool, len(names)), strict=True), 1):
             yield {"input": number, "position": position, "name": name, **facts}
 
 

@@ -9,7 +9,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,22 +21,23 @@ FOR_ALL = 0o666
 """The mode of a new file that others are to read, as far as the umask lets them."""
 
 
-def replace(path: Path, content: bytes, new_mode: int = 0o600) -> None:
+def replace(path: Path, content: bytes | Iterable[bytes], new_mode: int = 0o600) -> None:
     """`path` is already resolved: replacing a link would destroy it. Mode, owner and attributes are kept."""
     _put(path, content, new_mode, os.replace)
 
 
-def create(path: Path, content: bytes) -> None:
+def create(path: Path, content: bytes | Iterable[bytes]) -> None:
     """The same, but never over something that is there: FileExistsError. For all to read whom the umask lets."""
     _put(path, content, FOR_ALL, _link)
 
 
-def _put(path: Path, content: bytes, mode: int, publish: Callable[[Path, Path], None]) -> None:
+def _put(path: Path, content: bytes | Iterable[bytes], mode: int, publish: Callable[[Path, Path], None]) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
     try:
         descriptor = os.open(temporary, _NEW, mode)
         try:
-            write_all(descriptor, content)
+            for block in (content,) if isinstance(content, bytes) else content:
+                write_all(descriptor, block)
             _keep_metadata(path, descriptor)
             os.fsync(descriptor)
         finally:

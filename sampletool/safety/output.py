@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -152,12 +152,26 @@ def _look(path: Path) -> _Found | None:
     return _Found("it is the result of other inputs or options", about)
 
 
-def _sealed(about: About, result: Result) -> bytes:
+def _sealed(about: About, result: Result) -> Iterator[bytes]:
     """One line about it, one line for each item, and a digest of all that is before it."""
-    lines = ",\n".join(_json(item) for item in result.items)
-    body = f"{_HEAD.decode()}{_json(about)},\n{_json(result.member)}:[\n{lines}],\n".encode()
-    return body + _TAIL.format(hashlib.sha256(body).hexdigest()).encode()
+    digest, block = hashlib.sha256(), b""
+    for line in _lines(about, result):
+        digest.update(line)
+        block += line
+        if len(block) > _BLOCK_BYTES:
+            yield block
+            block = b""
+    yield block + _TAIL.format(digest.hexdigest()).encode()
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+def _lines(about: About, result: Result) -> Iterator[bytes]:
+    yield b"%b%b,\n%b:[\n" % (_HEAD, _json(about), _json(result.member))
+    between = b""
+    for item in result.items:
+        yield between + _json(item)
+        between = b",\n"
+    yield b"],\n"
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()

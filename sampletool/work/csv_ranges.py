@@ -14,6 +14,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
+from sys import intern
 
 RANGE_BYTES = 32 * 1024 * 1024
 LONG_CELL = 200
@@ -102,7 +103,7 @@ def read_header(descriptor: int, size: int, dialect: Dialect) -> tuple[Row, int]
             if index in problems:
                 raise ValueError(begins[index], problems[index])
             if row:
-                return row, begins[index + 1] - 1
+                return [*map(intern, row)], begins[index + 1] - 1  # many inputs have the same names
         break  # Blank lines without end are not worth a search; and no range may be cut before the header.
     raise ValueError(1, "it is empty, without even a header")
 

@@ -415,11 +415,15 @@ def test_progress_is_shown_on_a_terminal_and_nowhere_else(tool: Tool, large: Pat
     assert tool("process", "--input", large).stderr == b""
 
 
-@pytest.mark.parametrize("kind", ["many columns", "huge cells", "all different"])
+@pytest.mark.parametrize("kind", ["many columns", "many inputs", "huge cells", "all different"])
 def test_no_process_grows_beyond_60_mb(tool: Tool, kind: str) -> None:
     path = tool.cwd / "big.csv"
+    inputs = [path] * (8 if kind == "many inputs" else 1)
     with path.open("w") as file:
-        if kind == "many columns":
+        if kind == "many inputs":
+            file.write(",".join(f"c{n}" for n in range(4096)) + "\n")
+            file.writelines(",".join(f"{row}-{n}-{'x' * 60}" for n in range(4096)) + "\n" for row in range(2))
+        elif kind == "many columns":
             file.write(",".join(f"c{n}" for n in range(1000)) + "\n")
             file.writelines(",".join(str(row * 7919 + n) for n in range(1000)) + "\n" for row in range(1500))
         elif kind == "huge cells":
@@ -429,7 +433,7 @@ def test_no_process_grows_beyond_60_mb(tool: Tool, kind: str) -> None:
             file.write(",".join("abcdefgh") + "\n")
             file.writelines(",".join(f"{row}-{n}" for n in range(8)) + "\n" for row in range(100_000))
 
-    process = tool.start("process", "--input", path, "--jobs", "2")
+    process = tool.start("process", *inputs, "--jobs", "2")
     peaks: dict[int, int] = {}
     while process.poll() is None:
         for pid in [process.pid, *children_of(process.pid)]:
