@@ -1,5 +1,6 @@
 """The columns of CSV files, profiled by worker processes and put together range by range."""
 
+import io
 import json
 import os
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from sampletool.work.csv_ranges import DESCRIBED, Dialect, Range, Reading
 from sampletool.work.workers import Check, workers
 
 OnError = Literal["stop", "skip"]
+_FEW_COLUMNS = 8192
 _SKIP_ADVICE = "Correct it, name its --encoding or --delimiter, or leave bad rows out with --on-error skip."
 _CUT_ADVICE = "Correct it, or name its --encoding or --delimiter; --on-error skip cannot leave it out."
 
@@ -64,6 +66,15 @@ class Total:
     def summary(self) -> dict[str, Any]:
         bad_rows = [asdict(row) for row in self.bad_rows]
         return {"rows": self.rows, "skipped": self.skipped, "bad_rows": bad_rows}
+
+
+def new_spool(columns: int) -> IO[bytes]:
+    """Where columns are kept once they are described: in memory if they are few."""
+    if columns <= _FEW_COLUMNS:
+        return io.BytesIO()
+    from tempfile import TemporaryFile
+
+    return TemporaryFile()
 
 
 def profile(

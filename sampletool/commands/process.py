@@ -5,13 +5,12 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from tempfile import SpooledTemporaryFile
 from typing import IO, Annotated, Any, Literal
 
 import typer
 
 from sampletool.commands._csv_inputs import Source, open_sources, read_dialect
-from sampletool.commands._csv_profile import BadRow, OnError, Total, profile
+from sampletool.commands._csv_profile import BadRow, OnError, Total, new_spool, profile
 from sampletool.contract.errors import InvalidValues, Mistake
 from sampletool.contract.exit_status import ExitStatus
 from sampletool.contract.file_errors import UnsafePath
@@ -44,8 +43,6 @@ promise = Promise(
         "tool process --input - --delimiter tab --on-error skip",
     ),
 )
-
-_IN_MEMORY_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -86,8 +83,8 @@ def process(
     dry_run: bool = False,
 ) -> Processed:
     with ExitStack() as stack:
-        spool = stack.enter_context(SpooledTemporaryFile(_IN_MEMORY_BYTES))
         sources = open_sources(wiring, names, dialect, stack)
+        spool = stack.enter_context(new_spool(sum(len(source.header[0]) for source in sources)))
         path = output_path(wiring, output, [source.file for source in sources], dry_run=dry_run)
         surveys: list[tuple[str, list[Range]]] = []
 
