@@ -22,7 +22,7 @@ with ThreadPoolExecutor(int(sys.argv[2])) as pool:
     list(pool.map(one, range(int(sys.argv[1]))))
 """
 """The same commands, each in a directory of its own, and nothing else."""
-TARGETS, DVC_TARGETS, ROUNDS, WORKERS = 1000, 300, 5, 2
+TARGETS, DVC_TARGETS, ROUNDS = 1000, 300, 5
 _SETTLED_SECONDS = 2.5
 """A file that was changed within two seconds is read again by ours, so nobody is measured right after building."""
 
@@ -61,20 +61,25 @@ def no_op(scratch: Path, others: Path) -> None:
 
 
 def cold(scratch: Path) -> None:
-    """Whole commands, with as many workers."""
+    """Whole commands: one by one, and two at a time beside the leanest loop there is and beside the shell's own."""
     environ = _environ(scratch)
-    ours, plain = [], []
-    for turn in range(ROUNDS):
-        built, ran = _workspace(scratch / f"cold{turn}"), _directory(scratch / f"plain{turn}", {})
-        ours.append(_time(lambda d=built: _run([_tool(), "build", "-q", "-j", str(WORKERS)], d, environ)))  # type: ignore[misc]
-        call = [sys.executable, "-c", PLAIN, str(TARGETS), str(WORKERS)]
-        plain.append(_time(lambda d=ran, c=call: _run(c, d, environ)))  # type: ignore[misc]
-    ratio = statistics.median(a / b for a, b in zip(ours, plain, strict=True))
-    print(f"building {TARGETS} trivial targets with {WORKERS} workers, median of {ROUNDS}")
-    print(
-        f"  tool build         {statistics.median(ours) * 1000:8.0f} ms {ratio:7.2f} x the bare commands (at most 1.5)"
-    )
-    print(f"  the bare commands  {statistics.median(plain) * 1000:8.0f} ms\n")
+    print(f"building {TARGETS} trivial targets, median of {ROUNDS}")
+    for workers in (1, 2):
+        rows = {
+            "tool build": [_tool(), "build", "-q", "-j", str(workers)],
+            "Python, nothing else": [sys.executable, "-c", PLAIN, str(TARGETS), str(workers)],
+            "xargs": ["sh", "-c", f"seq {TARGETS} | xargs -P{workers} -n1 sh -c 'mkdir $0 && cd $0 && exec touch x'"],
+        }
+        taken: dict[str, list[float]] = {name: [] for name in rows}
+        for turn in range(ROUNDS):
+            for place, (name, command) in enumerate(rows.items()):
+                directory = _workspace(scratch / f"cold-{workers}-{turn}-{place}")
+                taken[name].append(_time(lambda c=command, d=directory: _run(c, d, environ)))  # type: ignore[misc]
+        ours = statistics.median(taken["tool build"])
+        for name, times in taken.items():
+            other = statistics.median(times)
+            print(f"    {name:<22} {other * 1000:6.0f} ms, ours takes {ours / other:5.2f} times as long")
+    print()
 
 
 def _workspace(directory: Path) -> Path:
