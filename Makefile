@@ -29,7 +29,7 @@ docs: $(READY)  ## Write the generated pages anew
 	@$(BIN)/python -m docs.generate
 
 bench: $(READY)  ## Compare speed within one run: with a bare interpreter and with the naive way
-	@$(BIN)/python -m tests.bench
+	@$(BIN)/python -m tests.bench $(ONLY)
 
 soak: $(READY)  ## The counted tests with their large counts
 	@TOOL_TEST_SCALE=soak $(BIN)/python -m pytest
