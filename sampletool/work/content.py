@@ -14,7 +14,7 @@ from pathlib import Path
 Look = list[str | int]
 """SHA-256 and whether it can be executed, size, mtime, ctime, inode: as it was when last looked at."""
 
-_RACY_NANOSECONDS = 2_000_000_000
+RACY_NANOSECONDS = 2_000_000_000
 _BLOCK_BYTES = 1024 * 1024
 
 
@@ -29,7 +29,7 @@ def look_at(path: str | Path, before: Look | None = None, check: Callable[[], No
         while block := file.read(_BLOCK_BYTES):
             check()
             digest.update(block)
-    if time.time_ns() - max(found.st_mtime_ns, found.st_ctime_ns) < _RACY_NANOSECONDS:
+    if time.time_ns() - max(found.st_mtime_ns, found.st_ctime_ns) < RACY_NANOSECONDS:
         stamp[1] = 0
     return [digest.hexdigest() + ("x" if found.st_mode & 0o111 else ""), *stamp]
 

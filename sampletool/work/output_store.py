@@ -16,7 +16,7 @@ from typing import Any
 
 from sampletool.safety.atomic_file import read_regular, replace, write_all
 from sampletool.safety.places import check_private, private_directory
-from sampletool.work.content import Look, boot_id, look_at
+from sampletool.work.content import RACY_NANOSECONDS, Look, boot_id, look_at
 from sampletool.work.staging import remove
 
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -74,8 +74,9 @@ class OutputStore:
             found = (f"{parent}/{name}" for parent, _, names in os.walk(version) for name in names)
             if looks.keys() != {os.path.relpath(path, version) for path in found}:
                 return "its outputs have a file more or less than were built"
-        if looks != entry["outputs"] or entry["boot"] != self._boot or changed != entry["changed"]:
-            self.record(name, {**entry, "outputs": looks, "changed": changed})
+        settled = changed if time.time_ns() - changed > RACY_NANOSECONDS else 0
+        if looks != entry["outputs"] or entry["boot"] != self._boot or settled != entry["changed"]:
+            self.record(name, {**entry, "outputs": looks, "changed": settled})
         return None
 
     def content_of(self, name: str) -> str:
@@ -108,7 +109,7 @@ class OutputStore:
         looks = {path: look_at(f"{made}/{path}", None, self.check) for path in outputs}
         os.rename(made, whole)
         # Told before it is linked: if it cannot be told, what is linked stays the last that was.
-        self.record(name, {**entry, "version": version, "outputs": looks, "changed": os.stat(whole).st_mtime_ns})
+        self.record(name, {**entry, "version": version, "outputs": looks, "changed": 0})
         self._link(name, version)
 
     def record(self, name: str, entry: dict[str, Any]) -> None:
