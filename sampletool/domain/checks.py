@@ -46,8 +46,6 @@ class Report:
 
 
 _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
 _JUNIT = re.compile(rb"<\?xml[^>]*>\s*<testsuite")
 
 

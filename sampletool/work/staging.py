@@ -32,6 +32,8 @@ def passed_on() -> dict[str, str]:
 def collect(directory: Path, outputs: Iterable[str]) -> tuple[Path, list[str]]:
     """A directory with just the declared outputs, and the files in it; ValueError names one that is not there."""
     files: list[str] = []
+    if directory.is_symlink():
+        raise ValueError("its directory is a link now")
     os.chmod(directory, 0o700)
     for path in outputs:
         above = [f"{directory}/{path[:at]}" for at, char in enumerate(path) if char == "/"]
@@ -53,6 +55,9 @@ def remove(directory: Path) -> None:
 
     What is below is moved up before it is emptied, so that no path gets long and nothing is called by itself.
     """
+    if directory.is_symlink():
+        directory.unlink()  # what it leads to is somebody else's
+        return
     mark = os.urandom(8).hex()
     left = [str(directory)]
     for number, found in enumerate(left):
@@ -76,8 +81,9 @@ def _files_at(found: str, path: str) -> list[str]:
     looked = os.lstat(found)
     if stat.S_ISREG(looked.st_mode):
         if looked.st_nlink > 1:  # also somebody else's, who would change it, and whose it would be made read-only
-            shutil.copy2(found, f"{found}.{os.getpid()}")
-            os.replace(f"{found}.{os.getpid()}", found)
+            beside = f"{found}.{os.urandom(8).hex()}"  # a name that nobody can have put a link at
+            shutil.copy2(found, beside)
+            os.replace(beside, found)
         return [path]
     if not stat.S_ISDIR(looked.st_mode):
         raise ValueError(f"its output {path!r} is {'a link' if stat.S_ISLNK(looked.st_mode) else 'not a regular file'}")

@@ -126,3 +126,31 @@ def test_what_was_made_read_only_is_removed_and_what_links_lead_to_stays(tmp_pat
 
     assert not directory.exists()
     assert (tmp_path / "elsewhere" / "file").exists()
+
+
+def test_a_link_in_the_place_of_the_directory_is_removed_and_what_it_leads_to_stays(
+    tmp_path: Path, directory: Path
+) -> None:
+    write(tmp_path, "elsewhere/file")
+    (tmp_path / "elsewhere").chmod(0o755)
+    directory.symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(ValueError, match="its directory"):
+        collect(directory, ["file"])
+    remove(directory)
+
+    assert not directory.is_symlink()
+    assert (tmp_path / "elsewhere" / "file").read_text() == "elsewhere/file"
+    assert (tmp_path / "elsewhere").stat().st_mode & 0o777 == 0o755
+
+
+def test_no_link_that_a_command_left_is_written_through(made: Path) -> None:
+    source, precious = made.parent / "source", made.parent / "precious"
+    source.write_text("source")
+    precious.write_text("precious")
+    os.link(source, made / "x")
+    (made / f"x.{os.getpid()}").symlink_to(precious)
+
+    collect(made, ["x"])
+
+    assert precious.read_text() == "precious"
