@@ -418,11 +418,11 @@ def test_progress_is_shown_on_a_terminal_and_nowhere_else(tool: Tool, large: Pat
 @pytest.mark.parametrize("kind", ["many columns", "many inputs", "huge cells", "all different"])
 def test_no_process_grows_beyond_60_mb(tool: Tool, kind: str) -> None:
     path = tool.cwd / "big.csv"
-    inputs = [path] * (8 if kind == "many inputs" else 1)
+    inputs = [path] * (12 if kind == "many inputs" else 1)
     with path.open("w") as file:
         if kind == "many inputs":
             file.write(",".join(f"c{n}" for n in range(4096)) + "\n")
-            file.writelines(",".join(f"{row}-{n}-{'x' * 60}" for n in range(4096)) + "\n" for row in range(2))
+            file.writelines(",".join(f"{row}-{n}-{'x' * 80}" for n in range(4096)) + "\n" for row in range(5))
         elif kind == "many columns":
             file.write(",".join(f"c{n}" for n in range(1000)) + "\n")
             file.writelines(",".join(str(row * 7919 + n) for n in range(1000)) + "\n" for row in range(1500))
