@@ -13,7 +13,7 @@ help:  ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: $(READY)  ## Set up, then show the tool at work
-	@$(BIN)/python -m docs.show
+	@$(BIN)/python -m docs.kit.show
 
 test: $(READY)  ## Set up, then run the whole suite, in parallel
 	@$(BIN)/python -m pytest
@@ -23,13 +23,13 @@ check: $(READY)  ## Lint, types, who may import whom, true docs
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
-	@$(BIN)/python -m pytest -q tests/house
+	@$(BIN)/python -m pytest -q tests/project
 
 docs: $(READY)  ## Write the generated pages anew
 	@$(BIN)/python -m docs.generate
 
 bench: $(READY)  ## Compare speed within one run: with a bare interpreter and with the naive way
-	@$(BIN)/python -m tests.bench $(ONLY)
+	@$(BIN)/python -m tests.kit.bench $(ONLY)
 
 soak: $(READY)  ## The counted tests with their large counts
 	@TOOL_TEST_SCALE=soak $(BIN)/python -m pytest

@@ -1,3 +1,4 @@
-"""A sample command-line tool that stays right when many calls run at once."""
+"""A reference command-line tool that stays right when many calls run at once."""
 
-__version__ = "0.1.0"
+PROGRAM = "tool"
+__version__ = "0.2.0.dev0"

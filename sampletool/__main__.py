@@ -1,69 +1,8 @@
-"""The console script: makes the process safe to work in, then hands over to the door.
+"""The console script, and `python -m` of this package: all of it is in the kit."""
 
-What runs here runs before anything of ours is imported, on any Python: SIGINT gets its default back (Python's own
-handler would print a traceback), collecting garbage is switched off (a call is over before it pays), closed standard
-descriptors are opened on the null device (or the next file opened would become stdout), and an old Python is refused.
-Who closes stdout (`>&-`) wants no answer: that is not an error, and the status tells how the call went.
-"""
-
-# The built-in part of `signal`: importing the rest takes long enough to be interrupted.
-import _signal  # type: ignore[import-not-found]
-
-if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
-    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
-
-import gc
-
-gc.disable()
-
-import os  # noqa: E402
-import sys  # noqa: E402
-
-
-def _open_closed_descriptors():
-    # type: () -> None
-    for descriptor in (0, 1, 2):
-        try:
-            os.fstat(descriptor)
-        except OSError:
-            opened = os.open(os.devnull, os.O_RDONLY if descriptor == 0 else os.O_WRONLY)
-            if opened != descriptor:
-                os.dup2(opened, descriptor, inheritable=True)
-                os.close(opened)
-
-
-def _refuse_old_python():
-    # type: () -> int
-    found = ".".join(str(part) for part in sys.version_info[:3])
-    sys.stdout.write(
-        '{"ok":false,"error":{"code":"PYTHON_TOO_OLD","message":"Python 3.11 or newer is needed; this is %s.",'
-        '"suggestion":"Run it with a newer Python.","retryable":false,"exit_code":4,"context":{"found":"%s"}},'
-        '"data":null,"warnings":[],"meta":{"exit_code":4}}\n' % (found, found)
-    )
-    return 4
-
-
-def main():
-    # type: () -> int
-    _open_closed_descriptors()
-    if sys.version_info < (3, 11):
-        return _refuse_old_python()
-    if sys.argv[1:] == ["--version"]:
-        from sampletool import __version__
-
-        try:
-            os.write(1, (__version__ + "\n").encode())
-        except BrokenPipeError:
-            pass
-        except OSError:
-            return 1
-        return 0
-    from sampletool.app import main as door
-
-    status = door()
-    gc.freeze()
-    return status
-
+from .kit.start import main
 
 if __name__ == "__main__":
+    import sys
+
     sys.exit(main())

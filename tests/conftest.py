@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from sampletool.safety.signals import Signals
-from tests.support.scale import SOAK
-from tests.support.tool import Tool
+from sampletool.kit.safety.signals import Signals
+from sampletool.kit.testing.scale import SOAK
+from sampletool.kit.testing.tool import Tool
 
 _KEPT = ("PATH", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "TOOL_TEST_REQUIRE", "TOOL_TEST_SCALE")
 _PRIVATE = ("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR")

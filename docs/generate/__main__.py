@@ -1,10 +1,7 @@
-"""`make docs`: what every generator of this folder writes."""
+"""`make docs`: what the `generate.py` of each folder beside this one writes."""
 
 from importlib import import_module
-from pkgutil import iter_modules
+from pathlib import Path
 
-import docs.generate
-
-for module in iter_modules(docs.generate.__path__):
-    if not module.name.startswith("_"):
-        import_module(f"docs.generate.{module.name}").main()
+for file in sorted(Path(__file__).parents[1].glob("*/generate.py")):
+    import_module(f"docs.{file.parent.name}.generate").main()

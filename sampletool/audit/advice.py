@@ -1,4 +1,4 @@
-"""What callers of a tool that cannot stand parallel runs can do: run it one at a time, everywhere, by one lock."""
+"""What callers of a tool that cannot stand parallel runs can do: run it one at a time, global_options, by one lock."""
 
 import re
 from dataclasses import dataclass

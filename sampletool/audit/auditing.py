@@ -10,7 +10,7 @@ from sampletool.audit.report import FailureReport, Report
 from sampletool.audit.stall import probe_stall
 from sampletool.audit.store import Candidate
 from sampletool.audit.verdict import MEANINGS, Findings, judge
-from sampletool.safety.signals import Signals
+from sampletool.kit.safety.signals import Signals
 
 _RUNS_PER_MOMENT = 4
 

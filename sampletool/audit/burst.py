@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sampletool.audit.run import most_at_once
 from sampletool.audit.store import Attempt, Candidate, Store, Tally
-from sampletool.safety.signals import Signals
+from sampletool.kit.safety.signals import Signals
 
 _MOST_BURSTS = 20
 

@@ -9,7 +9,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from sampletool.contract.errors import CommandNotFound
+from sampletool.kit.contract.errors import CommandNotFound
 
 KEY, VALUE = "{key}", "{value}"
 _HOLES = re.compile(r"(\{key\}|\{value\})")

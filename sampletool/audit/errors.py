@@ -1,7 +1,7 @@
 """Why an audit could not be carried out."""
 
-from sampletool.contract.errors import ToolError
-from sampletool.contract.exit_status import ExitStatus
+from sampletool.kit.contract.errors import ToolError
+from sampletool.kit.contract.exit_status import ExitStatus
 
 
 class FailsAlone(ToolError):

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sampletool.contract.redaction import redact
+from sampletool.kit.contract.redaction import redact
 
 _DEPTH = 4
 _LONGEST_HINT = 1e9

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sampletool.audit.failure import Failure
 from sampletool.audit.moments import run_until, staggered
 from sampletool.audit.store import Candidate, Store, Tally
-from sampletool.safety.signals import Signals
+from sampletool.kit.safety.signals import Signals
 
 _TRIES = 3
 _BETWEEN_TRIES_SECONDS = 0.5

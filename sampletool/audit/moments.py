@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 
 from sampletool.audit.store import Attempt, Store
-from sampletool.safety.signals import Signals
+from sampletool.kit.safety.signals import Signals
 
 _CHANGES = 4
 _LOOKS_PER_RUN = 1000

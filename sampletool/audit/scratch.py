@@ -20,7 +20,7 @@ from sampletool.audit.errors import FailsAlone
 from sampletool.audit.failure import shown
 from sampletool.audit.run import Run
 from sampletool.audit.strays import end_strays
-from sampletool.safety.signals import Signals
+from sampletool.kit.safety.signals import Signals
 
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "JAVA_HOME")
 _PLACES = {

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sampletool.audit.failure import Failure
 from sampletool.audit.moments import run_until, staggered
 from sampletool.audit.store import Candidate, Store, Tally
-from sampletool.safety.signals import Signals
+from sampletool.kit.safety.signals import Signals
 
 _ENOUGH_REFUSALS = 2
 """Each may take as long as the tool is willing to wait; they do not differ."""

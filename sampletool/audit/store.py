@@ -10,8 +10,8 @@ from sampletool.audit.errors import FailsAlone
 from sampletool.audit.failure import Failure, grouped, understand
 from sampletool.audit.run import Run
 from sampletool.audit.scratch import Scratch
-from sampletool.contract.duration import say_duration
-from sampletool.safety.signals import Signals
+from sampletool.kit.contract.duration import say_duration
+from sampletool.kit.safety.signals import Signals
 
 Outcome = Literal["claimed", "hung"] | Failure
 

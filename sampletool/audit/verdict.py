@@ -13,7 +13,7 @@ from sampletool.audit.burst import Burst
 from sampletool.audit.failure import Failure
 from sampletool.audit.kill import Kill
 from sampletool.audit.stall import Stall
-from sampletool.contract.duration import say_duration
+from sampletool.kit.contract.duration import say_duration
 
 MEANINGS = (
     "it silently loses or corrupts data: never run two at once",

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from sampletool.kit.stepping.tracer import Ended, Event, SteppedProcess
 from sampletool.lab.scenario import Step, Way
-from sampletool.stage.director import Actor, Ended, Event
 
 
 @dataclass
 class Worker:
     letter: str
     way: Way
-    actor: Actor
+    stepped: SteppedProcess
     check: Callable[[], None]
     """Raises when the whole call is to end."""
     done: int = 0
@@ -29,24 +29,24 @@ class Worker:
 
     @property
     def is_over(self) -> bool:
-        return self.actor.at is None
+        return self.stepped.at is None
 
     def go_on(self) -> None:
         self.is_blocked = False
         self._see_unlock()
-        self.actor.step()
+        self.stepped.step()
         self.come_to_a_step()
 
     def signal(self, number: int) -> None:
         """It is met by a signal where it stands."""
-        if self.actor.at is not None:
-            self.tried.discard(self.actor.at.path)
-        self.actor.signal(number)
+        if self.stepped.at is not None:
+            self.tried.discard(self.stepped.at.path)
+        self.stepped.signal(number)
         self.come_to_a_step()
 
     def come_to_a_step(self) -> None:
         """Let it go on to its next named step, to its end, or until it has to wait."""
-        while (event := self.actor.at) is not None:
+        while (event := self.stepped.at) is not None:
             self.check()
             if event.name == "blocked" or self._asks_again(event):
                 self.is_blocked = True
@@ -57,9 +57,9 @@ class Worker:
                     self.at = self.at if self.is_blocked else step
                     return
             self._see_unlock()
-            self.actor.step()
+            self.stepped.step()
         self.at = None
-        self.ended = self.actor.finish()
+        self.ended = self.stepped.finish()
 
     def complaint(self) -> str | None:
         """How it ended if it did not succeed: the code of its answer, or its status."""
@@ -79,7 +79,7 @@ class Worker:
 
     def _see_unlock(self) -> None:
         """It is about to give a lock back; the gate in front of our locks is not one that makes it alone."""
-        event = self.actor.at
+        event = self.stepped.at
         if event is not None and event.name == "fcntl.flock" and event.facts["operation"] & fcntl.LOCK_UN:
             self.tried.discard(event.path)
             self.holds = self.holds and event.path.endswith(".gate")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sampletool.contract.errors import InvalidValues
+from sampletool.kit.contract.errors import InvalidValues
 from sampletool.lab.recording import Event, Happened, Played, follow, recorded, wait_for_ever
 from sampletool.lab.scenario import Outcome, Scenario, find
 from sampletool.lab.verdict import UnexpectedOutcome

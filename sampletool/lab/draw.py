@@ -6,7 +6,7 @@ pieces with a style, so that the plain picture and the coloured one are the same
 
 from collections.abc import Sequence
 
-from sampletool.contract.printable import printable
+from sampletool.kit.contract.text import printable
 from sampletool.lab.recording import Event, Recording
 
 Piece = tuple[str, str]

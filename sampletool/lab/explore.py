@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from sampletool.kit.stepping.fork_server import ForkServer
 from sampletool.lab.play import play
 from sampletool.lab.recording import Played, Recording
 from sampletool.lab.scenario import module_of
 from sampletool.lab.scratch import PACKAGE_ROOT
-from sampletool.stage.troupe import Troupe
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,13 @@ def explore(
     """All schedules; or, with `stop_at_bad`, those up to the first that breaks the invariant."""
     recordings: list[Recording] = []
     follow = partial(play, name, variant, workers=workers, package_root=package_root, check=check)
-    with troupe_for(name, package_root=package_root) as troupe, ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    with (
+        fork_server_for(name, package_root=package_root) as fork_server,
+        ThreadPoolExecutor(os.cpu_count() or 1) as pool,
+    ):
 
         def begin(schedule: list[str]) -> Future[tuple[int, Played]]:
-            return pool.submit(lambda: (len(schedule), follow(" ".join(schedule), troupe=troupe)))
+            return pool.submit(lambda: (len(schedule), follow(" ".join(schedule), fork_server=fork_server)))
 
         running = {begin([])}
         try:
@@ -70,12 +73,12 @@ def explore(
 
 
 @contextmanager
-def troupe_for(*names: str, package_root: Path = PACKAGE_ROOT) -> Iterator[Troupe]:
+def fork_server_for(*names: str, package_root: Path = PACKAGE_ROOT) -> Iterator[ForkServer]:
     """Has loaded what the workers of these scenarios would load, each of them, before their first step."""
     environ = {**os.environ, "PYTHONPATH": str(package_root), "PYTHONSAFEPATH": "1"}
-    preload = ["sampletool.lab.worker", "sampletool.app", "sampletool.commands.config.set"]
-    with Troupe([*preload, *(module_of(name).__name__ for name in names)], environ) as troupe:
-        yield troupe
+    preload = ["sampletool.lab.worker", "sampletool.kit.app", "sampletool.kit.commands.config.set"]
+    with ForkServer([*preload, *(module_of(name).__name__ for name in names)], environ) as fork_server:
+        yield fork_server
 
 
 def _turns(given: int, played: Played) -> list[list[str]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
 
-from sampletool.contract.errors import InvalidValues, Mistake
+from sampletool.kit.contract.errors import InvalidValues, Mistake
 from sampletool.lab.scenario import LETTERS, Outcome, Scenario, Way, find
 from sampletool.lab.scratch import scratch
 

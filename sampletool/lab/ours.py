@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from sampletool.safety.holder import describe_me
-from sampletool.safety.lock import Lock
-from sampletool.safety.signals import Signals
+from sampletool.kit.safety.lock import Lock
+from sampletool.kit.safety.lock_record import describe_me
+from sampletool.kit.safety.signals import Signals
 
 PATIENT_SECONDS = 60.0
 

@@ -12,16 +12,16 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sampletool.contract.errors import ToolError
+from sampletool.kit.contract.errors import ToolError
+from sampletool.kit.stepping import tracer
+from sampletool.kit.stepping.fork_server import ForkServer
+from sampletool.kit.stepping.power_cut import Files, states_after
 from sampletool.lab.cast import Worker
 from sampletool.lab.coroutines import play_coroutines
 from sampletool.lab.recording import Event, Happened, Played, follow, recorded, wait_for_ever
 from sampletool.lab.scenario import INTERRUPT, KILL, LETTERS, POWER_CUT, STRIKES, Outcome, Scenario, Way, find
 from sampletool.lab.scratch import PACKAGE_ROOT, program_of, scratch
 from sampletool.lab.verdict import UnexpectedOutcome
-from sampletool.stage import director
-from sampletool.stage.crash_model import Files, states_after
-from sampletool.stage.troupe import Troupe
 
 
 def play(
@@ -31,7 +31,7 @@ def play(
     *,
     workers: int | None = None,
     package_root: Path = PACKAGE_ROOT,
-    troupe: Troupe | None = None,
+    fork_server: ForkServer | None = None,
     check: Callable[[], None] = lambda: None,
 ) -> Played:
     """Follow the schedule; where it ends, the first worker that can goes on, to the end of all of them.
@@ -48,8 +48,10 @@ def play(
         cast = []
         for letter in letters:
             program = program_of(name, variant, letter)
-            actor = director.Actor(program, watch=directory.parent, env=environ, cwd=directory, troupe=troupe)
-            cast.append(Worker(letter, way, stack.enter_context(actor), check))
+            stepped = tracer.SteppedProcess(
+                program, watch=directory.parent, env=environ, cwd=directory, fork_server=fork_server
+            )
+            cast.append(Worker(letter, way, stack.enter_context(stepped), check))
         scene = _Play(f"{name}, {variant}", scenario, way, directory, cast, before)
         scene.begin()
         taken, choices = follow(schedule, scene.enabled, scene.do)
@@ -115,12 +117,12 @@ class _Play:
             if worker.is_blocked:
                 self.queue.append(worker)
         elif strike == KILL:
-            worker.actor.kill()
+            worker.stepped.kill()
         elif strike == POWER_CUT:
             self.power_cut = self._see_power_cut(worker)
             self.is_dark = True
             for each in self.cast:
-                each.actor.kill()
+                each.stepped.kill()
         self._record(worker, f"{STRIKES[strike]} {at}", "struck")
 
     def _see_power_cut(self, worker: Worker) -> str | None:
@@ -128,7 +130,7 @@ class _Play:
         judge = self.scenario.after_power_cut
         assert judge is not None
         was_told = worker.ended is not None and worker.ended.status == 0
-        possible = states_after(self.before, worker.actor.past, str(self.directory))
+        possible = states_after(self.before, worker.stepped.past, str(self.directory))
         reasons = {reason for files in possible if (reason := judge(files, was_told))}
         return min(reasons, key=lambda reason: (len(reason), reason), default=None)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from sampletool.contract.errors import InvalidValues, Mistake
+from sampletool.kit.contract.errors import InvalidValues, Mistake
 from sampletool.lab.scenario import LETTERS, STRIKES
 
 Verdict = Literal["holds", "broken"]

@@ -13,15 +13,16 @@ from fnmatch import fnmatchcase
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 from typing import TYPE_CHECKING, Any, Literal
 
-from sampletool.contract.errors import InvalidValues, Mistake
+from sampletool.kit.contract.errors import InvalidValues, Mistake
 from sampletool.lab.verdict import ScenarioNotFound
 
 if TYPE_CHECKING:
-    from sampletool.stage.director import Event
+    from sampletool.kit.stepping.tracer import Event
 
+_SCENARIOS = "sampletool.lab.scenarios"
 STORE_VARIABLE = "TOOL_LAB_STORE"
 """The URL of the store that scenarios use instead of a file of SQLite."""
 NAIVE, FIXED = "naive", "fixed"
@@ -168,9 +169,10 @@ class Scenario:
 
 def use_store(url: str) -> None:
     """From now on, for this process and the workers that it starts."""
-    from sampletool.state.opening import refuse_password
-
-    refuse_password(url)
+    try:
+        import_module(f"{_SCENARIOS}.state._stores").refuse_password(url)
+    except ModuleNotFoundError:
+        raise InvalidValues(Mistake("--store", "INVALID_VALUE", "no scenario here needs a store", url)) from None
     os.environ[STORE_VARIABLE] = url
 
 
@@ -181,14 +183,22 @@ def is_elsewhere() -> bool:
 
 @cache
 def names() -> list[str]:
-    package = import_module("sampletool.lab.scenarios")
-    return sorted(module.name.replace("_", "-") for module in iter_modules(package.__path__))
+    return sorted(_modules())
+
+
+@cache
+def _modules() -> dict[str, str]:
+    """The module of each scenario: a file below scenarios/, also of a folder that is about another part."""
+    package = import_module(_SCENARIOS)
+    found = walk_packages(package.__path__, f"{package.__name__}.")
+    files = [module.name for module in found if not module.ispkg]
+    return {name.rpartition(".")[2].replace("_", "-"): name for name in files if "._" not in name}
 
 
 def module_of(name: str) -> Any:
     if name not in names():
         raise ScenarioNotFound(name, names())
-    return import_module(f"sampletool.lab.scenarios.{name.replace('-', '_')}")
+    return import_module(_modules()[name])
 
 
 def find(name: str) -> Scenario:

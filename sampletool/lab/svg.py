@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from sampletool.contract.printable import printable
+from sampletool.kit.contract.text import printable
+from sampletool.kit.safety.atomic_file import replace
 from sampletool.lab.draw import label
 from sampletool.lab.recording import Event, Recording
-from sampletool.safety.atomic_file import replace
 
 _ROW, _HEAD, _MARGIN, _LETTER = 30, 74, 16, 7.4
 _STYLE = """

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from sampletool.contract.errors import ToolError, did_you_mean
-from sampletool.contract.exit_status import ExitStatus
-from sampletool.contract.printable import quoted
+from sampletool.kit.contract.errors import ToolError, did_you_mean
+from sampletool.kit.contract.exit_status import ExitStatus
+from sampletool.kit.contract.text import quoted
 
 
 class ScenarioNotFound(ToolError):

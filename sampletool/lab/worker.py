@@ -10,7 +10,7 @@ import runpy
 import sys
 from importlib import import_module
 
-from sampletool.contract.errors import ToolError
+from sampletool.kit.contract.errors import ToolError
 from sampletool.lab.scenario import find
 
 
@@ -26,7 +26,7 @@ def main() -> None:
             sys.exit(int(error.exit_status))
     else:
         sys.argv[:] = ["tool", *(word.format(worker=letter) for word in program)]
-        import_module("sampletool.app")
+        import_module("sampletool.kit.app")
         _await(bool(waits))
         runpy.run_module("sampletool", run_name="__main__", alter_sys=True)
 

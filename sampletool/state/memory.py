@@ -10,8 +10,8 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
-from sampletool.contract.store_errors import LeaseLost
 from sampletool.state import memory_verbs
+from sampletool.state.errors import LeaseLost
 from sampletool.state.memory_tables import Tables
 from sampletool.state.promises import Health, Store
 from sampletool.state.verbs import Verbs, Write

@@ -4,8 +4,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from sampletool.contract.errors import VersionConflict
-from sampletool.contract.store_errors import CounterRange, LeaseLost, TaskConflict, TaskNotFound
+from sampletool.kit.contract.errors import VersionConflict
+from sampletool.state.errors import CounterRange, LeaseLost, TaskConflict, TaskNotFound
 from sampletool.state.memory_tables import HeldTask, Tables
 from sampletool.state.promises import LARGEST
 

@@ -2,17 +2,18 @@
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 
-from sampletool.contract.errors import did_you_mean
-from sampletool.contract.file_errors import FileNotFound
-from sampletool.contract.redaction import redact
-from sampletool.contract.store_errors import ExtraNotInstalled
-from sampletool.safety.places import make_workspace_directory, private_directory, state_directory
+from sampletool.kit.context import Context
+from sampletool.kit.contract.errors import did_you_mean
+from sampletool.kit.contract.file_errors import FileNotFound
+from sampletool.kit.contract.redaction import redact
+from sampletool.kit.safety.places import make_workspace_directory, private_directory, state_directory
+from sampletool.state.errors import ExtraNotInstalled
 from sampletool.state.promises import Store
-from sampletool.state.terms import Terms
+from sampletool.state.terms import USUAL_SECONDS, Terms
 from sampletool.state.values import FORMS, no_store, shown_url
 
 _POSTGRES = ("postgresql", "postgres")
@@ -40,6 +41,15 @@ def open_store(url: str | None, workspace: Path | None, terms: Terms) -> Store:
     if scheme.startswith("memory"):
         raise no_store(url, "the in-process store ends with its process, so a call of its own cannot share it")
     raise no_store(url, f"{shown_url(url)!r} is not {FORMS}", did_you_mean(scheme, ["sqlite", *_POSTGRES, *_REDIS]))
+
+
+def store_of(context: Context) -> Store:
+    """Where --store, the variable or the settings say; closed when the call ends. Connects when it is first used."""
+    hold = partial(context.hold, mode="exclusive", patience=USUAL_SECONDS)
+    patience = context.settings.value("lock_timeout")
+    terms = Terms(hold, context.signals, context.warn, patience, rehearse="dry_run" in context.meta)
+    store = open_store(context.settings.value("store"), context.workspace_or_none, terms)
+    return context.opened.enter_context(closing(store))
 
 
 def refuse_password(url: str) -> None:

@@ -17,11 +17,11 @@ import psycopg
 from psycopg import errors as said
 from psycopg.conninfo import conninfo_to_dict
 
-from sampletool.contract.errors import ToolError
-from sampletool.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly
-from sampletool.contract.redaction import redact
-from sampletool.contract.store_errors import StateTooNew, StoreAuthFailed, StoreUnavailable
-from sampletool.safety.signals import Signals
+from sampletool.kit.contract.errors import ToolError
+from sampletool.kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly
+from sampletool.kit.contract.redaction import redact
+from sampletool.kit.safety.signals import Signals
+from sampletool.state.errors import StateTooNew, StoreAuthFailed, StoreUnavailable
 from sampletool.state.sql_database import T, schema
 from sampletool.state.terms import Terms
 from sampletool.state.values import no_store, shown_url

@@ -11,7 +11,7 @@ keys. A default body here would check and then act, which is wrong in every back
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from sampletool.contract.answer import Effect
+from sampletool.kit.contract.answer import Effect
 
 LARGEST = 2**53 - 1
 """Counters stay within plus or minus this: JSON readers round beyond."""

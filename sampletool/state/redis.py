@@ -14,9 +14,9 @@ from redis import Redis, exceptions
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from sampletool.contract.errors import ToolError, VersionConflict
-from sampletool.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly
-from sampletool.contract.store_errors import (
+from sampletool.kit.contract.errors import ToolError, VersionConflict
+from sampletool.kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly
+from sampletool.state.errors import (
     CounterRange,
     LeaseLost,
     StateTooNew,

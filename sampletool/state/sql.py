@@ -9,8 +9,8 @@ import json
 import time
 from typing import Any
 
-from sampletool.contract.store_errors import LeaseLost
 from sampletool.state import sql_verbs
+from sampletool.state.errors import LeaseLost
 from sampletool.state.promises import Health
 from sampletool.state.sql_database import Database, Session
 from sampletool.state.verbs import Verbs, Write

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from sampletool.contract.errors import VersionConflict
-from sampletool.contract.store_errors import CounterRange, LeaseLost, TaskConflict, TaskNotFound
+from sampletool.kit.contract.errors import VersionConflict
+from sampletool.state.errors import CounterRange, LeaseLost, TaskConflict, TaskNotFound
 from sampletool.state.promises import LARGEST
 from sampletool.state.sql_database import Session
 

@@ -16,9 +16,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from sampletool.contract.errors import ToolError
-from sampletool.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly, UnsafePath
-from sampletool.contract.store_errors import StateTooNew
+from sampletool.kit.contract.errors import ToolError
+from sampletool.kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly, UnsafePath
+from sampletool.state.errors import StateTooNew
 from sampletool.state.sql_database import T, schema
 from sampletool.state.terms import Terms
 

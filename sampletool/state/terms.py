@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sampletool.contract.lock_held import LockHeld
-from sampletool.safety.signals import Signals
+from sampletool.kit.contract.lock_held import LockHeld
+from sampletool.kit.safety.signals import Signals
 
 USUAL_SECONDS = 10.0
 LEAST_ANSWER_SECONDS = 2.0

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from sampletool.contract.errors import KeyNotFound, VersionConflict
+from sampletool.kit.contract.errors import KeyNotFound, VersionConflict
 from sampletool.state.promises import Store, Written
 
 _FIRST_PAUSE_SECONDS = 0.005

@@ -5,8 +5,8 @@ import secrets
 from collections.abc import Sequence
 from typing import Any
 
-from sampletool.contract.errors import InvalidValues, Mistake
-from sampletool.contract.redaction import redact
+from sampletool.kit.contract.errors import InvalidValues, Mistake
+from sampletool.kit.contract.redaction import redact
 from sampletool.state.promises import LARGEST, NewTask, Once
 
 FORMS = "sqlite:///PATH, postgresql://HOST/DATABASE, redis://HOST, rediss://HOST or valkey://HOST"

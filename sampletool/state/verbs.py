@@ -9,10 +9,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
-from sampletool.contract.answer import Effect
-from sampletool.contract.errors import KeyNotFound
-from sampletool.contract.store_errors import IdempotencyKeyReused
+from sampletool.kit.contract.answer import Effect
+from sampletool.kit.contract.errors import KeyNotFound
 from sampletool.state import promises
+from sampletool.state.errors import IdempotencyKeyReused
 from sampletool.state.promises import FREELY, KEY_LIFE_MS, NewTask, Once, TaskState, Value, Written
 from sampletool.state.values import check, digest, encode, once_key, with_ids
 

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sampletool.contract.answer import Effect
-from sampletool.contract.errors import ToolError
-from sampletool.contract.render import value_text
-from sampletool.contract.store_errors import LeaseLost, StoreUnavailable
-from sampletool.safety.children import Children, Ended
+from sampletool.kit.contract.answer import Effect
+from sampletool.kit.contract.errors import ToolError
+from sampletool.kit.contract.render import value_text
+from sampletool.kit.safety.children import Children, Ended
+from sampletool.state.errors import LeaseLost, StoreUnavailable
 from sampletool.state.promises import Claimed, Store
 from sampletool.state.values import encode
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sampletool.audit.command_line import KEY, VALUE, CommandLine
-from sampletool.contract.errors import CommandNotFound
+from sampletool.kit.contract.errors import CommandNotFound
 
 
 def test_words_are_split_as_a_shell_would_and_filled_one_by_one() -> None:

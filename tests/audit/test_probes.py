@@ -5,7 +5,7 @@ from sampletool.audit.kill import probe_kill
 from sampletool.audit.moments import Moment, run_until, staggered
 from sampletool.audit.stall import probe_stall
 from sampletool.audit.store import Store
-from sampletool.safety.signals import Signals
+from sampletool.kit.safety.signals import Signals
 from tests.audit.support import candidate
 
 _FEW_MOMENTS = 4

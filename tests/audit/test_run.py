@@ -12,7 +12,7 @@ from typing import Protocol
 import pytest
 
 from sampletool.audit.run import Run, most_at_once
-from sampletool.safety.signals import Signals
+from sampletool.kit.safety.signals import Signals
 from tests.audit.support import eventually, is_gone, is_stopped
 
 
@@ -115,7 +115,7 @@ def test_the_time_before_it_was_let_go_does_not_count_as_overlap(start: Start, s
 def test_a_stopped_run_does_not_outlive_an_auditor_that_is_killed(tmp_path: Path) -> None:
     auditor_code = (
         "import os, sys, time; from pathlib import Path; from sampletool.audit.run import Run;"
-        "from sampletool.safety.signals import Signals;"
+        "from sampletool.kit.safety.signals import Signals;"
         "run = Run(['sleep', '600'], dict(os.environ), Path.cwd(), Path(sys.argv[1]));"
         "run.stop(Signals()); print(run.pid, flush=True); time.sleep(600)"
     )

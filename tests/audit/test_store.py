@@ -11,7 +11,7 @@ from sampletool.audit.command_line import CommandLine
 from sampletool.audit.errors import FailsAlone
 from sampletool.audit.failure import Failure
 from sampletool.audit.store import Candidate, Store
-from sampletool.safety.signals import Signals
+from sampletool.kit.safety.signals import Signals
 from tests.audit.support import candidate, eventually, is_gone, processes_of
 
 _ENVIRONMENT = f"{sys.executable} -I -S -c 'import os, sys; sys.stdout.write(repr(dict(os.environ)))' {{key}}"

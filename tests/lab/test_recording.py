@@ -2,7 +2,7 @@
 
 import pytest
 
-from sampletool.contract.errors import InvalidValues
+from sampletool.kit.contract.errors import InvalidValues
 from sampletool.lab.play import play
 from sampletool.lab.recording import parse_schedule
 

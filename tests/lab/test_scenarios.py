@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from docs.generate.labs import LABS, generate, index
-from sampletool.lab.explore import explore, troupe_for
+from docs.lab.generate import LABS, folder_of, generate, index
+from sampletool.lab.explore import explore, fork_server_for
 from sampletool.lab.play import play
 from sampletool.lab.scenario import FIXED, NAIVE, find, module_of, names
 from sampletool.lab.scratch import PACKAGE_ROOT
@@ -29,29 +29,29 @@ def test_a_scenario_tells_its_whole_story(name: str) -> None:
 
 @EVERY
 def test_its_schedules_show_what_they_are_there_to_show_and_replay_to_the_same(name: str) -> None:
-    with troupe_for(name) as troupe:
+    with fork_server_for(name) as fork_server:
         for variant, way in find(name).ways.items():
-            first = play(name, variant, way.shows, troupe=troupe).recording
+            first = play(name, variant, way.shows, fork_server=fork_server).recording
 
             assert first.is_broken == (variant != FIXED), f"{variant}: {first.reason}"
             assert first.schedule.startswith(way.shows)
-            assert play(name, variant, first.schedule, troupe=troupe).recording == first
+            assert play(name, variant, first.schedule, fork_server=fork_server).recording == first
 
 
 @EVERY
 def test_on_every_schedule_the_right_way_holds_the_wrong_ones_are_found_out_and_its_page_says_so(name: str) -> None:
     made = generate(name)
 
-    assert f"| fixed | {find(name).ways[FIXED].says} | " in made[f"{name}.md"]
+    assert f"| fixed | {find(name).ways[FIXED].says} | " in made[f"{folder_of(name)}{name}.md"]
     for file, content in made.items():
         assert (LABS / file).read_text() == content, (
-            f"docs/labs/{file} is stale: run python -m docs.generate.labs {name}"
+            f"docs/labs/{file} is stale: run python -m docs.lab.generate {name}"
         )
 
 
 def test_the_pages_are_those_of_the_scenarios() -> None:
     assert set(index().splitlines()) <= set((LABS / "index.md").read_text().splitlines())
-    assert {path.stem for path in LABS.iterdir()} == {*names(), "index"}
+    assert {path.stem for path in LABS.rglob("*.md")} == {*names(), "index"}
 
 
 @EVERY

@@ -9,8 +9,8 @@ from urllib.parse import quote
 import pytest
 
 from sampletool.state.promises import Store
-from tests.support.servers import NoServer, Server, run_directory
-from tests.support.stores import Backend, MemoryBackend, SharedBackend
+from tests.state.support.servers import NoServer, Server, run_directory
+from tests.state.support.stores import Backend, MemoryBackend, SharedBackend
 
 SHARED = ("sqlite", "postgres", "valkey")
 

@@ -6,8 +6,8 @@ import signal
 import time
 from typing import Any
 
-from sampletool.contract.errors import VersionConflict
-from sampletool.contract.store_errors import LeaseLost
+from sampletool.kit.contract.errors import VersionConflict
+from sampletool.state.errors import LeaseLost
 from sampletool.state.promises import Fence, NewTask, Once
 
 

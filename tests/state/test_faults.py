@@ -11,10 +11,11 @@ from urllib.parse import quote
 
 import pytest
 
-from sampletool.contract.errors import ToolError
-from sampletool.contract.file_errors import FileNotFound, IoFailure, NoSpace, UnsafePath
-from sampletool.contract.lock_held import LockHeld
-from sampletool.contract.store_errors import StateTooNew, StoreAuthFailed, StoreUnavailable, StoreUnsafe
+from sampletool.kit.contract.errors import ToolError
+from sampletool.kit.contract.file_errors import FileNotFound, IoFailure, NoSpace, UnsafePath
+from sampletool.kit.contract.lock_held import LockHeld
+from sampletool.kit.testing.scale import SOAK, scale
+from sampletool.state.errors import StateTooNew, StoreAuthFailed, StoreUnavailable, StoreUnsafe
 from sampletool.state.opening import open_store
 from sampletool.state.postgres import STEPS as POSTGRES_STEPS
 from sampletool.state.postgres import Postgres
@@ -23,11 +24,10 @@ from sampletool.state.sql import SqlStore
 from sampletool.state.sqlite import STEPS as SQLITE_STEPS
 from sampletool.state.sqlite import Sqlite
 from tests.state.conftest import valkey_url
-from tests.support.proxy import CuttingProxy
-from tests.support.scale import SOAK, scale
-from tests.support.servers import Server
-from tests.support.store_client import make_terms
-from tests.support.stores import SharedBackend
+from tests.state.support.proxy import CuttingProxy
+from tests.state.support.servers import Server
+from tests.state.support.store_client import make_terms
+from tests.state.support.stores import SharedBackend
 
 SOON_MS = 300
 LONG = 3_600_000

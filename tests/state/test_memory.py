@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from sampletool.contract.errors import KeyNotFound
+from sampletool.kit.contract.errors import KeyNotFound
 from sampletool.state.memory import MemoryStore
 from sampletool.state.promises import NewTask, Once
 

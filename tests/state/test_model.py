@@ -7,10 +7,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from sampletool.contract.errors import KeyNotFound, ToolError
+from sampletool.kit.contract.errors import KeyNotFound, ToolError
+from sampletool.kit.testing.scale import scale
 from sampletool.state.promises import FREELY, Fence, NewTask, Once, Store
-from tests.support.scale import scale
-from tests.support.stores import Backend
+from tests.state.support.stores import Backend
 
 LONG = 3_600_000
 names = st.sampled_from(["a", "b"])

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from sampletool.contract.errors import VersionConflict
-from sampletool.contract.store_errors import LeaseLost
+from sampletool.kit.contract.errors import VersionConflict
+from sampletool.state.errors import LeaseLost
 from sampletool.state.promises import NewTask, Store
-from tests.support.stores import Backend, SharedBackend
+from tests.state.support.stores import Backend, SharedBackend
 
 Steps = Iterator[None]
 

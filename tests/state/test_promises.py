@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from sampletool.contract.errors import InvalidValues, KeyNotFound, VersionConflict
-from sampletool.contract.store_errors import CounterRange, IdempotencyKeyReused, LeaseLost, TaskConflict, TaskNotFound
+from sampletool.kit.contract.errors import InvalidValues, KeyNotFound, VersionConflict
+from sampletool.kit.testing.scale import scale
+from sampletool.state.errors import CounterRange, IdempotencyKeyReused, LeaseLost, TaskConflict, TaskNotFound
 from sampletool.state.promises import LARGEST, Claimed, Fence, NewTask, Once, Store
 from sampletool.state.update import update
-from tests.support.scale import scale
-from tests.support.stores import Backend, SharedBackend
+from tests.state.support.stores import Backend, SharedBackend
 
 LONG = 3_600_000
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.servers import run_directory
+from tests.state.support.servers import run_directory
 
 _USER = """
 import sys
 from pathlib import Path
-from tests.support.servers import Server
+from tests.state.support.servers import Server
 server = Server(sys.argv[1], Path(sys.argv[2]))
 print(server.running.pid, flush=True)
 sys.stdin.read()

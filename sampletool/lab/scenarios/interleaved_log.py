@@ -26,7 +26,7 @@ def thread_lock(worker: str) -> None:
 
 def fixed(worker: str) -> None:
     os.dup2(open_log(), 2)
-    import_module("sampletool.wiring").write_stderr(f"{worker} began and {worker} ended\n")
+    import_module("sampletool.kit.context").write_stderr(f"{worker} began and {worker} ended\n")
 
 
 def open_log() -> int:
@@ -88,12 +88,12 @@ scenario = Scenario(
         ),
     },
     removal=Removal(
-        "wiring.py",
+        "kit/context.py",
         says="writing it in two pieces",
         line='        os.write(2, text.encode("utf-8", "backslashreplace"))\n',
         instead="        os.write(2, text[:7].encode())\n        os.write(2, text[7:].encode())\n",
     ),
-    symbol="sampletool.wiring:write_stderr",
+    symbol="sampletool.kit.context:write_stderr",
     still_broken_by="lines so long that the system writes them in parts, network file systems without append, and a "
     "rotation that renames the file under the writers.",
 )

@@ -12,10 +12,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from sampletool.contract.errors import Interrupted
+from sampletool.kit.contract.errors import Interrupted
+from sampletool.kit.safety.signals import Signals
 from sampletool.lab.ours import PATIENT_SECONDS, lock_named
 from sampletool.lab.scenario import Outcome, Removal, Scenario, Step, Way
-from sampletool.safety.signals import Signals
 
 
 class GiveUp(Exception):
@@ -122,12 +122,12 @@ scenario = Scenario(
         ),
     },
     removal=Removal(
-        "safety/lock.py",
+        "kit/safety/lock.py",
         says="going on without having got the lock",
         line="                if not self._wait(take, max(0.0, patience - waited())):\n"
         "                    raise self._held(waited(), timeout_seconds, patience)\n",
         instead="                pass\n",
     ),
-    symbol="sampletool.safety.signals:Signals._record",
+    symbol="sampletool.kit.safety.signals:Signals._record",
     still_broken_by="a library that installs a handler of its own which raises.",
 )

@@ -112,7 +112,7 @@ scenario = Scenario(
         ),
     },
     removal=Removal(
-        "safety/toml_file.py",
+        "kit/safety/toml_file.py",
         says="reading before the lock instead of under it",
         line="""\
         with exclusively(resolved) as hold:
@@ -127,6 +127,6 @@ scenario = Scenario(
         with exclusively(resolved):
 """,
     ),
-    symbol="sampletool.safety.toml_file:edit_toml",
+    symbol="sampletool.kit.safety.toml_file:edit_toml",
     still_broken_by="an editor that saves the file takes no lock; a network file system may not carry flock.",
 )

@@ -11,10 +11,10 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from sampletool.kit.safety.children import Children
+from sampletool.kit.safety.signals import Signals
 from sampletool.lab.ours import PATIENT_SECONDS, lock_named
 from sampletool.lab.scenario import Outcome, Removal, Scenario, Step, Way
-from sampletool.safety.children import Children
-from sampletool.safety.signals import Signals
 
 COMPILER = """
 import os, select, sys
@@ -146,11 +146,11 @@ scenario = Scenario(
         ),
     },
     removal=Removal(
-        "safety/children.py",
+        "kit/safety/children.py",
         says="not handing the lock on to the children",
         line="            pass_fds=self._descriptors,\n",
         instead="",
     ),
-    symbol="sampletool.safety.children:Children.start",
+    symbol="sampletool.kit.safety.children:Children.start",
     still_broken_by="a child that closes all its descriptors and writes to the output itself, by a path of its own.",
 )

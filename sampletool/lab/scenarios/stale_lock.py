@@ -131,12 +131,12 @@ scenario = Scenario(
         ),
     },
     removal=Removal(
-        "safety/lock.py",
+        "kit/safety/lock.py",
         says="going on without having got the lock",
         line="                if not self._wait(take, max(0.0, patience - waited())):\n"
         "                    raise self._held(waited(), timeout_seconds, patience)\n",
         instead="                pass\n",
     ),
-    symbol="sampletool.safety.lock:Lock.exclusively",
+    symbol="sampletool.kit.safety.lock:Lock.exclusively",
     still_broken_by="somebody who deletes the lock file by hand, and file systems that do not carry flock.",
 )

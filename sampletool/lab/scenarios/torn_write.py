@@ -103,12 +103,12 @@ scenario = Scenario(
         ),
     },
     removal=Removal(
-        "safety/atomic_file.py",
+        "kit/safety/atomic_file.py",
         says="no flush before the rename",
         line="            os.fsync(descriptor)\n",
         instead="",
     ),
-    symbol="sampletool.safety.atomic_file:replace",
+    symbol="sampletool.kit.safety.atomic_file:replace",
     still_broken_by="a disk that says it has flushed and has not; what is tried here is a model of the file system, "
     "which may lose or keep anything that was not flushed.",
 )

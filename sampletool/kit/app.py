@@ -1,0 +1,195 @@
+"""The front door: argv in, one answer and an exit status out. The only place that makes an answer."""
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache, partial
+from typing import Any
+
+from .command_folder import CommandFolder
+from .context import Context, in_ci, write_stderr
+from .contract.answer import SCHEMA_VERSION, Answer, Result
+from .contract.errors import InternalError, Interrupted, ToolError
+from .contract.exit_status import ExitStatus
+from .contract.file_errors import from_os_error
+from .contract.redaction import redact
+from .contract.render import FORMATS, Format, json_line, render
+from .global_options import HelpAsked, version_option
+from .parts import command_packages
+from .program import PROGRAM, __version__, variable
+from .safety.signals import Signals, die_by
+from .stdout import Stdout, write
+
+_LAST_RESORT = (
+    b'{"ok":false,"error":{"code":"INTERNAL_ERROR","message":"The tool failed, and so did telling how.",'
+    b'"suggestion":"The report is on stderr.","retryable":false,"exit_code":1,"context":{}},'
+    b'"data":null,"warnings":[],"meta":{"schema_version":"1.0","exit_code":1}}\n'
+)
+_COMPLETION_OPTIONS = ("--show-completion", "--install-completion")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """One call. Returns the exit status, or dies by the signal that ended the call."""
+    args = sys.argv[1:] if argv is None else argv
+    completing = f"_{PROGRAM.upper().replace('-', '_')}_COMPLETE"
+    if completing in os.environ or any(arg.startswith(_COMPLETION_OPTIONS) for arg in args):
+        return _serve_completion(args)
+    try:
+        return _answer_call(args, ends_process=argv is None)
+    except Exception:  # not even an answer could be made: too few descriptors, or a fault right here
+        import traceback
+
+        write_stderr(redact(traceback.format_exc()))
+        return write(1, _LAST_RESORT, ExitStatus.INTERNAL)
+
+
+def _answer_call(args: list[str], *, ends_process: bool) -> int:
+    began = time.monotonic()
+    signals = Signals()
+    signals.install()
+    stdout = Stdout()
+    try:
+        context = Context(signals)
+
+        form = cache(partial(_format, args, context, stdout))
+
+        def emit(event: dict[str, Any]) -> None:
+            if form() == "jsonl":
+                stdout.tell(json_line(event), signals.is_over)
+
+        context.emit = emit
+        outcome = _closed(_run(args, context), context)
+        signals.ignore()
+        if isinstance(outcome, HelpAsked):
+            return stdout.write(f"{outcome}\n".encode(), ExitStatus.OK)
+        try:
+            answer = _answer(outcome, context, began)
+            content = render(answer, form(), colour=stdout.wants_colour())
+        except Exception as surprise:
+            context.meta.clear()
+            answer = _answer(_crash(surprise, context), context, began)
+            content = render(answer, form())
+        status = stdout.write(content, answer.meta["exit_code"])
+    finally:
+        stdout.close()
+        if not ends_process:  # else it is over now, and its status is what the answer says, whatever signal comes
+            signals.uninstall()
+    if isinstance(answer.error, Interrupted):
+        die_by(answer.error.signal_number)
+    return status
+
+
+def root(args: list[str]) -> CommandFolder:
+    return CommandFolder(command_packages(), PROGRAM, [version_option(), *_completion_params(args)])
+
+
+def _run(args: list[str], context: Context) -> Result | ToolError | HelpAsked:
+    """What the command returned, or why it could not."""
+    try:
+        outcome = root(args).main(args=args, prog_name=PROGRAM, standalone_mode=False, obj=context)
+        if not hasattr(outcome, "lines"):
+            raise TypeError(f"{context.command} returned {outcome!r}, not a result")
+        return outcome  # type: ignore[no-any-return]
+    except (ToolError, HelpAsked) as expected:
+        return expected
+    except OSError as error:
+        return from_os_error(error)
+    except (Exception, SystemExit) as surprise:
+        return _crash(surprise, context)
+
+
+def _closed(outcome: Result | ToolError | HelpAsked, context: Context) -> Result | ToolError | HelpAsked:
+    """Give everything back; if that fails, it is the answer, unless there was a failure before."""
+    try:
+        context.close()
+    except Exception as surprise:
+        failed = surprise if isinstance(surprise, ToolError) else _crash(surprise, context)
+        return outcome if isinstance(outcome, ToolError) else failed
+    return outcome
+
+
+def _crash(surprise: BaseException, context: Context) -> ToolError:
+    import traceback
+
+    text = redact("".join(traceback.format_exception(surprise)))
+    kind = type(surprise).__name__
+    try:
+        report = context.session_directory / f"crash-{context.request_id}.txt"
+        report.write_text(text, errors="backslashreplace")
+        return InternalError(kind, str(report))
+    except Exception:
+        write_stderr(text)
+        return InternalError(kind, None)
+
+
+def _answer(outcome: Result | ToolError | HelpAsked, context: Context, began: float) -> Answer:
+    error = outcome if isinstance(outcome, ToolError) else None
+    result: Any = error.data if error else outcome
+    if context.signals.received is not None and not isinstance(error, Interrupted):
+        error = Interrupted(context.signals.received)
+    status = error.exit_status if error else getattr(outcome, "exit_status", ExitStatus.OK)
+    meta = {
+        "command": context.command,
+        "request_id": context.request_id,
+        "session_id": _or_none(lambda: context.session_id),
+        "schema_version": SCHEMA_VERSION,
+        "tool_version": __version__,
+        "timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "duration_ms": round((time.monotonic() - began) * 1000),
+        "cwd": _or_none(os.getcwd),
+        "exit_code": int(status),
+        "trace_id": os.environ.get(variable("TRACE_ID")) or None,
+        **context.meta,
+    }
+    return Answer(result, error, context.warnings, {name: value for name, value in meta.items() if value is not None})
+
+
+def _format(args: list[str], context: Context, stdout: Stdout) -> Format:
+    """Flag, environment, settings; else text for a person at a terminal. A broken setting must not hide an answer."""
+    asked = context.options.get("format") or _format_in(args)
+    with suppress(ToolError, OSError):
+        asked = asked or context.settings.value("format")
+    if asked in FORMATS:
+        return asked
+    return "json" if in_ci() or not stdout.is_terminal() else "text"
+
+
+def _format_in(args: list[str]) -> str | None:
+    """Where parsing failed the options may not have been seen: the answer still has the form that was asked for."""
+    own = args[: args.index("--")] if "--" in args else args
+    for word, following in zip(own, [*own[1:], ""], strict=False):
+        if word == "--json":
+            return "json"
+        if word == "--format":
+            return following
+        if word.startswith("--format="):
+            return word.partition("=")[2]
+    return None
+
+
+def _completion_params(args: list[str]) -> list[Any]:
+    """Typer's own options for shell completion: only where they are used or shown, for they cost a millisecond."""
+    if args and not any(arg.startswith(("--help", *_COMPLETION_OPTIONS)) for arg in args):
+        return []
+    from typer.main import get_install_completion_arguments
+
+    return list(get_install_completion_arguments())
+
+
+def _serve_completion(args: list[str]) -> int:
+    """Not an answer: the shell reads what Typer prints, and a failure prints nothing."""
+    try:
+        root([]).main(args=args, prog_name=PROGRAM, standalone_mode=False, obj=Context(Signals()))
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0
+    except Exception:
+        return int(ExitStatus.INTERNAL)
+    return 0
+
+
+def _or_none(ask: Callable[[], str]) -> str | None:
+    with suppress(OSError, ToolError):
+        return ask()
+    return None

@@ -1,0 +1,87 @@
+"""What the commands of the settings share: what they promise and take, and a setting as an answer tells it."""
+
+from dataclasses import dataclass
+from datetime import date, time
+from math import isfinite
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ...contract.command_spec import CommandSpec
+from ...contract.errors import InvalidValues, Mistake, ToolError
+from ...contract.exit_status import ExitStatus
+from ...contract.redaction import mask
+from ...contract.render import value_text
+from ...safety.places import find_workspace
+from ...settings.known import all_known
+from ...settings.precedence import Key, Settings
+from ...settings.toml_key import parse_key, show_key
+
+_READ = (ExitStatus.NOT_FOUND, ExitStatus.PERMISSION)
+_CHANGED = (*_READ, ExitStatus.PRECONDITION, ExitStatus.CONFLICT, ExitStatus.LOCK_HELD)
+
+
+def reads_settings(*examples: str) -> CommandSpec:
+    return CommandSpec(effect="nothing", ends_with=_READ, examples=examples)
+
+
+def changes_settings(*examples: str) -> CommandSpec:
+    return CommandSpec(effect="settings", ends_with=_CHANGED, locks=("settings file",), examples=examples)
+
+
+@dataclass(frozen=True)
+class Setting:
+    key: str
+    value: Any
+    source: str
+    version: str
+    """Of the file that `config set` would change: pass it to --if-version."""
+
+    def lines(self) -> list[str]:
+        return [value_text(self.value)]
+
+
+def show(settings: Settings, name: str, *, reveal: bool) -> Setting:
+    key = read_key(name)
+    source = settings.find(key)
+    return Setting(show_key(key), shown(key, source.value, reveal=reveal), source.name, settings.version)
+
+
+def shown(key: Key, value: Any, *, reveal: bool) -> Any:
+    """The value as an answer carries it: secrets masked, and what JSON has no form for as TOML writes it."""
+    return _without_odd(value if reveal else mask(show_key(key), value))
+
+
+def _without_odd(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_odd(member) for name, member in value.items()}
+    if isinstance(value, list):
+        return [_without_odd(member) for member in value]
+    if isinstance(value, (date, time)):
+        return value.isoformat()
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)
+    return value
+
+
+def read_key(text: str) -> Key:
+    try:
+        return parse_key(text)
+    except ValueError as error:
+        raise InvalidValues(Mistake("KEY", "INVALID_VALUE", str(error), text)) from error
+
+
+def complete_key(incomplete: str) -> list[str]:
+    """What the shell may offer. Takes no lock, and offers less rather than fail."""
+    try:
+        keys = Settings(lambda: find_workspace(Path.cwd()), has_defaults=True).names()
+    except (ToolError, OSError):
+        keys = list(all_known())
+    return [key for key in keys if key.startswith(incomplete)]
+
+
+KeyArgument = Annotated[str, typer.Argument(metavar="KEY", help="A dotted key.", autocompletion=complete_key)]
+GlobalOption = Annotated[bool, typer.Option("--global", help="Use your own settings, also inside a workspace.")]
+RevealOption = Annotated[bool, typer.Option("--reveal", help="Show the values of secret keys too.")]
+IfVersionOption = Annotated[str | None, typer.Option(metavar="VERSION", help="Only if the version is still this one.")]

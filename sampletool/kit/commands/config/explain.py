@@ -1,0 +1,55 @@
+"""Why a setting has the value it has."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import typer
+
+from ...context import Context
+from ...contract.render import value_text
+from ...settings.known import find_known
+from ...settings.precedence import Key, Settings
+from ...settings.toml_key import show_key
+from ._options import KeyArgument, RevealOption, read_key, reads_settings, shown
+
+spec = reads_settings("config explain jobs")
+
+
+@dataclass(frozen=True)
+class Given:
+    source: str
+    where: str
+    value: Any
+    wins: bool
+
+
+@dataclass(frozen=True)
+class Explanation:
+    key: str
+    value: Any
+    source: str
+    sources: list[Given]
+    help: str | None
+
+    def lines(self) -> list[str]:
+        told = [f"{self.key} = {value_text(self.value)}", *([self.help] if self.help else [])]
+        for given in self.sources:
+            told.append(f"{'->' if given.wins else '  '} {given.source}: {value_text(given.value)}  ({given.where})")
+        return told
+
+
+def explain(settings: Settings, key: Key, *, reveal: bool) -> Explanation:
+    winner = settings.find(key)
+    given = [
+        Given(source.name, source.where, shown(key, source.value, reveal=reveal), source == winner)
+        for source in settings.sources(key)
+    ]
+    name = show_key(key)
+    known = find_known(name)
+    return Explanation(name, given[0].value, winner.name, given, known.help if known else None)
+
+
+def command(ctx: typer.Context, key: KeyArgument, reveal: RevealOption = False) -> Explanation:
+    """Show each source of a value, and which one wins."""
+    context: Context = ctx.obj
+    return explain(context.settings, read_key(key), reveal=reveal)

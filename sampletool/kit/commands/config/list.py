@@ -1,0 +1,32 @@
+"""Every setting that has a value."""
+
+from dataclasses import dataclass
+
+import typer
+
+from ...context import Context
+from ...contract.render import value_text
+from ...settings.precedence import Settings
+from ._options import GlobalOption, RevealOption, Setting, reads_settings, show
+
+spec = reads_settings("config list")
+
+
+@dataclass(frozen=True)
+class Listing:
+    settings: list[Setting]
+    version: str
+
+    def lines(self) -> list[str]:
+        return [f"{setting.key} = {value_text(setting.value)}  ({setting.source})" for setting in self.settings]
+
+
+def list_settings(settings: Settings, *, reveal: bool) -> Listing:
+    found = [show(settings, name, reveal=reveal) for name in settings.names()]
+    return Listing(found, settings.version)
+
+
+def command(ctx: typer.Context, in_user_file: GlobalOption = False, reveal: RevealOption = False) -> Listing:
+    """List every key that has a value, and its source."""
+    context: Context = ctx.obj
+    return list_settings(context.user_settings if in_user_file else context.settings, reveal=reveal)

@@ -1,0 +1,77 @@
+"""Can this machine keep the promises? Tried for real, in a scratch directory that is removed again."""
+
+import platform
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import typer
+
+from ..context import Context
+from ..contract.command_spec import CommandSpec
+from ..contract.errors import ChecksFailed
+from ..contract.exit_status import ExitStatus
+from ..parts import offered
+from ..program import WORKSPACE_DIRECTORY
+from ..safety.places import config_file, private_directory, session_root, state_directory
+from ._probes import Probe, probe_directory
+
+spec = CommandSpec(effect="nothing", ends_with=(ExitStatus.PARTIAL, ExitStatus.PERMISSION), examples=("doctor",))
+
+_PACKAGES = ("typer", "filelock", "tomlkit", "platformdirs")
+
+
+@dataclass(frozen=True)
+class Health:
+    healthy: bool
+    probes: list[Probe]
+    versions: dict[str, str]
+
+    def lines(self) -> list[str]:
+        told: list[str] = []
+        for probe in self.probes:
+            told.append(f"{'ok  ' if probe.ok else 'FAIL'}  {probe.name}  ({probe.where})")
+            told += [f"      {probe.detail}"] if probe.detail else []
+        return [*told, "", *(f"{name} {number}" for name, number in self.versions.items())]
+
+
+def probe_directories(directories: list[Path]) -> list[Probe]:
+    """Is each writable; and every file system among them, once. One that is not there is tried at its parent."""
+    probes: list[Probe] = []
+    seen: set[int] = set()
+    for wanted in directories:
+        found = next(path for path in (wanted, *wanted.parents) if path.is_dir())
+        try:
+            with TemporaryDirectory(prefix=".doctor-", dir=found, ignore_cleanup_errors=True) as scratch:
+                probes.append(Probe("writable", str(wanted), True))
+                if found.stat().st_dev not in seen:
+                    probes += probe_directory(Path(scratch))
+        except OSError as error:
+            cannot = "it cannot be created: " if found != wanted else ""
+            problem = f"{cannot}nothing can be written in {found}: {(error.strerror or str(error)).lower()}"
+            probes.append(Probe("writable", str(wanted), False, problem))
+        else:
+            seen.add(found.stat().st_dev)
+    return probes
+
+
+def command(ctx: typer.Context) -> Health:
+    """Check that this machine can keep the promises.
+
+    Tried for real: writing, locks between processes, kill -9, rename, fsync, private directories, and what parts need.
+    """
+    context: Context = ctx.obj
+    workspace = context.workspace_or_none
+    places = [session_root().parent, config_file().parent, state_directory()]
+    places += [workspace, workspace / WORKSPACE_DIRECTORY] if workspace else []
+    if session_root().exists():
+        private_directory(session_root())
+    probes = [*probe_directories(places), *(probe for part in offered("doctor") for probe in part.probe(context))]
+    versions = {"python": platform.python_version(), "system": f"{platform.system()} {platform.release()}"}
+    versions |= {package: version(package) for package in _PACKAGES}
+    failed = [probe.name for probe in probes if not probe.ok]
+    health = Health(not failed, probes, versions)
+    if failed:
+        raise ChecksFailed(failed, health)
+    return health

@@ -1,0 +1,52 @@
+"""Every lock that is held, and by whom."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from ...context import Context
+from ...contract.command_spec import CommandSpec
+from ...contract.exit_status import ExitStatus
+from ...contract.lock_held import Holder
+from ...safety.lock_owners import find_held
+from ...safety.places import all_locks, lock_name
+
+spec = CommandSpec(effect="nothing", ends_with=(ExitStatus.PERMISSION, ExitStatus.NOT_FOUND), examples=("lock list",))
+
+
+@dataclass(frozen=True)
+class HeldLock:
+    lock: str
+    path: str
+    shared: bool
+    holders: list[Holder]
+
+
+@dataclass(frozen=True)
+class Listing:
+    locks: list[HeldLock]
+
+    def lines(self) -> list[str]:
+        if not self.locks:
+            return ["No lock is held."]
+        return [
+            f"{held.lock}: {holder.state}, {holder.command or 'unknown command'} ({holder.say()})"
+            for held in self.locks
+            for holder in held.holders
+        ]
+
+
+def list_locks(paths: list[Path], check: Callable[[], None]) -> Listing:
+    found = find_held(paths, check)
+    return Listing([HeldLock(lock_name(path), str(path), finding.shared, finding.holders) for path, finding in found])
+
+
+def command(ctx: typer.Context) -> Listing:
+    """List the locks that somebody holds.
+
+    Those of this workspace, of your outputs and of your settings.
+    """
+    context: Context = ctx.obj
+    return list_locks(all_locks(context.workspace_or_none), context.signals.check)

@@ -1,0 +1,66 @@
+"""Clear what a dead holder's children still hold."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ...context import Context
+from ...contract.answer import Effect
+from ...contract.command_spec import CommandSpec
+from ...contract.errors import LockNotFound
+from ...contract.exit_status import ExitStatus
+from ...contract.lock_held import LockHeld
+from ...global_options import DryRunOption
+from ...safety.lock_owners import find_held, find_holders
+from ...safety.orphans import end_orphans
+from ...safety.places import all_locks, lock_name
+from ...safety.signals import Signals
+
+spec = CommandSpec(
+    effect="locks",
+    ends_with=(ExitStatus.PERMISSION, ExitStatus.NOT_FOUND, ExitStatus.LOCK_HELD),
+    examples=("lock release build",),
+)
+
+
+@dataclass(frozen=True)
+class Released:
+    effect: Effect
+    lock: str
+    ended: list[int]
+
+    def lines(self) -> list[str]:
+        if not self.ended:
+            return [f"{self.lock}: nothing was left behind."]
+        return [f"{self.lock}: ended {', '.join(map(str, self.ended))}, left behind by a holder that has ended."]
+
+
+def release(paths: list[Path], name: str, signals: Signals, *, dry_run: bool) -> Released:
+    known = {lock_name(path): path for path in paths}
+    if name not in known:
+        held = [lock_name(path) for path, _ in find_held(paths, signals.check)]
+        raise LockNotFound(name, list(known), held)
+    finding = find_holders(known[name])
+    if dry_run:
+        ended = [child for holder in finding.holders for child in holder.children or ()]
+    else:
+        ended = end_orphans(known[name], signals)
+        living = [holder for holder in finding.holders if holder.state == "running"]
+        if living:
+            raise LockHeld(name, living, shared=finding.shared, waited_ms=0, timeout_ms=0, usual_ms=finding.usual_ms)
+    return Released("deleted" if ended else "unchanged", name, ended)
+
+
+def command(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="LOCK", help="A name as `lock list` shows it.")],
+    dry_run: DryRunOption = False,
+) -> Released:
+    """Free a lock whose holder has died.
+
+    Ends the processes that the dead holder left behind and that keep it. A living holder is never harmed.
+    """
+    context: Context = ctx.obj
+    return release(all_locks(context.workspace_or_none), name, context.signals, dry_run=dry_run)

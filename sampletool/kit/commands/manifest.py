@@ -1,0 +1,88 @@
+"""The whole command tree as data, for programs that call this one."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from ..command_folder import CommandFolder
+from ..contract.command_spec import CommandSpec
+from ..contract.errors import CommandNotFound
+from ..contract.exit_status import ExitStatus
+from ..contract.manifest import describe_command, describe_errors, describe_param
+from ..global_options import global_options
+from ..program import variable
+from ..settings.known import all_known
+
+spec = CommandSpec(effect="nothing", ends_with=(ExitStatus.NOT_FOUND,), examples=("manifest", "manifest config set"))
+
+_ENVIRONMENT = {
+    variable("SESSION_ID"): "As --session-id.",
+    variable("TIMEOUT"): "As --timeout.",
+    variable("TRACE_ID"): "Told in meta.trace_id.",
+    variable("CONFIG_DIR"): "Where your own settings lie.",
+    variable("STATE_DIR"): "Where the store and the locks of outputs lie outside a workspace.",
+    "TMPDIR": "Where sessions lie.",
+    "CI": "Set: answers are JSON also at a terminal.",
+    "NO_COLOR": "Set: no colour.",
+    "FORCE_COLOR": "Set: colour also in a pipe.",
+}
+
+
+@dataclass(frozen=True)
+class Manifest:
+    commands: list[dict[str, Any]]
+    options: list[dict[str, Any]]
+    """What every command takes, before or after its name."""
+    exit_statuses: dict[str, str]
+    error_codes: dict[str, dict[str, Any]]
+    """Every code that an answer of these commands may carry."""
+    settings: dict[str, dict[str, str]]
+    """A flag wins over the environment, that over the workspace's file, that over yours, that over the default."""
+    environment: dict[str, str]
+    """The variables that count besides those of the settings."""
+
+    def lines(self) -> list[str]:
+        return [f"{command['command']:<16} {command['summary']}" for command in self.commands]
+
+
+def describe(ctx: typer.Context, folder: CommandFolder, above: str = "") -> Iterator[dict[str, Any]]:
+    """Every command below a folder, in the order of their names."""
+    for name in folder.list_commands(ctx):
+        command = folder.get_command(ctx, name)
+        if isinstance(command, CommandFolder):
+            yield from describe(ctx, command, f"{above}{name} ")
+        else:
+            words = [ctx.find_root().info_name, above + name, *command.collect_usage_pieces(ctx)]
+            yield describe_command(f"{above}{name}", command, " ".join(words))
+
+
+def command(
+    ctx: typer.Context,
+    words: Annotated[list[str] | None, typer.Argument(metavar="[COMMAND...]", help="Only this one.")] = None,
+) -> Manifest:
+    """Describe every command as JSON, for programs.
+
+    Options with their types and defaults, effect, locks, exit statuses, error codes, and the schema of the data.
+    """
+    folder = ctx.find_root().command
+    assert isinstance(folder, CommandFolder)
+    commands = list(describe(ctx, folder))
+    if words:
+        wanted = " ".join(words)
+        known = [entry["command"] for entry in commands]
+        commands = [entry for entry in commands if f"{entry['command']} ".startswith(f"{wanted} ")]
+        if not commands:
+            raise CommandNotFound(wanted, known)
+    shown = {status for entry in commands for status in entry["exit_statuses"]}
+    statuses = {str(int(status)): status.category for status in ExitStatus if str(int(status)) in shown}
+    options = [describe_param(option) for option in global_options()]
+    return Manifest(commands, options, statuses, describe_errors(set(map(int, shown))), _settings(), _ENVIRONMENT)
+
+
+def _settings() -> dict[str, dict[str, str]]:
+    return {
+        name: {"environment": variable(name), "default": known.default, "help": known.help}
+        for name, known in all_known().items()
+    }

@@ -1,0 +1,60 @@
+"""Remove the sessions that have not been used for long, and that nobody uses."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from ...context import Context
+from ...contract.answer import Effect
+from ...contract.command_spec import CommandSpec
+from ...contract.duration import say_duration
+from ...contract.exit_status import ExitStatus
+from ...global_options import DryRunOption
+from ...safety.places import session_root
+from ...safety.session import list_sessions, remove, sweep_trash
+
+spec = CommandSpec(
+    effect="sessions",
+    ends_with=(ExitStatus.PERMISSION, ExitStatus.NOT_FOUND),
+    locks=("session",),
+    examples=("session clean", "session clean --dry-run"),
+)
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    effect: Effect
+    removed: list[str]
+    in_use: list[str]
+    unused_for: str
+    """The limit: how long a session has to be unused."""
+
+    def lines(self) -> list[str]:
+        told = [f"{name}: removed" for name in self.removed] + [f"{name}: kept, in use" for name in self.in_use]
+        return told or [f"Nothing has been unused for {self.unused_for} (session_ttl)."]
+
+
+def clean(context: Context, root: Path, older_than_seconds: float, *, dry_run: bool) -> Cleaned:
+    removed: list[str] = []
+    in_use: list[str] = []
+    for session in list_sessions(root):
+        context.signals.check()
+        if session.unused_seconds >= older_than_seconds:
+            gone = not session.in_use_by if dry_run else remove(Path(session.path), context.make_lock)
+            (removed if gone else in_use).append(session.session_id)
+    if not dry_run:
+        sweep_trash(root)
+    return Cleaned("deleted" if removed else "unchanged", removed, in_use, say_duration(older_than_seconds))
+
+
+def command(
+    ctx: typer.Context,
+    dry_run: DryRunOption = False,
+) -> Cleaned:
+    """Remove sessions that have not been used for long.
+
+    For longer than the setting session_ttl. What is in use stays.
+    """
+    context: Context = ctx.obj
+    return clean(context, session_root(), context.settings.value("session_ttl"), dry_run=dry_run)

@@ -1,0 +1,193 @@
+"""What a command may ask for: settings, the workspace, locks, a session. Nothing is opened before it is asked for.
+
+Leaving closes everything once, in reverse order, however the call ends.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from .contract.answer import Notice
+from .contract.duration import parse_limit
+from .contract.errors import InvalidValues, Mistake, NoWorkspace, ToolError
+from .contract.file_errors import FileNotFound
+from .contract.text import printable
+from .program import WORKSPACE_DIRECTORY, variable
+from .safety.places import find_workspace, make_workspace_directory, private_directory, session_root
+from .safety.signals import Signals
+from .settings.known import check
+from .settings.precedence import Settings
+
+if TYPE_CHECKING:
+    from .safety.lock import Hold, Lock
+    from .safety.lock_record import Record
+
+PATIENT_SECONDS = 10.0
+"""For holders that take milliseconds, where everybody's change can be kept."""
+AT_ONCE = 0.0
+"""For holders that may run for minutes, where the caller should decide."""
+
+
+class Context:
+    """One call's way to the world."""
+
+    def __init__(self, signals: Signals) -> None:
+        self.signals = signals
+        self.options: dict[str, Any] = {}
+        """The options that every command takes, as given on the command line."""
+        self.command = ""
+        self.warnings: list[Notice] = []
+        self.meta: dict[str, Any] = {}
+        self.request_id = os.urandom(8).hex()
+        self.emit: Callable[[dict[str, Any]], None] = lambda event: None
+        """One line of progress for --format jsonl; other forms have none."""
+        self.opened = ExitStack()
+        """What is closed when the call ends, in reverse order: a part enters here what it opens."""
+
+    def close(self) -> None:
+        """Give back what was opened, in reverse order, once."""
+        self.opened.close()
+
+    def begin(self) -> None:
+        """Apply the options that concern every command; called when the whole command line has been understood."""
+        if "cwd" in self.options:
+            try:
+                os.chdir(self.options["cwd"])
+            except OSError as error:
+                error.filename = os.path.abspath(self.options["cwd"])
+                raise
+        if timeout := self.options.get("timeout") or os.environ.get(variable("TIMEOUT")):
+            try:
+                self.signals.limit(parse_limit(timeout))
+            except ValueError as error:
+                problem = f"{variable('TIMEOUT')}: {error}"
+                raise InvalidValues(Mistake(variable("TIMEOUT"), "INVALID_VALUE", problem, timeout)) from error
+        if form := os.environ.get(variable("FORMAT")):
+            check("format", form, variable("FORMAT"))
+        _ = self.session_id
+
+    @cached_property
+    def settings(self) -> Settings:
+        """What applies to this call."""
+        return Settings(lambda: self.workspace_or_none, self.options, os.environ, has_defaults=True)
+
+    @property
+    def user_settings(self) -> Settings:
+        """What the user's own file says, and nothing else."""
+        return Settings(lambda: None)
+
+    @cached_property
+    def cwd(self) -> Path:
+        try:
+            return Path.cwd()
+        except FileNotFoundError:
+            raise FileNotFound("the current directory") from None
+
+    @cached_property
+    def workspace_or_none(self) -> Path | None:
+        return find_workspace(self.cwd)
+
+    @property
+    def workspace(self) -> Path:
+        if self.workspace_or_none is None:
+            raise NoWorkspace(str(self.cwd))
+        return self.workspace_or_none
+
+    @cached_property
+    def session_id(self) -> str:
+        for source, value in (
+            ("--session-id", self.options.get("session_id")),
+            (variable("SESSION_ID"), os.environ.get(variable("SESSION_ID"))),
+        ):
+            if value is not None:
+                from .safety.session import check_id
+
+                return check_id(value, source)
+        return f"run-{self.request_id}"
+
+    @cached_property
+    def session_directory(self) -> Path:
+        """Opened for this call, and kept from being cleaned until it ends."""
+        from .safety.session import opened
+
+        return self.opened.enter_context(opened(session_root(), self.session_id, self.make_lock, PATIENT_SECONDS))
+
+    @cached_property
+    def me(self) -> "Record":
+        from .safety.lock_record import describe_me
+
+        return describe_me(self.session_id, self.command)
+
+    def make_lock(self, path: Path, name: str) -> "Lock":
+        from .safety.lock import Lock
+
+        return Lock(path, name, self.me, self.signals, self.tell)
+
+    @contextmanager
+    def hold(self, path: Path, name: str, mode: Literal["exclusive", "shared"], patience: float) -> "Iterator[Hold]":
+        """Hold a lock for as long as the block lasts; `patience` is what this command waits if nobody says else."""
+        lock = self.make_lock(path, name)
+        asked = self.settings.value("lock_timeout")
+        seconds = patience if asked is None else asked
+        with lock.exclusively(seconds) if mode == "exclusive" else lock.shared(seconds) as hold:
+            self.meta["waited_ms"] = self.meta.get("waited_ms", 0) + hold.waited_ms
+            if hold.crashed is not None:
+                told = ("pid", "command", "started_at")
+                self.meta["recovered_from"] = {name: getattr(hold.crashed, name) for name in told}
+            yield hold
+
+    @contextmanager
+    def hold_file(self, resolved: Path) -> "Iterator[Hold]":
+        """The lock of a settings file. A lock_timeout in it that is wrong must not keep anybody from correcting it."""
+        from .safety.toml_file import lock_path
+
+        path = lock_path(resolved)
+        make_lock_directory(path.parent)
+        if self.settings.find(("lock_timeout",)).name in ("project", "user"):
+            try:
+                self.settings.value("lock_timeout")
+            except ToolError as error:
+                self.warn(error.code, error.message)
+                self.options["lock_timeout"] = f"{PATIENT_SECONDS:g}s"
+        with self.hold(path, resolved.name, "exclusive", PATIENT_SECONDS) as hold:
+            yield hold
+
+    def jobs(self) -> int:
+        """How many things may run at once."""
+        return self.settings.value("jobs") or os.cpu_count() or 1
+
+    def warn(self, code: str, message: str) -> None:
+        self.warnings.append(Notice(code, message))
+
+    def say(self, line: str) -> None:
+        """Progress and notices, for people: on stderr, and never a reason to fail."""
+        if not self.options.get("quiet"):
+            write_stderr(f"{printable(line)}\n")
+
+    def tell(self, line: str, important: bool = True) -> None:
+        """What only who watches wants to know: with --verbose, and what is important also at a terminal."""
+        if self.options.get("verbose") or (important and os.isatty(2)):
+            self.say(line)
+
+
+def make_lock_directory(directory: Path) -> None:
+    """A workspace's own directory is ours and hidden from git; elsewhere the lock lies beside a file of the user's."""
+    if directory.name == "locks" and directory.parent.name == WORKSPACE_DIRECTORY:
+        make_workspace_directory(directory.parent.parent)
+        private_directory(directory)
+    elif not directory.exists():
+        private_directory(directory)
+
+
+def in_ci() -> bool:
+    return os.environ.get("CI", "").lower() not in ("", "0", "false")
+
+
+def write_stderr(text: str) -> None:
+    try:
+        os.write(2, text.encode("utf-8", "backslashreplace"))
+    except OSError:
+        pass

@@ -1,0 +1,43 @@
+"""Durations as people write them: `0`, `500ms`, `5s`, `2m`, `1h`, `7d`."""
+
+import re
+
+from .text import quoted
+
+_UNIT_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_LONGEST_SECONDS = 100 * 365 * 86400
+_FORM = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|m|h|d)", re.ASCII)
+
+EXPECTED = "a duration such as 0, 500ms, 5s, 2m, 1h or 7d"
+
+
+def parse_duration(text: str) -> float:
+    """Seconds, or ValueError with a sentence. A bare number other than 0 has no unit and is refused."""
+    if text == "0":
+        return 0.0
+    form = _FORM.fullmatch(text)
+    if form is None:
+        hint = f"; {text} seconds are {text}s" if text.isdecimal() else ""
+        raise ValueError(f"{quoted(text)} is not {EXPECTED}{hint}")
+    seconds = float(form[1]) * _UNIT_SECONDS[form[2]]
+    if seconds > _LONGEST_SECONDS:
+        raise ValueError(f"{quoted(text)} is not a duration of less than a hundred years")
+    return seconds
+
+
+def parse_limit(text: str) -> float:
+    """The same, for what would leave no time to do anything if it were 0."""
+    seconds = parse_duration(text)
+    if seconds == 0:
+        raise ValueError("nothing can be done within 0")
+    return seconds
+
+
+def say_duration(seconds: float) -> str:
+    """The largest unit that keeps the number short: `30s`, `1.5h`, `7d`."""
+    if seconds < 1:
+        return f"{round(seconds * 1000)}ms"
+    for unit in ("d", "h", "m"):
+        if seconds >= _UNIT_SECONDS[unit]:
+            return f"{round(seconds / _UNIT_SECONDS[unit], 1):g}{unit}"
+    return f"{round(seconds, 1):g}s"

@@ -1,0 +1,144 @@
+"""What files, directories and disks can do to a call, each as an expected failure."""
+
+import errno
+import os
+from typing import ClassVar
+
+from ..program import PROGRAM
+from .errors import ToolError
+from .exit_status import ExitStatus
+
+
+class _PathError(ToolError):
+    """A failure that is about one path: what is said of it, and what the reader can do.
+
+    Where nobody knows the path, words stand for it in the sentence, and the context has none.
+    """
+
+    sentence: ClassVar[str]
+    advice: ClassVar[str]
+
+    def __init__(self, path: str, reason: str = "", advice: str = "") -> None:
+        known = path if os.path.isabs(path) else None
+        directory = os.path.dirname(path) if known else "its directory"
+        told = (advice or self.advice).replace("{directory}", directory)
+        super().__init__(self.sentence.format(path=path, reason=reason), told, path=known)
+
+
+class InvalidToml(_PathError):
+    """A file that has to be TOML is not, or cannot be changed safely."""
+
+    code, exit_status = "INVALID_TOML", ExitStatus.USAGE
+    sentence = "{path} cannot be used as TOML: {reason}."
+    advice = "Correct the file by hand; it was not changed."
+
+
+class InputChanged(_PathError):
+    """An input was changed while it was read."""
+
+    code, exit_status = "INPUT_CHANGED", ExitStatus.CONFLICT
+    sentence = "{path} was changed while it was being read, so there is no result."
+    advice = "Run it again when nobody writes to it, or on a copy."
+
+
+class UnsafePath(_PathError):
+    """A path that leads where we will not go: a link, a device, a directory in a file's place."""
+
+    code, exit_status = "UNSAFE_PATH", ExitStatus.USAGE
+    sentence = "{path} cannot be used: {reason}."
+    advice = "Name another path, or put a regular file there."
+
+
+class LocksUnsupported(_PathError):
+    """The file system has no locks that hold."""
+
+    code, exit_status = "LOCKS_UNSUPPORTED", ExitStatus.PRECONDITION
+    sentence = "{path} cannot be locked: {reason}."
+    advice = f"Put it on a local file system; `{PROGRAM} doctor` tells what this machine supports."
+
+
+class FileNotFound(_PathError):
+    """A file or directory that is needed does not exist."""
+
+    code, exit_status = "FILE_NOT_FOUND", ExitStatus.NOT_FOUND
+    sentence = "{path} does not exist."
+    advice = "Check the path; it is looked up from the current directory, or --cwd."
+
+
+class PermissionDenied(_PathError):
+    """The operating system does not allow it."""
+
+    code, exit_status = "PERMISSION_DENIED", ExitStatus.PERMISSION
+    sentence = "{path} cannot be read, created or changed: {reason}."
+    advice = "Check the owner and the mode of it, and of {directory}."
+
+
+class UnsafeDirectory(_PathError):
+    """Others could put something into a directory that has to be ours."""
+
+    code, exit_status = "UNSAFE_DIRECTORY", ExitStatus.PERMISSION
+    sentence = "{path} is not safe to use: {reason}."
+    advice = "Correct its owner and mode, or choose another directory."
+
+
+class ReadOnly(_PathError):
+    """The file system is read-only."""
+
+    code, exit_status = "READ_ONLY", ExitStatus.PERMISSION
+    sentence = "{path} cannot be changed: its file system is read-only."
+    advice = "Use a writable directory."
+
+
+class NoSpace(_PathError):
+    """The disk or the quota is full."""
+
+    code, exit_status = "NO_SPACE", ExitStatus.INTERNAL
+    sentence = "There is no space left to write {path}."
+    advice = "Free some space and run it again; what was there is untouched."
+
+
+class IoFailure(_PathError):
+    """The operating system could not read or write."""
+
+    code, exit_status = "IO_ERROR", ExitStatus.INTERNAL
+    sentence = "{path} could not be read or written: {reason}."
+    advice = "Check the disk and the path."
+
+
+class OutputExists(ToolError):
+    """Something is where a result belongs, and it is not this result."""
+
+    code, exit_status = "OUTPUT_EXISTS", ExitStatus.CONFLICT
+
+    def __init__(
+        self,
+        path: str,
+        what: str,
+        suggestion: str = "Pass --overwrite to replace it, or a new --session-id or another --output to keep both.",
+    ) -> None:
+        super().__init__(f"{path} is already there: {what}. It was not changed.", suggestion, path=path, found=what)
+
+
+_KINDS: dict[int | None, type[_PathError]] = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), NoSpace),
+    **dict.fromkeys((errno.EACCES, errno.EPERM), PermissionDenied),
+    **dict.fromkeys((errno.ELOOP, errno.EISDIR, errno.ENOTDIR, errno.ENXIO, errno.ENAMETOOLONG), UnsafePath),
+    errno.EROFS: ReadOnly,
+    errno.ENOENT: FileNotFound,
+}
+
+_ADVICE = {
+    errno.ELOOP: "Name what the link leads to.",
+    errno.EISDIR: "Name a file; this is a directory.",
+    errno.ENOTDIR: "Name a directory, or a path that leads through directories only.",
+    errno.ENXIO: "Name a regular file; this is a socket or a device.",
+    errno.EMFILE: "Name fewer files in one call, or let it open more at once (ulimit -n).",
+    errno.ENAMETOOLONG: "Choose a shorter name.",
+}
+
+
+def from_os_error(error: OSError, path: str | None = None) -> ToolError:
+    """What the operating system said, as one of ours."""
+    where = path or (os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes)) else "the file")
+    reason = (error.strerror or str(error)).lower()
+    return _KINDS.get(error.errno, IoFailure)(where, reason, _ADVICE.get(error.errno or 0, ""))

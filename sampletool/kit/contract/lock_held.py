@@ -1,0 +1,89 @@
+"""LOCK_HELD: who has the lock, how sure that is, and when it is worth coming back."""
+
+from dataclasses import dataclass
+from random import uniform
+from typing import Literal
+
+from ..program import PROGRAM
+from .duration import say_duration
+from .errors import ToolError
+from .exit_status import ExitStatus
+
+State = Literal["running", "orphaned", "unknown"]
+
+
+@dataclass(frozen=True)
+class Holder:
+    """One process that keeps a lock. `verified`: the kernel confirmed it, it is not just what a record says."""
+
+    pid: int
+    state: State
+    verified: bool
+    host: str | None = None
+    command: str | None = None
+    session_id: str | None = None
+    started_at: str | None = None
+    age_ms: int | None = None
+    children: tuple[int, ...] | None = None
+    """The living processes that inherited the lock of a holder that is gone."""
+
+    def say(self) -> str:
+        facts = [f"pid {self.pid}"]
+        if self.age_ms is not None:
+            facts.append(f"started {say_duration(self.age_ms / 1000)} ago")
+        if self.state == "orphaned":
+            facts[0] += ", which has ended"
+            facts.append(f"its children {', '.join(map(str, self.children or ()))} still work")
+        elif not self.verified:
+            facts.append("not verified")
+        return ", ".join(facts)
+
+
+class LockHeld(ToolError):
+    """Someone else kept the lock for longer than we were willing to wait."""
+
+    code, exit_status, retryable = "LOCK_HELD", ExitStatus.LOCK_HELD, True
+
+    def __init__(
+        self, lock: str, holders: list[Holder], *, shared: bool, waited_ms: int, timeout_ms: int, usual_ms: int | None
+    ) -> None:
+        holder = holders[0] if holders else None
+        super().__init__(
+            self._sentence(lock, holders, shared),
+            self._advice(lock, holder, timeout_ms),
+            lock=lock,
+            waited_ms=waited_ms,
+            timeout_ms=timeout_ms,
+            holder=holder,
+            holders=holders if len(holders) > 1 else None,
+        )
+        self.retry_after_ms = estimate_retry_ms(holder.age_ms if holder else None, usual_ms)
+
+    @staticmethod
+    def _sentence(lock: str, holders: list[Holder], shared: bool) -> str:
+        if not holders:
+            return f"Another call is just taking the lock {lock!r}."
+        if shared:
+            pids = ", ".join(str(holder.pid) for holder in holders)
+            return f"{len(holders)} {'call is' if len(holders) == 1 else 'calls are'} using {lock!r} (pids {pids})."
+        if holders[0].state == "orphaned":
+            return f"A crashed {holders[0].command or 'call'} still holds {lock!r} ({holders[0].say()})."
+        return f"Another {holders[0].command or 'call'} is running ({holders[0].say()})."
+
+    @staticmethod
+    def _advice(lock: str, holder: Holder | None, timeout_ms: int) -> str:
+        if holder is not None and holder.state == "orphaned":
+            return f"Wait for its children to end, or end them with `{PROGRAM} lock release {lock}`."
+        patience = (
+            f"pass a longer --lock-timeout than {say_duration(timeout_ms / 1000)}"
+            if timeout_ms
+            else "pass --lock-timeout 30s"
+        )
+        return f"Wait for it and retry, or {patience}."
+
+
+def estimate_retry_ms(age_ms: int | None, usual_ms: int | None) -> int:
+    """When a retry is likely to succeed: what the hold usually still takes, jittered so that a crowd spreads out."""
+    age = age_ms or 0
+    estimate = max((usual_ms or 0) - age, age / 4, 100)
+    return round(min(10_000, max(100, estimate * uniform(0.8, 1.2))))

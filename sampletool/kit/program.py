@@ -1,0 +1,14 @@
+"""The names that all others are made from: those of the package that the kit lies in, and of its command."""
+
+from .. import PROGRAM, __version__
+
+__all__ = ["PACKAGE", "PROGRAM", "WORKSPACE_DIRECTORY", "WORKSPACE_FILE", "__version__", "variable"]
+
+PACKAGE = __name__.removesuffix(".kit.program")
+WORKSPACE_FILE = f"{PROGRAM}.toml"
+WORKSPACE_DIRECTORY = f".{PROGRAM}"
+
+
+def variable(name: str) -> str:
+    """The environment variable of this name: `jobs` is TOOL_JOBS where the command is `tool`."""
+    return f"{PROGRAM}_{name}".upper().replace("-", "_")

@@ -1,0 +1,130 @@
+"""Replace a file so that readers see the old text or the new text, never half, also after a power cut.
+
+Write beside, flush to disk, rename over, flush the directory. If anything fails first, the old file is untouched and
+the temporary one is gone; after kill -9 the temporary one is litter, which `sweep` removes. Does not lock: two
+writers need a lock around reading, changing and replacing.
+"""
+
+import os
+import re
+import stat
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from ..contract.file_errors import FileNotFound, PermissionDenied, UnsafePath
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+FOR_ALL = 0o666
+"""The mode of a new file that others are to read, as far as the umask lets them."""
+
+
+def replace(path: Path, content: bytes | Iterable[bytes], new_mode: int = 0o600) -> None:
+    """`path` is already resolved: replacing a link would destroy it. Mode, owner and attributes are kept."""
+    _put(path, content, new_mode, os.replace)
+
+
+def create(path: Path, content: bytes | Iterable[bytes]) -> None:
+    """The same, but never over something that is there: FileExistsError. For all to read whom the umask lets."""
+    _put(path, content, FOR_ALL, _link)
+
+
+def _put(path: Path, content: bytes | Iterable[bytes], mode: int, publish: Callable[[Path, Path], None]) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
+    try:
+        descriptor = os.open(temporary, _NEW, mode)
+        try:
+            for block in (content,) if isinstance(content, bytes) else content:
+                write_all(descriptor, block)
+            _keep_metadata(path, descriptor)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        publish(temporary, path)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError):
+            error.filename = str(path)
+        raise
+    flush_directory(path.parent)
+
+
+def _link(temporary: Path, path: Path) -> None:
+    """A second name is refused where there is one; a rename would replace it."""
+    os.link(temporary, path, follow_symlinks=False)
+    temporary.unlink()
+
+
+def must_be_writable(path: Path) -> None:
+    """Said before the work: that there can be no file at this path, or none of ours."""
+    if not path.parent.is_dir():
+        raise FileNotFound(str(path.parent))
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise PermissionDenied(str(path.parent), "nothing can be written here")
+    if path.exists() and not path.is_file():
+        raise UnsafePath(str(path), "it is not a regular file")
+
+
+def sweep(path: Path, older_than_seconds: float = 0.0) -> None:
+    """Remove what writers of this file left when they were killed. Only under the lock that they hold.
+
+    With an age where some writers may have another lock: the temporary file of a living one is never that old.
+    """
+    for name in os.listdir(path.parent):
+        if re.fullmatch(rf"\.{re.escape(path.name)}\.[0-9]+-[0-9a-f]{{8}}\.tmp", name):
+            litter = path.parent / name
+            with suppress(OSError):
+                if not older_than_seconds or time.time() - litter.lstat().st_mtime > older_than_seconds:
+                    litter.unlink()
+
+
+def read_regular(path: Path, limit_bytes: int, *, follow: bool = True) -> bytes:
+    """The whole content of a regular file. A FIFO, a device or a directory is an error, not a wait."""
+    no_links = 0 if follow else os.O_NOFOLLOW
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | no_links)
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise UnsafePath(str(path), "it is not a regular file")
+        if found.st_size > limit_bytes:
+            raise UnsafePath(str(path), f"it is larger than {limit_bytes} bytes")
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(limit_bytes)
+    finally:
+        os.close(descriptor)
+
+
+def flush_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_all(descriptor: int, content: bytes) -> None:
+    left = memoryview(content)
+    while left:
+        left = left[os.write(descriptor, left) :]
+
+
+def _keep_metadata(path: Path, descriptor: int) -> None:
+    """Mode and owner have to be kept; an attribute that the system will not let us copy is left behind."""
+    try:
+        old = path.stat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(old.st_mode):
+        raise UnsafePath(str(path), "it is not a regular file")
+    mine = os.fstat(descriptor)
+    if (old.st_uid, old.st_gid) != (mine.st_uid, mine.st_gid):
+        os.fchown(descriptor, old.st_uid, old.st_gid)
+    os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
+    if hasattr(os, "listxattr"):
+        with suppress(OSError):
+            for name in os.listxattr(path):
+                with suppress(OSError):
+                    os.setxattr(descriptor, name, os.getxattr(path, name))

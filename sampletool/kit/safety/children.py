@@ -1,0 +1,250 @@
+"""Child processes that can neither outlive nor outwrite us.
+
+Each runs in a process group of its own, with an argument list (never a shell), the null device as stdin, and the
+descriptors of our locks: after kill -9 of this process an orphan keeps the lock until it ends, so that nobody works
+beside it. Leave the `with` block before releasing the lock: releasing would free it for the children too. When a child
+ends, the rest of its group is ended as well; an interrupt is passed on, and after a grace the group is killed. Dead
+means gone or zombie (nobody may ever reap it), and every wait is bounded: what survives SIGKILL is named.
+"""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..contract.errors import Interrupted
+from .atomic_file import write_all
+from .lock import ANCESTORS_LOCKS
+from .orphans import end_strays
+from .signals import Signals
+
+GRACE_SECONDS = 5.0
+_DEATH_SECONDS = 2.0
+_POLL_SECONDS = 0.02
+_CHUNK_BYTES = 65536
+_CHUNKS_AT_ONCE = 16
+"""Who writes without end must not keep us from the others; more than this does not fit into a pipe."""
+TAIL_BYTES = 4096
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Ended(NamedTuple):
+    """How one child ended. `survivors` are processes of its group that even SIGKILL did not end in time."""
+
+    name: str
+    status: int
+    tail: str
+    log: Path | None
+    survivors: tuple[int, ...]
+
+
+@dataclass
+class _Running:
+    name: str
+    process: subprocess.Popen[bytes]
+    exit_descriptor: int | None
+    log: Callable[[], Path] | None
+    tail: bytearray = field(default_factory=bytearray)
+    log_path: Path | None = None
+    log_file: int | None = None
+    output_ended: bool = False
+
+    @property
+    def output(self) -> int:
+        assert self.process.stdout is not None
+        return self.process.stdout.fileno()
+
+
+class Children:
+    """The children of one call. Leaving the block ends them all, whatever happened."""
+
+    def __init__(self, signals: Signals, lock_descriptors: Sequence[int] = (), locks: Iterable[Path] = ()) -> None:
+        self._signals = signals
+        self._descriptors = tuple(lock_descriptors)
+        self._locks = [os.environ.get(ANCESTORS_LOCKS, ""), *map(str, locks)]
+        self._running: dict[str, _Running] = {}
+        self._has_started = False
+        self._log_failure: OSError | None = None
+        self.strays: list[int] = []
+        """What had left its group and kept our lock; it was ended, for it might have outlived and outwritten us."""
+
+    def __enter__(self) -> "Children":
+        self._signals.kill_first = self._kill_all
+        return self
+
+    def __exit__(self, _kind: object, error: object, _trace: object) -> None:
+        number = error.signal_number if isinstance(error, Interrupted) else signal.SIGTERM
+        self._end_all(number)
+        if self._has_started and self._descriptors:
+            self.strays = end_strays(self._descriptors[0], self._signals)
+        self._signals.kill_first = lambda: None
+
+    def start(
+        self,
+        name: str,
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        env: Mapping[str, str],
+        log: Callable[[], Path] | None = None,
+    ) -> None:
+        """Start one; `log` is asked for a path when there is something to write. OSError if it cannot be started."""
+        self._signals.check()
+        locks = "\n".join(filter(None, self._locks))
+        process = subprocess.Popen(
+            argv,
+            cwd=cwd,
+            env={**env, ANCESTORS_LOCKS: locks} if locks else env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            process_group=0,
+            pass_fds=self._descriptors,
+        )
+        self._has_started = True
+        self._running[name] = child = _Running(name, process, _open_pid(process.pid), log)
+        os.set_blocking(child.output, False)
+
+    def next_ended(self, within_seconds: float | None = None) -> Ended | None:
+        """Wait for the next child to end. None if none runs, or none has ended in that time.
+
+        An interrupt or the end of --timeout is raised from here; leaving the block then ends the others.
+        """
+        deadline = None if within_seconds is None else time.monotonic() + within_seconds
+        while self._running:
+            for child in list(self._running.values()):
+                self._read(child)
+                if self._log_failure is not None:
+                    raise self._log_failure
+                if _has_exited(child.process.pid):
+                    return self._bury(child)
+            self._signals.check()
+            left = 1.0 if deadline is None else deadline - time.monotonic()
+            if left <= 0:
+                return None
+            pollable = all(child.exit_descriptor is not None for child in self._running.values())
+            self._signals.wait(left if pollable else min(left, _POLL_SECONDS), self._wake_descriptors())
+        return None
+
+    def end(self, name: str) -> Ended | None:
+        """End one child: ask, and after the grace, kill. None if it is not running."""
+        child = self._running.get(name)
+        if child is None:
+            return None
+        _signal_group(child, signal.SIGTERM)
+        self._await_exits([child], time.monotonic() + GRACE_SECONDS)
+        return self._bury(child)
+
+    def _end_all(self, number: int) -> None:
+        children = list(self._running.values())
+        for child in children:
+            _signal_group(child, number)
+        self._await_exits(children, time.monotonic() + GRACE_SECONDS)
+        for child in children:
+            self._bury(child)
+
+    def _kill_all(self) -> None:
+        for child in self._running.values():
+            _signal_group(child, signal.SIGKILL)
+
+    def _await_exits(self, children: list[_Running], deadline: float) -> None:
+        while time.monotonic() < deadline and not all(_has_exited(child.process.pid) for child in children):
+            for child in children:
+                self._read(child)
+            time.sleep(_POLL_SECONDS)
+
+    def _bury(self, child: _Running) -> Ended:
+        """Kill what is left of the group while the zombie still reserves its number, then reap, read the rest."""
+        _signal_group(child, signal.SIGKILL)
+        deadline = time.monotonic() + _DEATH_SECONDS
+        while not _has_exited(child.process.pid) and time.monotonic() < deadline:
+            time.sleep(_POLL_SECONDS)
+        survivors: tuple[int, ...] = (child.process.pid,)
+        if _has_exited(child.process.pid):
+            child.process.wait()
+            survivors = _await_group(child.process.pid, deadline)
+        self._read(child)
+        del self._running[child.name]
+        if child.process.stdout is not None:
+            child.process.stdout.close()
+        for descriptor in (child.exit_descriptor, child.log_file):
+            if descriptor is not None:
+                os.close(descriptor)
+        status = -signal.SIGKILL if child.process.returncode is None else child.process.returncode
+        tail = bytes(child.tail).decode("utf-8", "backslashreplace")
+        return Ended(child.name, status, tail, child.log_path, survivors)
+
+    def _read(self, child: _Running) -> None:
+        """Take what the child has written so far: the end of it for the answer, all of it for the log."""
+        with suppress(BlockingIOError):
+            for _ in range(_CHUNKS_AT_ONCE):
+                if not (chunk := os.read(child.output, _CHUNK_BYTES)):
+                    child.output_ended = True
+                    return
+                child.tail += chunk
+                del child.tail[:-TAIL_BYTES]
+                if child.log is not None and self._log_failure is None:
+                    try:
+                        if child.log_file is None:
+                            child.log_path = child.log()
+                            child.log_file = os.open(child.log_path, _APPEND, 0o600)
+                        write_all(child.log_file, chunk)
+                    except OSError as error:  # told by who waits; whoever ends the children must not be kept from it
+                        self._log_failure = error
+
+    def _wake_descriptors(self) -> list[int]:
+        running = self._running.values()
+        exits = [child.exit_descriptor for child in running if child.exit_descriptor is not None]
+        return exits + [child.output for child in running if not child.output_ended]
+
+
+def _open_pid(pid: int) -> int | None:
+    """A descriptor that becomes readable when the process ends, where the system has one."""
+    opener: Any = getattr(os, "pidfd_open", None)
+    with suppress(OSError):
+        return None if opener is None else int(opener(pid))
+    return None
+
+
+def _has_exited(pid: int) -> bool:
+    """Whether our child has ended. It stays a zombie, so that its number stays taken."""
+    with suppress(ChildProcessError):
+        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+    return True
+
+
+def _signal_group(child: _Running, number: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.process.pid, number)
+
+
+def _await_group(group: int, deadline: float) -> tuple[int, ...]:
+    """Wait until nothing of the group lives; who still does when the time is over."""
+    while True:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return ()
+        except PermissionError:
+            pass
+        alive = _members(group)
+        if not alive or time.monotonic() >= deadline:
+            return alive
+        time.sleep(_POLL_SECONDS)
+
+
+def _members(group: int) -> tuple[int, ...]:
+    """The living members of a process group; zombies are dead. Without /proc nobody can be named."""
+    found = []
+    with suppress(OSError):
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            with suppress(OSError):
+                state, _parent, member_of = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[:3]
+                if int(member_of) == group and state not in "ZX":
+                    found.append(int(name))
+    return tuple(found)

@@ -1,0 +1,109 @@
+"""Where things are kept: settings, state, sessions, and the workspace that a directory belongs to.
+
+Directories of ours are created private and then checked, because a name in a shared directory may already be
+somebody's trap. The tool's own variables override XDG ones, which override the platform's own places.
+"""
+
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from ..contract.file_errors import UnsafeDirectory
+from ..program import PACKAGE, PROGRAM, WORKSPACE_DIRECTORY, WORKSPACE_FILE, variable
+
+PRIVATE = 0o700
+
+
+def config_file() -> Path:
+    """The user's settings."""
+    return _place("CONFIG") / "config.toml"
+
+
+def state_directory() -> Path:
+    return _place("STATE")
+
+
+def session_root() -> Path:
+    """One directory for each user of the machine, below the temporary directory."""
+    named = (os.environ.get(name, "") for name in ("TMPDIR", "TEMP", "TMP"))
+    base = next((path for path in named if os.path.isabs(path) and os.path.isdir(path)), "/tmp")  # noqa: S108
+    return Path(base) / f"{PROGRAM}-{os.geteuid()}"
+
+
+def find_workspace(start: Path) -> Path | None:
+    """The nearest directory, here or above, that is a workspace. A stranger's is refused: it says what to run."""
+    for directory in (start, *start.parents):
+        file = directory / WORKSPACE_FILE
+        try:
+            owners = {file.stat().st_uid, file.lstat().st_uid}
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        if strangers := owners - {os.geteuid(), 0}:
+            reason = f"its {WORKSPACE_FILE} belongs to another user (uid {min(strangers)})"
+            raise UnsafeDirectory(str(directory), reason)
+        return directory
+    return None
+
+
+def all_locks(workspace: Path | None) -> list[Path]:
+    """Every lock file that a call from here may have used: the workspace's, the user's outputs, the user's settings."""
+    places = [state_directory() / "locks", config_file().parent]
+    if workspace is not None:
+        places.insert(0, workspace / WORKSPACE_DIRECTORY / "locks")
+    return [path for place in places for path in sorted(place.glob("*.lock")) if path.is_file()]
+
+
+def lock_name(path: Path) -> str:
+    """What people call the lock of this file."""
+    return path.name.removesuffix(".lock").lstrip(".")
+
+
+def private_directory(path: Path) -> Path:
+    """Create it if need be, and make sure that nobody else can put anything into it."""
+    try:
+        path.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+    except FileExistsError:
+        raise UnsafeDirectory(str(path), "it is not a directory") from None
+    return check_private(path)
+
+
+def check_private(path: Path) -> Path:
+    """A real directory of ours, which nobody else may write to; else it is not touched."""
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode):
+        raise UnsafeDirectory(str(path), "it is a link, not a directory")
+    if found.st_uid != os.geteuid():
+        raise UnsafeDirectory(str(path), f"it belongs to another user (uid {found.st_uid})")
+    if found.st_mode & 0o022:
+        raise UnsafeDirectory(str(path), f"others may write to it (mode {stat.S_IMODE(found.st_mode):04o})")
+    return path
+
+
+def make_workspace_directory(workspace: Path) -> Path:
+    """The workspace's own directory: private, and hidden from git."""
+    directory = private_directory(workspace / WORKSPACE_DIRECTORY)
+    ignore = directory / ".gitignore"
+    if not os.path.lexists(ignore):
+        with suppress(FileExistsError), ignore.open("x") as file:
+            file.write("*\n")
+    return directory
+
+
+def _place(kind: str) -> Path:
+    override = os.environ.get(variable(f"{kind}_DIR"))
+    if override:
+        return _absolute(override, variable(f"{kind}_DIR"))
+    xdg = os.environ.get(f"XDG_{kind}_HOME", "")
+    if os.path.isabs(xdg):
+        return Path(xdg) / PACKAGE
+    from platformdirs import PlatformDirs
+
+    places = PlatformDirs(PACKAGE, appauthor=False)
+    return _absolute(places.user_config_dir if kind == "CONFIG" else places.user_state_dir, "the home directory")
+
+
+def _absolute(path: str, source: str) -> Path:
+    if not os.path.isabs(path):
+        raise UnsafeDirectory(path, f"{source} is not an absolute path")
+    return Path(path)

@@ -1,0 +1,111 @@
+"""A session: an id that groups calls, and a private directory for what they leave behind.
+
+Every call that uses a session holds the session's lock shared; removing one takes it exclusively, without waiting,
+so nothing that is in use is ever removed. The lock lies inside the directory and goes with it: a call that was just
+opening it sees that the path is gone, and makes the directory anew. A call that opens no session creates nothing.
+"""
+
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..contract.errors import InvalidValues, Mistake
+from ..contract.file_errors import FileNotFound
+from ..contract.lock_held import LockHeld
+from ..contract.text import quoted
+from .lock import Lock
+from .lock_readers import living_readers
+from .places import private_directory
+
+MakeLock = Callable[[Path, str], Lock]
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+_LOCK_NAME = ".lock"
+_TRASH = ".removed-"
+_TRIES = 5
+
+
+@dataclass(frozen=True)
+class SessionState:
+    session_id: str
+    path: str
+    last_used_at: str
+    unused_seconds: int
+    in_use_by: list[int]
+
+
+def check_id(session_id: str, source: str) -> str:
+    """The id, or an error that names where it came from."""
+    if _ID.fullmatch(session_id) and ".." not in session_id:
+        return session_id
+    message = f"{quoted(session_id)} is not a session id" if session_id else "the session id is empty"
+    hint = "Use 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit."
+    raise InvalidValues(Mistake(source, "INVALID_VALUE", f"{message} (from {source})", session_id, hint))
+
+
+@contextmanager
+def opened(root: Path, session_id: str, make_lock: MakeLock, timeout_seconds: float) -> Iterator[Path]:
+    """The session's directory, kept from being removed until the `with` block ends."""
+    directory = private_directory(root) / session_id
+    for last_try in (False,) * _TRIES + (True,):
+        private_directory(directory)
+        using = make_lock(directory / _LOCK_NAME, f"session {session_id}").shared(timeout_seconds)
+        try:
+            using.__enter__()
+            break
+        except FileNotFound:
+            if last_try:
+                raise
+    try:
+        os.utime(directory)
+        yield directory
+        with suppress(FileNotFoundError):
+            os.utime(directory)
+    finally:
+        using.__exit__(None, None, None)
+
+
+def list_sessions(root: Path) -> list[SessionState]:
+    """The one that was used last comes first."""
+    found = []
+    now = time.time()
+    for directory in _directories(root):
+        with suppress(FileNotFoundError):  # somebody has just removed it
+            used = directory.stat().st_mtime
+            at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(used))
+            readers = [record.pid for record, _ in living_readers(directory / _LOCK_NAME)]
+            found.append(SessionState(directory.name, str(directory), at, max(0, int(now - used)), readers))
+    return sorted(found, key=lambda session: session.unused_seconds)
+
+
+def remove(directory: Path, make_lock: MakeLock) -> bool:
+    """Rename away, then delete; False if somebody uses it, or somebody else removed it."""
+    trash = directory.with_name(f"{_TRASH}{os.urandom(8).hex()}")
+    try:
+        with make_lock(directory / _LOCK_NAME, f"session {directory.name}").exclusively(0):
+            directory.rename(trash)
+    except (LockHeld, FileNotFound, FileNotFoundError):
+        return False
+    shutil.rmtree(trash, ignore_errors=True)  # another may be sweeping it away already
+    return True
+
+
+def sweep_trash(root: Path) -> None:
+    """Delete what an interrupted removal had already renamed away."""
+    with suppress(FileNotFoundError):
+        for name in os.listdir(root):
+            if name.startswith(_TRASH):
+                shutil.rmtree(root / name, ignore_errors=True)
+
+
+def _directories(root: Path) -> list[Path]:
+    if not root.exists():
+        return []
+    private_directory(root)
+    found = (root / name for name in sorted(os.listdir(root)) if _ID.fullmatch(name))
+    return [path for path in found if path.is_dir() and not path.is_symlink()]

@@ -1,0 +1,1 @@
+"""Settings in TOML files: which there are, which value wins, and how one is changed."""

@@ -1,0 +1,95 @@
+"""The settings that the tool itself obeys: those of the kit, and those that the parts bring in a `settings.py`.
+
+A part's file is a literal `SETTINGS`, like `_KIT` below, and is imported only for a name that is not the kit's.
+"""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+from ..contract.duration import parse_duration
+from ..contract.errors import InvalidValues, Mistake
+from ..contract.render import FORMATS
+from ..parts import offered
+
+AUTO = "auto"
+"""Decided anew by each call: by its command, the machine or the terminal."""
+
+
+class Known(NamedTuple):
+    """One setting: what it has to be, what it is if nobody says, what it is for."""
+
+    kind: str
+    default: str
+    expected: str
+    help: str
+
+
+_KIT = {
+    "format": {
+        "kind": "format",
+        "default": AUTO,
+        "expected": "json, jsonl, text or auto",
+        "help": "How answers are written; auto is text on a terminal, JSON elsewhere.",
+    },
+    "jobs": {
+        "kind": "count",
+        "default": AUTO,
+        "expected": "a whole number from 1, or auto",
+        "help": "How many things may run at once; auto is one for each processor.",
+    },
+    "lock_timeout": {
+        "kind": "duration",
+        "default": AUTO,
+        "expected": "a duration such as 30s, 0 to not wait, or auto",
+        "help": "How long to wait for a lock; auto is decided by the command.",
+    },
+    "session_ttl": {
+        "kind": "duration",
+        "default": "7d",
+        "expected": "a duration such as 7d",
+        "help": "How long an unused session is kept from `session clean`.",
+    },
+}
+
+
+@cache
+def all_known() -> dict[str, Known]:
+    found = dict(_KIT)
+    for module in offered("settings"):
+        found |= module.SETTINGS
+    return {name: Known(**facts) for name, facts in sorted(found.items())}
+
+
+def find_known(name: str) -> Known | None:
+    if name in _KIT:
+        return Known(**_KIT[name])
+    return all_known().get(name)
+
+
+def check(name: str, value: Any, where: str) -> Any:
+    """What a known setting means, or an error that names who gave it; None if it is left to the call."""
+    known = find_known(name)
+    assert known is not None
+    meant = known.default if value == AUTO else value
+    try:
+        return None if meant == AUTO else read_as(known.kind, meant)
+    except ValueError as error:
+        problem, hint = f"{name} from {where}: {error}", f"Give {known.expected}."
+        raise InvalidValues(Mistake(name, "INVALID_VALUE", problem, str(value), hint)) from error
+
+
+def read_as(kind: str, value: Any) -> Any:
+    """The value as this kind of setting, or ValueError."""
+    if kind == "duration":
+        return parse_duration(str(value))
+    if kind == "count":
+        if isinstance(value, (int, str)) and not isinstance(value, bool) and str(value).isdecimal() and int(value) > 0:
+            return int(value)
+        raise ValueError(f"{value!r} is not a positive whole number")
+    if kind == "format":
+        if value in FORMATS:
+            return str(value)
+        raise ValueError(f"{value!r} is not one of {', '.join(FORMATS)}")
+    if isinstance(value, str) and value:
+        return value
+    raise ValueError(f"{value!r} is not a text")

@@ -1,0 +1,133 @@
+"""Where the value of a setting comes from, and who wins: flag, environment, project file, user file, default.
+
+Any dotted key may be set; those that the tool obeys are checked, wherever they come from (see known.py).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ..contract.errors import InvalidValues, KeyNotFound, Mistake
+from ..program import WORKSPACE_FILE, variable
+from ..safety.places import config_file
+from ..safety.toml_file import TomlText, read_toml
+from .known import all_known, check, find_known
+from .toml_key import get, has, show_key
+
+Key = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Source:
+    """One place that gives a value for a key."""
+
+    name: str
+    value: Any
+    where: str
+
+
+@dataclass(frozen=True)
+class Scope:
+    """One settings file: the workspace's, whose settings are in a table, or the user's."""
+
+    name: str
+    path: Path
+    table: Key = ()
+
+    def document_key(self, key: Key) -> Key:
+        return (*self.table, *key)
+
+
+def user_scope() -> Scope:
+    return Scope("user", config_file())
+
+
+def project_scope(workspace: Path) -> Scope:
+    return Scope("project", workspace / WORKSPACE_FILE, ("settings",))
+
+
+@dataclass
+class Settings:
+    """Every source at once; files are read when the first value is asked for."""
+
+    workspace: Callable[[], Path | None]
+    flags: Mapping[str, Any] = field(default_factory=dict)
+    environ: Mapping[str, str] = field(default_factory=dict)
+    has_defaults: bool = False
+
+    @cached_property
+    def scopes(self) -> list[Scope]:
+        workspace = self.workspace()
+        return [*([project_scope(workspace)] if workspace else []), user_scope()]
+
+    @cached_property
+    def texts(self) -> dict[str, TomlText]:
+        return {scope.name: read_toml(scope.path) for scope in self.scopes}
+
+    @cached_property
+    def _tables(self) -> dict[str, dict[str, Any]]:
+        return {scope.name: table_of(scope, self.texts[scope.name]) for scope in self.scopes}
+
+    def sources(self, key: Key) -> Iterator[Source]:
+        """Everything that gives this key a value, the winner first."""
+        name = show_key(key)
+        known = find_known(name)
+        if known is not None:
+            if name in self.flags:
+                yield Source("flag", self.flags[name], f"--{name.replace('_', '-')}")
+            named = variable(name)
+            if self.environ.get(named):
+                yield Source("environment", self.environ[named], named)
+        for scope in self.scopes:
+            if has(self._tables[scope.name], key):
+                yield Source(scope.name, get(self._tables[scope.name], key), str(scope.path))
+        if known is not None and self.has_defaults:
+            yield Source("default", known.default, "default")
+
+    def find(self, key: Key) -> Source:
+        for source in self.sources(key):
+            return source
+        raise KeyNotFound(show_key(key), " or ".join(str(scope.path) for scope in self.scopes), self.names())
+
+    def value(self, name: str) -> Any:
+        """A known setting, checked; None where it is left to the call."""
+        source = self.find((name,))
+        return check(name, source.value, source.where)
+
+    def must_be_right(self, *names: str) -> None:
+        """Tells at once what is wrong with any of these known settings."""
+        mistakes: list[Mistake] = []
+        for name in names:
+            try:
+                self.value(name)
+            except InvalidValues as error:
+                mistakes += error.mistakes
+        if mistakes:
+            raise InvalidValues(*mistakes)
+
+    def names(self) -> list[str]:
+        """Every key that has a value."""
+        leaves = {show_key(key) for table in self._tables.values() for key, _ in leaves_of(table)}
+        return sorted(leaves | all_known().keys() if self.has_defaults else leaves)
+
+    @property
+    def version(self) -> str:
+        """Of the file that `config set` would change."""
+        return self.texts[self.scopes[0].name].version
+
+
+def table_of(scope: Scope, text: TomlText) -> dict[str, Any]:
+    """The settings of one file; without its table a workspace's file has none."""
+    document = text.document
+    found = get(document, scope.table) if has(document, scope.table) else {}
+    return found if isinstance(found, dict) else {}
+
+
+def leaves_of(table: dict[str, Any], above: Key = ()) -> Iterator[tuple[Key, Any]]:
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from leaves_of(value, (*above, name))
+        else:
+            yield (*above, name), value

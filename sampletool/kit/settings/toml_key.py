@@ -1,0 +1,97 @@
+"""Keys and values of TOML, read and written as people type them."""
+
+import json
+import re
+import tomllib
+from math import isfinite
+from typing import Any
+
+from ..contract.text import quoted
+
+Path = tuple[str, ...]
+"""The parts of a dotted key."""
+
+_EXACT_INTEGER = 2**53 - 1
+"""Beyond it JSON readers round, so a larger number stays text."""
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
+
+
+def show_value(value: Any) -> str:
+    """A value in TOML's own notation, tables inline."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{show_key((key,))} = {show_value(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(show_value, value)) + "]"
+    if isinstance(value, (str, bool)):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return repr(value)
+
+
+def show_key(path: Path) -> str:
+    return ".".join(part if _BARE_KEY.fullmatch(part) else show_value(part) for part in path)
+
+
+def parse_key(text: str) -> Path:
+    """A dotted key as in TOML, with quotes where a part needs them; ValueError with a sentence."""
+    if text and all(_BARE_KEY.fullmatch(part) for part in text.split(".")):
+        return tuple(text.split("."))
+    try:
+        if not text or not text.isprintable() or "=" in text:
+            raise ValueError
+        found: Any = tomllib.loads(f"{text} = 0")
+    except ValueError:
+        raise ValueError(
+            f"{quoted(text)} is not a key: dotted names such as build.jobs, with quotes around odd ones"
+        ) from None
+    path: list[str] = []
+    while isinstance(found, dict) and len(found) == 1:
+        ((part, found),) = found.items()
+        path.append(part)
+    if found != 0:
+        raise ValueError(f"{quoted(text)} is not one key")
+    return tuple(path)
+
+
+def parse_value(text: str) -> Any:
+    """The TOML value that prints back as typed and that JSON can carry; else the text itself."""
+    try:
+        read = tomllib.loads(f"value = {text}", parse_float=_exact_float)
+    except (ValueError, RecursionError):
+        return text
+    if read.keys() != {"value"} or "\n" in text or ("#" in text and not isinstance(read["value"], (str, list, dict))):
+        return text
+    value = read["value"]
+    prints_otherwise = type(value) is int and str(value) != text
+    return text if prints_otherwise or not _is_carried(value) else value
+
+
+def _exact_float(text: str) -> float:
+    value = float(text)
+    if repr(value) != text or not isfinite(value):
+        raise ValueError(f"{text} would not print back as typed")
+    return value
+
+
+def _is_carried(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(map(_is_carried, value.values()))
+    if isinstance(value, list):
+        return all(map(_is_carried, value))
+    if isinstance(value, int):
+        return abs(value) <= _EXACT_INTEGER
+    return isinstance(value, (str, float))
+
+
+def has(document: Any, path: Path) -> bool:
+    """Whether there is a value at this path; the way to it has to be tables."""
+    for part in path:
+        if not isinstance(document, dict) or part not in document:
+            return False
+        document = document[part]
+    return True
+
+
+def get(document: Any, path: Path) -> Any:
+    for part in path:
+        document = document[part]
+    return document

@@ -1,0 +1,183 @@
+"""A process that has the program loaded already, and forks an stepped for each request: real, but quickly there.
+
+with ForkServer(preload=["acme.kit.app"]) as fork_server:
+    with SteppedProcess(program, watch=directory, fork_server=fork_server) as stepped: ...
+
+Exploring thousands of schedules would otherwise spend nine tenths of its time importing. It ends when its `with` block
+ends, or when whoever started it dies: it then reads the end of its socket.
+"""
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+_LIMIT_BYTES = 1 << 20
+
+
+class ForkServer:
+    """The tracer's side. May be used by several threads."""
+
+    def __init__(self, preload: Sequence[str], env: Mapping[str, str] | None = None) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", f"{__package__}.fork_server", str(theirs.fileno()), *preload],
+            env=env,
+            stdin=subprocess.DEVNULL,
+            pass_fds=(theirs.fileno(),),
+        )
+        theirs.close()
+        self._socket = ours
+        self._turn = threading.Lock()
+
+    def __enter__(self) -> "ForkServer":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._socket.close()
+        self._process.wait()
+
+    def start(
+        self, spec: dict[str, Any] | None, program: Sequence[str], env: Mapping[str, str], cwd: Path | None
+    ) -> "Forked":
+        """An stepped that has been cast; `spec` names the descriptor of its socket here. Without it, nobody directs."""
+        output, errors = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 - Forked closes them
+        status, theirs = os.pipe()
+        request = {"spec": spec, "program": list(program), "env": dict(env), "cwd": str(cwd or Path.cwd())}
+        handed = [spec["socket"] if spec else output.fileno(), output.fileno(), errors.fileno(), theirs]
+        with self._turn:
+            socket.send_fds(self._socket, [json.dumps(request).encode()], handed)
+            pid = int(self._socket.recv(32))
+        os.close(theirs)
+        return Forked(pid, status, output, errors)
+
+
+class Forked:
+    """The part of subprocess.Popen that the tracer uses."""
+
+    def __init__(self, pid: int, status: int, output: Any, errors: Any) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self._status = status
+        self._output, self._errors = output, errors
+
+    def poll(self) -> int | None:
+        return self._await(0)
+
+    def send_signal(self, number: int) -> None:
+        """Only to one that still runs: its number is its own until its end has been told."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def communicate(self, timeout: float | None = None) -> tuple[bytes, bytes]:
+        if self._await(timeout) is None:
+            raise subprocess.TimeoutExpired("stepped", timeout or 0)
+        said = []
+        for file in (self._output, self._errors):
+            if not file.closed:
+                file.seek(0)
+                said.append(file.read())
+                file.close()
+        return (said[0], said[1]) if said else (b"", b"")
+
+    def wait(self) -> int | None:
+        return self._await(None)
+
+    def __exit__(self, *error: object) -> None:
+        self.wait()
+        self._output.close()
+        self._errors.close()
+
+    def _await(self, timeout: float | None) -> int | None:
+        if self.returncode is None and select.select([self._status], [], [], timeout)[0]:
+            self.returncode = int(os.read(self._status, 32) or b"-9")
+            os.close(self._status)
+        return self.returncode
+
+
+def main() -> None:
+    """The helper's side: fork on request, tell each end."""
+    from importlib import import_module
+
+    requests = socket.socket(fileno=int(sys.argv[1]))
+    for module in [f"{__package__}.tracee", *sys.argv[2:]]:
+        import_module(module)
+    wake, woken = os.pipe()
+    os.set_blocking(woken, False)
+    signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    living: dict[int, int] = {}
+    while True:
+        ready, _, _ = select.select([requests.fileno(), wake], [], [])
+        if wake in ready:
+            os.read(wake, 4096)
+            _tell_ends(living)
+        if requests.fileno() in ready:
+            message, descriptors, _, _ = socket.recv_fds(requests, _LIMIT_BYTES, 4)
+            if not message:
+                return
+            status = descriptors.pop()
+            pid = os.fork()
+            if pid == 0:
+                os.close(status)
+                _perform(json.loads(message), descriptors, [requests.fileno(), wake, woken, *living.values()])
+            for descriptor in descriptors:
+                os.close(descriptor)
+            living[pid] = status
+            requests.send(str(pid).encode())
+
+
+def _tell_ends(living: dict[int, int]) -> None:
+    for pid in list(living):
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            descriptor = living.pop(pid)
+            os.write(descriptor, str(os.waitstatus_to_exitcode(status)).encode())
+            os.close(descriptor)
+
+
+def _perform(request: dict[str, Any], descriptors: list[int], foreign: list[int]) -> None:
+    """In the child: become the stepped, as if started by its command line."""
+    from . import tracee
+
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for descriptor in foreign:
+        os.close(descriptor)
+    os.dup2(descriptors[1], 1)
+    os.dup2(descriptors[2], 2)
+    os.chdir(request["cwd"])
+    os.environ.clear()
+    os.environ.update(request["env"])
+    sys.argv[:] = request["program"]
+    status = 1
+    try:
+        if request["spec"] is None:
+            tracee.perform()
+        else:
+            sys.argv[:0] = ["stepped", json.dumps({**request["spec"], "socket": descriptors[0]})]
+            tracee.main()
+        status = 0
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+if __name__ == "__main__":
+    main()

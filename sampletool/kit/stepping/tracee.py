@@ -1,0 +1,161 @@
+"""The tracee's side: runs a program and stops before every watched event until the tracer says how to go on.
+
+Started by tracer.py as `python -m acme.kit.stepping.tracee SPEC PROGRAM ARGS…`. If the tracer dies, the tracee reads
+the end of its socket and ends too. A lock that the program would wait for in the kernel is asked for without waiting
+first: while it cannot be had, the tracer is told `blocked` and decides when to ask again.
+"""
+
+import base64
+import errno
+import fcntl
+import json
+import os
+import runpy
+import socket
+import sys
+from collections.abc import Callable
+from typing import Any
+
+_PATHS_OF: dict[str, int] = {
+    "open": 1,
+    "os.chmod": 1,
+    "os.link": 2,
+    "os.listdir": 1,
+    "os.mkdir": 1,
+    "os.remove": 1,
+    "os.rename": 2,
+    "os.rmdir": 1,
+    "os.symlink": 2,
+    "os.truncate": 1,
+    "fcntl.flock": 1,
+    "sqlite3.connect": 1,
+    "stepping.verb": 0,
+}
+"""The events that are seen, and how many paths each begins with."""
+
+_FACTS_OF = {"open": {"flags": 2}, "fcntl.flock": {"operation": 1}, "stepping.verb": {"statement": 0}}
+"""What else the tracer is told: name and position among the event's arguments."""
+
+
+class Tracee:
+    def __init__(self, spec: dict[str, Any]) -> None:
+        self._socket = socket.socket(fileno=spec["socket"])
+        self._lines = self._socket.makefile("rb")
+        self._watch = spec["watch"]
+        self._hide = spec["hide"]
+        self._pid = os.getpid()
+        self._busy = False
+        self._tells_statements = False
+
+    def see(self, event: str, args: tuple[Any, ...]) -> None:
+        """The audit hook. Only this process: children run on their own."""
+        if event not in _PATHS_OF or self._busy or os.getpid() != self._pid:
+            if event == "import" and args[0] == "sqlite3" and not self._tells_statements:
+                self._tells_statements = True
+                self.tell_statements()
+            return
+        self._busy = True
+        try:
+            paths = [_path_of(argument) for argument in args[: _PATHS_OF[event]]]
+            if any(path.startswith(prefix) for path in paths for prefix in self._hide):
+                raise FileNotFoundError(errno.ENOENT, "hidden by the stage", paths[0])
+            facts = {name: args[position] for name, position in _FACTS_OF.get(event, {}).items()}
+            if self._stop(event, paths, facts) and event == "fcntl.flock":
+                self._wait_visibly(args[0], args[1], paths)
+        finally:
+            self._busy = False
+
+    def tell_statements(self) -> None:
+        """SQLite tells of each statement before it begins, once it is asked to: on every connection that is made."""
+        import sqlite3
+
+        original = sqlite3.connect
+
+        def connect(database: Any, *args: Any, **named: Any) -> Any:
+            connection = original(database, *args, **named)
+            path = _path_of(str(database).removeprefix("file://").partition("?")[0])
+
+            connection.set_trace_callback(lambda statement: self.tell("sql", path, {"statement": statement}))
+            return connection
+
+        sqlite3.connect = connect
+
+    def _wait_visibly(self, descriptor: int, operation: int, paths: list[str]) -> None:
+        is_blocked = not operation & (fcntl.LOCK_NB | fcntl.LOCK_UN)
+        while is_blocked:
+            try:
+                fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
+                is_blocked = False
+            except BlockingIOError:
+                is_blocked = self._stop("blocked", paths, {"operation": operation})
+
+    def wrap(self, name: str, describe: Callable[..., dict[str, Any]]) -> None:
+        """What has no event of its own is seen by wrapping it, here, in the tracee's process."""
+        original = getattr(os, name)
+
+        def seen(descriptor: int, *args: Any) -> Any:
+            self.tell(f"os.{name}", _path_of(descriptor), describe(*args))
+            return original(descriptor, *args)
+
+        setattr(os, name, seen)
+
+    def tell(self, event: str, path: str, facts: dict[str, Any]) -> None:
+        """What is seen in another way than as an audit event."""
+        if not self._busy and os.getpid() == self._pid:
+            self._busy = True
+            try:
+                self._stop(event, [path], facts)
+            finally:
+                self._busy = False
+
+    def _stop(self, event: str, paths: list[str], facts: dict[str, Any]) -> bool:
+        """Whether the tracer was asked."""
+        if self._watch is None or (paths and not any(path.startswith(self._watch) for path in paths)):
+            return False
+        self._socket.sendall(json.dumps({"event": event, "paths": paths, **facts}).encode() + b"\n")
+        word, _, number = self._lines.readline().decode().strip().partition(" ")
+        if word == "raise":
+            raise OSError(int(number), os.strerror(int(number)), paths[0])
+        if word == "signal":
+            os.kill(self._pid, int(number))
+            return self._stop(event, paths, facts)
+        if word == "free":
+            self._watch = None
+        elif word != "go":
+            os._exit(1)
+        return True
+
+
+def _path_of(argument: Any) -> str:
+    if isinstance(argument, int):
+        try:
+            return os.readlink(f"/proc/self/fd/{argument}")
+        except OSError:
+            return f"descriptor {argument}"
+    return os.path.abspath(os.fsdecode(argument)) if argument is not None else ""
+
+
+def main() -> None:
+    spec = json.loads(sys.argv[1])
+    tracee = Tracee(spec)
+    tracee.wrap("fsync", lambda: {})
+    tracee.wrap("write", lambda data: {"data": base64.b64encode(bytes(data)).decode()})
+    tracee.wrap("pwrite", lambda data, offset: {"data": base64.b64encode(bytes(data)).decode(), "offset": offset})
+    sys.argv[:] = sys.argv[2:]
+    if "sqlite3" in sys.modules:
+        tracee.tell_statements()
+    sys.addaudithook(tracee.see)
+    perform()
+
+
+def perform() -> None:
+    """Become the program that `sys.argv` names."""
+    if sys.argv[0] == "-m":
+        sys.argv.pop(0)
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    else:
+        runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+"""The tracer's side: decides when each stepped goes on, and whether it fails or dies at that point.
+
+with SteppedProcess(["-m", "acme", "config", "set", "a", "1"], watch=directory) as a:
+    a.run_until("os.rename")      # the new file is written, the old one still there
+    ...                           # let others act
+    ran = a.finish()
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .fork_server import Forked, ForkServer
+
+_PATIENCE_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Event:
+    """What an stepped is about to do."""
+
+    name: str
+    paths: tuple[str, ...]
+    facts: dict[str, Any]
+
+    @property
+    def path(self) -> str:
+        return self.paths[-1] if self.paths else ""
+
+    def __str__(self) -> str:
+        return f"{self.name} {' -> '.join(os.path.basename(path) for path in self.paths)}"
+
+
+@dataclass(frozen=True)
+class Ended:
+    status: int
+    stdout: bytes
+    stderr: bytes
+
+
+class SteppedProcess:
+    """One process on the stage, stopped before `at`; None once it has ended."""
+
+    def __init__(
+        self,
+        program: Sequence[str],
+        *,
+        watch: Path,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        hide: Sequence[str] = (),
+        fork_server: ForkServer | None = None,
+    ) -> None:
+        ours, theirs = socket.socketpair()
+        spec = {"socket": theirs.fileno(), "watch": os.path.realpath(watch), "hide": list(hide)}
+        environ = {**(os.environ if env is None else env), "PYTHONDONTWRITEBYTECODE": "1"}
+        self.process: subprocess.Popen[bytes] | Forked
+        if fork_server is not None:
+            self.process = fork_server.start(spec, program, environ, cwd)
+        else:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", f"{__package__}.tracee", json.dumps(spec), *program],
+                env=environ,
+                cwd=cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=(theirs.fileno(),),
+            )
+        theirs.close()
+        ours.settimeout(_PATIENCE_SECONDS)
+        self._socket = ours
+        self._lines = ours.makefile("rb")
+        self.past: list[Event] = []
+        self.at = self._hear()
+
+    def __enter__(self) -> "SteppedProcess":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.__exit__(None, None, None)
+        self._lines.close()
+        self._socket.close()
+
+    def step(self) -> Event | None:
+        """Let it do what it is about to do; where it stops next."""
+        return self._tell("go")
+
+    def run_until(self, wanted: str | Callable[[Event], bool], times: int = 1) -> Event:
+        """Let it go on until it is about to do this (for the n-th time from here)."""
+        seen = 0
+        while self.at is not None:
+            event = self.at
+            seen += event.name == wanted if isinstance(wanted, str) else bool(wanted(event))
+            if seen == times:
+                return event
+            self.step()
+        raise AssertionError(f"it ended without {wanted}; it did {', '.join(map(str, self.past))}")
+
+    def fail(self, number: int) -> Event | None:
+        """What it is about to do fails with this error instead."""
+        return self._tell(f"raise {number}")
+
+    def signal(self, number: int) -> Event | None:
+        """It is sent a signal at this point. Its handler runs; then it stops here again, unless that raised."""
+        self._socket.sendall(f"signal {number}\n".encode())
+        self.at = self._hear()
+        return self.at
+
+    def kill(self) -> None:
+        """Kill -9, before it does what it is about to do. A child of its own may live on, with its stdout."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        self.at = None
+
+    def finish(self) -> Ended:
+        """Let it run to its end, unwatched."""
+        if self.at is not None:
+            self._socket.sendall(b"free\n")
+            self.at = None
+        stdout, stderr = self.process.communicate(timeout=_PATIENCE_SECONDS)
+        assert self.process.returncode is not None
+        return Ended(self.process.returncode, stdout, stderr)
+
+    def _tell(self, word: str) -> Event | None:
+        assert self.at is not None, "it has ended"
+        self.past.append(self.at)
+        self._socket.sendall(f"{word}\n".encode())
+        self.at = self._hear()
+        return self.at
+
+    def _hear(self) -> Event | None:
+        line = self._lines.readline()
+        if not line:
+            return None
+        heard = json.loads(line)
+        return Event(heard.pop("event"), tuple(heard.pop("paths")), heard)

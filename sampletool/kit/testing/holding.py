@@ -1,0 +1,90 @@
+"""Another process that holds a lock, through the production code.
+
+`python -m acme.kit.testing.holding PATH MODE TIMEOUT`.
+
+It says `held` or the error's code, keeps the lock until its stdin ends, and can be stopped, interrupted or killed.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..contract.errors import ToolError
+from ..safety.lock import Lock
+from ..safety.lock_record import describe_me
+from ..safety.signals import Signals
+
+
+def make_lock(path: Path, signals: Signals | None = None, told: list[str] | None = None) -> Lock:
+    def story(line: str, _important: bool) -> None:
+        if told is not None:
+            told.append(line)
+
+    return Lock(path, "build", describe_me("s-1", "build"), signals or Signals(), story)
+
+
+class Holding:
+    """One such process; `answer` is what it was told."""
+
+    def __init__(self, path: Path, mode: str = "exclusive", timeout_seconds: float = 0.0, child: str = "") -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", f"{__package__}.holding", str(path), mode, str(timeout_seconds), child],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def hear(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        heard: dict[str, Any] = json.loads(self.process.stdout.readline())
+        return heard
+
+    def leave(self) -> None:
+        """Let it release the lock, and wait for it."""
+        self.process.communicate(timeout=30)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.communicate(timeout=30)
+
+
+@contextmanager
+def holding(path: Path, mode: str = "exclusive", timeout_seconds: float = 0.0, child: str = "") -> Iterator[Holding]:
+    """Somebody who has the lock when the block begins."""
+    other = Holding(path, mode, timeout_seconds, child)
+    with other.process:
+        try:
+            assert other.hear()["told"] == "held"
+            yield other
+        finally:
+            other.process.kill()
+
+
+def main() -> None:
+    path, mode, timeout_seconds, child = Path(sys.argv[1]), sys.argv[2], float(sys.argv[3]), sys.argv[4]
+    lock = make_lock(path)
+    asked = time.monotonic()
+    try:
+        with lock.exclusively(timeout_seconds) if mode == "exclusive" else lock.shared(timeout_seconds) as hold:
+            got = time.monotonic()
+            orphan = None
+            if child:
+                orphan = subprocess.Popen([child, "60"], pass_fds=hold.descriptors, stdout=subprocess.DEVNULL)
+            print(json.dumps({"told": "held", "child": orphan and orphan.pid}), flush=True)
+            sys.stdin.read()
+            releasing = time.monotonic()
+        print(json.dumps({"asked": asked, "got": got, "releasing": releasing}), flush=True)
+    except ToolError as error:
+        print(json.dumps({"told": error.code, "waited": time.monotonic() - asked}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,206 @@
+"""The real tool, in a process of its own, as a user would run it."""
+
+import atexit
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from pkgutil import walk_packages
+from typing import Any
+
+from ..contract.exit_status import ExitStatus
+from ..parts import command_packages
+from ..program import PACKAGE
+from ..stepping.fork_server import Forked, ForkServer
+from ..stepping.tracer import SteppedProcess
+
+COMMAND = [sys.executable, "-m", PACKAGE]
+_LONGEST_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One finished call."""
+
+    status: int
+    stdout: bytes
+    stderr: bytes
+
+    @property
+    def answer(self) -> dict[str, Any]:
+        """The one line of JSON, checked to be just that."""
+        lines = self.stdout.decode("ascii").split("\n")
+        assert len(lines) == 2, f"not one line: {self.stdout!r}; stderr: {self.stderr!r}"
+        assert lines[1] == "", f"the line has no end: {self.stdout!r}"
+        answer: dict[str, Any] = json.loads(lines[0])
+        check_envelope(answer)
+        return answer
+
+    @property
+    def data(self) -> Any:
+        answer = self.answer
+        assert answer["ok"], answer["error"]
+        return answer["data"]
+
+    @property
+    def error(self) -> dict[str, Any]:
+        answer = self.answer
+        assert not answer["ok"], answer["data"]
+        error: dict[str, Any] = answer["error"]
+        return error
+
+    @property
+    def code(self) -> str:
+        return str(self.error["code"])
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        meta: dict[str, Any] = self.answer["meta"]
+        return meta
+
+    @property
+    def text(self) -> str:
+        return self.stdout.decode()
+
+
+@cache
+def _fork_server() -> ForkServer:
+    """One for all tests of a worker."""
+    fork_server = ForkServer([f"{PACKAGE}.kit.app"], os.environ)
+    atexit.register(fork_server.__exit__)
+    return fork_server
+
+
+class Tool:
+    """Runs the tool with the environment of one test and nothing of the machine's."""
+
+    def __init__(self, environ: dict[str, str], cwd: Path) -> None:
+        self.environ = environ
+        self.cwd = cwd
+        self._started: list[subprocess.Popen[bytes]] = []
+
+    def __call__(self, *args: str | Path, stdin: bytes = b"", **environ: str) -> Ran:
+        """In a process that is forked from one with the door loaded, unless it is Python that is told otherwise."""
+        env = {**self.environ, **environ}
+        process: subprocess.Popen[bytes] | Forked
+        if stdin or any(env.get(name) != os.environ.get(name) for name in env if name.startswith(("LC_", "PYTHON"))):
+            process = self.start(*args, environ=environ)
+            stdout, stderr = process.communicate(stdin, timeout=_LONGEST_SECONDS)
+        else:
+            process = _fork_server().start(None, [*COMMAND[1:], *map(str, args)], env, self.cwd)
+            stdout, stderr = process.communicate(timeout=_LONGEST_SECONDS)
+        assert process.returncode is not None
+        ran = Ran(process.returncode, stdout, stderr)
+        if ran.stdout.startswith(b'{"ok"'):
+            check_promise(ran)
+        return ran
+
+    def start(
+        self,
+        *args: str | Path,
+        environ: Mapping[str, str] | None = None,
+    ) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            [*COMMAND, *map(str, args)],
+            cwd=self.cwd,
+            env={**self.environ, **(environ or {})},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        self._started.append(process)
+        return process
+
+    def stepped(self, *args: str | Path, watch: Path, hide: Sequence[str] = ()) -> SteppedProcess:
+        """Stopped before every event at or below `watch`."""
+        call = [*COMMAND[1:], *map(str, args)]
+        return SteppedProcess(call, watch=watch, env=self.environ, cwd=self.cwd, hide=hide, fork_server=_fork_server())
+
+    def end(self) -> None:
+        """End what a test that failed has left running, or another test is told of its open pipes."""
+        for process in self._started:
+            with suppress(BrokenPipeError), process:  # what was written may never have been read
+                process.kill()
+
+    def together(self, calls: Iterable[Iterable[str | Path]]) -> list[Ran]:
+        """Start every call, let them go at the same moment, and wait for all of them.
+
+        Each waits for its standard input to end before it begins, which is what lets them go.
+        """
+        barrier_read, barrier_write = os.pipe()
+        wait = "import os, sys; os.read(int(sys.argv[1]), 1); os.execv(sys.executable, [sys.executable, *sys.argv[2:]])"
+        processes = [
+            subprocess.Popen(
+                [sys.executable, "-S", "-c", wait, str(barrier_read), "-m", PACKAGE, *map(str, call)],
+                cwd=self.cwd,
+                env=self.environ,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=(barrier_read,),
+            )
+            for call in calls
+        ]
+        os.close(barrier_read)
+        os.close(barrier_write)
+        results = []
+        for process in processes:
+            stdout, stderr = process.communicate(timeout=_LONGEST_SECONDS)
+            results.append(Ran(process.returncode, stdout, stderr))
+        return results
+
+
+def told_of(tool: Tool, command: str, flag: str) -> dict[str, Any]:
+    """What the manifest tells of an option."""
+    (entry,) = tool("manifest", *command.split()).data["commands"]
+    (option,) = [option for option in entry["options"] if flag in option["flags"]]
+    described: dict[str, Any] = option
+    return described
+
+
+def check_envelope(answer: dict[str, Any]) -> None:
+    """What every answer of every command looks like."""
+    assert set(answer) == {"ok", "data", "warnings", "meta"} | (set() if answer["ok"] else {"error"})
+    assert isinstance(answer["data"], (dict, list, type(None)))
+    assert all(set(warning) == {"code", "message"} for warning in answer["warnings"])
+    assert answer["meta"]["schema_version"] == "1.0"
+    assert None not in answer["meta"].values()
+    if not answer["ok"]:
+        error = answer["error"]
+        assert {"code", "message", "suggestion", "retryable", "exit_code", "context"} <= set(error)
+        assert error["code"] == error["code"].upper()
+        assert error["message"].endswith((".", "?"))
+        assert ("retry_after_ms" in error) == error["retryable"]
+        assert None not in error.values()
+        assert error["exit_code"] == answer["meta"]["exit_code"]
+
+
+def check_promise(ran: Ran) -> None:
+    """The status is what the answer says, and one that the command declared."""
+    meta = ran.meta
+    expected = meta["exit_code"]
+    if expected > 128:
+        assert ran.status in (-(expected - 128), expected)
+    else:
+        assert ran.status == expected
+    declared = declared_statuses().get(meta["command"])
+    if declared is not None:
+        assert ExitStatus(expected) in declared, f"{meta['command']} ended with {expected}, which it does not declare"
+
+
+@cache
+def declared_statuses() -> dict[str, set[ExitStatus]]:
+    """Of every command, by its name with dots, read from the command files."""
+    found = {}
+    for package in command_packages():
+        for module in walk_packages(import_module(package).__path__, f"{package}."):
+            if not module.ispkg and not module.name.rpartition(".")[2].startswith("_"):
+                name = module.name.removeprefix(f"{package}.").replace("_", "-")
+                found[name] = set(import_module(module.name).spec.exit_statuses)
+    return found

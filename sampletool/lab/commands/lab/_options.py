@@ -1,0 +1,35 @@
+"""What the commands of the lab share: what they promise, and which scenarios they run on which store."""
+
+from typing import Annotated
+
+import typer
+
+from sampletool.kit.contract.command_spec import CommandSpec
+from sampletool.kit.contract.errors import InvalidValues, Mistake
+from sampletool.kit.contract.exit_status import ExitStatus
+from sampletool.lab.scenario import names, use_store
+
+
+def runs_scenarios(*examples: str) -> CommandSpec:
+    ends_with = (ExitStatus.PARTIAL, ExitStatus.PERMISSION, ExitStatus.NOT_FOUND)
+    return CommandSpec(effect="scratch", ends_with=ends_with, examples=examples)
+
+
+def _use_store(ctx: typer.Context, url: str | None) -> None:
+    if url is not None and not ctx.resilient_parsing:
+        use_store(url)
+
+
+NameArgument = Annotated[str | None, typer.Argument(help="A scenario; `tool lab list` lists them.")]
+AllOption = Annotated[bool, typer.Option("--all", help="All scenarios.")]
+StoreOption = Annotated[
+    str | None,
+    typer.Option(metavar="URL", callback=_use_store, help="A store to try it on; what is added stays there."),
+]
+
+
+def chosen(name: str | None, every: bool) -> list[str]:
+    if every == (name is not None):
+        hint = "Name a scenario; `tool lab list` shows them."
+        raise InvalidValues(Mistake("NAME", "MISSING", "name one scenario, or give --all", name, hint))
+    return names() if name is None else [name]

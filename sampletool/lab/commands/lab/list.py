@@ -1,0 +1,41 @@
+"""The race conditions of the lab, each with its rule."""
+
+from dataclasses import dataclass
+
+import typer
+
+from sampletool.kit.contract.command_spec import CommandSpec
+from sampletool.lab.scenario import find, names
+
+spec = CommandSpec(effect="nothing", examples=("lab list",))
+
+
+@dataclass(frozen=True)
+class Listed:
+    name: str
+    title: str
+    rule: str
+    ways: list[str]
+    happened: str
+    link: str
+
+
+@dataclass(frozen=True)
+class Listing:
+    scenarios: list[Listed]
+
+    def lines(self) -> list[str]:
+        width = max(len(scenario.name) for scenario in self.scenarios)
+        told = []
+        for scenario in self.scenarios:
+            told += [f"{scenario.name.ljust(width)}  {scenario.title}", f"{'':{width}}  {scenario.rule}"]
+        return [*told, "", "See one happen:  tool lab run lost-config-update", "See all of them: tool lab run --all"]
+
+
+def command(ctx: typer.Context) -> Listing:
+    """List the race conditions there are.
+
+    What goes wrong, the rule that prevents it, and where it really happened.
+    """
+    found = [(name, find(name)) for name in names()]
+    return Listing([Listed(name, one.title, one.rule, list(one.ways), *one.happened) for name, one in found])

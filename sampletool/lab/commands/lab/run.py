@@ -1,0 +1,106 @@
+"""Run a scenario in real processes, along a schedule, and draw who did what when."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sampletool.kit.context import Context
+from sampletool.kit.contract.errors import InvalidValues, Mistake
+from sampletool.kit.contract.text import counted
+from sampletool.lab.commands.lab._options import AllOption, NameArgument, StoreOption, chosen, runs_scenarios
+from sampletool.lab.commands.lab._picture import AllShown, Shown
+from sampletool.lab.luck import broke_by_luck
+from sampletool.lab.play import play
+from sampletool.lab.scenario import FIXED, NAIVE, find, is_elsewhere, way_of
+from sampletool.lab.svg import write_svg
+from sampletool.lab.verdict import UnexpectedOutcome
+
+spec = runs_scenarios(
+    "lab run lost-config-update",
+    'lab run lost-config-update --variant wrong-rename --schedule "A1 B1 B2 A2"',
+    "lab run lost-config-update --by-luck --runs 60",
+    "lab run --all",
+)
+
+
+@dataclass(frozen=True)
+class Lucky:
+    """How often it broke without being arranged."""
+
+    scenario: str
+    variant: str
+    runs: int
+    broken: int
+
+    def lines(self) -> list[str]:
+        advice = "Luck is a bad teacher: arrange it instead, and it breaks every time."
+        if self.broken == 0:
+            advice = "That proves nothing: a schedule that breaks may just not have come up."
+        return [
+            f"{self.scenario}, {self.variant}: of {counted(self.runs, 'run')} started together {self.broken} broke.",
+            f"{advice} See tool lab prove {self.scenario}.",
+        ]
+
+
+def show(context: Context, name: str, variants: list[str], schedule: str | None, workers: int | None) -> Shown:
+    scenario = find(name)
+    runs = []
+    for variant in variants:
+        given = way_of(name, variant).shows if schedule is None else schedule
+        if schedule is None and scenario.needs_store and is_elsewhere() and variant == FIXED:
+            given = ""
+        runs.append(play(name, variant, given, workers=workers, check=context.signals.check).recording)
+    return Shown(name, scenario.title, scenario.rule, runs)
+
+
+def try_luck(context: Context, name: str, variant: str, *, runs: int, workers: int | None) -> Lucky:
+    way_of(name, variant)
+    broken = broke_by_luck(name, variant, runs=runs, workers=workers, check=context.signals.check)
+    return Lucky(name, variant, runs, broken)
+
+
+def surprises(shown: Shown, *, is_arranged: bool) -> list[str]:
+    """The right way must always hold; a wrong one must break on the schedule that was chosen to show it."""
+    found = []
+    for run in shown.runs:
+        if run.variant == FIXED and run.is_broken:
+            found.append(f"{run.scenario} broke although it is fixed (schedule {run.schedule}): {run.reason}")
+        elif run.variant != FIXED and is_arranged and not run.is_broken:
+            found.append(f"{run.scenario}, {run.variant} did not break (schedule {run.schedule})")
+    return found
+
+
+def command(
+    ctx: typer.Context,
+    name: NameArgument = None,
+    every: AllOption = False,
+    variant: Annotated[
+        str | None, typer.Option(help="naive, fixed, or one of the wrong fixes.  [default: naive, then fixed]")
+    ] = None,
+    schedule: Annotated[str | None, typer.Option(help='Who goes when, such as "A1 B1 A2 B2".')] = None,
+    workers: Annotated[int | None, typer.Option(min=1, max=8, help="How many take part.")] = None,
+    by_luck: Annotated[bool, typer.Option("--by-luck", help="Arrange nothing; count how often it breaks.")] = False,
+    runs: Annotated[int, typer.Option(min=1, max=10_000, help="With --by-luck: how many times.")] = 60,
+    store: StoreOption = None,
+    svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the last timeline as a picture.")] = None,
+) -> Shown | AllShown | Lucky:
+    """Watch a race condition happen in real processes.
+
+    Without --variant: first the naive way, on a schedule that breaks it, then the right way on the same or a like one.
+    """
+    wanted = chosen(name, every)
+    if every and (schedule or variant or workers or by_luck or svg):
+        raise InvalidValues(Mistake("--all", "INVALID_VALUE", "--all takes no other option of this command"))
+    if by_luck:
+        return try_luck(ctx.obj, wanted[0], variant or NAIVE, runs=runs, workers=workers)
+    variants = [variant] if variant else [NAIVE, FIXED] if schedule is None else [NAIVE]
+    shown = [show(ctx.obj, each, variants, schedule, workers) for each in wanted]
+    if svg is not None:
+        write_svg(svg, shown[0].runs)
+    outcome = AllShown(shown) if every else shown[0]
+    is_arranged = schedule is None and workers is None
+    if found := [surprise for each in shown for surprise in surprises(each, is_arranged=is_arranged)]:
+        raise UnexpectedOutcome(found, outcome)
+    return outcome

@@ -1,0 +1,1 @@
+"""The scenarios that are about build and process."""

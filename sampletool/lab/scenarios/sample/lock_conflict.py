@@ -1,0 +1,111 @@
+"""A build is running. Somebody, or some agent, starts another one.
+
+It must not run beside the first, so it fails: with a traceback that names a file. Is the lock stale? Is it to be
+deleted? Is it worth trying again, and when? Or it waits without a word, for as long as the other takes, and is taken
+for hanging. A conflict is nothing unusual: it deserves an answer that says who, since when, and when to come back.
+"""
+
+import fcntl
+import os
+from pathlib import Path
+
+from sampletool.lab.scenario import Outcome, Removal, Scenario, Step, Way
+
+WORKSPACE = """
+[target.report]
+run = ["cp", "source.txt", "report.txt"]
+inputs = ["source.txt"]
+outputs = ["report.txt"]
+"""
+
+
+def naive(worker: str) -> None:
+    os.mkdir("lock")
+    build(worker)
+    os.rmdir("lock")
+
+
+def wait_silently(worker: str) -> None:
+    with open("lock-file", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        build(worker)
+
+
+def build(worker: str) -> None:
+    Path("report.txt").write_text(Path("source.txt").read_text())
+
+
+def prepare(directory: Path) -> None:
+    (directory / "tool.toml").write_text(WORKSPACE)
+    (directory / "source.txt").write_text("a report\n")
+
+
+def look(directory: Path) -> str:
+    found = any((directory / name).exists() for name in ("report.txt", "out/report"))
+    return "built" if found else "not built"
+
+
+def check(outcome: Outcome) -> str | None:
+    for letter in outcome.letters:
+        if letter in outcome.waited:
+            return f"{letter} had to wait, and was told neither for whom nor for how long."
+        if letter in outcome.served:
+            continue
+        error = outcome.answers.get(letter, {}).get("error", {})
+        if error.get("code") != "LOCK_HELD" or not error.get("retry_after_ms") or "holder" not in error["context"]:
+            return f"{letter} failed with an error that nobody can act on."
+    return None if outcome.served else "nobody could build."
+
+
+scenario = Scenario(
+    title="A build beside a build",
+    rule="A conflict is an answer, not an accident: say who holds it, and when to try again.",
+    happened=(
+        "tgcli refused every command while another one ran, and said only that the store is locked by another process: "
+        "not by which one, not since when, and not whether it still lived.",
+        "https://github.com/kfastov/tgcli/issues/21",
+    ),
+    good="Whoever could not be served was told who builds, and when to come back.",
+    question="B starts while A builds. What does B know when it has ended?",
+    shared="report",
+    prepare=prepare,
+    look=look,
+    check=check,
+    ways={
+        "naive": Way(
+            says="make a directory as a lock, and fail if it is there",
+            program=naive,
+            steps=(Step("lock", "os.mkdir", "lock"), Step("build", "open", "report.txt", kind="write")),
+            shows="A1 B1 A2",
+            because="`File exists` says nothing of who, since when, or until when.",
+        ),
+        "wrong-wait-silently": Way(
+            says="wait until the other one is done, however long that takes",
+            program=wait_silently,
+            steps=(
+                Step("lock", "fcntl.flock", "lock-file", kind="lock", holds=True),
+                Step("build", "open", "report.txt", kind="write"),
+            ),
+            shows="A1 B1 A2",
+            because="a caller that waits without a word cannot be told from one that hangs.",
+        ),
+        "fixed": Way(
+            says="tool build: LOCK_HELD, with the holder and retry_after_ms",
+            program=("build",),
+            steps=(
+                Step("lock", "fcntl.flock", "build.lock.gate", kind="lock", holds=True),
+                Step("publish", "os.symlink", "report"),
+            ),
+            shows="A1 B1 A2",
+            because="B's answer names A's process and says when to try again; the exit status is 75.",
+        ),
+    },
+    removal=Removal(
+        "kit/contract/lock_held.py",
+        says="not saying when to try again",
+        line="        self.retry_after_ms = estimate_retry_ms(holder.age_ms if holder else None, usual_ms)\n",
+        instead="",
+    ),
+    symbol="sampletool.kit.contract.lock_held:estimate_retry_ms",
+    still_broken_by="a caller that tries again at once, for ever: wait for retry_after_ms.",
+)

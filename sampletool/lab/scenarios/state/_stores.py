@@ -1,0 +1,77 @@
+"""The production store, as scenarios use it: SQLite in the scratch directory, or the server that --store names.
+
+On SQLite the steps are its locks and statements. A server's inside is not on the stage: there a step is a whole verb,
+told by this file as an audit event of its own, and what happens within one is the server's promise.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, cast
+
+from sampletool.kit.safety.signals import Signals
+from sampletool.lab.ours import PATIENT_SECONDS, lock_named
+from sampletool.lab.scenario import STORE_VARIABLE, Step
+from sampletool.state.opening import open_store, refuse_password
+from sampletool.state.promises import Store
+from sampletool.state.terms import Terms
+
+__all__ = ["key", "open_here", "refuse_password", "steps", "writes"]
+
+VERB = "stepping.verb"
+
+
+def open_here(directory: Path | None = None) -> Store:
+    """The store of the run whose scratch directory this is; the workers' current one."""
+    place = Path.cwd() if directory is None else directory
+    signals = Signals()
+
+    def hold(path: Path, name: str) -> AbstractContextManager[Any]:
+        return lock_named(name, signals, path).exclusively(PATIENT_SECONDS)
+
+    terms = Terms(hold, signals, lambda code, message: None, PATIENT_SECONDS)
+    url = os.environ.get(STORE_VARIABLE)
+    if url is None:
+        return open_store(f"sqlite://{place}/state.db", None, terms)
+    store = open_store(url, None, terms)
+    return store if directory is not None else cast(Store, _Told(store))
+
+
+def key(name: str, directory: Path | None = None) -> str:
+    """A name that no other run uses, also on a server."""
+    place = Path.cwd() if directory is None else directory
+    return f"{place.parent.name}.{name}"
+
+
+def steps(name: str, *, sql: str, verb: str, after: tuple[str, ...] = ()) -> tuple[Step, ...]:
+    """One step, on SQLite, where its statement begins like this, and on a server."""
+    return Step(name, "sql", "state.db", statement=sql, after=after), _on_a_server(name, verb, after)
+
+
+def writes(name: str, *, verb: str, after: tuple[str, ...] = ()) -> tuple[Step, ...]:
+    """A whole verb that writes: on SQLite it begins with asking for the store's lock."""
+    return Step(name, "fcntl.flock", _GATE, kind="lock", after=after), _on_a_server(name, verb, after)
+
+
+def _on_a_server(name: str, verb: str, after: tuple[str, ...]) -> Step:
+    return Step(name, VERB, statement=verb.upper(), after=after)
+
+
+_GATE = ".state.db.lock.gate"
+LOCK = Step("lock", "fcntl.flock", _GATE, kind="lock", holds=True)
+
+
+class _Told:
+    """A store on a server, whose verbs are told before they begin."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __getattr__(self, verb: str) -> Callable[..., Any]:
+        def told(*args: Any, **named: Any) -> Any:
+            sys.audit(VERB, verb)
+            return getattr(self._store, verb)(*args, **named)
+
+        return told

@@ -1,0 +1,121 @@
+"""Two workers take items from one queue. Each looks for a free item, and marks it as its own.
+
+Both saw the same item free. Both mark it, both do the work: the mail goes out twice, the card is charged twice. Looking
+again afterwards whether the mark is one's own does not help, because the other one may not have written yet.
+"""
+
+from pathlib import Path
+
+from sampletool.lab.scenario import Outcome, Removal, Scenario, Step, Way
+from sampletool.lab.scenarios.state._stores import LOCK, key, open_here, steps, writes
+from sampletool.state.promises import NewTask
+
+
+def naive(worker: str) -> None:
+    store = open_here()
+    item = store.state_get(key("item")).value
+    if item == "free":
+        store.state_set(key("item"), worker)
+        do_it(worker)
+
+
+def look_again(worker: str) -> None:
+    store = open_here()
+    item = store.state_get(key("item")).value
+    if item == "free":
+        store.state_set(key("item"), worker)
+        if store.state_get(key("item")).value == worker:
+            do_it(worker)
+
+
+def fixed(worker: str) -> None:
+    claim = open_here().task_claim(key("queue"), worker, lease_ms=60_000)
+    if claim.tasks:
+        do_it(worker)
+
+
+def do_it(worker: str) -> None:
+    Path(f"done-by-{worker}").touch()
+
+
+def prepare(directory: Path) -> None:
+    store = open_here(directory)
+    store.state_set(key("item", directory), "free")
+    store.task_add(key("queue", directory), [NewTask("the item", key("item", directory))])
+    store.close()
+
+
+def workers_of(directory: Path) -> list[str]:
+    return sorted(path.name[-1] for path in directory.glob("done-by-*"))
+
+
+def look(directory: Path) -> str:
+    done = workers_of(directory)
+    return f"done by {' and '.join(done)}" if done else "not done"
+
+
+def check(outcome: Outcome) -> str | None:
+    done = workers_of(outcome.directory)
+    return None if len(done) == 1 else f"the one item was done {len(done)} times, by {' and '.join(done) or 'nobody'}."
+
+
+SELECT_UPDATE = (
+    *steps("look: it is free", sql="SELECT", verb="state_get", after=("start",)),
+    *writes("take it", verb="state_set"),
+)
+
+scenario = Scenario(
+    title="Two workers, one item",
+    rule="Claiming is writing: look and take in the same step.",
+    happened=(
+        "librefang's workers selected a free job and then updated it; two of them ran the same job. The fix made it "
+        "one conditional update.",
+        "https://github.com/librefang/librefang/issues/5961",
+    ),
+    good="Exactly one of them did the item.",
+    question="There is one free item. A looks, B looks, A takes it, B takes it. Who does the work?",
+    shared="item",
+    needs_store=True,
+    prepare=prepare,
+    look=look,
+    check=check,
+    ways={
+        "naive": Way(
+            says="look for a free item, then mark it",
+            program=naive,
+            steps=SELECT_UPDATE,
+            shows="A1 B1 A2 B2",
+            because="B took what it had seen free before A took it.",
+        ),
+        "wrong-look-again": Way(
+            says="the same, then look whether the mark is one's own",
+            program=look_again,
+            steps=(
+                *SELECT_UPDATE,
+                *steps("look again", sql="SELECT [*] FROM TOOL_STATE", verb="state_get", after=("take it",)),
+            ),
+            shows="A1 B1 A2 A3 B2 B3",
+            because="A looked again before B wrote, and B after it wrote: both found their own mark.",
+        ),
+        "fixed": Way(
+            says="tool task claim: look and take in one transaction",
+            program=fixed,
+            steps=(
+                LOCK,
+                Step("look", "sql", "state.db", statement="WITH CLOCK"),
+                Step("take it", "sql", "state.db", statement="UPDATE TOOL_TASKS"),
+                *steps("commit", sql="COMMIT", verb="task_claim"),
+            ),
+            shows="A1 B1",
+            because="B could look only when A had taken it, and found nothing.",
+        ),
+    },
+    removal=Removal(
+        "state/sql_verbs.py",
+        says="not looking whether somebody has it",
+        line="WHERE queue = :queue AND due_at <= now AND",
+        instead="WHERE queue = :queue AND",
+    ),
+    symbol="sampletool.state.sql_verbs:task_claim",
+    still_broken_by="work that outlasts its lease: see zombie-worker.",
+)

@@ -1,0 +1,120 @@
+"""Who does the nightly run? Whoever finds no mark in the store sets one, and does it.
+
+The check and the set are two steps, and two find no mark. A time after which the mark ends by itself, which is what
+everybody adds next, helps when its owner dies; it does nothing about two owners.
+"""
+
+from pathlib import Path
+
+from sampletool.kit.contract.errors import KeyNotFound, VersionConflict
+from sampletool.lab.scenario import Outcome, Removal, Scenario, Step, Way
+from sampletool.lab.scenarios.state._stores import LOCK, key, open_here, steps, writes
+
+MINUTE_MS = 60_000
+
+
+def naive(worker: str) -> None:
+    store = open_here()
+    try:
+        store.state_get(key("owner"))
+    except KeyNotFound:
+        store.state_set(key("owner"), worker)
+        run(worker)
+
+
+def with_an_end(worker: str) -> None:
+    store = open_here()
+    try:
+        store.state_get(key("owner"))
+    except KeyNotFound:
+        store.state_set(key("owner"), worker, expires_ms=MINUTE_MS)
+        run(worker)
+
+
+def fixed(worker: str) -> None:
+    try:
+        open_here().state_set(key("owner"), worker, if_version=0, expires_ms=MINUTE_MS)
+        run(worker)
+    except VersionConflict:
+        pass
+
+
+def run(worker: str) -> None:
+    Path(f"run-by-{worker}").touch()
+
+
+def prepare(directory: Path) -> None:
+    store = open_here(directory)
+    store.state_set(key("another", directory), "")
+    store.close()
+
+
+def runners(directory: Path) -> list[str]:
+    return sorted(path.name[-1] for path in directory.glob("run-by-*"))
+
+
+def look(directory: Path) -> str:
+    return f"run by {' and '.join(runners(directory)) or 'nobody'}"
+
+
+def check(outcome: Outcome) -> str | None:
+    found = runners(outcome.directory)
+    return None if len(found) == 1 else f"the nightly run ran {len(found)} times."
+
+
+GET_SET = (
+    *steps("get: no owner", sql="SELECT [*] FROM TOOL_STATE", verb="state_get"),
+    *writes("set", verb="state_set"),
+)
+
+scenario = Scenario(
+    title="Two who found that nobody owns it",
+    rule="Set it only if it is not there, in one step, and look at what that step answered.",
+    happened=(
+        "A registration service checked and then created, so that two quick requests for the same person made two.",
+        "https://github.com/hackmcgill/hackerAPI/issues/461",
+    ),
+    good="Exactly one of them ran it.",
+    question="Nobody owns the run. A gets, B gets, A sets, B sets. How often does it run?",
+    shared="nightly run",
+    needs_store=True,
+    prepare=prepare,
+    look=look,
+    check=check,
+    ways={
+        "naive": Way(
+            says="get the owner; if there is none, set it",
+            program=naive,
+            steps=GET_SET,
+            shows="A1 B1 A2 B2",
+            because="B set what it had found unset before A set it.",
+        ),
+        "wrong-expiry": Way(
+            says="the same, with a mark that ends by itself after a minute",
+            program=with_an_end,
+            steps=GET_SET,
+            shows="A1 B1 A2 B2",
+            because="when a mark ends does not change who may set it.",
+        ),
+        "fixed": Way(
+            says="tool state set --if-version 0 --expires 60s: only if there is none",
+            program=fixed,
+            steps=(
+                LOCK,
+                Step("compare", "sql", "state.db", statement="WITH CLOCK"),
+                Step("set", "sql", "state.db", statement="INSERT INTO TOOL_STATE"),
+                *steps("commit", sql="COMMIT", verb="state_set"),
+            ),
+            shows="A1 B1",
+            because="B's step found A's mark and was refused.",
+        ),
+    },
+    removal=Removal(
+        "state/sql_verbs.py",
+        says="not comparing the version",
+        line="    if if_version is not None and if_version != version:\n",
+        instead="    if if_version is None and version < 0:\n",
+    ),
+    symbol="sampletool.state.sql_verbs:state_set",
+    still_broken_by="an owner that is still at work when its mark ends: see zombie-worker.",
+)

@@ -1,0 +1,108 @@
+"""A counter that many raise by one: visits, retries, invoices. Each reads it, adds one, and writes it back.
+
+A hundred were counted, and the counter says seventy-three. Two who read the same number write the same number, and
+one of them might as well not have come.
+"""
+
+import threading
+from pathlib import Path
+
+from sampletool.lab.scenario import Outcome, Removal, Scenario, Step, Way
+from sampletool.lab.scenarios.state._stores import LOCK, key, open_here, steps, writes
+
+
+def naive(worker: str) -> None:
+    store = open_here()
+    count = store.state_get(key("count")).value
+    store.state_set(key("count"), count + 1)
+
+
+def thread_lock(worker: str) -> None:
+    with threading.Lock():
+        naive(worker)
+
+
+def fixed(worker: str) -> None:
+    open_here().counter_add(key("count"), 1)
+
+
+def prepare(directory: Path) -> None:
+    store = open_here(directory)
+    store.state_set(key("count", directory), 0)
+    store.close()
+
+
+def look(directory: Path) -> str:
+    return f"count = {read(directory)}"
+
+
+def read(directory: Path) -> int:
+    """Wherever this way counts."""
+    store = open_here(directory)
+    count = store.counter_get(key("count", directory)) or store.state_get(key("count", directory)).value
+    store.close()
+    return int(count)
+
+
+def check(outcome: Outcome) -> str | None:
+    counted, asked = read(outcome.directory), len(outcome.served)
+    return None if counted == asked else f"{asked} were told that they are counted, and the counter says {counted}."
+
+
+READ_WRITE = (
+    *steps("read", sql="SELECT", verb="state_get", after=("start",)),
+    *writes("write", verb="state_set"),
+)
+
+scenario = Scenario(
+    title="Two increments, counted as one",
+    rule="Adding one is three steps: let the store do them as one.",
+    happened=(
+        "ctcache locked its counters for reading, and again for writing; what came between the two was lost, until "
+        "one lock went around both.",
+        "https://github.com/matus-chochlik/ctcache/pull/46",
+    ),
+    good="Everybody who was told so is counted.",
+    question="The counter is at 0. A and B each add 1, and both succeed. What can it say afterwards?",
+    shared="counter",
+    needs_store=True,
+    prepare=prepare,
+    look=look,
+    check=check,
+    ways={
+        "naive": Way(
+            says="read the number, add one, write it back",
+            program=naive,
+            steps=READ_WRITE,
+            shows="A1 B1 A2 B2",
+            because="both read 0, and both wrote 1.",
+        ),
+        "wrong-thread-lock": Way(
+            says="the same, under a lock for threads",
+            program=thread_lock,
+            steps=READ_WRITE,
+            shows="A1 B1 A2 B2",
+            because="each process has a lock of its own, and nobody shares it.",
+        ),
+        "fixed": Way(
+            says="tool counter add: the store reads and writes as one step",
+            program=fixed,
+            steps=(
+                LOCK,
+                Step("read", "sql", "state.db", statement="SELECT VALUE FROM TOOL_COUNTERS"),
+                Step("write", "sql", "state.db", statement="INSERT INTO TOOL_COUNTERS"),
+                *steps("commit", sql="COMMIT", verb="counter_add"),
+            ),
+            shows="A1 B1",
+            because="B had to wait until A's number was committed, and added to that.",
+        ),
+    },
+    removal=Removal(
+        "state/sql.py",
+        says="no transaction around reading and writing",
+        line="        return self._db.transact(body, may_repeat=write.may_repeat)\n",
+        instead="        return self._db.read(body)\n",
+    ),
+    symbol="sampletool.state.sql_verbs:counter_add",
+    still_broken_by="counting beside the store: a number that a program keeps for itself and writes now and then.",
+)

@@ -1,0 +1,128 @@
+"""The order was booked, and the answer was lost on its way. The caller does what every caller does: it tries again.
+
+Now it is booked twice. Nobody can tell from outside whether a call that did not answer was done; so the second try has
+to be recognised as such, by a name that the caller gave it. Remembering the name in a step of its own is not enough.
+"""
+
+import os
+from pathlib import Path
+
+from sampletool.kit.contract.errors import KeyNotFound
+from sampletool.lab.scenario import Outcome, Removal, Scenario, Step, Way
+from sampletool.lab.scenarios.state._stores import key, open_here, steps, writes
+from sampletool.state.promises import Once
+
+
+def naive(worker: str) -> None:
+    if needs_to_try(worker):
+        open_here().counter_add(key("orders"), 1)
+        reply()
+
+
+def remember_afterwards(worker: str) -> None:
+    if needs_to_try(worker):
+        store = open_here()
+        try:
+            store.state_get(key("order-17"))
+        except KeyNotFound:
+            store.counter_add(key("orders"), 1)
+            store.state_set(key("order-17"), "booked")
+        reply()
+
+
+def fixed(worker: str) -> None:
+    if needs_to_try(worker):
+        open_here().counter_add(key("orders"), 1, Once(key=key("order-17")))
+        reply()
+
+
+def needs_to_try(worker: str) -> bool:
+    """B is the caller's second try: only if no reply has come."""
+    return "reply" not in os.listdir(".")
+
+
+def reply() -> None:
+    Path("reply").touch()
+
+
+def prepare(directory: Path) -> None:
+    store = open_here(directory)
+    store.state_set(key("another", directory), "")
+    store.close()
+
+
+def orders(directory: Path) -> int:
+    store = open_here(directory)
+    found = store.counter_get(key("orders", directory))
+    store.close()
+    return found
+
+
+def look(directory: Path) -> str:
+    return f"{orders(directory)} booked"
+
+
+def check(outcome: Outcome) -> str | None:
+    found = orders(outcome.directory)
+    return None if found == 1 else f"one order was made, and {found} are booked."
+
+
+LOOK = Step("any reply?", "os.listdir", "here")
+BOOK = Step("book", "sql", "state.db", statement="INSERT INTO TOOL_COUNTERS")
+COMMIT = steps("commit", sql="COMMIT", verb="counter_add")
+REPLY = Step("reply", "open", "reply", kind="write")
+
+scenario = Scenario(
+    title="The reply was lost, so the caller tried again",
+    rule="A second try must be able to find the first: keep its key in the same commit as its effect.",
+    happened=(
+        "Every payment interface has learned it: Stripe's answer, a key that the caller chooses and that is kept with "
+        "the result, has become the common one.",
+        "https://stripe.com/blog/idempotency",
+    ),
+    good="It is booked once.",
+    question="A is killed somewhere between beginning and replying; the caller tries again as B. How many are booked?",
+    shared="orders",
+    needs_store=True,
+    strikes="!",
+    in_turn=True,
+    prepare=prepare,
+    look=look,
+    check=check,
+    ways={
+        "naive": Way(
+            says="book it, then reply",
+            program=naive,
+            steps=(LOOK, BOOK, *COMMIT, REPLY),
+            shows="A1 A2 A3 A!",
+            because="A was killed after its commit and before its reply, so B booked it again.",
+        ),
+        "wrong-remember-afterwards": Way(
+            says="book it, then write down that order 17 is booked",
+            program=remember_afterwards,
+            steps=(
+                LOOK,
+                *COMMIT,
+                *writes("remember", verb="state_set", after=("commit",)),
+                REPLY,
+            ),
+            shows="A1 A2 A!",
+            because="booked and remembered were two commits, and A was killed between them.",
+        ),
+        "fixed": Way(
+            says="tool counter add --idempotency-key: booked and remembered in one commit",
+            program=fixed,
+            steps=(LOOK, BOOK, *COMMIT, REPLY),
+            shows="A1 A2 A3 A!",
+            because="B found what A had been answered, and changed nothing.",
+        ),
+    },
+    removal=Removal(
+        "state/sql.py",
+        says="not remembering the key",
+        line="                _remember(db, write, answer)\n",
+        instead="                pass\n",
+    ),
+    symbol="sampletool.state.sql:SqlStore.write",
+    still_broken_by="an effect outside of the store, such as a mail: it cannot be in the same commit.",
+)

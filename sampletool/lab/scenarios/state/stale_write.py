@@ -1,0 +1,113 @@
+"""An agent reads a value, thinks about it for a minute, and writes back what it made of it.
+
+Nobody can hold a lock for as long as somebody thinks. Meanwhile another one has changed the value, and that change is
+written over without anybody having seen it. Reading once more just before writing only makes the gap smaller.
+"""
+
+from pathlib import Path
+
+from sampletool.lab.scenario import Outcome, Removal, Scenario, Way
+from sampletool.lab.scenarios.state._stores import key, open_here, steps, writes
+from sampletool.state.update import update
+
+
+def naive(worker: str) -> None:
+    store = open_here()
+    text = store.state_get(key("text")).value
+    store.state_set(key("text"), edited(text, worker))
+
+
+def read_again(worker: str) -> None:
+    store = open_here()
+    text = store.state_get(key("text")).value
+    while (now := store.state_get(key("text")).value) != text:
+        text = now
+    store.state_set(key("text"), edited(text, worker))
+
+
+def fixed(worker: str) -> None:
+    update(open_here(), key("text"), lambda text: edited(text, worker))
+
+
+def edited(text: str, worker: str) -> str:
+    return f"{text} +{worker}"
+
+
+def prepare(directory: Path) -> None:
+    store = open_here(directory)
+    store.state_set(key("text", directory), "draft")
+    store.close()
+
+
+def look(directory: Path) -> str:
+    store = open_here(directory)
+    text = store.state_get(key("text", directory)).value
+    store.close()
+    return str(text)
+
+
+def check(outcome: Outcome) -> str | None:
+    text = look(outcome.directory)
+    lost = [letter for letter in outcome.served if f"+{letter}" not in text]
+    return f"{lost[0]}'s change was accepted, and is not in the text." if lost else None
+
+
+def damage(worker: str, before: str, after: str) -> str | None:
+    gone = [part for part in before.split() if part not in after.split()]
+    return f"{gone[0]} is gone" if gone else None
+
+
+READ = steps("read", sql="SELECT [*] FROM TOOL_STATE", verb="state_get")
+
+scenario = Scenario(
+    title="Read, thought about, written back over somebody's change",
+    rule="Say which version you read, and write only over that one; if it has changed, read again.",
+    happened=(
+        "hermes-agent wrote its files atomically and still lost changes: each write was whole, and each was made from "
+        "what had been read too early.",
+        "https://github.com/NousResearch/hermes-agent/issues/18795",
+    ),
+    good="Both changes are in the text.",
+    question="A reads and thinks. B reads, thinks and writes. Now A writes. What has become of B's change?",
+    shared="text",
+    needs_store=True,
+    prepare=prepare,
+    look=look,
+    check=check,
+    damage=damage,
+    ways={
+        "naive": Way(
+            says="read, think, write",
+            program=naive,
+            steps=(
+                *steps("read", sql="SELECT [*] FROM TOOL_STATE", verb="state_get", after=("start",)),
+                *writes("write", verb="state_set"),
+            ),
+            shows="A1 B1 B2 A2",
+            because="A wrote what it had made of the text without B's change.",
+        ),
+        "wrong-read-again": Way(
+            says="read once more just before writing, and start again if it has changed",
+            program=read_again,
+            steps=(*READ, *writes("write", verb="state_set")),
+            shows="A1 A2 B1 B2 B3 A3",
+            because="between the last look and the write there is still a gap.",
+        ),
+        "fixed": Way(
+            says="tool state set --if-version: refused if somebody came between, then read again",
+            program=fixed,
+            steps=(*READ, *writes("write", verb="state_set")),
+            shows="A1 B1 B2 A2 A3 A4",
+            because="A's first write was refused, since the version was not the one it had read; its second one was "
+            "made from B's text.",
+        ),
+    },
+    removal=Removal(
+        "state/sql_verbs.py",
+        says="not comparing the version",
+        line="    if if_version is not None and if_version != version:\n",
+        instead="    if if_version is None and version < 0:\n",
+    ),
+    symbol="sampletool.state.update:update",
+    still_broken_by="a change that cannot be made again, because it has had an effect outside: see retry-twice.",
+)

@@ -1,0 +1,125 @@
+"""A worker claims an item for a while, and is held up: a full disk, a debugger, a laptop that was closed.
+
+Its time is over, another one claims the item and finishes it. Then the first one wakes up, knows nothing of all that,
+and writes its old result over the new one. Looking at the clock or at the store before writing does not help: it may
+be held up again right after it looked.
+"""
+
+import time
+from pathlib import Path
+
+from sampletool.lab.scenario import Outcome, Removal, Scenario, Way
+from sampletool.lab.scenarios.state._stores import key, open_here, steps, writes
+from sampletool.state.promises import FREELY, Claimed, Fence, NewTask, Once
+
+LEASE_MS = {"A": 1, "B": 60_000}
+"""A's time is over as soon as it has claimed."""
+
+
+def naive(worker: str) -> None:
+    if claim(worker):
+        write_result(worker)
+
+
+def look_first(worker: str) -> None:
+    if task := claim(worker):
+        (found,) = open_here().task_list(key("queue"), None, 0, 1)
+        if found.generation == task.generation:
+            write_result(worker)
+
+
+def fixed(worker: str) -> None:
+    if task := claim(worker):
+        write_result(worker, Once(fence=Fence(task.id, task.generation)))
+
+
+def claim(worker: str) -> Claimed | None:
+    time.sleep(2 * LEASE_MS["A"] / 1000)
+    claimed = open_here().task_claim(key("queue"), worker, lease_ms=LEASE_MS[worker]).tasks
+    return claimed[0] if claimed else None
+
+
+def write_result(worker: str, once: Once = FREELY) -> None:
+    open_here().state_set(key("result"), worker, once=once)
+
+
+def prepare(directory: Path) -> None:
+    store = open_here(directory)
+    store.task_add(key("queue", directory), [NewTask("the item", key("item", directory))])
+    store.state_set(key("result", directory), "none")
+    store.close()
+
+
+def owner_and_result(directory: Path) -> tuple[str, str, int]:
+    store = open_here(directory)
+    (task,) = store.task_list(key("queue", directory), None, 0, 1)
+    result = store.state_get(key("result", directory))
+    store.close()
+    return task.claimed_by or "nobody", str(result.value), result.version
+
+
+def look(directory: Path) -> str:
+    owner, result, _ = owner_and_result(directory)
+    return f"owner {owner}, result {result}"
+
+
+def check(outcome: Outcome) -> str | None:
+    owner, result, version = owner_and_result(outcome.directory)
+    if owner == "B" and result == "A" and version > 2:
+        return "A, whose time was over, wrote its result over that of B, who owns the item."
+    return None if result != "none" else "nobody's result was kept."
+
+
+CLAIM = writes("claim", verb="task_claim", after=("start",))
+
+scenario = Scenario(
+    title="A worker that was given up wakes up and writes",
+    rule="Only the store can tell who is late: let every write carry the number of its claim.",
+    happened=(
+        "HBase lost data when a server paused for garbage collection beyond its lease and then wrote on; the number "
+        "that grows with each claim, called a fencing token, is the answer.",
+        "https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html",
+    ),
+    good="A late result is refused.",
+    question="A's lease ends, B claims the item and writes its result. Now A wakes up. Whose result is kept?",
+    shared="item",
+    needs_store=True,
+    prepare=prepare,
+    look=look,
+    check=check,
+    ways={
+        "naive": Way(
+            says="claim, work, write the result",
+            program=naive,
+            steps=(*CLAIM, *writes("write", verb="state_set", after=("claim",))),
+            shows="A1 B1 B2 A2",
+            because="A did not know that its claim was over, and nobody compared.",
+        ),
+        "wrong-look-first": Way(
+            says="look whether the claim is still one's own, then write",
+            program=look_first,
+            steps=(
+                *CLAIM,
+                *steps("look", sql="WITH CLOCK * SELECT ID, QUEUE", verb="task_list", after=("claim",)),
+                *writes("write", verb="state_set", after=("look",)),
+            ),
+            shows="A1 A2 B1 B2 B3 A3",
+            because="A looked in time, and was held up between looking and writing.",
+        ),
+        "fixed": Way(
+            says="a fenced write: the store compares the claim's number in the same step",
+            program=fixed,
+            steps=(*CLAIM, *writes("write", verb="state_set", after=("claim",))),
+            shows="A1 B1 B2 A2",
+            because="A came with claim 1, the item was at claim 2, and the store refused.",
+        ),
+    },
+    removal=Removal(
+        "state/verbs.py",
+        says="no fence, and no key that it implies",
+        line="        key = once_key(once, verb, name)\n",
+        instead="        once, key = FREELY, None\n",
+    ),
+    symbol="sampletool.state.sql_verbs:held",
+    still_broken_by="an effect outside of the store, which cannot compare: a mail, a file, a printer.",
+)

@@ -1,0 +1,90 @@
+"""What the commands of the store share: what they promise, and what they take."""
+
+from typing import Annotated
+
+import typer
+
+from sampletool.kit.contract.command_spec import CommandSpec
+from sampletool.kit.contract.duration import parse_duration
+from sampletool.kit.contract.errors import InvalidValues, Mistake
+from sampletool.kit.contract.exit_status import ExitStatus
+from sampletool.kit.contract.text import quoted
+from sampletool.state.opening import refuse_password
+from sampletool.state.promises import Fence
+
+_ASKED = (
+    ExitStatus.PRECONDITION,
+    ExitStatus.NOT_FOUND,
+    ExitStatus.PERMISSION,
+    ExitStatus.AUTH,
+    ExitStatus.UNAVAILABLE,
+    ExitStatus.LOCK_HELD,
+)
+"""How any command that asks the store can end; one that changes it can meet a CONFLICT too."""
+
+
+def reads_store(*examples: str) -> CommandSpec:
+    return CommandSpec(effect="nothing", ends_with=_ASKED, examples=examples)
+
+
+def changes_store(*examples: str, may_end: tuple[ExitStatus, ...] = ()) -> CommandSpec:
+    ends_with = (*_ASKED, ExitStatus.CONFLICT, *may_end)
+    return CommandSpec(effect="store", ends_with=ends_with, locks=("store",), examples=examples)
+
+
+def _use_store(ctx: typer.Context, url: str | None) -> str | None:
+    if url is not None and not ctx.resilient_parsing:
+        refuse_password(url)
+        ctx.obj.options["store"] = url
+    return url
+
+
+def parse_fence(text: str) -> Fence:
+    task, _, generation = text.rpartition(":")
+    if not task or not generation.isdecimal():
+        raise typer.BadParameter(f"{text!r} is not TASK:GENERATION")
+    return Fence(task, int(generation))
+
+
+def parse_ms(text: str) -> int:
+    try:
+        return round(parse_duration(text) * 1000)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+StoreOption = Annotated[
+    str | None, typer.Option(metavar="URL", callback=_use_store, help="Which store; without a password in it.")
+]
+KeyOption = Annotated[
+    str | None,
+    typer.Option("--idempotency-key", metavar="KEY", help="A retry with the same key changes nothing."),
+]
+FenceOption = Annotated[
+    Fence | None,
+    typer.Option(
+        metavar="TASK:GENERATION", parser=parse_fence, help="Only while this claim is current, and once per task."
+    ),
+]
+CursorOption = Annotated[
+    str | None, typer.Option("--cursor", metavar="CURSOR", help="Continue after this page (meta.next_cursor).")
+]
+LimitOption = Annotated[int, typer.Option(min=1, max=10_000, metavar="N", help="How many at most.")]
+LeaseOption = Annotated[int, typer.Option(metavar="DURATION", parser=parse_ms, help="How long the claim lasts.")]
+QueueArgument = Annotated[str, typer.Argument(metavar="QUEUE")]
+TaskArgument = Annotated[str, typer.Argument(metavar="TASK", help="Its id; or TASK:GENERATION as `task claim` prints.")]
+GenerationArgument = Annotated[
+    int | None, typer.Argument(metavar="GENERATION", min=0, help="Of your claim, as `task claim` told.")
+]
+
+
+def read_claim(task: str, generation: int | None) -> Fence:
+    """Two arguments, or one as it is printed."""
+    if generation is not None:
+        return Fence(task, generation)
+    try:
+        return parse_fence(task)
+    except typer.BadParameter:
+        problem = f"the generation of your claim of {quoted(task)} is missing"
+        hint = f"Write {task} GENERATION or {task}:GENERATION, as `tool task claim` told."
+        raise InvalidValues(Mistake("GENERATION", "MISSING", problem, suggestion=hint)) from None

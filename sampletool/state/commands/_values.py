@@ -1,0 +1,120 @@
+"""Values, times and pages of the store, as they are typed and as they are told."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sampletool.kit.context import Context
+from sampletool.kit.contract.errors import InvalidValues, Mistake
+from sampletool.kit.contract.render import value_text
+from sampletool.kit.contract.text import quoted
+from sampletool.kit.safety.atomic_file import read_regular
+from sampletool.kit.safety.signals import Signals
+from sampletool.kit.safety.stdin import read_stdin
+from sampletool.state import promises
+
+_STDIN_LIMIT_BYTES = 16 * 1024 * 1024
+_DEEPEST = 100
+_CURSOR = "after:"
+_LAST_MS = 253_402_300_799_999
+"""The end of the year 9999: what ends later is shown as ending then."""
+
+_Row = TypeVar("_Row")
+_Outcome = TypeVar("_Outcome", promises.Counted, promises.Written, promises.Added, promises.Claim)
+
+
+@dataclass(frozen=True)
+class Value:
+    key: str
+    value: Any
+    version: int
+    """Pass it to --if-version."""
+    expires_at: str | None = None
+
+    def lines(self) -> list[str]:
+        return [value_text(self.value)]
+
+
+def told(found: promises.Value) -> Value:
+    expires_at = None if found.expires_at is None else say_time(found.expires_at)
+    return Value(found.key, found.value, found.version, expires_at)
+
+
+def answered(context: Context, outcome: _Outcome) -> _Outcome:
+    """The same; and the answer says so if an earlier call has got it already."""
+    if outcome.replayed:
+        context.meta["replayed"] = True
+    return outcome
+
+
+def page(context: Context, rows: list[_Row], limit: int, cursor: Callable[[_Row], object]) -> list[_Row]:
+    """Up to `limit` of one row more than that: if it is there, the answer tells how to go on."""
+    if len(rows) > limit:
+        context.meta["next_cursor"] = f"{_CURSOR}{cursor(rows[limit - 1])}"
+    return rows[:limit]
+
+
+def read_cursor(text: str | None, *, is_number: bool = False) -> str:
+    """Where the page before ended; the beginning if there was none."""
+    if text is None:
+        return "0" if is_number else ""
+    behind = text.removeprefix(_CURSOR)
+    if behind == text or (is_number and not behind.isdecimal()):
+        problem, hint = f"{quoted(text)} is not a cursor", "Pass meta.next_cursor of the page before."
+        raise InvalidValues(Mistake("--cursor", "INVALID_VALUE", problem, text, hint))
+    return behind
+
+
+def parse_value(text: str, *, as_text: bool = False) -> Any:
+    """JSON where it parses and would print back as typed; else the text itself."""
+    if as_text:
+        return text
+    try:
+        value = parse_json(text)
+    except ValueError:
+        return text
+    if _is_deeper(value, _DEEPEST):
+        raise InvalidValues(Mistake("VALUE", "INVALID_VALUE", f"the value is nested more than {_DEEPEST} deep"))
+    prints_otherwise = isinstance(value, (int, float)) and json.dumps(value) != text
+    return text if prints_otherwise else value
+
+
+def parse_json(text: str) -> Any:
+    """Only what any reader of JSON takes: no NaN, nothing infinite; ValueError for the rest."""
+    try:
+        return json.loads(text, parse_constant=_finite, parse_float=_finite)
+    except RecursionError as error:
+        raise ValueError(f"{len(text)} characters are nested too deep") from error
+
+
+def _finite(text: str) -> float:
+    if not isfinite(number := float(text)):
+        raise ValueError(f"{text} is not a number of JSON")
+    return number
+
+
+def _is_deeper(value: Any, depth: int) -> bool:
+    members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return depth == 0 or any(_is_deeper(member, depth - 1) for member in members)
+
+
+def read_input(name: str, signals: Signals) -> str:
+    """All of stdin (`-`) or of a file, as text, up to a limit."""
+    if name == "-":
+        return read_stdin(signals, _STDIN_LIMIT_BYTES)
+    content = read_regular(Path(name).absolute(), _STDIN_LIMIT_BYTES)
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise InvalidValues(Mistake("VALUE", "INVALID_VALUE", f"{name} is not UTF-8 text", name)) from None
+
+
+def say_time(at_ms: int) -> str:
+    """`2026-11-18T09:30:00.250Z`"""
+    from datetime import UTC, datetime
+
+    at_ms = min(at_ms, _LAST_MS)
+    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

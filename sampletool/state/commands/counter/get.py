@@ -1,0 +1,31 @@
+"""The value of one counter."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from sampletool.kit.context import Context
+from sampletool.state.commands._options import StoreOption, reads_store
+from sampletool.state.opening import store_of
+
+spec = reads_store("counter get builds")
+
+
+@dataclass(frozen=True)
+class Counter:
+    name: str
+    value: int
+
+    def lines(self) -> list[str]:
+        return [str(self.value)]
+
+
+def command(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A counter that nobody has added to is 0.")],
+    store: StoreOption = None,
+) -> Counter:
+    """Show the value of a counter."""
+    context: Context = ctx.obj
+    return Counter(name, store_of(context).counter_get(name))

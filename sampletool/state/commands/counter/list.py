@@ -1,0 +1,35 @@
+"""Every counter, a page at a time."""
+
+from dataclasses import dataclass
+
+import typer
+
+from sampletool.kit.context import Context
+from sampletool.state.commands._options import CursorOption, LimitOption, StoreOption, reads_store
+from sampletool.state.commands._values import page, read_cursor
+from sampletool.state.opening import store_of
+
+spec = reads_store("counter list")
+
+
+@dataclass(frozen=True)
+class Counter:
+    name: str
+    value: int
+
+
+@dataclass(frozen=True)
+class Counters:
+    counters: list[Counter]
+
+    def lines(self) -> list[str]:
+        return [f"{counter.name} = {counter.value}" for counter in self.counters] or ["No counters."]
+
+
+def command(
+    ctx: typer.Context, cursor: CursorOption = None, limit: LimitOption = 100, store: StoreOption = None
+) -> Counters:
+    """List the counters by name."""
+    context: Context = ctx.obj
+    rows = page(context, store_of(context).counter_list(read_cursor(cursor), limit + 1), limit, lambda row: row[0])
+    return Counters([Counter(name, value) for name, value in rows])

@@ -1,0 +1,18 @@
+"""A value, and the version to change it with."""
+
+from typing import Annotated
+
+import typer
+
+from sampletool.kit.context import Context
+from sampletool.state.commands._options import StoreOption, reads_store
+from sampletool.state.commands._values import Value, told
+from sampletool.state.opening import store_of
+
+spec = reads_store("state get plan")
+
+
+def command(ctx: typer.Context, key: Annotated[str, typer.Argument(metavar="KEY")], store: StoreOption = None) -> Value:
+    """Show a value and its version."""
+    context: Context = ctx.obj
+    return told(store_of(context).state_get(key))

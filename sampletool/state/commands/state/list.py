@@ -1,0 +1,39 @@
+"""Every value, a page at a time."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from sampletool.kit.context import Context
+from sampletool.kit.contract.render import value_text
+from sampletool.state.commands._options import CursorOption, LimitOption, StoreOption, reads_store
+from sampletool.state.commands._values import Value, page, read_cursor, told
+from sampletool.state.opening import store_of
+
+spec = reads_store("state list", "state list --prefix plan.")
+
+
+@dataclass(frozen=True)
+class Values:
+    values: list[Value]
+
+    def lines(self) -> list[str]:
+        return [f"{value.key} = {value_text(value.value)}  (version {value.version})" for value in self.values] or [
+            "No values."
+        ]
+
+
+def command(
+    ctx: typer.Context,
+    prefix: Annotated[str, typer.Option(metavar="TEXT", help="Only keys that begin with this.")] = "",
+    cursor: CursorOption = None,
+    limit: LimitOption = 100,
+    store: StoreOption = None,
+) -> Values:
+    """List the values by key."""
+    context: Context = ctx.obj
+    rows = page(
+        context, store_of(context).state_list(prefix, read_cursor(cursor), limit + 1), limit, lambda row: row.key
+    )
+    return Values([told(row) for row in rows])

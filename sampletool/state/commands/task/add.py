@@ -1,0 +1,114 @@
+"""Add tasks to a queue: all of them, or none."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from sampletool.kit.context import Context
+from sampletool.kit.contract.answer import Effect
+from sampletool.kit.contract.errors import InvalidValues, Mistake
+from sampletool.kit.global_options import DryRunOption
+from sampletool.kit.safety.signals import Signals
+from sampletool.state.commands._options import FenceOption, KeyOption, QueueArgument, StoreOption, changes_store
+from sampletool.state.commands._values import answered, parse_json, parse_value, read_input
+from sampletool.state.opening import store_of
+from sampletool.state.promises import NewTask, Once
+
+spec = changes_store(
+    "task add mail 'to: ann' 'to: bob'",
+    "task add mail 'to: ann' --id ann",
+    "task add mail --from-file tasks.jsonl",
+)
+
+_MOST = 100_000
+
+
+@dataclass(frozen=True)
+class Task:
+    id: str
+    effect: Effect
+
+
+@dataclass(frozen=True)
+class Added:
+    queue: str
+    tasks: list[Task]
+    effect: Effect
+
+    def lines(self) -> list[str]:
+        return [f"{task.id}: {task.effect}" for task in self.tasks]
+
+
+def read_tasks(words: list[str], ids: list[str], file: str | None, signals: Signals) -> list[NewTask]:
+    """Bodies from the command line, each with its --id if there are any; behind them those of the file."""
+    if ids and len(ids) != len(words):
+        problem = f"{len(ids)} --id for {len(words)} bodies: give one for each, or none"
+        raise InvalidValues(Mistake("--id", "INVALID_VALUE", problem))
+    named: list[str | None] = [*ids] or [None] * len(words)
+    tasks = [NewTask(parse_value(word), task) for word, task in zip(words, named, strict=True)]
+    if file is not None:
+        tasks += _read_lines(read_input(file, signals), file)
+    if not tasks and file is None:
+        raise InvalidValues(Mistake("BODY", "MISSING", "there is nothing to add; give bodies, or --from-file"))
+    if len(tasks) > _MOST:
+        raise InvalidValues(Mistake("--from-file", "INVALID_VALUE", f"more than {_MOST} tasks at once"))
+    return tasks
+
+
+def _read_lines(text: str, file: str) -> list[NewTask]:
+    """Every line that is no task is told, all of them in one answer."""
+    tasks, mistakes = [], []
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                tasks.append(_read_line(line))
+            except ValueError as error:
+                problem = f"line {number} of {file} {error}"
+                mistakes.append(Mistake("--from-file", "INVALID_VALUE", problem, line[:80]))
+    if mistakes:
+        raise InvalidValues(*mistakes[:20], suggestion='Each line is {"body": any JSON, "id": optional text}.')
+    return tasks
+
+
+def _read_line(line: str) -> NewTask:
+    try:
+        fields = parse_json(line)
+    except ValueError:
+        raise ValueError("is not JSON") from None
+    if not isinstance(fields, dict) or "body" not in fields:
+        raise ValueError('has no "body"')
+    if unknown := sorted(fields.keys() - {"id", "body"}):
+        raise ValueError(f"has an unknown member {unknown[0]!r}")
+    if not isinstance(fields.get("id", ""), str):
+        raise ValueError("has an id that is not a text")
+    return NewTask(fields["body"], fields.get("id"))
+
+
+def command(
+    ctx: typer.Context,
+    queue: QueueArgument,
+    bodies: Annotated[
+        list[str] | None, typer.Argument(metavar="[BODY...]", help="What is to be done: JSON, else text.")
+    ] = None,
+    ids: Annotated[
+        list[str] | None,
+        typer.Option("--id", metavar="ID", help="One for each body; adding the same again changes nothing."),
+    ] = None,
+    from_file: Annotated[
+        str | None, typer.Option(metavar="FILE", help='One {"body": …, "id": …} in each line; `-` is stdin.')
+    ] = None,
+    idempotency_key: KeyOption = None,
+    fence: FenceOption = None,
+    store: StoreOption = None,
+    dry_run: DryRunOption = False,
+) -> Added:
+    """Add tasks to a queue, all of them or none.
+
+    A known id with the same body is left as it is.
+    """
+    context: Context = ctx.obj
+    tasks = read_tasks(bodies or [], ids or [], from_file, context.signals)
+    added = answered(context, store_of(context).task_add(queue, tasks, Once(idempotency_key, fence)))
+    shown = [Task(task, effect) for task, effect in added.effects]
+    return Added(queue, shown, "created" if any(task.effect == "created" for task in shown) else "unchanged")

@@ -1,0 +1,39 @@
+"""Finish a claimed task."""
+
+from dataclasses import dataclass
+
+import typer
+
+from sampletool.kit.context import Context
+from sampletool.kit.contract.answer import Effect
+from sampletool.kit.global_options import DryRunOption
+from sampletool.state.commands._options import GenerationArgument, StoreOption, TaskArgument, changes_store, read_claim
+from sampletool.state.opening import store_of
+
+spec = changes_store("task finish ann 1", "task finish ann:1")
+
+
+@dataclass(frozen=True)
+class Finished:
+    id: str
+    generation: int
+    effect: Effect
+
+    def lines(self) -> list[str]:
+        return [f"{self.id}: done ({self.effect})"]
+
+
+def command(
+    ctx: typer.Context,
+    task: TaskArgument,
+    generation: GenerationArgument = None,
+    store: StoreOption = None,
+    dry_run: DryRunOption = False,
+) -> Finished:
+    """Mark a claimed task as done.
+
+    Refused if somebody else has claimed it since. Doing it twice changes nothing.
+    """
+    context: Context = ctx.obj
+    claim = read_claim(task, generation)
+    return Finished(claim.task, claim.generation, store_of(context).task_finish(claim.task, claim.generation))

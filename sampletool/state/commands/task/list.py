@@ -1,0 +1,84 @@
+"""The tasks of a queue or of all, a page at a time, and how many there are of each kind."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import typer
+
+from sampletool.kit.context import Context
+from sampletool.kit.contract.render import value_text
+from sampletool.state.commands._options import CursorOption, LimitOption, StoreOption, reads_store
+from sampletool.state.commands._values import page, read_cursor, say_time
+from sampletool.state.opening import store_of
+from sampletool.state.promises import TaskState
+
+spec = reads_store("task list", "task list mail --status failed")
+
+Status = Literal["free", "claimed", "expired", "done", "failed"]
+
+
+@dataclass(frozen=True)
+class Task:
+    id: str
+    queue: str
+    status: str
+    generation: int
+    attempts: int
+    body: Any
+    claimed_by: str | None = None
+    claimed_at: str | None = None
+    lease_expires_at: str | None = None
+    free_at: str | None = None
+
+
+@dataclass(frozen=True)
+class Tasks:
+    tasks: list[Task]
+    counts: dict[str, int]
+    """Of the whole queue, whatever the page."""
+
+    def lines(self) -> list[str]:
+        told = [
+            f"{task.id}  {task.queue}  {task.status}{f' by {task.claimed_by}' if task.claimed_by else ''}"
+            f"  {value_text(task.body)}"
+            for task in self.tasks
+        ]
+        return [*told, ", ".join(f"{number} {status}" for status, number in self.counts.items()) or "No tasks."]
+
+
+def _shown(task: TaskState) -> Task:
+    claimed_at, due_at = (say_time(at) if at else None for at in (task.claimed_at, task.due_at))
+    is_leased = task.claimed_by is not None
+    return Task(
+        id=task.id,
+        queue=task.queue,
+        status=task.status,
+        generation=task.generation,
+        attempts=task.attempts,
+        body=task.body,
+        claimed_by=task.claimed_by,
+        claimed_at=claimed_at,
+        lease_expires_at=due_at if is_leased else None,
+        free_at=None if is_leased else due_at,
+    )
+
+
+def command(
+    ctx: typer.Context,
+    queue: Annotated[str | None, typer.Argument(metavar="[QUEUE]", help="Only this queue.")] = None,
+    status: Annotated[
+        Status | None,
+        typer.Option("--status", metavar="STATUS", help="Only free, claimed, expired, done or failed ones."),
+    ] = None,
+    cursor: CursorOption = None,
+    limit: LimitOption = 100,
+    store: StoreOption = None,
+) -> Tasks:
+    """List tasks, oldest first.
+
+    Who holds each, since when, and what became of it.
+    """
+    context: Context = ctx.obj
+    after = int(read_cursor(cursor, is_number=True))
+    rows = page(context, store_of(context).task_list(queue, status, after, limit + 1), limit, lambda row: row.position)
+    return Tasks([_shown(row) for row in rows], dict(sorted(store_of(context).task_count(queue).items())))

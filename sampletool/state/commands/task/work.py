@@ -1,0 +1,108 @@
+"""Run a command for every task of a queue: claim, keep the lease, finish or give back."""
+
+import os
+import shutil
+from typing import Annotated
+
+import typer
+
+from sampletool.kit.context import Context
+from sampletool.kit.contract.errors import CommandNotFound, InvalidValues, Mistake, ToolError
+from sampletool.kit.contract.exit_status import ExitStatus
+from sampletool.kit.global_options import DryRunOption
+from sampletool.kit.safety.children import Children
+from sampletool.kit.safety.places import private_directory
+from sampletool.state.commands._options import LeaseOption, QueueArgument, StoreOption, changes_store
+from sampletool.state.errors import TasksFailed
+from sampletool.state.opening import store_of
+from sampletool.state.worker import Worked, Worker, count_left
+
+spec = changes_store(
+    "task work mail --until-empty -- ./send",
+    "task work mail --jobs 4 --lease 2m -- python send.py",
+    may_end=(ExitStatus.PARTIAL,),
+)
+
+_IDLE_SECONDS = 0.5
+"""How long an empty queue is left alone."""
+_END = {
+    False: "tasks (Ctrl-C ends it, --until-empty does not wait)",
+    True: "tasks that are claimed or delayed (Ctrl-C ends it)",
+}
+
+
+def work(context: Context, worker: Worker, *, until_empty: bool) -> Worked:
+    """Until the queue is settled, or for ever: then a signal or --timeout ends it."""
+    told = False
+    try:
+        with worker.children:
+            while True:
+                if not worker.turn():
+                    if until_empty and count_left(worker.store, worker.queue) == 0:
+                        break
+                    if not told:
+                        context.tell(f"{worker.queue}: nothing to do; waiting for {_END[until_empty]}")
+                        told = True
+                    context.signals.check()
+                    context.signals.wait(_IDLE_SECONDS)
+    except ToolError as error:
+        worker.give_all_back()
+        error.data = worker.result(None)
+        raise
+    result = worker.result(count_left(worker.store, worker.queue))
+    if worker.given_up:
+        raise TasksFailed(worker.given_up, result)
+    return result
+
+
+def command(
+    ctx: typer.Context,
+    queue: QueueArgument,
+    argv: Annotated[list[str], typer.Argument(metavar="-- ARGV...", help="The command; no shell runs it.")],
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, max=256, metavar="N", help="How many at once.  [default: one for each processor]"),
+    ] = None,
+    until_empty: Annotated[
+        bool, typer.Option("--until-empty", help="Do not wait for more: end when all are done or failed.")
+    ] = False,
+    lease: LeaseOption = "60s",  # type: ignore[assignment]
+    max_attempts: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Fail a task after this many tries; 0: never.")
+    ] = 5,
+    store: StoreOption = None,
+    dry_run: DryRunOption = False,
+) -> Worked:
+    """Run a command for every task of a queue.
+
+    Waits for more tasks, until a signal or --timeout ends it, unless --until-empty is given. The lease of a task is
+    kept while its command runs. The command finds its task in TOOL_TASK_ID, TOOL_TASK_BODY and TOOL_TASK_FILE (JSON),
+    and TOOL_TASK_FENCE for --fence. Exit status 0 finishes the task; any other gives it back, to be tried again after
+    a growing delay.
+    """
+    context: Context = ctx.obj
+    if lease < 1000:
+        raise InvalidValues(Mistake("--lease", "INVALID_VALUE", "a lease shorter than 1s cannot be kept", f"{lease}ms"))
+    program = shutil.which(argv[0], path=os.environ.get("PATH"))
+    if program is None:
+        raise CommandNotFound(argv[0])
+    if dry_run:
+        return Worked(queue, 0, 0, 0, [], count_left(store_of(context), queue), "unchanged")
+    worker = Worker(
+        store=store_of(context),
+        children=Children(context.signals),
+        queue=queue,
+        argv=[program, *argv[1:]],
+        environment={**os.environ, "TOOL_SESSION_ID": context.session_id, **({"TOOL_STORE": store} if store else {})},
+        cwd=context.cwd,
+        scratch=private_directory(context.session_directory / context.request_id),
+        name=context.session_id,
+        jobs=jobs or context.jobs(),
+        lease_ms=lease,
+        max_attempts=max_attempts,
+        tell=context.tell,
+    )
+    try:
+        return work(context, worker, until_empty=until_empty)
+    finally:
+        shutil.rmtree(worker.scratch, ignore_errors=True)

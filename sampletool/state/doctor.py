@@ -1,0 +1,27 @@
+"""What shared state adds to `doctor`: is the store there, and does it keep what it acknowledges?"""
+
+from sampletool.kit.commands._probes import Probe
+from sampletool.kit.context import Context
+from sampletool.kit.contract.errors import ToolError
+from sampletool.kit.contract.file_errors import from_os_error
+from sampletool.state.opening import store_of
+
+_SKEW_MS = 2000
+
+
+def probe(context: Context) -> list[Probe]:
+    """Is the configured store there, does it keep what it acknowledges, and is its clock near ours?"""
+    try:
+        found = store_of(context).health()
+    except (ToolError, OSError) as error:
+        failed = error if isinstance(error, ToolError) else from_os_error(error)
+        return [Probe("store is reachable", "the store", False, failed.message)]
+    settings = ", ".join(f"{name} {value}" for name, value in sorted(found.settings.items()))
+    skew = f"its clock is {found.clock_skew_ms} ms from ours" if abs(found.clock_skew_ms) > _SKEW_MS else None
+    return [
+        Probe("store is reachable", found.server, True),
+        Probe(
+            "store keeps what it acknowledges", found.server, not found.problems, "; ".join(found.problems) or settings
+        ),
+        Probe("store and clock agree", found.server, skew is None, skew),
+    ]

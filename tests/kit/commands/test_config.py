@@ -1,0 +1,129 @@
+"""tool config get, list, unset, explain, path"""
+
+from pathlib import Path
+
+import pytest
+
+from sampletool.kit.testing.tool import Tool
+
+
+def test_get_tells_the_value_and_its_source(tool: Tool, workspace: Path) -> None:
+    data = tool("config", "get", "level").data
+
+    assert (data["key"], data["value"], data["source"]) == ("level", 1, "project")
+    assert workspace
+
+
+def test_flag_beats_environment_beats_project_beats_user_beats_default(tool: Tool, workspace: Path) -> None:
+    def winner(*args: str, **environ: str) -> tuple[object, object]:
+        data = tool("config", "get", "lock_timeout", *args, stdin=b"", **environ).data
+        return data["value"], data["source"]
+
+    assert winner() == ("auto", "default")
+    tool("config", "set", "--global", "lock_timeout", "1s")
+    assert winner() == ("1s", "user")
+    tool("config", "set", "lock_timeout", "2s")
+    assert winner() == ("2s", "project")
+    assert winner(TOOL_LOCK_TIMEOUT="3s") == ("3s", "environment")
+    assert winner("--lock-timeout", "4s", TOOL_LOCK_TIMEOUT="3s") == ("4s", "flag")
+    assert workspace
+
+    sources = tool("config", "explain", "lock_timeout", TOOL_LOCK_TIMEOUT="3s").data["sources"]
+    assert [(source["source"], source["value"], source["wins"]) for source in sources] == [
+        ("environment", "3s", True),
+        ("project", "2s", False),
+        ("user", "1s", False),
+        ("default", "auto", False),
+    ]
+
+
+@pytest.mark.parametrize("command", ["get", "explain", "unset"])
+def test_a_misspelt_key_is_not_found_with_a_hint(tool: Tool, workspace: Path, command: str) -> None:
+    ran = tool("config", command, "levle")
+
+    assert (ran.status, ran.code) == (5, "KEY_NOT_FOUND")
+    assert "'level'" in ran.error["suggestion"]
+    assert workspace
+
+
+def test_a_whole_table_can_be_read(tool: Tool, workspace: Path) -> None:
+    tool("config", "set", "a.b=1", "a.token=x")
+
+    assert tool("config", "get", "a").data["value"] == {"b": 1, "token": "***"}
+    assert workspace
+
+
+def test_what_json_has_no_form_for_is_shown_as_toml_writes_it(tool: Tool, workspace: Path) -> None:
+    (workspace / "tool.toml").write_text("[settings]\nwhen = 1979-05-27T07:32:00Z\nratio = nan\nlist = [inf, 1]\n")
+
+    assert tool("config", "get", "when").data["value"] == "1979-05-27T07:32:00+00:00"
+    assert tool("config", "get", "ratio").data["value"] == "nan"
+    assert tool("config", "get", "list").data["value"] == ["inf", 1]
+
+
+def test_list_tells_every_key_in_a_stable_order(tool: Tool, workspace: Path) -> None:
+    tool("config", "set", "--global", "z=1")
+    data = tool("config", "list").data
+
+    keys = [setting["key"] for setting in data["settings"]]
+    assert keys == sorted(keys)
+    assert {"level", "z", "jobs", "format", "store", "session_ttl", "lock_timeout"} == set(keys)
+    assert data["version"] == tool("config", "get", "level").data["version"]
+    assert [s["key"] for s in tool("config", "list", "--global").data["settings"]] == ["z"]
+    assert workspace
+
+
+def test_unset_removes_the_keys_or_nothing(tool: Tool, workspace: Path) -> None:
+    before = (workspace / "tool.toml").read_text()
+    tool("config", "set", "a=1", "b=2")
+
+    assert tool("config", "unset", "a", "missing").code == "KEY_NOT_FOUND"
+    assert "a = 1" in (workspace / "tool.toml").read_text()
+    assert tool("config", "unset", "a", "b", "--dry-run").data["effect"] == "deleted"
+    assert tool("config", "unset", "a", "b").data["effect"] == "deleted"
+    assert (workspace / "tool.toml").read_text() == before
+
+
+def test_a_table_is_not_unset_by_accident(tool: Tool, workspace: Path) -> None:
+    tool("config", "set", "a.b", "1")
+
+    ran = tool("config", "unset", "a")
+
+    assert ran.code == "VALIDATION_ERROR"
+    assert "a.b" in ran.error["suggestion"]
+    assert workspace
+
+
+def test_path_tells_which_file_would_change(tool: Tool, workspace: Path, home: Path) -> None:
+    here, own = tool("config", "path").data, tool("config", "path", "--global").data
+
+    assert (here["path"], here["scope"], here["exists"]) == (str(workspace / "tool.toml"), "project", True)
+    assert (own["scope"], own["exists"]) == ("user", False)
+    assert own["path"].startswith(str(home))
+
+
+def test_a_password_inside_a_url_is_never_shown(tool: Tool, workspace: Path) -> None:
+    tool("config", "set", "store", "-", stdin=b"postgresql://u:hunter2@host/db")
+
+    for call in (["get", "store"], ["list"], ["explain", "store"]):
+        ran = tool("config", *call)
+        assert b"hunter2" not in ran.stdout
+        assert b"postgresql://u:***@host/db" in ran.stdout
+    assert workspace
+
+
+def test_a_wrong_setting_names_who_gave_it(tool: Tool, workspace: Path) -> None:
+    ran = tool("config", "set", "a", "1", TOOL_LOCK_TIMEOUT="soon")
+
+    assert ran.code == "VALIDATION_ERROR"
+    assert "TOOL_LOCK_TIMEOUT" in ran.error["message"]
+    assert "a" not in tool("config", "list").data["settings"]
+    assert workspace
+
+
+def test_text_is_for_pipes_too(tool: Tool, workspace: Path) -> None:
+    tool("config", "set", "name", "a b")
+
+    assert tool("config", "get", "name", "--format", "text").text == "a b\n"
+    assert tool("config", "get", "level", "--format", "text").text == "1\n"
+    assert workspace

@@ -1,0 +1,287 @@
+"""tool config set"""
+
+import errno
+import random
+import time
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sampletool.kit.commands.config.set import read_arguments
+from sampletool.kit.contract.errors import InvalidValues
+from sampletool.kit.testing.holding import holding
+from sampletool.kit.testing.scale import SOAK, scale
+from sampletool.kit.testing.tool import Ran, Tool
+
+
+def test_one_key_is_set_and_everything_else_stays(tool: Tool, workspace: Path) -> None:
+    before = (workspace / "tool.toml").read_text()
+
+    ran = tool("config", "set", "key1", "val1")
+
+    assert ran.data["effect"] == "created"
+    assert (workspace / "tool.toml").read_text() == before + 'key1 = "val1"\n'
+
+
+@pytest.mark.parametrize("time_again", range(scale(1, 5)))
+def test_many_processes_each_set_their_key_at_once_and_all_are_kept(
+    tool: Tool, workspace: Path, time_again: int
+) -> None:
+    count = scale(24, 100)
+    before = (workspace / "tool.toml").read_text()
+
+    results = tool.together(["config", "set", f"k{n}", str(n), "--lock-timeout", "60s"] for n in range(count))
+
+    assert [ran.status for ran in results] == [0] * count
+    text = (workspace / "tool.toml").read_text()
+    assert tomllib.loads(text)["settings"] == {"level": 1} | {f"k{n}": n for n in range(count)}
+    assert text.startswith(before), "comments are gone"
+    assert SOAK or time_again == 0
+
+
+def test_several_keys_are_one_change(tool: Tool, workspace: Path) -> None:
+    ran = tool("config", "set", "a=1", "b.c=x=y", "level=2")
+
+    assert ran.data["effect"] == "updated"
+    assert [change["effect"] for change in ran.data["changes"]] == ["created", "created", "updated"]
+    settings = tomllib.loads((workspace / "tool.toml").read_text())["settings"]
+    assert settings == {"level": 2, "a": 1, "b": {"c": "x=y"}}
+
+
+def test_if_one_value_is_wrong_nothing_is_set_and_all_that_is_wrong_is_told(tool: Tool, workspace: Path) -> None:
+    before = (workspace / "tool.toml").read_text()
+
+    ran = tool("config", "set", "good=1", "jobs=many", "a b=2", "lock_timeout=5")
+
+    assert (ran.status, ran.code) == (2, "VALIDATION_ERROR")
+    assert [error["param"] for error in ran.error["errors"]] == ["jobs", "KEY", "lock_timeout"]
+    assert (workspace / "tool.toml").read_text() == before
+
+
+def test_outside_a_workspace_it_is_the_user_s_file_with_a_warning(tool: Tool, home: Path) -> None:
+    ran = tool("config", "set", "key1", "val1")
+
+    assert [warning["code"] for warning in ran.answer["warnings"]] == ["USER_SETTINGS"]
+    path = home / "xdg_config_home" / "sampletool" / "config.toml"
+    assert ran.data["path"] == str(path)
+    assert path.read_text() == 'key1 = "val1"\n'
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_global_is_the_user_s_file_also_in_a_workspace(tool: Tool, workspace: Path) -> None:
+    ran = tool("config", "set", "--global", "key1", "val1")
+
+    assert (ran.data["scope"], ran.answer["warnings"]) == ("user", [])
+    assert "key1" not in (workspace / "tool.toml").read_text()
+    assert tool("config", "get", "key1").data["source"] == "user"
+
+
+def test_a_workspace_without_a_settings_table_gets_one(tool: Tool) -> None:
+    (tool.cwd / "tool.toml").write_text('[target.a]\nrun = ["true"]\n')
+
+    assert tool("config", "set", "a", "1").status == 0
+
+    assert (tool.cwd / "tool.toml").read_text() == '[target.a]\nrun = ["true"]\n\n[settings]\na = 1\n'
+
+
+def test_a_near_miss_of_a_known_key_is_set_with_a_warning(tool: Tool, workspace: Path) -> None:
+    ran = tool("config", "set", "lock_timeot", "5s")
+
+    assert ran.data["effect"] == "created"
+    assert "lock_timeout" in ran.answer["warnings"][0]["message"]
+    assert workspace
+
+
+def test_string_forces_text(tool: Tool) -> None:
+    tool("config", "set", "n", "5", "--string")
+
+    assert tool("config", "get", "n").data["value"] == "5"
+
+
+@pytest.mark.parametrize(
+    ("call", "said", "hint"),
+    [
+        (["set", "jobs=0"], "is not a positive", "Give a whole number from 1, or auto."),
+        (["set", "lock_timeout", "3"], "3 seconds are 3s", "Give a duration such as 30s, 0 to not wait, or auto."),
+        (["set", "a="], "a is a table, not a value", "Unset the keys in it: a.b.c, a.d."),
+        (["set", "a.b.c.x=1"], "a.b.c.x cannot be set: a.b.c is not a table", "Unset what is there: a.b.c."),
+        (["unset", "a"], "a is a table, not a value", "Unset the keys in it: a.b.c, a.d."),
+    ],
+)
+def test_a_value_that_cannot_be_set_comes_with_what_can(
+    tool: Tool, workspace: Path, call: list[str], said: str, hint: str
+) -> None:
+    (workspace / "tool.toml").write_text("[settings.a]\nb.c = 1\nd = 2\n")
+
+    ran = tool("config", *call)
+
+    assert (ran.status, ran.error["suggestion"]) == (2, hint)
+    assert said in ran.error["message"]
+
+
+@pytest.mark.parametrize("words", [["a"], ["a=1", "b"], ["a", "b", "c"], ["a=1", "a=2"], ["=1"], ["a b", "1"]])
+def test_what_is_neither_a_pair_nor_pairs_is_refused(words: list[str]) -> None:
+    with pytest.raises(InvalidValues):
+        read_arguments(words, as_text=False, read_stdin=lambda: "")
+
+
+def test_a_value_of_several_words_is_told_apart_from_keys_without_a_value() -> None:
+    with pytest.raises(InvalidValues) as refused:
+        read_arguments(["name", "Ada", "Lovelace"], as_text=False, read_stdin=lambda: "")
+
+    assert refused.value.message == "name is followed by 2 values, not one."
+    assert "quotes" in refused.value.suggestion
+
+
+def test_stdin_is_the_way_for_secrets_and_the_answer_does_not_repeat_them(tool: Tool) -> None:
+    ran = tool("config", "set", "api.token", "-", stdin=b"hunter2\n")
+
+    assert "SECRET_IN_ARGV" not in [warning["code"] for warning in ran.answer["warnings"]]
+    assert b"hunter2" not in ran.stdout
+    assert tool("config", "get", "api.token").data["value"] == "***"
+    assert tool("config", "get", "api.token", "--reveal").data["value"] == "hunter2"
+    assert b"hunter2" not in tool("config", "list").stdout + tool("config", "explain", "api.token").stdout
+
+
+def test_a_secret_in_the_command_line_is_kept_with_a_warning(tool: Tool) -> None:
+    warnings = tool("config", "set", "api.token", "hunter2").answer["warnings"]
+
+    assert "SECRET_IN_ARGV" in [warning["code"] for warning in warnings]
+
+
+@pytest.mark.parametrize("content", [b"x" * (1024 * 1024 + 1), b"\xff\xfe"], ids=["too large", "not UTF-8"])
+def test_stdin_that_is_no_value_is_refused(tool: Tool, content: bytes) -> None:
+    assert tool("config", "set", "k", "-", stdin=content).code == "VALIDATION_ERROR"
+
+
+def test_a_mebibyte_on_stdin_is_a_value(tool: Tool) -> None:
+    assert tool("config", "set", "k", "-", stdin=b"x" * 1024 * 1024).status == 0
+
+
+def test_if_version_is_compare_and_set(tool: Tool, workspace: Path) -> None:
+    version = tool("config", "get", "level").data["version"]
+
+    first = tool("config", "set", "level", "2", "--if-version", version)
+    second = tool("config", "set", "level", "3", "--if-version", version)
+
+    assert first.status == 0
+    assert (second.status, second.code) == (6, "VERSION_CONFLICT")
+    assert second.error["context"]["actual"] == first.data["version"]
+    assert "level = 2" in (workspace / "tool.toml").read_text()
+
+
+def test_of_many_who_read_the_same_version_exactly_one_may_write(tool: Tool, workspace: Path) -> None:
+    version = tool("config", "list").data["version"]
+
+    results = tool.together(["config", "set", f"w{n}", "1", "--if-version", version] for n in range(6))
+
+    assert sorted(ran.status for ran in results) == [0, 6, 6, 6, 6, 6]
+    assert len(tomllib.loads((workspace / "tool.toml").read_text())["settings"]) == 2
+
+
+def test_a_dry_run_says_what_would_be_and_touches_nothing(tool: Tool, workspace: Path) -> None:
+    before = sorted(workspace.rglob("*"))
+
+    ran = tool("config", "set", "a=1", "level=1", "--dry-run")
+
+    assert ran.meta["dry_run"] is True
+    assert [change["effect"] for change in ran.data["changes"]] == ["created", "unchanged"]
+    assert sorted(workspace.rglob("*")) == before
+
+
+def test_with_the_lock_held_the_answer_says_by_whom_and_when_to_come_back(tool: Tool, workspace: Path) -> None:
+    tool("config", "set", "warm", "1")
+    with holding(workspace / ".tool" / "locks" / "tool.toml.lock") as other:
+        ran = tool("config", "set", "a", "1", "--lock-timeout", "300ms")
+
+    assert (ran.status, ran.code) == (75, "LOCK_HELD")
+    context = ran.error["context"]
+    assert context["holder"]["pid"] == other.pid
+    assert context["holder"]["verified"] is True
+    assert 300 <= context["waited_ms"] <= 300 + 2 * 10 + 60
+    assert context["timeout_ms"] == 300
+
+
+def call_with_retries(tool: Tool, *call: str) -> dict[str, Any]:
+    """The loop that callers use."""
+    parsed: dict[str, Any] = {}
+    for _ in range(3):
+        parsed = tool(*call).answer
+        if parsed.get("error", {}).get("code") != "LOCK_HELD":
+            break
+        time.sleep(parsed["error"]["retry_after_ms"] / 1000)
+    return parsed
+
+
+def test_the_retry_loop_of_callers_works_unchanged(tool: Tool, workspace: Path) -> None:
+    path = workspace / ".tool" / "locks" / "tool.toml.lock"
+    assert call_with_retries(tool, "config", "set", "a", "1")["ok"]
+    with holding(path):
+        parsed = call_with_retries(tool, "config", "set", "a", "2", "--lock-timeout", "0")
+        assert parsed.get("error", {}).get("code") == "LOCK_HELD"
+    assert call_with_retries(tool, "config", "set", "a", "2", "--lock-timeout", "0")["ok"]
+
+
+def test_verbose_tells_the_story_of_the_lock_and_quiet_tells_nothing(tool: Tool, workspace: Path) -> None:
+    assert workspace
+    told = tool("config", "set", "a", "1", "--verbose").stderr.decode()
+    assert [line.split(":")[1].split()[0] for line in told.splitlines()] == ["asked", "got", "released"]
+    assert tool("config", "set", "a", "2", "--verbose", "--quiet").stderr == b""
+    assert tool("config", "set", "a", "3").stderr == b""
+
+
+def test_a_wrong_lock_timeout_in_the_file_does_not_keep_anybody_from_correcting_it(tool: Tool, workspace: Path) -> None:
+    (workspace / "tool.toml").write_text("[settings]\nlock_timeout = 5\n")
+
+    ran = tool("config", "set", "lock_timeout", "5s")
+
+    assert ran.status == 0
+    assert ran.answer["warnings"][0]["code"] == "VALIDATION_ERROR"
+
+
+def test_a_read_only_file_is_refused_and_untouched(tool: Tool, workspace: Path) -> None:
+    (workspace / "tool.toml").chmod(0o444)
+
+    assert (tool("config", "set", "a", "1").status, tool("config", "set", "a", "1").code) == (7, "PERMISSION_DENIED")
+    assert "a = 1" not in (workspace / "tool.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(errno.EACCES, "PERMISSION_DENIED"), (errno.EROFS, "READ_ONLY"), (errno.ENOSPC, "NO_SPACE")]
+)
+@pytest.mark.parametrize("step", [".tool", ".lock", ".tmp"])
+def test_a_disk_that_refuses_is_one_clear_answer_and_nothing_is_lost(
+    tool: Tool, workspace: Path, step: str, number: int, code: str
+) -> None:
+    before = (workspace / "tool.toml").read_text()
+    with tool.stepped("config", "set", "a", "1", watch=workspace) as stepped:
+        stepped.run_until(lambda event: event.name in ("open", "os.mkdir") and event.path.endswith(step))
+        stepped.fail(number)
+        ended = stepped.finish()
+
+    assert Ran(ended.status, ended.stdout, ended.stderr).code == code
+    assert (workspace / "tool.toml").read_text() == before
+    assert tool("config", "set", "a", "1").status == 0
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS])
+def test_a_file_system_without_locks_is_told_by_name(tool: Tool, workspace: Path, number: int) -> None:
+    with tool.stepped("config", "set", "a", "1", watch=workspace) as stepped:
+        stepped.run_until("fcntl.flock")
+        stepped.fail(number)
+        ended = stepped.finish()
+
+    assert (ended.status, Ran(ended.status, ended.stdout, b"").code) == (4, "LOCKS_UNSUPPORTED")
+
+
+def test_two_writers_and_a_reader_at_random_never_meet_half_a_file(tool: Tool, workspace: Path) -> None:
+    calls = [["config", "set", f"k{n}", str(random.random())] for n in range(6)]
+    calls += [["config", "list"]] * 4
+    random.shuffle(calls)
+
+    results: list[Ran] = tool.together(calls)
+
+    assert [ran.status for ran in results] == [0] * len(calls)
+    assert len(tomllib.loads((workspace / "tool.toml").read_text())["settings"]) == 7

@@ -1,0 +1,54 @@
+"""tool doctor"""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from sampletool.kit.commands.doctor import probe_directories
+from sampletool.kit.testing.tool import Ran, Tool
+
+
+def test_a_healthy_machine_is_told_so_and_nothing_stays(tool: Tool, workspace: Path, home: Path) -> None:
+    before = {*workspace.rglob("*"), *home.rglob("*")}
+
+    data = tool("doctor").data
+
+    assert data["healthy"] is True
+    assert all(probe["ok"] for probe in data["probes"])
+    assert {"python", "system", "typer", "filelock"} <= data["versions"].keys()
+    assert {*workspace.rglob("*"), *home.rglob("*")} == before
+
+
+@pytest.mark.parametrize("step", ["workspace", ".tool"])
+def test_a_workspace_that_cannot_be_written_is_found_although_its_disk_was_tried(
+    tool: Tool, workspace: Path, step: str
+) -> None:
+    """The other places lie on the same disk, and can be written."""
+    place = workspace if step == "workspace" else workspace / ".tool"
+    place.mkdir(exist_ok=True)
+    with tool.stepped("doctor", watch=workspace) as stepped:
+        stepped.run_until(lambda event: event.name == "os.mkdir" and Path(event.path).parent == place)
+        stepped.fail(errno.EACCES)
+        ended = stepped.finish()
+
+    ran = Ran(ended.status, ended.stdout, ended.stderr)
+    assert (ran.code, ran.error["context"]["failed"]) == ("CHECKS_FAILED", ["writable"])
+    (failed,) = [probe for probe in ran.answer["data"]["probes"] if not probe["ok"]]
+    assert failed["where"] == str(place)
+    assert f"nothing can be written in {place}: permission denied" in failed["detail"]
+
+
+def test_what_is_not_there_is_tried_where_it_would_be_made() -> None:
+    (probe,) = probe_directories([Path("/proc/self/nowhere/at all")])
+
+    assert not probe.ok
+    assert (probe.where, "it cannot be created" in (probe.detail or "")) == ("/proc/self/nowhere/at all", True)
+
+
+def test_what_is_wrong_is_named_and_the_status_says_so(tool: Tool) -> None:
+    planted = Path(tool.environ["TMPDIR"]) / f"tool-{os.geteuid()}"
+    planted.symlink_to("/")
+
+    assert tool("doctor").code == "UNSAFE_DIRECTORY"

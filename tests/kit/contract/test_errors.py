@@ -1,0 +1,114 @@
+"""Every expected failure says itself, and keeps its promise about retrying."""
+
+import errno
+import os
+from importlib import import_module
+from pkgutil import iter_modules
+
+import pytest
+
+from sampletool.kit import contract
+from sampletool.kit.contract.errors import ToolError, did_you_mean
+from sampletool.kit.contract.exit_status import ExitStatus
+from sampletool.kit.contract.file_errors import from_os_error
+from sampletool.kit.contract.lock_held import Holder, LockHeld, estimate_retry_ms
+from sampletool.state.errors import LeaseLost
+
+
+def all_errors(above: type[ToolError] = ToolError) -> list[type[ToolError]]:
+    for module in iter_modules(contract.__path__, f"{contract.__name__}."):
+        import_module(module.name)
+    below = above.__subclasses__()
+    named = [kind for kind in below if hasattr(kind, "code") and kind.__module__.startswith(contract.__name__)]
+    return named + [error for kind in below for error in all_errors(kind)]
+
+
+def test_codes_are_unique_and_shouted() -> None:
+    codes = [kind.code for kind in all_errors()]
+
+    assert len(codes) == len(set(codes)) > 15
+    assert all(code == code.upper().replace("-", "_") for code in codes)
+
+
+def test_the_exit_statuses_are_the_ones_that_scripts_know() -> None:
+    assert {status.name: int(status) for status in ExitStatus} == {
+        "OK": 0, "INTERNAL": 1, "USAGE": 2, "PARTIAL": 3, "PRECONDITION": 4, "NOT_FOUND": 5, "CONFLICT": 6,
+        "PERMISSION": 7, "AUTH": 8, "TIMEOUT": 10, "UNAVAILABLE": 12, "LOCK_HELD": 75,
+        "HANGUP": 129, "INTERRUPT": 130, "QUIT": 131, "TERMINATE": 143,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [
+        (errno.ENOSPC, "NO_SPACE"),
+        (errno.EDQUOT, "NO_SPACE"),
+        (errno.EROFS, "READ_ONLY"),
+        (errno.EACCES, "PERMISSION_DENIED"),
+        (errno.ENOENT, "FILE_NOT_FOUND"),
+        (errno.EISDIR, "UNSAFE_PATH"),
+        (errno.ELOOP, "UNSAFE_PATH"),
+        (errno.EIO, "IO_ERROR"),
+    ],
+)
+def test_what_the_system_says_is_one_of_ours(number: int, code: str) -> None:
+    described = from_os_error(OSError(number, "Reason", "/some/file")).describe()
+
+    assert described["code"] == code
+    assert "/some/file" in described["message"]
+
+
+@pytest.mark.parametrize(
+    ("age_ms", "usual_ms", "least", "most"),
+    [(0, 5000, 4000, 6000), (30_000, 1000, 6000, 9000), (10, None, 100, 120), (0, 10**9, 10_000, 10_000)],
+)
+def test_the_retry_hint_is_what_a_hold_usually_still_takes(
+    age_ms: int, usual_ms: int | None, least: int, most: int
+) -> None:
+    hints = {estimate_retry_ms(age_ms, usual_ms) for _ in range(50)}
+
+    assert min(hints) >= max(100, least)
+    assert max(hints) <= min(10_000, most)
+    assert len(hints) > 1 or least == most, "a crowd would come back together"
+
+
+def test_lock_held_is_honest_about_doubt() -> None:
+    def said(*holders: Holder) -> str:
+        return LockHeld("build", list(holders), shared=False, waited_ms=0, timeout_ms=0, usual_ms=None).message
+
+    assert said() == "Another call is just taking the lock 'build'."
+    assert said(Holder(12, "running", True, command="build", age_ms=30_000)) == (
+        "Another build is running (pid 12, started 30s ago)."
+    )
+    assert "not verified" in said(Holder(12, "unknown", False, command="build"))
+    assert "has ended" in said(Holder(12, "orphaned", True, command="build", children=(13,)))
+
+
+def test_a_path_that_nobody_knows_is_told_in_words_and_not_as_one() -> None:
+    full = from_os_error(OSError(errno.ENOSPC, "No space left on device"))
+
+    assert (full.code, full.message, full.context) == ("NO_SPACE", "There is no space left to write the file.", {})
+
+
+def test_a_refusal_names_the_directory_where_something_could_not_be_made() -> None:
+    refused = from_os_error(PermissionError(errno.EACCES, "Permission denied", "/w/.tool"))
+
+    assert refused.message == "/w/.tool cannot be read, created or changed: permission denied."
+    assert refused.suggestion == "Check the owner and the mode of it, and of /w."
+
+
+@pytest.mark.parametrize(("number", "said"), [(errno.ENOTDIR, "Name a directory"), (errno.EISDIR, "Name a file")])
+def test_a_path_of_the_wrong_kind_comes_with_the_right_one(number: int, said: str) -> None:
+    assert said in from_os_error(OSError(number, os.strerror(number), "/w/x")).suggestion
+
+
+def test_a_generation_that_never_was_is_not_said_to_be_over() -> None:
+    assert LeaseLost("a", 2, 1, "claimed").message == (
+        "Generation 2 of the task 'a' has never been: it is at generation 1 (claimed)."
+    )
+    assert "is over: it is at generation 3" in LeaseLost("a", 2, 3, "claimed").message
+
+
+def test_did_you_mean_is_silent_where_nothing_is_near() -> None:
+    assert did_you_mean("sett", ["set", "get"]) == "Did you mean 'set'?"
+    assert did_you_mean("zzz", ["set", "get"]) == ""

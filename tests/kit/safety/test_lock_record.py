@@ -1,0 +1,121 @@
+"""What a holder says about itself, and what is made of a record that nobody should believe."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sampletool.kit.contract.lock_held import LockHeld
+from sampletool.kit.safety.lock_record import Record, began_now, describe_me, read_record, write_free, write_record
+from sampletool.kit.testing.holding import holding
+from tests.kit.safety.test_lock import refusal
+
+
+@pytest.fixture
+def descriptor(tmp_path: Path) -> int:
+    return os.open(tmp_path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+
+
+def me() -> Record:
+    return began_now(describe_me("s-1", "build"))
+
+
+def test_a_record_reads_back_as_written_and_begins_behind_byte_0(descriptor: int) -> None:
+    record = me()
+
+    write_record(descriptor, record)
+
+    assert read_record(descriptor) == record
+    assert os.pread(descriptor, 1, 0) == b"\0"
+
+
+def test_a_free_record_keeps_how_long_a_hold_takes(descriptor: int) -> None:
+    write_record(descriptor, me())
+
+    write_free(descriptor, me(), 1234)
+
+    record = read_record(descriptor)
+    assert record is not None
+    assert (record.state, record.usual_ms) == ("free", 1234)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\0" * 2000,
+        b"\xff" * 5000,
+        b'\0{"pid": 1}',
+        b"\0" + b"00000000 " + b'{"pid":1}'.ljust(1014) + b"\n",
+    ],
+    ids=["empty", "zeros", "binary", "short", "wrong checksum"],
+)
+def test_garbage_is_no_record(descriptor: int, content: bytes) -> None:
+    os.pwrite(descriptor, content, 0)
+
+    assert read_record(descriptor) is None
+
+
+def test_one_changed_byte_makes_it_no_record(descriptor: int) -> None:
+    write_record(descriptor, me())
+    os.pwrite(descriptor, bytes([os.pread(descriptor, 1, 40)[0] ^ 1]), 40)
+
+    assert read_record(descriptor) is None
+
+
+def test_a_record_of_another_version_is_not_guessed_at(descriptor: int) -> None:
+    write_record(descriptor, me()._replace(v=99))
+
+    assert read_record(descriptor) is None
+
+
+def test_a_reused_pid_is_not_taken_for_the_holder() -> None:
+    mine = me()
+
+    assert mine.is_alive()
+    assert not mine._replace(start="another boot:1").is_alive()
+
+
+def _forge(path: Path, record: Record | None) -> None:
+    descriptor = os.open(path, os.O_RDWR)
+    if record is None:
+        os.pwrite(descriptor, b"\0" * 1100, 0)
+    else:
+        write_record(descriptor, record)
+    os.close(descriptor)
+
+
+def _forged(path: Path, record: Record | None) -> LockHeld:
+    """What a loser says when the record in a lock file that is held says this."""
+    with holding(path) as other:
+        _forge(path, record)
+        error = refusal(path)
+        assert error.context["holder"].pid == other.pid or not error.context["holder"].verified
+    return error
+
+
+def test_a_held_lock_without_a_record_is_named_by_the_kernel_alone(tmp_path: Path) -> None:
+    holder = _forged(tmp_path / "lock", None).context["holder"]
+
+    assert holder.verified
+    assert holder.command is None
+
+
+def test_a_record_that_names_a_living_stranger_is_not_believed(tmp_path: Path) -> None:
+    holder = _forged(tmp_path / "lock", me()).context["holder"]
+
+    assert holder.pid != os.getpid()
+
+
+def test_another_machine_s_holder_is_never_looked_up_here(tmp_path: Path) -> None:
+    holder = _forged(tmp_path / "lock", me()._replace(host="elsewhere")).context["holder"]
+
+    assert holder.pid != os.getpid() or (holder.state, holder.verified) == ("unknown", False)
+
+
+@pytest.mark.parametrize("nonsense", [{"pid": 1e400}, {"boot_seconds": "x"}, {"usual_ms": "x"}, {"command": None}])
+def test_a_record_whose_members_make_no_sense_is_no_record(descriptor: int, nonsense: dict[str, Any]) -> None:
+    write_record(descriptor, me()._replace(**nonsense))
+
+    assert read_record(descriptor) is None

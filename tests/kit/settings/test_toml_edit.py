@@ -1,0 +1,201 @@
+"""Changing one key leaves every other byte alone, or is refused by name."""
+
+import tomllib
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sampletool.kit.settings.toml_edit import CannotEdit, set_value, unset_value
+from sampletool.kit.settings.toml_key import Path, get, has, parse_key, show_key
+from sampletool.kit.testing.scale import scale
+
+_WORDS = st.sampled_from(["a", "b", "c", "key-1", "x.y", "ü", "with space", ""])
+_SCALARS = st.sampled_from(
+    [
+        "1",
+        "0x1F",
+        "true",
+        "1.5",
+        '"text"',
+        "'lit # eral'",
+        '"""multi\nline = 1\n[no]"""',
+        "1979-05-27",
+        "[1, 2]",
+        "[\n  1, # one\n  2,\n]",
+    ]
+)
+_COMMENTS = st.sampled_from(["", "  # why", "\t# = [x]"])
+_INDENTS = st.sampled_from(["", "", "  ", "\t"])
+
+
+@st.composite
+def _keys(draw: st.DrawFn) -> str:
+    return show_key(tuple(draw(st.lists(_WORDS, min_size=1, max_size=2))))
+
+
+@st.composite
+def _values(draw: st.DrawFn) -> str:
+    if draw(st.booleans()):
+        return draw(_SCALARS)
+    members = draw(st.lists(st.tuples(_keys(), _SCALARS.filter(lambda text: "\n" not in text)), max_size=3))
+    return "{ " + ", ".join(f"{key} = {value}" for key, value in members) + " }"
+
+
+@st.composite
+def _lines(draw: st.DrawFn) -> str:
+    kind = draw(st.sampled_from(["key", "key", "key", "header", "array", "comment", "blank"]))
+    indent, comment = draw(_INDENTS), draw(_COMMENTS)
+    if kind == "key":
+        equals = draw(st.sampled_from([" = ", "=", "  =  "]))
+        return f"{indent}{draw(_keys())}{equals}{draw(_values())}{comment}"
+    if kind == "header":
+        return f"{indent}[{draw(_keys())}]{comment}"
+    if kind == "array":
+        return f"{indent}[[{draw(_keys())}]]{comment}"
+    return f"{indent}# a remark" if kind == "comment" else indent
+
+
+@st.composite
+def _documents(draw: st.DrawFn) -> str:
+    """Any document that tomllib reads: lines that would make it invalid are left out one by one."""
+    newline = draw(st.sampled_from(["\n", "\n", "\r\n"]))
+    text = ""
+    for line in draw(st.lists(_lines(), max_size=10)):
+        longer = text + line.replace("\n", newline) + newline
+        try:
+            tomllib.loads(longer)
+        except tomllib.TOMLDecodeError:
+            continue
+        text = longer
+    return text.removesuffix(newline) if draw(st.booleans()) else text
+
+
+_NEW = "a value of the test"
+_PATHS = st.lists(_WORDS, min_size=1, max_size=3).map(tuple)
+_PROPERTY = settings(max_examples=scale(150, 5000), deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@_PROPERTY
+@given(_documents(), _PATHS)
+def test_a_set_key_reads_back_and_every_other_byte_stays(text: str, path: Path) -> None:
+    try:
+        after = set_value(text, path, _NEW)
+    except CannotEdit as refusal:
+        assert show_key(path) in str(refusal)
+        return
+
+    assert get(tomllib.loads(after), path) == _NEW
+    if has(tomllib.loads(text), path):
+        assert_only_the_value_changed(text, after)
+    else:
+        assert was_only_inserted(text, after)
+
+
+@_PROPERTY
+@given(_documents(), _PATHS)
+def test_setting_again_and_unsetting_bring_the_document_back(text: str, path: Path) -> None:
+    if has(tomllib.loads(text), path):
+        return
+    try:
+        added = set_value(text, path, 1)
+        removed = unset_value(set_value(added, path, 2), path)
+    except CannotEdit:
+        return
+
+    assert _without_empty_tables(tomllib.loads(removed)) == _without_empty_tables(tomllib.loads(text))
+    assert was_only_inserted(removed, added)
+
+
+@_PROPERTY
+@given(_documents())
+def test_every_value_of_a_document_can_be_changed_or_is_refused_by_name(text: str) -> None:
+    for path in _leaves(tomllib.loads(text)):
+        try:
+            after = set_value(text, path, _NEW)
+        except CannotEdit as refusal:
+            assert show_key(path) in str(refusal)
+            continue
+        assert get(tomllib.loads(after), path) == _NEW
+        assert_only_the_value_changed(text, after)
+
+
+def assert_only_the_value_changed(before: str, after: str) -> None:
+    prefix, _, suffix = after.partition(f'"{_NEW}"')
+    assert before.startswith(prefix)
+    assert before[len(prefix) :].endswith(suffix)
+
+
+def was_only_inserted(shorter: str, longer: str) -> bool:
+    """Whether the longer text is the shorter one with one stretch more."""
+    common = next((i for i, (a, b) in enumerate(zip(shorter, longer, strict=False)) if a != b), len(shorter))
+    return longer.endswith(shorter[common:])
+
+
+def _without_empty_tables(document: Any) -> Any:
+    if not isinstance(document, dict):
+        return document
+    pruned = {key: _without_empty_tables(value) for key, value in document.items()}
+    return {key: value for key, value in pruned.items() if value != {}}
+
+
+def _leaves(document: dict[str, Any], above: Path = ()) -> list[Path]:
+    found: list[Path] = []
+    for key, value in document.items():
+        found += _leaves(value, (*above, key)) if isinstance(value, dict) else [(*above, key)]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("before", "key", "after"),
+    [
+        ("", "a", "a = 1\n"),
+        ("", "a.b", "[a]\nb = 1\n"),
+        ("x = 0", "a", "x = 0\na = 1"),
+        ("[t]\nx = 0\n\n# about u\n[u]\ny = 0\n", "t.a", "[t]\nx = 0\na = 1\n\n# about u\n[u]\ny = 0\n"),
+        ("# licence\n\n[t]\nx = 0\n", "a", "# licence\n\na = 1\n\n[t]\nx = 0\n"),
+        ("[t]\n\n[u]\n", "t.a", "[t]\na = 1\n\n[u]\n"),
+        ("[t]\n# about t\n\n# about u\n[u]\n", "t.a", "[t]\n# about t\na = 1\n\n# about u\n[u]\n"),
+        ("[t]\n# about u\n[u]\n", "t.a", "[t]\na = 1\n# about u\n[u]\n"),
+        ("[t]\n# about t\n", "t.a", "[t]\n# about t\na = 1\n"),
+        ("t.x = 0 # why\n[u]\n", "t.a", "t.x = 0 # why\nt.a = 1\n[u]\n"),
+        ("t = {x = 0}\n", "t.a", "t = {x = 0, a = 1}\n"),
+        ("[t.u]\nx = 0\n", "t.a", "[t.u]\nx = 0\n\n[t]\na = 1\n"),
+        ("x = [\n  1,\n]\ny = 2\n", "a", "x = [\n  1,\n]\ny = 2\na = 1\n"),
+        ("  x = 0\r\n[t]\r\n", "a", "  x = 0\r\n  a = 1\r\n[t]\r\n"),
+        ("a = 'old' # keep\n", "a", "a = 1 # keep\n"),
+    ],
+)
+def test_a_value_goes_where_a_person_would_write_it(before: str, key: str, after: str) -> None:
+    assert set_value(before, parse_key(key), 1) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "key", "after"),
+    [
+        ("x = 0\na = 1 # gone too\ny = 2\n", "a", "x = 0\ny = 2\n"),
+        ("t = {a = 1, x = 0}\n", "t.a", "t = {x = 0}\n"),
+        ("t = {x = 0, a = 1}\n", "t.a", "t = {x = 0}\n"),
+        ("a = [\n 1,\n]\nx = 0\n", "a", "x = 0\n"),
+        ("[t]\na = 1\n", "t.a", "[t]\n"),
+    ],
+)
+def test_an_unset_key_takes_its_line_with_it(before: str, key: str, after: str) -> None:
+    assert unset_value(before, parse_key(key)) == after
+
+
+@pytest.mark.parametrize("text", ["[[a]]\nx = 1\n", "a = 1\n", "a = [{x = 1}]\n"])
+def test_a_way_that_leads_through_something_else_is_refused(text: str) -> None:
+    with pytest.raises(CannotEdit, match=r"a\.b"):
+        set_value(text, ("a", "b"), 1)
+
+
+@pytest.mark.parametrize("key", ["a b", "a..b", "", "a=b", 'a"', "a\nb", "[a]", "a # b", ".a"])
+def test_what_is_no_key_is_refused(key: str) -> None:
+    with pytest.raises(ValueError, match="not"):
+        parse_key(key)
+
+
+def test_odd_parts_of_a_key_are_quoted() -> None:
+    assert parse_key(show_key(("a", "x.y", "with space"))) == ("a", "x.y", "with space")

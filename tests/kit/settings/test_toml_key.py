@@ -1,0 +1,42 @@
+"""Values as people type them."""
+
+from typing import Any
+
+import pytest
+
+from sampletool.kit.settings.toml_key import parse_value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1", 1),
+        ("-5", -5),
+        ("true", True),
+        ("1.5", 1.5),
+        ("[1, 2]", [1, 2]),
+        ('["a", "b"]', ["a", "b"]),
+        ('"5"', "5"),
+        ("{a = 1}", {"a": 1}),
+        ("val1", "val1"),
+        ("1.10", "1.10"),
+        ("0x10", "0x10"),
+        ("+5", "+5"),
+        ("007", "007"),
+        ("1_000", "1_000"),
+        ("nan", "nan"),
+        ("inf", "inf"),
+        ("[nan]", "[nan]"),
+        ("1979-05-27", "1979-05-27"),
+        ("12345678901234567890", "12345678901234567890"),
+        ("9007199254740993", "9007199254740993"),
+        ("1 # one", "1 # one"),
+        ("1\nx = 2", "1\nx = 2"),
+        ("", ""),
+        ("True", "True"),
+        ("[" * 500, "[" * 500),
+    ],
+)
+def test_a_value_is_toml_where_it_prints_back_as_typed_and_text_elsewhere(text: str, value: Any) -> None:
+    assert parse_value(text) == value
+    assert type(parse_value(text)) is type(value)

@@ -1,0 +1,270 @@
+"""The door: one answer on stdout, whatever happens."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sampletool.kit.testing import console
+from sampletool.kit.testing.tool import COMMAND, Ran, Tool, check_envelope
+
+_WITH_COMMAND = """
+import sys, types
+import sampletool.kit.command_folder as folder
+from sampletool.kit.contract.command_spec import CommandSpec
+from dataclasses import dataclass
+import typer
+
+@dataclass(frozen=True)
+class Result:
+    said: object
+    def lines(self): return [str(self.said)]
+
+def command(ctx: typer.Context) -> Result:
+    {body}
+
+module = types.ModuleType("sampletool.kit.commands.probe")
+module.spec, module.command = CommandSpec(effect="nothing"), command
+sys.modules["sampletool.kit.commands.probe"] = module
+names = folder._names_in
+own = ["probe"]
+folder._names_in = lambda package: names(package) + own * (package.__name__ == "sampletool.kit.commands")
+from sampletool.kit.start import main
+sys.argv = ["tool", "probe", *sys.argv[1:]]
+sys.exit(main())
+"""
+
+
+_NOISE = "import os; print('noise'); os.write(1, b'more'); os.system('echo most'); return Result(1)"
+
+
+def with_command(tool: Tool, body: str, *args: str, **options: object) -> Ran:
+    """The tool with one command more, whose body this is."""
+    ran = subprocess.run(
+        [sys.executable, "-c", _WITH_COMMAND.format(body=body), *args],
+        cwd=tool.cwd,
+        env=tool.environ,
+        capture_output=True,
+        timeout=30,
+        check=False,
+    )
+    return Ran(ran.returncode, ran.stdout, ran.stderr)
+
+
+def run(tool: Tool, *args: str | bytes, stdout: Any = subprocess.PIPE, stderr: Any = subprocess.PIPE) -> Any:
+    """The tool with the file descriptors of a test's choice."""
+    return subprocess.run(args, cwd=tool.cwd, env=tool.environ, stdout=stdout, stderr=stderr, timeout=30, check=False)
+
+
+def test_stdout_carries_one_answer_even_if_a_library_prints(tool: Tool) -> None:
+    ran = with_command(
+        tool, "import os; print('noise'); os.write(1, b'more'); os.system('echo most'); return Result(1)"
+    )
+
+    assert ran.data == {"said": 1}
+    assert all(word in ran.stderr for word in (b"noise", b"more", b"most"))
+
+
+def test_a_surprise_is_one_calm_line_and_a_report(tool: Tool) -> None:
+    ran = with_command(tool, "raise KeyError('postgresql://u:hunter2@h/d')")
+
+    assert (ran.status, ran.code) == (1, "INTERNAL_ERROR")
+    assert b"Traceback" not in ran.stderr
+    report = Path(ran.error["context"]["report"])
+    assert "KeyError" in report.read_text()
+    assert "hunter2" not in report.read_text()
+    assert report.stat().st_mode & 0o077 == 0 or report.parent.stat().st_mode & 0o077 == 0
+
+
+def test_where_no_report_can_be_kept_it_is_on_stderr(tool: Tool) -> None:
+    (Path(tool.environ["TMPDIR"]) / f"tool-{os.geteuid()}").write_text("in the way")
+
+    ran = with_command(tool, "raise KeyError('x')")
+
+    assert ran.code == "INTERNAL_ERROR"
+    assert b"KeyError" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["return None", "raise SystemExit(0)", "raise RecursionError", "raise MemoryError", "return Result(float('nan'))"],
+)
+def test_whatever_a_command_does_there_is_an_answer(tool: Tool, body: str) -> None:
+    assert with_command(tool, body).code == "INTERNAL_ERROR"
+
+
+def test_a_closed_pipe_changes_nothing(tool: Tool, workspace: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    ran = run(tool, *COMMAND, "config", "set", "a", "1", stdout=write)
+    os.close(write)
+
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    assert "a = 1" in (workspace / "tool.toml").read_text()
+
+
+def test_a_closed_stderr_does_not_stop_a_change(tool: Tool, workspace: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    ran = run(tool, *COMMAND, "config", "set", "a", "1", "-v", stderr=write)
+    os.close(write)
+
+    assert ran.returncode == 0
+    check_envelope(json.loads(ran.stdout))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_an_answer_that_cannot_be_written_is_a_line_on_stderr_and_status_1(tool: Tool, workspace: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        ran = run(tool, *COMMAND, "config", "path", stdout=full)
+
+    assert ran.returncode == 1
+    assert ran.stderr.count(b"\n") == 1
+    assert b"No space left" in ran.stderr
+
+
+def test_bytes_that_are_not_utf_8_are_shown_escaped(tool: Tool) -> None:
+    ran = run(tool, *COMMAND, b"config", b"get", b"caf\xe9")
+
+    message = json.loads(ran.stdout)["error"]["message"]
+    assert "caf\\xe9" in message
+
+
+def test_text_that_the_terminal_cannot_show_is_escaped_not_fatal(tool: Tool) -> None:
+    tool("config", "set", "name", "☃\x1b[31m\u202e")
+
+    ran = tool("config", "get", "name", "--format", "text", LC_ALL="C", PYTHONIOENCODING="ascii")
+
+    assert ran.status == 0
+    assert ran.stdout.decode() == "☃\\x1b[31m\\u202e\n"
+
+
+def test_json_is_ascii_on_one_line(tool: Tool) -> None:
+    tool("config", "set", "name", "☃\n☃")
+
+    ran = tool("config", "get", "name")
+
+    assert ran.stdout.isascii()
+    assert ran.data["value"] == "☃\n☃"
+
+
+def test_a_deleted_current_directory_is_told(tool: Tool, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    code = "import os, sys; p, *rest = sys.argv[1:]; os.mkdir(p); os.chdir(p); os.rmdir(p); os.execv(rest[0], rest)"
+
+    ran = run(tool, sys.executable, "-c", code, str(gone), *COMMAND, "config", "set", "a", "1")
+
+    answer = json.loads(ran.stdout)
+    assert answer["error"]["code"] == "FILE_NOT_FOUND"
+    assert "current directory" in answer["error"]["message"]
+    assert answer["error"]["context"] == {}
+    assert "cwd" not in answer["meta"]
+
+
+def on_terminal(tool: Tool, *args: str, **environ: str) -> str:
+    """What a person at a terminal would see on stdout."""
+    return console.on_terminal([*COMMAND, *args], tool.cwd, tool.environ | environ)
+
+
+def test_a_person_gets_text_and_a_program_gets_json(tool: Tool) -> None:
+    assert on_terminal(tool, "config", "get", "jobs") == "auto\n"
+    assert on_terminal(tool, "config", "get", "jobs", "--json").startswith('{"ok":true')
+    assert on_terminal(tool, "config", "get", "jobs", CI="true").startswith('{"ok":true')
+    assert on_terminal(tool, "config", "get", "jobs", TOOL_FORMAT="json").startswith('{"ok":true')
+    assert tool("config", "get", "jobs", TOOL_FORMAT="text").text == "auto\n"
+    assert tool("config", "get", "jobs", "--json", TOOL_FORMAT="text").data["value"] == "auto"
+
+
+def test_colour_is_for_terminals_that_want_it(tool: Tool) -> None:
+    assert "\x1b[31mError:" in on_terminal(tool, "config", "get", "nothing", TERM="xterm")
+    for environ in ({"NO_COLOR": "1", "TERM": "xterm"}, {"TERM": "dumb"}):
+        assert "\x1b" not in on_terminal(tool, "config", "get", "nothing", **environ)
+    assert b"\x1b[31m" in tool("config", "get", "nothing", "--format", "text", FORCE_COLOR="1").stdout
+
+
+def test_help_is_text_and_creates_nothing(tool: Tool, home: Path) -> None:
+    bare, asked = tool(), tool("--help")
+
+    assert bare.status == asked.status == 0
+    assert bare.text == asked.text
+    assert "config" in bare.text
+    assert [path for path in home.rglob("*") if path.is_file()] == []
+
+
+def test_answers_tell_who_when_and_where(tool: Tool) -> None:
+    meta = tool("config", "get", "jobs", "--session-id", "s-1", TOOL_TRACE_ID="t-9").meta
+
+    assert (meta["command"], meta["session_id"], meta["trace_id"]) == ("config.get", "s-1", "t-9")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", meta["timestamp"])
+    assert meta["cwd"] == str(tool.cwd)
+
+
+def test_the_same_state_gives_the_same_data(tool: Tool) -> None:
+    assert tool("config", "list").data == tool("config", "list").data
+
+
+def test_the_time_for_the_whole_call_is_kept(tool: Tool) -> None:
+    ran = with_command(tool, "ctx.obj.signals.wait(30); ctx.obj.signals.check()", "--timeout", "200ms")
+
+    assert (ran.status, ran.code) == (10, "TIMEOUT")
+
+
+def test_no_time_at_all_is_refused_wherever_it_is_given(tool: Tool) -> None:
+    assert tool("config", "list", "--timeout", "0").code == "USAGE_ERROR"
+    assert tool("config", "list", TOOL_TIMEOUT="0").code == "VALIDATION_ERROR"
+
+
+def test_a_directory_to_run_in_that_cannot_be_is_named_in_full(tool: Tool, workspace: Path) -> None:
+    missing = tool("config", "list", "-C", "nope").error
+    file = tool("config", "list", "-C", "tool.toml").error
+
+    assert (missing["code"], missing["context"]["path"]) == ("FILE_NOT_FOUND", str(workspace / "nope"))
+    assert (file["code"], file["suggestion"].partition(",")[0]) == ("UNSAFE_PATH", "Name a directory")
+
+
+def test_the_time_may_come_from_the_environment_and_is_checked(tool: Tool) -> None:
+    assert tool("config", "list", TOOL_TIMEOUT="soon").code == "VALIDATION_ERROR"
+    assert tool("config", "list", TOOL_TIMEOUT="5m").status == 0
+
+
+def test_completion_offers_commands_and_keys_and_never_fails_loudly(tool: Tool, workspace: Path) -> None:
+    def offered(words: str) -> str:
+        ran = tool(_TOOL_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=str(len(words.split(" ")) - 1))
+        assert ran.status == 0
+        return ran.text
+
+    assert "config" in offered("tool con")
+    assert "lock_timeout" in offered("tool config get lock")
+    assert "level" in offered("tool config get lev")
+    (workspace / "tool.toml").write_text("[broken")
+    assert "lock_timeout" in offered("tool config get lock")
+    # Without the variable the shell from which the tests were started is asked, not the one that is named.
+    assert "complete" in tool("--show-completion", "bash", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1").text
+
+
+@pytest.mark.parametrize("call", [["--", "x"], ["--", "config", "list"], ["--"], ["config", "--"]])
+def test_two_dashes_anywhere_get_an_answer(tool: Tool, call: list[str]) -> None:
+    ran = tool(*call)
+
+    assert b"Traceback" not in ran.stderr
+    assert ran.text.startswith("Usage") or ran.answer
+
+
+def test_with_too_few_descriptors_there_is_still_an_answer(tool: Tool) -> None:
+    limit = "import os, resource as r, sys; r.setrlimit(r.RLIMIT_NOFILE, (5, 5)); os.execv(sys.argv[1], sys.argv[1:])"
+
+    ran = run(tool, sys.executable, "-c", limit, *COMMAND, "config", "list")
+
+    assert ran.returncode == 1
+    assert json.loads(ran.stdout)["error"]["code"] == "INTERNAL_ERROR"
+
+
+def test_a_session_that_is_removed_under_a_call_does_not_cost_its_answer(tool: Tool) -> None:
+    body = "import shutil; shutil.rmtree(ctx.obj.session_directory); return Result('done')"
+
+    assert with_command(tool, body).data == {"said": "done"}

@@ -1,0 +1,123 @@
+"""Commands are files; options go before and after; all mistakes of a call are told in one answer."""
+
+import re
+
+import pytest
+
+from sampletool.kit.app import root
+from sampletool.kit.context import Context
+from sampletool.kit.contract.exit_status import ExitStatus
+from sampletool.kit.global_options import HelpAsked
+from sampletool.kit.safety.signals import Signals
+from sampletool.kit.testing.tool import Tool
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ["--session-id", "s", "config", "get", "jobs"],
+        ["config", "--session-id", "s", "get", "jobs"],
+        ["config", "get", "--session-id", "s", "jobs"],
+        ["config", "get", "jobs", "--session-id", "s"],
+        ["--session-id", "outer", "config", "get", "jobs", "--session-id=s"],
+    ],
+)
+def test_an_option_may_stand_anywhere_and_the_innermost_wins(tool: Tool, call: list[str]) -> None:
+    assert tool(*call).meta["session_id"] == "s"
+
+
+def test_what_stands_behind_two_dashes_is_no_option(tool: Tool) -> None:
+    ran = tool("config", "set", "--", "message", "--format=text")
+
+    assert ran.data["changes"] == [{"key": "message", "effect": "created"}]
+    assert tool("config", "get", "message").data["value"] == "--format=text"
+
+
+def test_all_mistakes_of_a_call_are_told_at_once(tool: Tool) -> None:
+    ran = tool("--bogus", "config", "--lock-timeout", "soon", "get", "--reveel", "--format", "xml")
+
+    assert (ran.status, ran.code) == (ExitStatus.USAGE, "USAGE_ERROR")
+    assert [(error["param"], error["code"]) for error in ran.error["errors"]] == [
+        ("--bogus", "UNKNOWN_OPTION"),
+        ("--lock-timeout", "INVALID_VALUE"),
+        ("--reveel", "UNKNOWN_OPTION"),
+        ("--format", "INVALID_VALUE"),
+        ("KEY", "MISSING"),
+    ]
+    assert "--reveal" in ran.error["errors"][2]["suggestion"]
+
+
+@pytest.mark.parametrize(
+    ("call", "hint"),
+    [
+        (["confg"], "'config'"),
+        (["config", "sett"], "'set'"),
+        (["config"], "get, list, path, set"),
+        (["config", "get", "--revel", "x"], "--reveal"),
+        (["config", "set", "n", "-5"], "write `--` before it: tool config set -- n -5"),
+        (["config", "set", "api.token", "x", "-5"], "write `--` before it."),
+        (["config", "get"], "Write tool config get [OPTIONS] KEY; see `tool config get --help`"),
+        (["config", "list", "--format"], "Write --format json|jsonl|text."),
+    ],
+)
+def test_a_mistake_comes_with_a_way_out(tool: Tool, call: list[str], hint: str) -> None:
+    ran = tool(*call)
+
+    assert ran.status == ExitStatus.USAGE
+    assert hint in ran.error["suggestion"]
+
+
+def test_the_sentences_of_several_mistakes_read_as_one(tool: Tool) -> None:
+    message = tool("--bogus", "config", "nope", "--wrong").error["message"]
+
+    assert message == "No such option: --bogus; no such command: tool config nope."
+
+
+def test_a_usage_error_has_the_form_that_was_asked_for(tool: Tool) -> None:
+    assert tool("config", "get", "--bogus", "--format", "text").text.startswith("Error: No such option: --bogus")
+    assert tool("config", "get", "--bogus", "--format=text", "--json").code == "USAGE_ERROR"
+
+
+def test_a_usage_error_names_the_command_it_belongs_to(tool: Tool) -> None:
+    assert tool("config", "get", "--bogus").meta["command"] == "config.get"
+
+
+@pytest.mark.parametrize("option", ["--json", "--quiet", "--verbose"])
+def test_a_flag_takes_no_value(tool: Tool, option: str) -> None:
+    assert tool("config", "list", f"{option}=yes").code == "USAGE_ERROR"
+
+
+def help_of(command: str) -> str:
+    args = [*command.split(), "--help"]
+    with pytest.raises(HelpAsked) as asked:
+        root(args).main(args=args, prog_name="tool", standalone_mode=False, obj=Context(Signals()))
+    return str(asked.value)
+
+
+def test_help_of_every_command_is_there_and_its_summary_fits_into_a_line(
+    tool: Tool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands = [entry["command"] for entry in tool("manifest").data["commands"]]
+    groups = {command.split()[0] for command in commands if " " in command}
+    listed = {above: help_of(above) for above in ("", *groups)}
+    monkeypatch.setenv("COLUMNS", "80")
+    for command in (*commands, *groups):
+        text = help_of(command)
+        usage, _, summary, *_ = text.splitlines()
+        above, _, name = command.rpartition(" ")
+        assert usage.startswith(f"Usage: tool {command} ")
+        assert "{" not in usage
+        assert summary.strip().endswith(".")
+        assert len(summary.strip()) <= 55, command
+        assert re.search(rf"^  {name} +{re.escape(summary.strip())}$", listed[above], re.MULTILINE)
+        assert not re.search(r"<(str|int|float|path|choice)", text), command
+        assert all(len(line) <= 80 for line in text.partition("Examples:")[0].splitlines())
+
+
+def test_what_every_command_takes_is_listed_once(tool: Tool) -> None:
+    assert "--lock-timeout DURATION" in tool("--help").text
+    for command in (["config"], ["config", "set"]):
+        text = tool(*command, "--help").text
+        assert "--lock-timeout DURATION" not in text
+        assert "Every command also takes --json, --format," in text
+        assert "see `tool --help`" in " ".join(text.split())

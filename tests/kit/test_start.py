@@ -1,0 +1,85 @@
+"""The console script makes the process safe to work in before anything of ours is imported."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sampletool import __version__
+from sampletool.kit.testing.tool import COMMAND, Tool
+
+
+def test_the_version_is_bare_and_imports_nothing(tool: Tool) -> None:
+    ran = tool("--version")
+    code = (
+        "import sys; sys.argv[1:] = ['--version']; from sampletool.kit.start import main; main(); print(*sys.modules)"
+    )
+    modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+    assert (ran.status, ran.text) == (0, f"{__version__}\n")
+    assert " typer" not in modules
+    assert "sampletool.kit.app" not in modules
+
+
+def test_the_version_is_told_wherever_it_is_asked_for(tool: Tool) -> None:
+    assert tool("--json", "--version").text == f"{__version__}\n"
+
+
+@pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)])
+def test_closed_standard_descriptors_do_no_harm(tool: Tool, workspace: Path, closed: tuple[int, ...]) -> None:
+    closing = (
+        "import os, sys\nfor fd in map(int, sys.argv[1].split(',')): os.close(fd)\nos.execv(sys.argv[2], sys.argv[2:])"
+    )
+    names = ",".join(map(str, closed))
+    before = (workspace / "tool.toml").read_text()
+    ran = subprocess.run(
+        [sys.executable, "-c", closing, names, *COMMAND, "config", "set", "a", "1"],
+        cwd=workspace,
+        env=tool.environ,
+        capture_output=True,
+        check=False,
+    )
+
+    assert ran.returncode == 0, ran
+    assert (workspace / "tool.toml").read_text() == before + "a = 1\n"
+    assert (json.loads(ran.stdout)["ok"]) if 1 not in closed else ran.stdout == b""
+
+
+def test_an_old_python_is_refused_in_one_line_of_json(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from sampletool.kit import start
+
+    monkeypatch.setattr(sys, "version_info", (3, 8, 10))
+    sigint = signal.getsignal(signal.SIGINT)
+
+    status = start.main()
+
+    answer = json.loads(capsys.readouterr().out)
+    assert status == answer["error"]["exit_code"] == 4
+    assert answer["error"]["code"] == "PYTHON_TOO_OLD"
+    signal.signal(signal.SIGINT, sigint)
+
+
+def test_ctrl_c_in_the_first_milliseconds_prints_no_traceback(tool: Tool) -> None:
+    """Before the first line of ours runs, an interrupt is Python's own: it ends with 1, and says nothing of us."""
+    process = tool.start("config", "list")
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=30)
+
+    assert b"sampletool" not in stderr
+    assert process.returncode in (0, -signal.SIGINT, 130) or stderr.endswith(b"KeyboardInterrupt\n")
+
+
+def test_it_runs_as_a_module_and_as_a_script() -> None:
+    script = Path(sys.executable).with_name("tool")
+    if not script.exists():
+        pytest.skip("the package is not installed here")
+
+    for command in ([str(script)], COMMAND):
+        ran = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True, env=dict(os.environ))
+        assert ran.stdout == f"{__version__}\n"

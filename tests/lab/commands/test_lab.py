@@ -1,0 +1,135 @@
+"""tool lab list, run and prove"""
+
+import json
+import os
+from pathlib import Path
+
+from sampletool.kit.testing.tool import Tool
+from sampletool.lab.scenario import names
+
+
+def test_the_list_names_every_scenario_with_its_rule(tool: Tool) -> None:
+    listed = tool("lab", "list").data["scenarios"]
+
+    assert [scenario["name"] for scenario in listed] == names()
+    assert all(scenario["rule"].endswith(".") for scenario in listed)
+
+
+def test_a_run_shows_what_went_wrong_and_what_the_fix_is(tool: Tool) -> None:
+    said = tool("lab", "run", "lost-config-update", "--format", "text").text
+
+    assert "4              write   jobs B   <== A is gone" in said
+    assert "BROKEN  schedule A1 B1 A2 B2" in said
+    assert "B wrote back what it had read before A wrote" in " ".join(said.split())
+    assert "one lock from before the read until after the write" in said
+    assert "HOLDS  schedule A1 B1 A2 A3 B2 B3" in said
+
+
+def test_an_answer_carries_the_events_and_is_the_same_every_time(tool: Tool) -> None:
+    one, other = (tool("lab", "run", "lost-config-update").data for _ in range(2))
+
+    assert one == other
+    broken, held = one["runs"]
+    assert (broken["verdict"], held["verdict"]) == ("broken", "holds")
+    assert [event["worker"] + str(event["number"]) for event in broken["events"]] == broken["schedule"].split()
+    assert json.dumps(one).find("/tmp") == -1
+
+
+def test_a_good_schedule_of_the_naive_way_holds(tool: Tool) -> None:
+    (run,) = tool("lab", "run", "lost-config-update", "--schedule", "AABB").data["runs"]
+
+    assert (run["variant"], run["schedule"], run["verdict"]) == ("naive", "A1 A2 B1 B2", "holds")
+
+
+def test_three_take_part_if_asked_to(tool: Tool) -> None:
+    (run,) = tool("lab", "run", "lost-config-update", "--variant", "fixed", "--workers", "3").data["runs"]
+
+    assert run["workers"] == ["A", "B", "C"]
+    assert run["verdict"] == "holds"
+
+
+def test_a_proof_counts_the_schedules_and_the_bad_ones(tool: Tool) -> None:
+    proof = tool("lab", "prove", "lost-config-update").data
+
+    counts = {way["variant"]: (way["schedules"], way["bad"]) for way in proof["ways"]}
+    assert counts == {"fixed": (6, 0), "naive": (6, 4), "wrong-rename": (6, 4), "wrong-two-locks": (14, 12)}
+    assert proof["is_proved"]
+
+
+def test_every_run_is_recorded_where_asked(tool: Tool) -> None:
+    tool("lab", "prove", "lost-config-update", "--record", "runs.jsonl")
+
+    runs = [json.loads(line) for line in (tool.cwd / "runs.jsonl").read_text().splitlines()]
+    assert len(runs) == 6 + 6 + 6 + 14
+    assert all(run["events"] for run in runs)
+    assert {run["verdict"] for run in runs if run["variant"] == "fixed"} == {"holds"}
+
+
+def test_a_proof_that_is_interrupted_leaves_nothing_behind(tool: Tool) -> None:
+    process = tool.start("lab", "prove", "--all")
+    assert process.stdin is not None
+    scratch = Path(os.environ["TMPDIR"])
+    while not list(scratch.glob("tool-lab-*")):
+        assert process.poll() is None
+
+    process.terminate()
+    stdout, _ = process.communicate(timeout=60)
+
+    assert json.loads(stdout)["error"]["code"] == "INTERRUPTED"
+    assert list(scratch.glob("tool-lab-*")) == []
+
+
+def test_luck_is_counted_and_not_judged(tool: Tool) -> None:
+    lucky = tool("lab", "run", "interleaved-log", "--by-luck", "--runs", "3").data
+
+    assert lucky["runs"] == 3
+    assert 0 <= lucky["broken"] <= 3
+    assert tool("lab", "run", "torn-write", "--by-luck").code == "VALIDATION_ERROR"
+
+
+def test_a_picture_is_written_where_asked(tool: Tool) -> None:
+    tool("lab", "run", "lost-config-update", "--svg", "run.svg")
+
+    assert (tool.cwd / "run.svg").read_text().startswith("<svg")
+
+
+def test_nothing_is_left_behind(tool: Tool) -> None:
+    before = sorted(os.walk(os.environ["TMPDIR"]))
+
+    tool("lab", "run", "torn-write")
+    tool("lab", "prove", "torn-write")
+
+    assert sorted(os.walk(os.environ["TMPDIR"])) == before
+    assert list(tool.cwd.iterdir()) == []
+
+
+def test_mistakes_are_usage_errors(tool: Tool) -> None:
+    assert tool("lab", "run", "lost-config-update", "--variant", "wrong").code == "VALIDATION_ERROR"
+    assert tool("lab", "run", "lost-config-update", "--schedule", "A1 A1").code == "VALIDATION_ERROR"
+    assert tool("lab", "run").error["suggestion"] == "Name a scenario; `tool lab list` shows them."
+    unknown = tool("lab", "run", "lost-config-updat")
+    assert (unknown.status, unknown.code) == (5, "SCENARIO_NOT_FOUND")
+    assert "'lost-config-update'" in unknown.error["suggestion"]
+    assert tool("lab", "run", "--all", "--workers", "3").code == "VALIDATION_ERROR"
+    assert tool("lab", "prove").code == "VALIDATION_ERROR"
+
+
+def test_a_right_way_that_breaks_fails_and_shows_the_run(tool: Tool, tmp_path: Path) -> None:
+    """The lab of a copy in which the file is read before the lock."""
+    import shutil
+
+    from sampletool.lab.scenario import find
+    from sampletool.lab.scratch import PACKAGE_ROOT
+
+    copy = tmp_path / "copy"
+    shutil.copytree(PACKAGE_ROOT / "sampletool", copy / "sampletool", ignore=shutil.ignore_patterns("__pycache__"))
+    removal = find("lost-config-update").removal
+    file = copy / "sampletool" / removal.file
+    file.write_text(file.read_text().replace(removal.line, removal.instead))
+
+    ran = tool("lab", "prove", "lost-config-update", PYTHONPATH=str(copy))
+
+    assert ran.status == 3
+    assert ran.code == "UNEXPECTED_OUTCOME"
+    assert "although it is fixed" in ran.error["message"]
+    assert ran.answer["data"]["is_proved"] is False

@@ -1,0 +1,36 @@
+"""The scenarios that need a store, on a server."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from sampletool.kit.testing.scale import SOAK
+from sampletool.lab.explore import explore
+from sampletool.lab.scenario import FIXED, NAIVE, STORE_VARIABLE, find, names
+from tests.state.support.servers import NoServer, Server, run_directory
+
+NEED_A_STORE = [name for name in names() if find(name).needs_store]
+TRIED = NEED_A_STORE if SOAK else ["get-then-set", "retry-twice"]
+
+
+@pytest.fixture
+def valkey(testrun_uid: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    try:
+        server = Server("valkey", run_directory(testrun_uid, "valkey"))
+    except NoServer as reason:
+        pytest.skip(f"no valkey server: {reason}")
+    monkeypatch.setenv(STORE_VARIABLE, f"redis+unix://{server.running.socket}")
+    yield
+    server.leave()
+
+
+def test_those_that_are_tried_are_some_of_them() -> None:
+    assert set(TRIED) <= set(NEED_A_STORE)
+    assert STORE_VARIABLE not in os.environ
+
+
+@pytest.mark.parametrize("name", TRIED)
+def test_on_a_server_the_naive_way_breaks_and_ours_holds_on_every_schedule(name: str, valkey: None) -> None:
+    assert explore(name, FIXED).reasons == {}
+    assert explore(name, NAIVE, stop_at_bad=True).bad

@@ -1,0 +1,50 @@
+"""The pages show what really happens, and lead nowhere that is not there."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from sampletool.kit.testing.console import Terminal, commands_of, matches
+
+_ROOT = Path(__file__).parents[2]
+_PAGES = sorted([_ROOT / "README.md", *(_ROOT / "docs").rglob("*.md")])
+
+
+@pytest.mark.parametrize("path", _PAGES, ids=lambda path: str(path.relative_to(_ROOT)))
+def test_every_console_block_prints_what_it_says(path: Path, tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path)
+
+    for command in commands_of(path.read_text()):
+        actual = terminal.run(command.text)
+        assert matches(command.expected, actual), f"{path.name}:{command.line}: $ {command.text}\nprinted:\n{actual}"
+
+
+@pytest.mark.parametrize("path", _PAGES, ids=lambda path: str(path.relative_to(_ROOT)))
+def test_every_link_inside_the_project_leads_somewhere(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", path.read_text()):
+        assert (path.parent / target).exists(), f"{path.name} links to {target}"
+
+
+@pytest.mark.parametrize("path", _PAGES, ids=lambda path: str(path.relative_to(_ROOT)))
+def test_every_file_that_is_named_exists(path: Path) -> None:
+    for name in re.findall(r"`((?:sampletool|tests|docs)/[\w./-]+)`", path.read_text()):
+        assert (_ROOT / name).exists(), f"{path.name} names {name}"
+
+
+def test_a_wrong_block_is_noticed(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path)
+    (command,) = commands_of("```console\n$ echo right\nwrong\n```\n")
+
+    assert not matches(command.expected, terminal.run(command.text))
+    assert matches("ri...", terminal.run(command.text))
+
+
+def test_the_loop_for_agents_understands_the_answer_whatever_form_a_project_has_set(tmp_path: Path) -> None:
+    (loop,) = re.findall(r"^```python\n(.*?)^```$", (_ROOT / "AGENTS.md").read_text(), re.M | re.S)
+    (tmp_path / "loop.py").write_text(f"{loop}\nprint(answer['data']['changes'])\n")
+    terminal = Terminal(tmp_path)
+    terminal.run("echo '[settings]' > tool.toml && tool config set format text")
+
+    assert "'created'" in terminal.run(f"{sys.executable} {tmp_path}/loop.py")

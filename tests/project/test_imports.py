@@ -1,0 +1,60 @@
+"""Who may import whom, written once in pyproject.toml; and the rule can catch a violation."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+_ROOT = Path(__file__).parents[2]
+
+
+def lint(directory: Path) -> subprocess.CompletedProcess[str]:
+    linter = Path(sys.executable).with_name("lint-imports")
+    return subprocess.run(
+        [str(linter), "--no-cache"], cwd=directory, capture_output=True, text=True, env=None, check=False
+    )
+
+
+@pytest.fixture
+def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(_ROOT / "sampletool", tmp_path / "copy" / "sampletool")
+    shutil.copy(_ROOT / "pyproject.toml", tmp_path / "copy")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "copy"))
+    return tmp_path / "copy"
+
+
+def test_the_parts_keep_the_rule(copy: Path) -> None:
+    ran = lint(copy)
+
+    assert ran.returncode == 0, ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("kit/contract/duration.py", "import sampletool.kit.safety.places"),
+        ("kit/safety/places.py", "import sampletool.kit.settings.precedence"),
+        ("kit/commands/config/get.py", "import sampletool.kit.app"),
+        ("kit/commands/config/get.py", "import sampletool.kit.stepping.tracer"),
+        ("kit/context.py", "import sampletool.state.opening"),
+        ("audit/run.py", "import sampletool.lab.play"),
+        ("lab/play.py", "import sampletool.state.opening"),
+        ("kit/context.py", "import tomlkit"),
+        ("kit/stepping/tracer.py", "import filelock"),
+    ],
+)
+def test_a_violation_is_caught(copy: Path, file: str, line: str) -> None:
+    path = copy / "sampletool" / file
+    path.write_text(f"{path.read_text()}\n{line}\n")
+
+    ran = lint(copy)
+
+    assert ran.returncode == 1, f"{line} in {file} went unnoticed"
+
+
+def test_nobody_imports_click_which_typer_carries() -> None:
+    for path in (_ROOT / "sampletool").rglob("*.py"):
+        assert "import click" not in path.read_text()
+        assert "typer._click" not in path.read_text()

@@ -1,0 +1,77 @@
+"""Small enough to read: every part, counted honestly, and every file."""
+
+import ast
+import sys
+from pathlib import Path
+
+_PACKAGE = Path(__file__).parents[2] / "sampletool"
+_LONGEST_FILE = 290
+LIMITS = {
+    "kit": 3530,
+    "kit/completion.py, kit/upgrade.py, kit/parts.py": 400,
+    "kit/stepping, kit/testing": 760,
+    "sample": 2020,
+    "state": 2560,
+    "lab": 1500,
+    "lab/scenarios": 100 * 18,
+    "audit": 880,
+}
+"""Lines of code, at the most. A folder or file that is named here does not count into the one that it lies in."""
+
+
+def code_lines(path: Path) -> int:
+    """What has to be understood: every line that is not blank, a comment or a docstring."""
+    lines = path.read_text().splitlines()
+    if path.suffix == ".lua":
+        return sum(1 for line in lines if line.strip() and not line.strip().startswith("--"))
+    left = {number for number, line in enumerate(lines, 1) if line.strip() and not line.strip().startswith("#")}
+    for node in ast.walk(ast.parse("\n".join(lines))):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            left -= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    return len(left)
+
+
+def sizes() -> dict[str, int]:
+    """Of each row of the table; nothing is left out, but for parts that a fork may have added."""
+    counted = dict.fromkeys(LIMITS, 0)
+    rows = sorted(((path, row) for row in LIMITS for path in row.split(", ")), key=lambda pair: -len(pair[0]))
+    for file in [*_PACKAGE.rglob("*.py"), *_PACKAGE.rglob("*.lua")]:
+        name = file.relative_to(_PACKAGE).as_posix()
+        row = next((row for path, row in rows if name == path or name.startswith(f"{path}/")), None)
+        if row is not None:
+            counted[row] += code_lines(file)
+    return counted
+
+
+def test_every_part_stays_small() -> None:
+    too_large = {row: f"{lines} of {LIMITS[row]}" for row, lines in sizes().items() if lines > LIMITS[row]}
+
+    assert too_large == {}
+
+
+def test_no_file_holds_a_second_idea() -> None:
+    long = {str(file.relative_to(_PACKAGE)): len(file.read_text().splitlines()) for file in _PACKAGE.rglob("*.py")}
+
+    assert {name: lines for name, lines in long.items() if lines > _LONGEST_FILE} == {}
+
+
+def test_there_is_no_drawer_for_everything() -> None:
+    names = {file.stem for file in _PACKAGE.rglob("*.py")}
+
+    assert not names & {"utils", "helpers", "common", "misc"}
+
+
+def test_every_file_says_what_it_promises() -> None:
+    silent = [file for file in _PACKAGE.rglob("*.py") if not file.read_text().startswith('"""')]
+
+    assert silent == []
+
+
+def main() -> None:
+    """`make check` prints this."""
+    for row, lines in sizes().items():
+        sys.stdout.write(f"{lines:5} of {LIMITS[row]:5}  {row}\n")
+
+
+if __name__ == "__main__":
+    main()

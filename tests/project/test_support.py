@@ -1,0 +1,29 @@
+"""What tests are made with does what tests rely on."""
+
+import os
+import signal
+from pathlib import Path
+
+from sampletool.kit.testing.console import Terminal
+from sampletool.kit.testing.tool import Tool
+
+
+def test_what_a_test_left_running_ends_with_it_and_keeps_no_pipe_open(tmp_path: Path) -> None:
+    tool = Tool(dict(os.environ), tmp_path)
+    left = tool.start("config", "set", "k", "-")
+    assert left.stdin is not None
+    left.stdin.write(b"never read")
+
+    tool.end()
+
+    assert left.returncode == -signal.SIGKILL
+    assert all(pipe is not None and pipe.closed for pipe in (left.stdin, left.stdout, left.stderr))
+
+
+def test_a_page_is_read_in_one_shell_that_stays_where_it_went(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path)
+
+    terminal.run("mkdir 'a b' && cd 'a b'; sleep 0 & cd . | cat")
+
+    assert terminal.run("pwd; cd; exit 3") == "~/work/a b\n"
+    assert terminal.run("pwd") == "~\n"

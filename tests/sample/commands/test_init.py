@@ -1,0 +1,81 @@
+"""tool init"""
+
+import os
+import shlex
+import tomllib
+
+import pytest
+
+from sampletool.kit.testing.tool import Tool
+from sampletool.sample.commands import build, init, test
+
+
+def test_it_makes_a_workspace_that_works(tool: Tool) -> None:
+    ran = tool("init", "demo", "--format", "text")
+
+    assert "tool build" in ran.text
+    demo = Tool(tool.environ, tool.cwd / "demo")
+    assert demo("build").status == demo("test").status == demo("build").status == 0
+    assert tomllib.loads((tool.cwd / "demo" / "tool.toml").read_text())["target"]
+
+
+def test_the_examples_of_init_build_and_test_work_in_what_it_makes(tool: Tool) -> None:
+    init_demo, *examples = (call for command in (init, build, test) for call in command.spec.examples)
+    assert tool(*shlex.split(init_demo)).status == 0
+    demo = Tool(tool.environ, tool.cwd / "demo")
+
+    assert {call: demo(*shlex.split(call)).status for call in examples} == dict.fromkeys(examples, 0)
+
+
+def test_it_never_overwrites_and_says_what_is_in_the_way(tool: Tool) -> None:
+    (tool.cwd / "tool.toml").write_text("mine")
+
+    ran = tool("init")
+
+    assert (ran.status, ran.code) == (6, "OUTPUT_EXISTS")
+    assert "tool.toml" in ran.error["message"]
+    assert os.listdir(tool.cwd) == ["tool.toml"]
+    assert (tool.cwd / "tool.toml").read_text() == "mine"
+
+
+@pytest.mark.parametrize("place", ["demo/data", "demo"])
+@pytest.mark.parametrize("kind", ["file", "dangling link"])
+def test_what_is_in_the_place_of_a_directory_is_told_and_nothing_is_made(tool: Tool, place: str, kind: str) -> None:
+    path = tool.cwd / place
+    path.parent.mkdir(exist_ok=True)
+    path.touch() if kind == "file" else path.symlink_to("nowhere")
+
+    ran = tool("init", "demo")
+
+    assert (ran.status, ran.code) == (6, "OUTPUT_EXISTS")
+    assert "is in the way" in ran.error["message"]
+    assert len(list(tool.cwd.rglob("*"))) == len(path.relative_to(tool.cwd).parts)
+
+
+@pytest.mark.parametrize("name", ["", "-x", "a\nb"])
+def test_what_is_no_name_for_a_directory_is_refused(tool: Tool, name: str) -> None:
+    assert tool("init", "--", name).code == "UNSAFE_PATH"
+    assert os.listdir(tool.cwd) == []
+
+
+def test_of_many_at_once_one_makes_it(tool: Tool) -> None:
+    results = tool.together([["init", "demo"]] * 6)
+
+    assert sorted(ran.status for ran in results) == [0, 6, 6, 6, 6, 6]
+    assert Tool(tool.environ, tool.cwd / "demo")("build").status == 0
+
+
+def test_a_forecast_makes_nothing(tool: Tool) -> None:
+    ran = tool("init", "demo", "--dry-run")
+
+    assert "tool.toml" in ran.data["files"]
+    assert os.listdir(tool.cwd) == []
+
+
+def test_a_second_init_in_a_workspace_is_refused_and_leaves_it_whole(tool: Tool) -> None:
+    tool("init")
+    before = {path: path.read_bytes() for path in tool.cwd.rglob("*") if path.is_file()}
+
+    assert tool("init").status == 6
+
+    assert {path: path.read_bytes() for path in tool.cwd.rglob("*") if path.is_file()} == before

@@ -1,0 +1,506 @@
+"""tool process"""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sampletool.kit.testing.scale import scale
+from sampletool.kit.testing.tool import COMMAND, Tool, told_of
+from sampletool.sample.csv_ranges import RANGE_BYTES
+
+
+@pytest.fixture
+def data(tool: Tool) -> Path:
+    path = tool.cwd / "data.csv"
+    path.write_text("id,name,day\n1,ä,2024-01-01\n2,,2024-02-01\n3,x,2024-03-01\n")
+    return path
+
+
+@pytest.fixture
+def large(tool: Tool) -> Path:
+    """Work for long enough to be interrupted, and for several workers."""
+    path = tool.cwd / "large.csv"
+    rows = "".join(f"{n},user{n * 7919 % 100_003}@example.org,{n / 7:.4f},text of no account\n" for n in range(20_000))
+    path.write_text("id,name,amount,note\n" + rows * (1 + RANGE_BYTES // 2 // len(rows)))
+    return path
+
+
+def read(path: str | Path) -> dict[str, Any]:
+    result: dict[str, Any] = json.loads(Path(path).read_bytes())
+    return result
+
+
+def session_result(home: Path, session_id: str) -> Path:
+    return home / "tmpdir" / f"tool-{os.getuid()}" / session_id / "result.json"
+
+
+def test_the_profile_is_in_the_session_and_the_answer_names_it(tool: Tool, data: Path, home: Path) -> None:
+    ran = tool("process", "--input", "data.csv", "--session-id", "demo")
+
+    assert ran.data["effect"] == "created"
+    assert ran.data["output"] == str(session_result(home, "demo"))
+    (table,) = ran.data["inputs"]
+    assert (table["input"], table["rows"], table["columns"], table["skipped"]) == (str(data), 3, 3, 0)
+    columns = read(ran.data["output"])["columns"]
+    assert [(c["name"], c["type"], c["count"], c["empty"]) for c in columns] == [
+        ("id", "integer", 3, 0),
+        ("name", "text", 2, 1),
+        ("day", "date", 3, 0),
+    ]
+    assert (columns[0]["min"], columns[0]["max"], columns[0]["mean"], columns[0]["stddev"]) == (1, 3, 2.0, 1.0)
+
+
+def test_the_same_again_is_unchanged_from_anywhere_and_anything_else_is_refused(tool: Tool, data: Path) -> None:
+    first = tool("process", "--input", data, "--output", "out.json")
+    before = (tool.cwd / "out.json").read_bytes()
+    copy = tool.cwd / "copy.csv"
+    copy.write_bytes(data.read_bytes())
+
+    again = tool("process", "--input", copy, "--output", "out.json", "--jobs", "2", "--session-id", "other")
+    data.write_text("id\n1\n")
+    refused = tool("process", "--input", data, "--output", "out.json")
+
+    assert first.data["effect"] == "created"
+    assert again.data["effect"] == "unchanged"
+    assert again.data["inputs"][0]["rows"] == 3
+    assert (refused.code, refused.status) == ("OUTPUT_EXISTS", 6)
+    assert "--overwrite" in refused.error["suggestion"]
+    assert (tool.cwd / "out.json").read_bytes() == before
+    assert tool("process", "--input", data, "--output", "out.json", "--overwrite").data["effect"] == "updated"
+
+
+def test_one_row_of_one_column_is_said_as_such(tool: Tool) -> None:
+    (tool.cwd / "data.csv").write_text("id\n1\n")
+
+    assert "data.csv: 1 row, 1 column\n" in tool("process", "--input", "data.csv", "--format", "text").text
+
+
+def test_a_call_with_an_output_opens_no_session(tool: Tool, data: Path, home: Path) -> None:
+    tool("process", "--input", data, "--output", "out.json", "--session-id", "s")
+
+    assert list((home / "tmpdir").iterdir()) == []
+
+
+def test_two_sessions_never_share_a_path(tool: Tool, data: Path) -> None:
+    runs = tool.together(["process", "--input", data, "--session-id", f"s{n}"] for n in range(4))
+    runs += [tool("process", "--input", data) for _ in range(2)]
+
+    assert all(ran.data["effect"] == "created" for ran in runs)
+    assert len({ran.data["output"] for ran in runs}) == 6
+    assert len({Path(ran.data["output"]).read_bytes() for ran in runs}) == 1
+
+
+def test_a_dry_run_says_what_would_happen_and_creates_nothing(tool: Tool, data: Path, home: Path) -> None:
+    forecast = tool("process", "--input", data, "--dry-run", "--session-id", "s")
+    left = [*(home / "tmpdir").iterdir(), *(home / "xdg_state_home").iterdir()]
+    tool("process", "--input", data, "--session-id", "s")
+    later = tool("process", "--input", "-", "--dry-run", "--session-id", "s", stdin=data.read_bytes())
+
+    assert (forecast.data["effect"], forecast.meta["dry_run"]) == ("created", True)
+    assert forecast.data["output"] == str(session_result(home, "s"))
+    assert left == []
+    assert later.data["effect"] == "unchanged"
+
+
+def test_standard_input_is_read_where_it_is_asked_for(tool: Tool, data: Path) -> None:
+    piped = tool("process", "--input", "-", "--output", "piped.json", stdin=data.read_bytes())
+    named = tool("process", "--input", data, "--output", "named.json")
+
+    assert (tool.cwd / "piped.json").read_bytes() == (tool.cwd / "named.json").read_bytes()
+    assert piped.data["inputs"][0]["sha256"] == named.data["inputs"][0]["sha256"]
+    assert tool("process", "--input", "-", "-", "--output", "two.json").code == "VALIDATION_ERROR"
+
+
+def test_several_inputs_have_a_profile_each(tool: Tool, data: Path) -> None:
+    (tool.cwd / "b.csv").write_text("x;y\n1;2\n")
+
+    ran = tool("process", "--input", "data.csv", "b.csv", "--output", "out.json")
+
+    assert [table["columns"] for table in ran.data["inputs"]] == [3, 1]
+    assert [(c["input"], c["position"]) for c in read(ran.data["output"])["columns"]] == [
+        (1, 1),
+        (1, 2),
+        (1, 3),
+        (2, 1),
+    ]
+    assert ran.answer["warnings"][0]["code"] == "ONE_COLUMN"
+
+
+def test_the_result_is_the_same_whatever_the_number_of_workers(tool: Tool, large: Path) -> None:
+    results = set()
+    for jobs in (1, 2, 3):
+        tool("process", "--input", large, "--jobs", str(jobs), "--output", f"{jobs}.json")
+        results.add((tool.cwd / f"{jobs}.json").read_bytes())
+
+    assert len(results) == 1
+
+
+def test_a_stray_quote_costs_time_and_nothing_else(tool: Tool, tmp_path: Path) -> None:
+    row = 'x,"two\nlines"\n'
+    count = 1 + RANGE_BYTES // 4 // len(row)
+    (tool.cwd / "stray.csv").write_text(f'a,b\n5" pipe,1\n{row * count}')
+
+    ran = tool("process", "--input", "stray.csv", "--output", "out.json")
+
+    assert ran.data["inputs"][0]["rows"] == count + 1
+    assert read(tool.cwd / "out.json")["columns"][1]["distinct"] == 2
+
+
+BAD = b'a,b\n1,2\nshort\n3,4\n5,\xff\n"6",nul\0\n7,"open\n'
+
+
+def test_a_bad_row_stops_it_by_default_and_is_named_by_its_line(tool: Tool) -> None:
+    (tool.cwd / "bad.csv").write_bytes(BAD)
+
+    ran = tool("process", "--input", "bad.csv", "--output", "out.json")
+
+    assert (ran.code, ran.status) == ("INVALID_CSV", 2)
+    assert ran.error["context"]["line"] == 3
+    assert "--on-error skip" in ran.error["suggestion"]
+    assert not (tool.cwd / "out.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [("", 1), ('a,"b\n1,2\n', 1), ("a,b\n1," + "x" * 3_000_000, 2), ('a,b\n1,"' + "x" * 140_000 + '\n2,3\n"\n', 2)],
+    ids=["empty", "open header", "long line", "long cell"],
+)
+@pytest.mark.parametrize("on_error", ["stop", "skip"])
+def test_skipping_is_no_advice_where_it_gives_the_same_error(
+    tool: Tool, content: str, line: int, on_error: str
+) -> None:
+    (tool.cwd / "bad.csv").write_text(content)
+
+    ran = tool("process", "--input", "bad.csv", "--on-error", on_error)
+
+    assert (ran.code, ran.error["context"]["line"]) == ("INVALID_CSV", line)
+    assert "or leave" not in ran.error["suggestion"]
+
+
+def test_bad_rows_that_are_skipped_are_counted_and_the_status_says_so(tool: Tool) -> None:
+    (tool.cwd / "bad.csv").write_bytes(BAD)
+
+    ran = tool("process", "--input", "bad.csv", "--output", "out.json", "--on-error", "skip")
+    again = tool("process", "--input", "bad.csv", "--output", "out.json", "--on-error", "skip")
+
+    assert (ran.code, ran.status) == ("PROCESS_PARTIAL", 3)
+    done = ran.answer["data"]
+    assert (done["effect"], done["inputs"][0]["rows"], done["inputs"][0]["skipped"]) == ("created", 2, 4)
+    assert [row["line"] for row in done["inputs"][0]["bad_rows"]] == [3, 5, 6, 7]
+    assert (again.code, again.answer["data"]["effect"]) == ("PROCESS_PARTIAL", "unchanged")
+
+
+def test_lines_are_counted_from_the_start_of_the_file_also_in_a_later_range(tool: Tool, large: Path) -> None:
+    lines = large.read_text().count("\n")
+    with large.open("a") as file:
+        file.write("short\n")
+
+    ran = tool("process", "--input", large, "--output", "out.json", "--on-error", "skip")
+
+    assert ran.answer["data"]["inputs"][0]["bad_rows"][0]["line"] == lines + 1
+
+
+def test_everything_that_is_wrong_with_the_inputs_is_told_at_once(tool: Tool, data: Path, home: Path) -> None:
+    os.mkfifo(tool.cwd / "fifo.csv")
+    (tool.cwd / "empty.csv").touch()
+
+    ran = tool("process", "--input", "dat.csv", "fifo.csv", "empty.csv", ".", "data.csv")
+
+    assert (ran.code, ran.status) == ("FILE_NOT_FOUND", 5)
+    assert [mistake["code"] for mistake in ran.error["errors"]] == [
+        "FILE_NOT_FOUND",
+        "UNSAFE_PATH",
+        "INVALID_CSV",
+        "UNSAFE_PATH",
+    ]
+    assert "Did you mean 'data.csv'" in ran.error["suggestion"]
+    assert list((home / "tmpdir").iterdir()) == []
+
+
+def test_more_inputs_than_may_be_open_at_once_are_one_mistake_with_its_remedy(tool: Tool, data: Path) -> None:
+    limited = ["sh", "-c", 'ulimit -n 64; exec "$@"', "-", *COMMAND, "process", "--input", *["data.csv"] * 100]
+
+    ran = subprocess.run(limited, cwd=tool.cwd, env=tool.environ, capture_output=True, stdin=subprocess.DEVNULL)
+    error = json.loads(ran.stdout)["error"]
+
+    assert (error["code"], error.get("errors")) == ("IO_ERROR", None)
+    assert "ulimit -n" in error["suggestion"]
+
+
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        (["--delimiter", "ab", "--encoding", "rot13"], "VALIDATION_ERROR"),
+        (["--encoding", "base64"], "VALIDATION_ERROR"),
+        (["--jobs", "0"], "USAGE_ERROR"),
+        (["--on-error", "maybe"], "USAGE_ERROR"),
+        (["--output", "data.csv"], "UNSAFE_PATH"),
+        (["--output", "data.csv", "--overwrite"], "UNSAFE_PATH"),
+        (["--output", "no/such/out.json"], "FILE_NOT_FOUND"),
+        (["--output", "data.csv/out.json"], "FILE_NOT_FOUND"),
+        (["--output", "."], "UNSAFE_PATH"),
+        (["--output", ""], "UNSAFE_PATH"),
+        (["--output", "a\nb"], "UNSAFE_PATH"),
+        (["--output=-x"], "UNSAFE_PATH"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(tool: Tool, data: Path, args: list[str], code: str) -> None:
+    before = data.read_bytes()
+
+    ran = tool("process", "--input", data, *args)
+
+    assert ran.code == code
+    assert data.read_bytes() == before
+
+
+def test_odd_column_names_are_a_warning(tool: Tool) -> None:
+    (tool.cwd / "names.csv").write_text("a,,a\n1,2,3\n")
+
+    ran = tool("process", "--input", "names.csv")
+
+    assert [warning["code"] for warning in ran.answer["warnings"]] == ["COLUMN_NAMES", "COLUMN_NAMES"]
+    assert [column["name"] for column in read(ran.data["output"])["columns"]] == ["a", "", "a"]
+
+
+def test_utf_16_is_read_when_named_and_suggested_when_not(tool: Tool) -> None:
+    (tool.cwd / "u.csv").write_text("a,b\n1,é\n", encoding="utf-16")
+
+    assert "utf-16" in tool("process", "--input", "u.csv").error["suggestion"]
+    assert tool("process", "--input", "u.csv", "--encoding", "utf-16").data["inputs"][0]["rows"] == 1
+
+
+def test_an_input_that_changes_while_it_is_read_gives_no_result(tool: Tool, large: Path) -> None:
+    process = tool.start("process", "--input", large, "--output", "out.json")
+    with workers_stopped(process), large.open("a") as file:
+        file.write("1,2,3,4\n")
+    answer = json.loads(process.communicate()[0])
+
+    assert answer["error"]["code"] == "INPUT_CHANGED"
+    assert not (tool.cwd / "out.json").exists()
+
+
+def test_of_two_at_once_one_works_and_the_other_is_told_who_does(tool: Tool, data: Path, large: Path) -> None:
+    first = tool.start("process", "--input", large, "--output", "out.json")
+    with workers_stopped(first):
+        second = tool("process", "--input", data, "--output", tool.cwd / "." / "out.json", "--overwrite")
+
+    assert (second.code, second.status) == ("LOCK_HELD", 75)
+    assert second.error["context"]["holder"]["pid"] == first.pid
+    assert second.error["context"]["holder"]["verified"]
+    assert json.loads(first.communicate()[0])["data"]["effect"] == "created"
+
+
+def test_one_session_used_twice_at_once_has_one_writer(tool: Tool, data: Path, large: Path) -> None:
+    first = tool.start("process", "--input", large, "--session-id", "s")
+    with workers_stopped(first):
+        second = tool("process", "--input", data, "--session-id", "s", TOOL_STATE_DIR=str(tool.cwd / "other-state"))
+
+    assert second.code == "LOCK_HELD"
+    assert tool("process", "--input", data, "--session-id", "s", "--lock-timeout", "20s").code == "OUTPUT_EXISTS"
+    assert json.loads(first.communicate()[0])["data"]["effect"] == "created"
+
+
+def test_two_homes_that_share_no_lock_never_overwrite_each_other(tool: Tool, tmp_path: Path) -> None:
+    for turn in range(scale(4, 60)):
+        output = tool.cwd / f"out-{turn}.json"
+        processes = []
+        for n in range(4):
+            (tool.cwd / f"{n}.csv").write_text(f"a\n{n}\n" * 2000)
+            state = tmp_path / f"state-{n}"
+            processes.append(
+                tool.start("process", "--input", f"{n}.csv", "--output", output, environ={"XDG_STATE_HOME": str(state)})
+            )
+        answers = [json.loads(process.communicate()[0]) for process in processes]
+
+        winners = [answer["data"]["inputs"][0]["sha256"] for answer in answers if answer["ok"]]
+        assert [read(output)["about"]["identity"]["inputs"]] == [winners]
+        assert {answer["error"]["code"] for answer in answers if not answer["ok"]} == {"OUTPUT_EXISTS"}
+
+
+@pytest.fixture
+def other_device(tmp_path: Path) -> Iterator[Path]:
+    """A directory on another file system than the test's own."""
+    for place in map(Path, ("/dev/shm", "/var/tmp")):
+        if os.access(place, os.W_OK) and place.stat().st_dev != tmp_path.stat().st_dev:
+            directory = Path(tempfile.mkdtemp(prefix="tool-test-", dir=place))
+            yield directory
+            shutil.rmtree(directory)
+            return
+    pytest.skip("there is no second file system to write to")
+
+
+def test_sessions_may_lie_on_another_device(tool: Tool, data: Path, other_device: Path) -> None:
+    session = tool("process", "--input", data, TMPDIR=str(other_device), TOOL_SESSION_ID="s")
+    piped = tool("process", "--input", "-", "--output", "out.json", stdin=data.read_bytes(), TMPDIR=str(other_device))
+
+    assert Path(session.data["output"]).parent.parent.parent == other_device
+    assert Path(session.data["output"]).read_bytes() == (tool.cwd / "out.json").read_bytes()
+    assert piped.data["effect"] == "created"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_a_signal_at_any_instant_leaves_no_process_and_no_half_output(
+    tool: Tool, large: Path, number: signal.Signals
+) -> None:
+    usual = time.monotonic()
+    tool("process", "--input", large, "--output", "usual.json")
+    usual = time.monotonic() - usual
+    for turn in range(scale(4, 100)):
+        output = tool.cwd / f"{turn}.json"
+        process = tool.start("process", "--input", large, "--output", output)
+        time.sleep(random.uniform(0, usual))
+        workers = children_of(process.pid)
+        process.send_signal(number)
+        stdout, stderr = process.communicate()
+
+        if b"KeyboardInterrupt" not in stderr:  # Python's own, before our first line
+            assert process.returncode in (0, -number)
+        assert wait_until(lambda workers=workers: not any(map(is_alive, workers)))  # type: ignore[misc]
+        assert not output.exists() or len(read(output)["columns"]) == 4
+        if number != signal.SIGKILL and stdout:
+            answer = json.loads(stdout)
+            assert answer["ok"] == output.exists() or answer["error"]["code"] == "INTERRUPTED"
+    assert tool("process", "--input", large, "--output", "after.json").data["effect"] == "created"
+
+
+def test_a_time_limit_ends_the_workers_too(tool: Tool, large: Path) -> None:
+    process = tool.start("process", "--input", large, "--output", "out.json", "--timeout", "1s")
+    with workers_stopped(process) as workers:
+        answer = json.loads(process.communicate()[0])
+
+    assert (answer["error"]["code"], process.returncode) == ("TIMEOUT", 10)
+    assert not any(map(is_alive, workers))
+    assert not (tool.cwd / "out.json").exists()
+
+
+def test_a_worker_that_is_killed_is_an_error_and_nothing_is_published(tool: Tool, large: Path) -> None:
+    process = tool.start("process", "--input", large, "--output", "out.json")
+    wait_until(lambda: bool(children_of(process.pid)))
+    os.kill(children_of(process.pid)[0], signal.SIGKILL)
+    answer = json.loads(process.communicate()[0])
+
+    assert answer["error"]["code"] == "WORKER_LOST"
+    assert not (tool.cwd / "out.json").exists()
+
+
+def test_progress_is_shown_on_a_terminal_and_nowhere_else(tool: Tool, large: Path) -> None:
+    shown = {}
+    for name, environ, args in (("terminal", {}, []), ("quiet", {}, ["--quiet"]), ("CI", {"CI": "1"}, [])):
+        ours, theirs = os.openpty()
+        process = subprocess.Popen(
+            [*COMMAND, "process", "--input", str(large), *args],
+            cwd=tool.cwd,
+            env=tool.environ | {"TERM": "xterm"} | environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=theirs,
+        )
+        os.close(theirs)
+        assert json.loads(process.communicate()[0])["ok"]
+        shown[name] = read_all(ours)
+
+    assert b"process [" in shown["terminal"]
+    assert shown["quiet"] == shown["CI"] == b""
+    assert tool("process", "--input", large).stderr == b""
+
+
+@pytest.mark.parametrize("kind", ["many columns", "many inputs", "huge cells", "all different"])
+def test_no_process_grows_beyond_60_mb(tool: Tool, kind: str) -> None:
+    path = tool.cwd / "big.csv"
+    inputs = [path] * (12 if kind == "many inputs" else 1)
+    with path.open("w") as file:
+        if kind == "many inputs":
+            file.write(",".join(f"c{n}" for n in range(4096)) + "\n")
+            file.writelines(",".join(f"{row}-{n}-{'x' * 80}" for n in range(4096)) + "\n" for row in range(5))
+        elif kind == "many columns":
+            file.write(",".join(f"c{n}" for n in range(1000)) + "\n")
+            file.writelines(",".join(str(row * 7919 + n) for n in range(1000)) + "\n" for row in range(1500))
+        elif kind == "huge cells":
+            file.write("a,b\n")
+            file.writelines(f"{row}{'x' * 100_000},{row}\n" for row in range(300))
+        else:
+            file.write(",".join("abcdefgh") + "\n")
+            file.writelines(",".join(f"{row}-{n}" for n in range(8)) + "\n" for row in range(100_000))
+
+    process = tool.start("process", *inputs, "--jobs", "2")
+    peaks: dict[int, int] = {}
+    while process.poll() is None:
+        for pid in [process.pid, *children_of(process.pid)]:
+            peaks[pid] = max(peaks.get(pid, 0), peak_kib(pid))
+        time.sleep(0.002)
+    assert json.loads(process.communicate()[0])["ok"]
+
+    assert len(peaks) >= 2
+    assert max(peaks.values()) < 60 * 1024
+
+
+@contextmanager
+def workers_stopped(process: subprocess.Popen[bytes]) -> Iterator[list[int]]:
+    """The call is in the middle of its work for as long as the block lasts."""
+    assert wait_until(lambda: bool(children_of(process.pid)))
+    workers = children_of(process.pid)
+    for pid in workers:
+        os.kill(pid, signal.SIGSTOP)
+    yield workers
+    for pid in filter(is_alive, workers):
+        os.kill(pid, signal.SIGCONT)
+
+
+def wait_until(is_true: Callable[[], bool], patience_seconds: float = 20.0) -> bool:
+    deadline = time.monotonic() + patience_seconds
+    while not is_true():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.002)
+    return True
+
+
+def children_of(pid: int) -> list[int]:
+    try:
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def peak_kib(pid: int) -> int:
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return next((int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")), 0)
+
+
+def read_all(descriptor: int) -> bytes:
+    content = b""
+    try:
+        while block := os.read(descriptor, 65536):
+            content += block
+    except OSError:
+        pass
+    os.close(descriptor)
+    return content
+
+
+def test_the_manifest_tells_what_to_do_at_a_bad_row(tool: Tool) -> None:
+    told = told_of(tool, "process", "--on-error")
+
+    assert (told["type"], told["choices"], told["default"]) == ("choice", ["stop", "skip"], "stop")
+    assert told_of(tool, "process", "--output")["type"] == "path"

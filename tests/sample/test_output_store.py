@@ -1,0 +1,182 @@
+"""Outputs appear all at once, and are known to be whole before they are used again."""
+
+import errno
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from sampletool.kit.testing.scale import scale
+from sampletool.sample.output_store import OutputStore
+
+_ENTRY: dict[str, object] = {"run": ["make"], "env": {}, "inputs": {}, "needs": {}}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / ".tool").mkdir()
+    return tmp_path
+
+
+def publish(root: Path, fingerprint: str, **contents: str) -> OutputStore:
+    made = root / "made"
+    made.mkdir()
+    for name, text in contents.items():
+        (made / name).write_text(text)
+    store = OutputStore(root)
+    store.publish("t", fingerprint, made, sorted(contents), {**_ENTRY, "wanted": sorted(contents)})
+    store.close()
+    return store
+
+
+def test_what_was_published_is_there_and_whole(root: Path) -> None:
+    publish(root, "f1", x="one", y="two")
+
+    assert (root / "out" / "t" / "x").read_text() == "one"
+    assert os.readlink(root / "out" / "t") == "../.tool/out/t-f1"
+    assert OutputStore(root).damage("t") is None
+
+
+def test_a_reader_who_resolves_once_sees_one_version_whole(root: Path) -> None:
+    publish(root, "f0", x="0", y="0")
+    done, torn = threading.Event(), []
+
+    def read() -> None:
+        while not done.is_set():
+            version = (root / "out" / "t").resolve()
+            seen = {(version / name).read_text() for name in ("x", "y")}
+            if len(seen) > 1:
+                torn.append(seen)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for turn in range(scale(60, 1000)):
+        publish(root, f"f{turn + 1}", x=str(turn), y=str(turn))
+    done.set()
+    reader.join()
+
+    assert torn == []
+
+
+@pytest.mark.parametrize("harm", ["edited", "truncated", "removed", "link removed", "link moved", "version removed"])
+def test_harm_done_by_hand_is_noticed_and_named(root: Path, harm: str) -> None:
+    store = publish(root, "f1", x="one")
+    file, link = store.directory / "t-f1" / "x", root / "out" / "t"
+    file.chmod(0o644)
+    if harm == "edited":
+        file.write_text("two")
+    elif harm == "truncated":
+        file.write_text("")
+    elif harm == "removed":
+        file.unlink()
+    elif harm == "version removed":
+        file.unlink()
+        file.parent.rmdir()
+    else:
+        link.unlink()
+        if harm == "link moved":
+            link.symlink_to("/tmp")
+
+    damage = OutputStore(root).damage("t")
+
+    assert damage is not None
+    assert ("x" in damage) != harm.startswith("link")
+
+
+def test_outputs_are_read_only_so_that_an_editor_does_not_change_the_store_by_accident(root: Path) -> None:
+    publish(root, "f1", x="one")
+
+    assert (root / "out" / "t" / "x").stat().st_mode & 0o222 == 0
+
+
+def test_a_torn_line_of_the_journal_is_passed_over(root: Path) -> None:
+    publish(root, "f1", x="one")
+    journal = root / ".tool" / "built.jsonl"
+    journal.write_bytes(journal.read_bytes() + b'["t", {"version": "t-f')
+
+    assert OutputStore(root).damage("t") is None
+
+
+def test_after_the_machine_was_started_files_are_read_again(root: Path) -> None:
+    """A power cut may leave an old content under new times."""
+    publish(root, "f1", x="one")
+    journal = root / ".tool" / "built.jsonl"
+    store = OutputStore(root)
+    boot = store.entries["t"]["boot"]
+    journal.write_text(journal.read_text().replace(boot, "another-boot"))
+
+    store = OutputStore(root)
+
+    assert store.trusted(store.entries["t"]) == {"inputs": {}, "outputs": {}}
+    assert store.damage("t") is None
+
+
+def test_the_journal_does_not_grow_for_ever(root: Path) -> None:
+    for turn in range(130):
+        publish(root, f"f{turn}", x="one")
+
+    assert len((root / ".tool" / "built.jsonl").read_text().splitlines()) < 110
+    assert OutputStore(root).damage("t") is None
+
+
+def test_old_versions_go_after_an_hour_and_the_current_one_stays(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sampletool.sample import output_store
+
+    publish(root, "f1", x="one")
+    store = publish(root, "f2", x="two")
+    store.prune()
+    assert sorted(os.listdir(store.directory)) == ["t-f1", "t-f2"]
+
+    monkeypatch.setattr(output_store, "_KEPT_SECONDS", -1)
+    store.prune()
+
+    assert os.listdir(store.directory) == ["t-f2"]
+
+
+def test_a_real_file_in_the_place_of_the_link_is_in_the_way(root: Path) -> None:
+    (root / "out").mkdir()
+    (root / "out" / "t").write_text("mine")
+
+    with pytest.raises(ValueError, match="/out/t is in the way"):
+        OutputStore(root).must_be_free("t")
+
+
+def test_a_file_more_is_noticed_and_the_directory_s_time_alone_is_nothing(root: Path) -> None:
+    store = publish(root, "f1", x="one")
+    extra = store.directory / "t-f1" / "extra"
+    made_at = extra.parent.stat().st_mtime_ns
+
+    extra.touch()
+    os.utime(extra.parent, ns=(made_at, made_at))  # as if within one tick of the clock
+    assert OutputStore(root).damage("t") == "its outputs have a file more or less than were built"
+
+    extra.unlink()
+    assert OutputStore(root).damage("t") is None
+
+
+def test_what_cannot_be_told_is_not_linked_and_no_half_line_stays(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = publish(root, "f1", x="one")
+    journal = root / ".tool" / "built.jsonl"
+    before = journal.read_bytes()
+
+    def half(descriptor: int, content: bytes) -> None:
+        os.write(descriptor, content[: len(content) // 2])
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr("sampletool.sample.output_store.write_all", half)
+    with pytest.raises(OSError, match="full"):
+        publish(root, "f2", x="two")
+
+    assert journal.read_bytes() == before
+    assert os.readlink(root / "out" / "t") == "../.tool/out/t-f1"
+    assert store.damage("t") is None
+
+
+def test_what_is_linked_is_never_pruned(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = publish(root, "f1", x="one")
+    monkeypatch.setattr("sampletool.sample.output_store._KEPT_SECONDS", -1)
+    monkeypatch.setattr(OutputStore, "_link", lambda *_: None)
+    publish(root, "f2", x="two").prune()
+
+    assert sorted(os.listdir(store.directory)) == ["t-f1", "t-f2"]

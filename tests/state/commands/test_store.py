@@ -1,0 +1,392 @@
+"""tool counter, tool state and tool task, as a user runs them; what a verb promises is tested in tests/state."""
+
+import errno
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from sampletool.kit.safety.places import state_directory
+from sampletool.kit.testing.scale import scale
+from sampletool.kit.testing.tool import Ran, Tool, told_of
+
+
+def test_no_increment_of_10_processes_is_lost(tool: Tool, workspace: Path) -> None:
+    rounds = scale(3, 10)
+    for _ in range(rounds):
+        ran = tool.together([["counter", "add", "hits"]] * 10)
+        assert {one.status for one in ran} == {0}
+
+    assert tool("counter", "get", "hits").data == {"name": "hits", "value": 10 * rounds}
+
+
+def test_the_store_lies_in_the_workspace_or_with_the_user(tool: Tool, workspace: Path, tmp_path: Path) -> None:
+    tool("counter", "add", "hits")
+    tool("counter", "add", "hits", "--cwd", tmp_path)
+
+    assert (workspace / ".tool" / "state.db").stat().st_mode & 0o777 == 0o600
+    assert (state_directory() / "state.db").exists()
+    assert (workspace / ".tool" / ".gitignore").read_text() == "*\n"
+
+
+def test_reading_and_forecasting_create_nothing(tool: Tool, workspace: Path) -> None:
+    for call in (
+        ["counter", "get", "hits"],
+        ["counter", "list"],
+        ["state", "list"],
+        ["task", "list"],
+        ["counter", "add", "hits", "--dry-run"],
+        ["task", "add", "mail", "x", "--dry-run"],
+    ):
+        assert tool(*call).status == 0
+
+    assert not (workspace / ".tool").exists()
+    assert tool("counter", "add", "hits", "5", "--dry-run").meta["dry_run"] is True
+
+
+def test_a_key_replays_the_first_answer(tool: Tool, workspace: Path) -> None:
+    first = tool("counter", "add", "hits", "2", "--idempotency-key", "k")
+    again = tool("counter", "add", "hits", "2", "--idempotency-key", "k")
+
+    assert again.data == first.data
+    assert again.meta["replayed"] is True
+    assert "replayed" not in first.meta
+    assert tool("counter", "add", "hits", "3", "--idempotency-key", "k").code == "IDEMPOTENCY_KEY_REUSED"
+
+
+def test_a_value_is_changed_only_over_the_version_that_was_read(tool: Tool, workspace: Path) -> None:
+    assert tool("state", "set", "plan", '{"step": 1}').data["version"] == 1
+    assert tool("state", "get", "plan").data == {"key": "plan", "value": {"step": 1}, "version": 1}
+    assert tool("state", "set", "plan", "final", "--if-version", "1").data["effect"] == "updated"
+
+    stale = tool("state", "set", "plan", "late", "--if-version", "1")
+
+    assert (stale.status, stale.code) == (6, "VERSION_CONFLICT")
+    assert stale.error["context"] == {"key": "plan", "expected": 1, "actual": 2}
+    assert "not there (version 0)" in tool("state", "set", "new", "x", "--if-version", "1").error["message"]
+    assert tool("state", "get", "plan").data["value"] == "final"
+    assert tool("state", "unset", "plan").data["effect"] == "deleted"
+    assert tool("state", "get", "plan").code == "KEY_NOT_FOUND"
+
+
+@pytest.mark.parametrize(
+    ("typed", "value"),
+    [
+        ("1", 1),
+        ("1.10", "1.10"),
+        ("true", True),
+        ("[1, 2]", [1, 2]),
+        ("a b", "a b"),
+        ("NaN", "NaN"),
+        ("[NaN]", "[NaN]"),
+        ("[1e999]", "[1e999]"),
+    ],
+)
+def test_a_value_is_json_where_it_prints_back_as_typed(tool: Tool, workspace: Path, typed: str, value: object) -> None:
+    assert tool("state", "set", "key", typed).data["value"] == value
+    assert tool("state", "set", "key", typed, "--string").data["value"] == typed
+    assert tool("state", "set", "key", "-", stdin=typed.encode()).data["value"] == value
+
+
+def test_a_task_goes_from_hand_to_hand(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", "to: ann", "to: bob", "--id", "a", "--id", "b")
+    (task,) = tool("task", "claim", "mail", "--worker", "w1").data["tasks"]
+    assert (task["id"], task["generation"], task["body"]) == ("a", 1, "to: ann")
+
+    listed = tool("task", "list", "mail").data
+    assert [(one["id"], one["status"]) for one in listed["tasks"]] == [("a", "claimed"), ("b", "free")]
+    assert listed["tasks"][0]["claimed_by"] == "w1"
+    assert listed["counts"] == {"claimed": 1, "free": 1}
+
+    assert tool("counter", "add", "sent", "--fence", "a:1").data["value"] == 1
+    assert tool("counter", "add", "sent", "--fence", "a:2").code == "LEASE_LOST"
+    assert tool("task", "renew", "a", "1", "--lease", "5m").data["effect"] == "updated"
+    assert tool("task", "finish", "a", "1").data["effect"] == "updated"
+    assert tool("task", "finish", "a", "1").data["effect"] == "unchanged"
+    assert tool("task", "finish", "none", "1").code == "TASK_NOT_FOUND"
+    assert tool("task", "claim", "mail", "--count", "5").data["tasks"][0]["id"] == "b"
+    assert tool("task", "release", "b", "1").data["effect"] == "updated"
+
+
+@pytest.mark.parametrize(
+    ("command", "flag", "told"),
+    [
+        ("task claim", "--lease", {"type": "duration", "default": "60s"}),
+        ("task claim", "--count", {"type": "integer", "minimum": 1, "maximum": 1000, "default": 1}),
+        ("task list", "--limit", {"type": "integer", "minimum": 1, "maximum": 10_000, "default": 100}),
+        ("task list", "--status", {"type": "choice", "choices": ["free", "claimed", "expired", "done", "failed"]}),
+        ("task add", "--from-file", {"type": "path"}),
+        ("counter add", "--fence", {"type": "string", "metavar": "TASK:GENERATION"}),
+    ],
+)
+def test_the_manifest_tells_defaults_choices_and_limits(
+    tool: Tool, command: str, flag: str, told: dict[str, object]
+) -> None:
+    assert told_of(tool, command, flag).items() >= told.items()
+
+
+def test_a_claim_may_be_written_as_it_is_printed(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", "x", "y", "--id", "a:b", "--id", "c")
+    printed = tool("task", "claim", "mail", "--count", "2", "--format", "text").text.splitlines()
+    first, second = (line.split()[0] for line in printed)
+    assert (first, second) == ("a:b:1", "c:1")
+
+    assert tool("task", "renew", first).data["generation"] == 1
+    assert tool("task", "release", second).data == {"id": "c", "generation": 1, "effect": "updated"}
+    assert tool("task", "finish", first).data == {"id": "a:b", "generation": 1, "effect": "updated"}
+    assert tool("task", "finish", "a:b", "1").data["effect"] == "unchanged"
+    assert "c GENERATION or c:GENERATION" in tool("task", "finish", "c").error["suggestion"]
+
+
+@pytest.mark.parametrize("group", ["counter", "state", "task"])
+@pytest.mark.parametrize("cursor", ["garbage", "", "after"])
+def test_what_is_no_cursor_is_refused(tool: Tool, workspace: Path, group: str, cursor: str) -> None:
+    ran = tool(group, "list", "--cursor", cursor)
+
+    assert (ran.code, ran.error["message"]) == ("VALIDATION_ERROR", f"{cursor!r} is not a cursor.")
+
+
+def test_a_file_of_tasks_is_added_wholly_or_not_at_all(tool: Tool, workspace: Path) -> None:
+    lines = [json.dumps({"id": str(number), "body": {"n": number}}) for number in range(250)]
+    (workspace / "tasks.jsonl").write_text("\n".join(lines) + "\n")
+    (workspace / "bad.jsonl").write_text(
+        '{"body": 1}\n{"no": 1}\n{"body": 1, "x": 1}\nnot json\n{"body": 1, "id": 5}\n{"body": NaN}\n{"body": 1e999}\n'
+    )
+
+    refused = tool("task", "add", "mail", "--from-file", "bad.jsonl")
+    added = tool("task", "add", "mail", "--from-file", "tasks.jsonl")
+
+    assert (refused.status, len(refused.error["errors"])) == (2, 6)
+    assert len(added.data["tasks"]) == 250
+    pages = [tool("task", "list", "mail", "--limit", "100")]
+    while "next_cursor" in pages[-1].meta:
+        pages.append(tool("task", "list", "mail", "--limit", "100", "--cursor", pages[-1].meta["next_cursor"]))
+    assert [task["id"] for page in pages for task in page.data["tasks"]] == [str(number) for number in range(250)]
+
+
+def test_lists_of_counters_and_values_have_pages(tool: Tool, workspace: Path) -> None:
+    for name in "abc":
+        tool("counter", "add", name)
+        tool("state", "set", name, name)
+
+    for group, members in (("counter", "counters"), ("state", "values")):
+        first = tool(group, "list", "--limit", "2")
+        second = tool(group, "list", "--limit", "2", "--cursor", first.meta["next_cursor"])
+        assert [len(page.data[members]) for page in (first, second)] == [2, 1]
+        assert "next_cursor" not in second.meta
+
+
+def test_a_person_is_told_how_to_go_on_behind_a_page(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", "x", "y")
+
+    first = tool("task", "list", "--limit", "1", "--format", "text").text
+
+    cursor = first.splitlines()[-1].removeprefix("More follow: --cursor ")
+    assert "More follow" not in tool("task", "list", "--cursor", cursor, "--format", "text").text
+
+
+@pytest.mark.parametrize(
+    ("url", "code"),
+    [
+        ("redis://:sekret@127.0.0.1/0", "VALIDATION_ERROR"),
+        ("redis://:sek/ret@127.0.0.1/0", "VALIDATION_ERROR"),
+        ("postgresql://127.0.0.1/db?password=sekret", "VALIDATION_ERROR"),
+        ("redis://127.0.0.1?auth=x", "VALIDATION_ERROR"),
+        ("redis://127.0.0.1/zero?db=x", "VALIDATION_ERROR"),
+        ("memory://", "VALIDATION_ERROR"),
+        ("mysql://127.0.0.1", "VALIDATION_ERROR"),
+        ("sqlite://state.db", "VALIDATION_ERROR"),
+    ],
+)
+def test_a_store_that_cannot_be_meant_is_refused(tool: Tool, workspace: Path, url: str, code: str) -> None:
+    ran = tool("counter", "add", "hits", "--store", url)
+
+    assert (ran.status, ran.code) == (2, code)
+    assert b"sek" not in ran.stdout + ran.stderr
+
+
+def test_a_password_in_the_environment_is_never_shown(tool: Tool, workspace: Path) -> None:
+    for url in ("redis://:sek/r@et@127.0.0.1:1/0", "postgresql://u:sekret@127.0.0.1:1/db"):
+        ran = tool("counter", "add", "hits", "--lock-timeout", "0", TOOL_STORE=url)
+
+        assert ran.code in ("STORE_UNAVAILABLE", "VALIDATION_ERROR")
+        assert b"sek" not in ran.stdout + ran.stderr
+
+
+def test_work_runs_a_command_for_every_task_and_finishes_it(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", "ann", "bob", '{"to":"eve"}')
+    script = 'printf "%s\\n" "$TOOL_TASK_BODY" >> out; cmp -s /dev/null "$TOOL_TASK_FILE" || true'
+
+    ran = tool("task", "work", "mail", "--until-empty", "--jobs", "2", "--", "sh", "-c", script)
+
+    assert ran.data == {
+        "queue": "mail",
+        "finished": 3,
+        "given_back": 0,
+        "lost": 0,
+        "failures": [],
+        "left": 0,
+        "effect": "updated",
+    }
+    assert sorted((workspace / "out").read_text().splitlines()) == ["ann", "bob", '{"to": "eve"}']
+    assert tool("task", "list", "mail").data["counts"] == {"done": 3}
+
+
+def test_two_workers_share_a_queue_and_each_task_has_one_effect(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", *map(str, range(8)))
+    count = f'{sys.executable} -m sampletool counter add sent --fence "$TOOL_TASK_FENCE"'
+    work = ["task", "work", "mail", "--until-empty", "--jobs", "2", "--", "sh", "-c", count]
+
+    ran = tool.together([work, work])
+
+    assert sum(one.data["finished"] for one in ran) == 8
+    assert tool("counter", "get", "sent").data["value"] == 8
+
+
+def test_a_command_that_fails_is_tried_again_and_then_given_up(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", "x", "--id", "a")
+
+    ran = tool("task", "work", "mail", "--until-empty", "--max-attempts", "2", "--", "sh", "-c", "echo oops; exit 3")
+
+    assert (ran.status, ran.code) == (3, "TASKS_FAILED")
+    failures = ran.answer["data"]["failures"]
+    assert [(one["attempts"], one["exit_status"], one["tail"]) for one in failures] == [
+        (1, 3, "oops\n"),
+        (2, 3, "oops\n"),
+    ]
+    assert tool("task", "list", "--status", "failed").data["tasks"][0]["id"] == "a"
+
+
+def test_an_interrupted_worker_ends_its_commands_and_gives_their_tasks_back(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", "x", "--id", "a")
+    worker = tool.start("task", "work", "mail", "--", "sh", "-c", "echo $$ > pid; exec sleep 600")
+    child = wait_for_pid(workspace / "pid")
+
+    worker.send_signal(signal.SIGTERM)
+    stdout, _ = worker.communicate(timeout=30)
+
+    answer = json.loads(stdout)
+    assert answer["error"]["code"] == "INTERRUPTED"
+    assert answer["data"]["given_back"] == 1
+    assert "left" not in answer["data"]
+    assert not is_alive(child)
+    assert tool("task", "list", "mail").data["tasks"][0]["status"] == "free"
+
+
+def test_a_lost_lease_ends_the_command(tool: Tool, workspace: Path) -> None:
+    """The worker is stopped past its lease and somebody else takes the task: on waking up it must let go."""
+    tool("task", "add", "mail", "x", "--id", "a")
+    worker = tool.start(
+        "task", "work", "mail", "--lease", "1s", "--jobs", "1", "--", "sh", "-c", "echo $$ > pid; exec sleep 600"
+    )
+    child = wait_for_pid(workspace / "pid")
+    os.kill(worker.pid, signal.SIGSTOP)
+    deadline = time.monotonic() + 30
+    while not (claimed := tool("task", "claim", "mail", "--lease", "10m").data["tasks"]):
+        assert time.monotonic() < deadline
+    assert claimed[0]["generation"] == 2
+
+    os.kill(worker.pid, signal.SIGCONT)
+
+    while is_alive(child):
+        assert time.monotonic() < deadline + 30
+        time.sleep(0.02)
+    worker.send_signal(signal.SIGTERM)
+    stdout, _ = worker.communicate(timeout=30)
+    assert json.loads(stdout)["data"]["lost"] == 1
+    assert tool("task", "finish", "a", "2").data["effect"] == "updated"
+
+
+def test_a_long_command_keeps_its_lease(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", "x")
+
+    ran = tool("task", "work", "mail", "--until-empty", "--lease", "1s", "--", "sleep", "2.2")
+
+    assert (ran.data["finished"], ran.data["lost"]) == (1, 0)
+    assert tool("task", "list", "mail").data["tasks"][0]["attempts"] == 1
+
+
+def test_a_worker_with_nothing_to_do_says_once_that_it_waits(tool: Tool, workspace: Path) -> None:
+    waiting = tool("task", "work", "mail", "--verbose", "--timeout", "1200ms", "--", "true")
+    assert waiting.code == "TIMEOUT"
+    assert waiting.stderr.count(b"mail: nothing to do; waiting for tasks (Ctrl-C ends it, --until-empty") == 1
+
+    tool("task", "add", "mail", "x")
+    tool("task", "claim", "mail", "--lease", "1s")
+    ended = tool("task", "work", "mail", "--until-empty", "--verbose", "--", "true")
+    assert ended.data["finished"] == 1
+    assert b"waiting for tasks that are claimed or delayed" in ended.stderr
+
+
+def test_a_command_that_is_not_there_claims_nothing(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", "x")
+
+    assert tool("task", "work", "mail", "--", "./no-such-program").code == "COMMAND_NOT_FOUND"
+    assert tool("task", "list", "mail").data["counts"] == {"free": 1}
+
+
+def test_half_of_a_value_from_an_interrupted_producer_is_not_stored(tool: Tool, workspace: Path) -> None:
+    process = tool.start("state", "set", "k", "-")
+    assert process.stdin is not None
+    process.stdin.write(b"first half of a long")
+    process.stdin.flush()
+    time.sleep(0.7)
+    process.send_signal(signal.SIGINT)
+    stdout, _ = process.communicate(timeout=30)
+
+    assert json.loads(stdout)["error"]["code"] == "INTERRUPTED"
+    assert tool("state", "get", "k").status == 5
+
+
+def test_doctor_checks_the_store(tool: Tool, workspace: Path) -> None:
+    tool("counter", "add", "hits")
+    where = {probe["name"]: probe["where"] for probe in tool("doctor").data["probes"]}
+    assert {"store is reachable", "store keeps what it acknowledges", "store and clock agree"} <= set(where)
+    assert where["store is reachable"].endswith(f"({workspace}/.tool/state.db)")
+
+    broken = tool("doctor", "--lock-timeout", "0", TOOL_STORE="redis://127.0.0.1:1/0")
+
+    assert broken.code == "CHECKS_FAILED"
+    assert "store is reachable" in broken.error["context"]["failed"]
+
+
+def test_doctor_does_not_say_that_a_store_is_there_before_it_is(tool: Tool, workspace: Path) -> None:
+    def kept() -> dict[str, str]:
+        (probe,) = [one for one in tool("doctor").data["probes"] if one["name"] == "store keeps what it acknowledges"]
+        return dict(probe)
+
+    assert "not there yet" in kept()["detail"]
+    tool("counter", "add", "hits")
+    assert "not there yet" not in kept()["detail"]
+
+    broken = tool("doctor", TOOL_STORE="sqlite:///proc/self/state.db")
+    assert "store keeps what it acknowledges" in broken.error["context"]["failed"]
+
+
+def test_doctor_finds_a_store_that_cannot_be_written(tool: Tool, workspace: Path) -> None:
+    tool("counter", "add", "hits")
+    with tool.stepped("doctor", watch=workspace) as stepped:
+        stepped.run_until(lambda event: event.name == "open" and event.path.endswith("state.db"))
+        stepped.fail(errno.EACCES)
+        ended = stepped.finish()
+
+    assert Ran(ended.status, ended.stdout, ended.stderr).error["context"]["failed"] == ["store is reachable"]
+
+
+def wait_for_pid(path: Path) -> int:
+    deadline = time.monotonic() + 30
+    while not (path.exists() and path.read_text().endswith("\n")):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return int(path.read_text())
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -1,0 +1,72 @@
+"""A client of a shared store, in a process of its own: `python -m tests.state.support.store_client JOB NUMBER ARGS`.
+
+It says `ready`, waits until its standard input ends, runs one job of tests/state/jobs.py and says what that returned.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from sampletool.kit.safety.lock import Lock
+from sampletool.kit.safety.lock_record import describe_me
+from sampletool.kit.safety.signals import Signals
+from sampletool.state.opening import open_store
+from sampletool.state.promises import Store
+from sampletool.state.terms import Terms
+from tests.state import jobs
+
+
+def make_terms(*, patience: float = 10.0, rehearse: bool = False, told: list[str] | None = None) -> Terms:
+    signals = Signals()
+    me = describe_me("test", "test")
+
+    def hold(path: Path, name: str) -> Any:
+        return Lock(path, name, me, signals, lambda _line, _important: None).exclusively(patience)
+
+    def warn(code: str, message: str) -> None:
+        if told is not None:
+            told.append(f"{code}: {message}")
+
+    return Terms(hold, signals, warn, patience, rehearse)
+
+
+class Awaited:
+    """A store whose verbs are coroutines that never have to wait: what a job calls."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __getattr__(self, verb: str) -> Callable[..., Coroutine[Any, Any, Any]]:
+        async def call(*args: Any, **options: Any) -> Any:
+            return getattr(self._store, verb)(*args, **options)
+
+        return call
+
+
+def run(job: Coroutine[Any, Any, Any]) -> Any:
+    """To its end, which it reaches in one go; an event loop would take longer to import than the job to run."""
+    try:
+        job.send(None)
+    except StopIteration as end:
+        return end.value
+    raise RuntimeError("the job waits for something")
+
+
+def tell(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def main(job: str, number: str, args: str) -> None:
+    store = open_store(os.environ["TEST_STORE"], None, make_terms())
+    tell("ready")
+    sys.stdin.buffer.read()
+    tell(json.dumps(run(getattr(jobs, job)(Awaited(store), int(number), *json.loads(args)))))
+    store.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,141 @@
+"""The same store for every test, whatever it is made of, and many clients of it at once.
+
+A job is a coroutine of tests/state/jobs.py that gets a client and its number. On a backend that outlives a process
+each runs in a process of its own, and all are let go at the same moment; in process they run in one event loop.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from sampletool.state.memory import MemoryStore
+from sampletool.state.opening import open_store
+from sampletool.state.promises import Store
+from tests.state import jobs
+from tests.state.support.store_client import make_terms
+
+_LONGEST_SECONDS = 90
+
+
+@dataclass
+class SharedBackend:
+    """One that outlives a process; a URL is all that another process needs."""
+
+    name: str
+    url: str
+    opened: list[Store] = field(default_factory=list)
+
+    def open(self, *, patience: float = 10.0, rehearse: bool = False) -> Store:
+        store = open_store(self.url, None, make_terms(patience=patience, rehearse=rehearse))
+        self.opened.append(store)
+        return store
+
+    def together(self, job: str, count: int, *args: Any) -> list[Any]:
+        clients = [self.start(job, number, *args) for number in range(count)]
+        for client in clients:
+            client.wait_until_ready()
+        for client in clients:
+            client.go()
+        return [client.result() for client in clients]
+
+    def start(self, job: str, number: int, *args: Any) -> "Client":
+        return Client(self.url, job, number, args)
+
+    def close(self) -> None:
+        for store in self.opened:
+            store.close()
+
+
+class Client:
+    """A process with a client of the store, which waits to be let go."""
+
+    def __init__(self, url: str, job: str, number: int, args: tuple[Any, ...]) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.state.support.store_client", job, str(number), json.dumps(args)],
+            env=os.environ | {"TEST_STORE": url},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self._stdin, self._stdout = self.process.stdin, self.process.stdout
+
+    def wait_until_ready(self) -> None:
+        assert self._stdout.readline() == b"ready\n"
+
+    def go(self) -> None:
+        self._stdin.close()
+
+    def line(self) -> str:
+        """The next thing that the job tells before it ends."""
+        return self._stdout.readline().decode().strip()
+
+    def result(self) -> Any:
+        said = self._stdout.read()
+        assert self.process.wait(_LONGEST_SECONDS) == 0
+        self._stdout.close()
+        return json.loads(said.splitlines()[-1])
+
+    def wait_until_stopped(self) -> None:
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOWAIT)
+
+    def resume(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self._stdin.close()
+        self._stdout.close()
+
+
+class MemoryBackend:
+    """One event loop; every client is the same object."""
+
+    name = "memory"
+
+    def __init__(self) -> None:
+        self._runner = asyncio.Runner()
+        self._store = self._runner.run(_make_memory_store())
+
+    def open(self, *, patience: float = 10.0, rehearse: bool = False) -> Store:
+        return cast(Store, _Waiting(self._store, self._runner))
+
+    def together(self, job: str, count: int, *args: Any) -> list[Any]:
+        work = getattr(jobs, job)
+
+        async def everybody() -> list[Any]:
+            return await asyncio.gather(*(work(self._store, number, *args) for number in range(count)))
+
+        return self._runner.run(everybody())
+
+    def close(self) -> None:
+        self._runner.close()
+
+
+Backend = SharedBackend | MemoryBackend
+
+
+async def _make_memory_store() -> MemoryStore:
+    return MemoryStore()
+
+
+class _Waiting:
+    """The in-process store, with verbs that wait: what the suite calls."""
+
+    def __init__(self, store: MemoryStore, runner: asyncio.Runner) -> None:
+        self._store, self._runner = store, runner
+
+    def __getattr__(self, verb: str) -> Callable[..., Any]:
+        method = getattr(self._store, verb)
+
+        def call(*args: Any, **options: Any) -> Any:
+            return self._runner.run(method(*args, **options))
+
+        return call
