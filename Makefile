@@ -7,7 +7,7 @@ PYTHON ?= python3
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check docs bench soak coverage clean
+.PHONY: help run test check docs bench soak mutants coverage clean
 
 help:  ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,6 +23,7 @@ check: $(READY)  ## Lint, types, who may import whom, true docs
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/python -m tests.project.test_size
 	@$(BIN)/python -m pytest -q tests/project
 
 docs: $(READY)  ## Write the generated pages anew
@@ -33,6 +34,9 @@ bench: $(READY)  ## Compare speed within one run: with a bare interpreter and wi
 
 soak: $(READY)  ## The counted tests with their large counts
 	@TOOL_TEST_SCALE=soak $(BIN)/python -m pytest
+
+mutants: $(READY)  ## Take each mechanism out in a copy: does a test notice? (LISTS="FILE.toml…", or all)
+	@$(BIN)/python -m tests.kit.mutants $(LISTS)
 
 coverage: $(READY)  ## Branch coverage, subprocesses included
 	@rm -f .coverage .coverage.*

@@ -1,0 +1,45 @@
+"""A copy of the project's tree with an environment of its own, which uses the installed packages of this one."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def copy_tree(source: Path, target: Path) -> Path:
+    """What git tracks or would track, as it is now; without git, everything but caches and environments."""
+    asked = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    if not (source / ".git").exists():
+        ignored = shutil.ignore_patterns(".*_cache", "__pycache__", ".venv")
+        return Path(shutil.copytree(source, target, symlinks=True, ignore=ignored))
+    listed = subprocess.run(asked, cwd=source, check=True, capture_output=True, text=True).stdout
+    for name in filter(None, listed.split("\0")):
+        if (source / name).is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source / name, target / name, follow_symlinks=False)
+    return target
+
+
+def make_environment(tree: Path) -> Path:
+    """Its interpreter. `make` takes the environment as made; modules of the project come from `tree`."""
+    installed = Path(sysconfig.get_path("purelib"))
+    environment = tree / ".venv"
+    packages = environment / installed.relative_to(sys.prefix)
+    packages.mkdir(parents=True)
+    (packages / "tree.pth").write_text(f"{tree}\n{installed}\n")
+    shutil.copy(Path(sys.prefix, "pyvenv.cfg"), environment)
+    binaries = environment / "bin"
+    binaries.mkdir()
+    for script in Path(sys.prefix, "bin").iterdir():
+        copy = binaries / script.name
+        if script.is_symlink() or not script.read_bytes().startswith(b"#!"):
+            copy.symlink_to(os.path.realpath(script))
+        else:
+            copy.write_bytes(script.read_bytes().replace(os.fsencode(sys.prefix), os.fsencode(environment)))
+            copy.chmod(0o755)
+    (environment / ".ready").touch()
+    return binaries / "python"
