@@ -21,6 +21,7 @@ from ..contract.errors import Interrupted
 from .atomic_file import write_all
 from .lock import ANCESTORS_LOCKS
 from .orphans import end_strays
+from .processes import members_of_group
 from .signals import Signals
 
 GRACE_SECONDS = 5.0
@@ -232,19 +233,7 @@ def _await_group(group: int, deadline: float) -> tuple[int, ...]:
             return ()
         except PermissionError:
             pass
-        alive = _members(group)
+        alive = members_of_group(group)
         if not alive or time.monotonic() >= deadline:
             return alive
         time.sleep(_POLL_SECONDS)
-
-
-def _members(group: int) -> tuple[int, ...]:
-    """The living members of a process group; zombies are dead. Without /proc nobody can be named."""
-    found = []
-    with suppress(OSError):
-        for name in filter(str.isdigit, os.listdir("/proc")):
-            with suppress(OSError):
-                state, _parent, member_of = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[:3]
-                if int(member_of) == group and state not in "ZX":
-                    found.append(int(name))
-    return tuple(found)

@@ -24,8 +24,7 @@ from ..contract.file_errors import LocksUnsupported, UnsafePath, from_os_error
 from ..contract.lock_held import LockHeld
 from ..program import variable
 from .lock_owners import find_holders
-from .lock_readers import registered
-from .lock_record import Record, began_now, read_record, write_free, write_record
+from .lock_record import Record, began_now, read_record, registered, write_free, write_record
 from .signals import Signals
 
 _SHARED = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

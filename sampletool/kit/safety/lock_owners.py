@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..contract.lock_held import Holder
-from .lock_readers import living_readers
-from .lock_record import Record, read_record, start_of
+from . import processes
+from .lock_record import Record, living_readers, read_record
 
 _TRIES = 3
 _BETWEEN_TRIES_SECONDS = 0.005
@@ -50,7 +50,7 @@ def find_held(lock_paths: list[Path], check: Callable[[], None]) -> Iterator[tup
     /proc/locks would be cheaper, but does not show, in a container, what the children of the dead still hold.
     Where the kernel tells of no open file, not even of ours, each lock is asked.
     """
-    opened = {(file.st_dev, file.st_ino) for pid in _pids() for _, file in _open_files(pid)}
+    opened = {(file.st_dev, file.st_ino) for pid in processes.pids() for _, file in processes.open_files(pid)}
     for path in lock_paths:
         check()
         with suppress(FileNotFoundError):
@@ -69,7 +69,7 @@ def _find(lock_path: Path, file: os.stat_result, record: Record | None) -> Findi
         return Finding(readers, shared=True, usual_ms=usual_ms)
     if record is not None and record.state == "held":
         holder = _believe(record, file)
-        if holder.verified or not record.is_local() or not _kernel_tells():
+        if holder.verified or not record.is_local() or not processes.can_see():
             return Finding([holder], usual_ms=usual_ms)
     carriers: dict[int, list[int]] = {}
     for pid, locker in carriers_of(file):
@@ -79,17 +79,17 @@ def _find(lock_path: Path, file: os.stat_result, record: Record | None) -> Findi
 
 
 def _named_by_kernel(locker: int, carriers: list[int]) -> Holder:
-    if is_running(locker):
+    if processes.is_running(locker):
         return Holder(pid=locker, state="running", verified=True)
     return Holder(pid=locker, state="orphaned", verified=True, children=tuple(carriers))
 
 
 def _believe(record: Record, file: os.stat_result) -> Holder:
     """The holder as far as it can be confirmed. Another machine's or container's pid is never looked up here."""
-    if not record.is_local() or not _kernel_tells():
+    if not record.is_local() or not processes.can_see():
         return record.as_holder("unknown", verified=False)
     if record.is_alive():
-        confirmed = locker_of(record.pid, file) == record.pid
+        confirmed = processes.locker_of(record.pid, file) == record.pid
         return record.as_holder("running" if confirmed else "unknown", verified=confirmed)
     children = tuple(_carriers_for(record, file))
     return record.as_holder("orphaned" if children else "unknown", verified=bool(children), children=children or None)
@@ -101,7 +101,7 @@ def orphans_of(lock_path: Path) -> list[int]:
         main, file = _look_at(lock_path)
     except FileNotFoundError:
         return []
-    found = {pid for pid, locker in carriers_of(file) if locker not in (_UNSEEN, pid) and not is_running(locker)}
+    found = {pid for pid, locker in carriers_of(file) if locker != _UNSEEN and not processes.is_running(locker)}
     for record, record_file in [(main, file), *living_readers(lock_path)]:
         if record is not None and record.state == "held" and record.is_local() and record.is_alive() is False:
             found.update(_carriers_for(record, record_file))
@@ -121,54 +121,9 @@ def _look_at(lock_path: Path) -> tuple[Record | None, os.stat_result]:
         os.close(descriptor)
 
 
-def _kernel_tells() -> bool:
-    return bool(_names_in("/proc/self/fdinfo"))
-
-
-def locker_of(pid: int, file: os.stat_result) -> int | None:
-    """The pid that took the flock which this process's descriptors carry, as the kernel tells it.
-
-    A child that inherited the descriptor shows its parent's pid, also after the parent's death; a process that
-    merely opened the file shows nothing.
-    """
-    for descriptor, found in _open_files(pid):
-        if (found.st_dev, found.st_ino) != (file.st_dev, file.st_ino):
-            continue
-        try:
-            text = Path(f"/proc/{pid}/fdinfo/{descriptor}").read_text()
-        except OSError:
-            continue
-        for line in text.splitlines():
-            if line.startswith("lock:") and " FLOCK " in line:
-                return int(line.split()[5])
-    return None
-
-
 def carriers_of(file: os.stat_result) -> Iterator[tuple[int, int]]:
     """(pid, pid that took the lock) for every living process whose descriptors carry a flock on this file."""
-    for pid in _pids():
-        locker = locker_of(pid, file)
+    for pid in processes.pids():
+        locker = processes.locker_of(pid, file)
         if locker is not None:
             yield pid, locker
-
-
-def is_running(pid: int) -> bool:
-    """Whether a process of this number lives; a zombie does not."""
-    return start_of(pid) is not None
-
-
-def _open_files(pid: int) -> Iterator[tuple[str, os.stat_result]]:
-    for name in _names_in(f"/proc/{pid}/fd"):
-        with suppress(OSError):
-            yield name, os.stat(f"/proc/{pid}/fd/{name}")
-
-
-def _pids() -> list[int]:
-    return [int(name) for name in _names_in("/proc") if name.isdigit()]
-
-
-def _names_in(directory: str) -> list[str]:
-    try:
-        return os.listdir(directory)
-    except OSError:
-        return []

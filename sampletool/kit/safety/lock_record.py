@@ -4,22 +4,33 @@ The record is one padded block with a checksum, written in one call: truncating 
 time, and text that parses is no proof that it is whole. It starts at byte 1, because byte 0 is what Windows locks.
 A *free* record keeps only how long the last hold took; a *held* record in a lock that is free means that its
 writer crashed. Correctness never depends on any of this: it is there to be read by people and by retry loops.
-Whether a record can be believed is for witness.py to find out.
+Whether a record can be believed is for lock_owners.py to find out.
+
+The readers of a shared lock have one record file each. A reader keeps its file locked for as long as it lives, so
+that locked means alive and free means dead: no pid has to be guessed at. It is made under a dot name and renamed once
+it is locked; otherwise a process that looks at that moment would take it for a dead one's and remove it.
 """
 
+import fcntl
 import json
 import os
 import time
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from math import isfinite
 from pathlib import Path
 from typing import NamedTuple
 
+from ..contract.file_errors import UnsafeDirectory
 from ..contract.lock_held import Holder
+from .places import check_private, private_directory
+from .processes import can_see, pid_namespace, start_of
 
 _BLOCK_BYTES = 1024
 _RECORD_AT = 1
 _VERSION = 1
+_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class Record(NamedTuple):
@@ -43,13 +54,13 @@ class Record(NamedTuple):
 
     def is_local(self) -> bool:
         """Written on this machine, where a pid means the same process."""
-        return self.host == os.uname().nodename and self.pid_namespace == _pid_namespace()
+        return self.host == os.uname().nodename and self.pid_namespace == pid_namespace()
 
     def is_alive(self) -> bool | None:
         """None where it cannot be told."""
         now = start_of(self.pid)
         if now is None:
-            return None if start_of(os.getpid()) is None else False
+            return False if can_see() else None
         return self.start is None or now == self.start
 
     def as_holder(self, state: str, *, verified: bool, children: tuple[int, ...] | None = None) -> Holder:
@@ -64,7 +75,7 @@ def describe_me(session_id: str, command: str) -> Record:
             pid=os.getpid(),
             start=start_of(os.getpid()),
             host=os.uname().nodename,
-            pid_namespace=_pid_namespace(),
+            pid_namespace=pid_namespace(),
             session_id=session_id,
             command=command,
         )
@@ -99,24 +110,61 @@ def read_record(descriptor: int) -> Record | None:
     return record if record.v == _VERSION and record.is_sane() else None
 
 
-def start_of(pid: int) -> str | None:
-    """Boot id and start time of a living process; a zombie no longer holds anything."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text()
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text()
-    except OSError:
-        return None
-    state, *fields = text.rpartition(")")[2].split()
-    return None if state in "ZX" else f"{boot[:8]}:{fields[18]}"
-
-
-def _pid_namespace() -> str | None:
-    try:
-        return os.readlink("/proc/self/ns/pid")
-    except OSError:
-        return None
-
-
 def _boot_seconds() -> float:
     """Seconds since boot, sleep included: an age that no clock change can falsify."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+@contextmanager
+def registered(lock_path: Path, me: Record) -> Iterator[int]:
+    """Be named as a reader; yields the descriptor that a child inherits to stay named."""
+    directory = private_directory(_directory(lock_path))
+    name = f"{me.pid}-{os.urandom(4).hex()}"
+    hidden, visible = directory / f".{name}", directory / name
+    descriptor = os.open(hidden, _FLAGS | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        write_record(descriptor, began_now(me))
+        hidden.rename(visible)
+        yield descriptor
+    finally:
+        for path in (hidden, visible):
+            with suppress(FileNotFoundError):
+                path.unlink()
+        os.close(descriptor)
+
+
+def living_readers(lock_path: Path) -> list[tuple[Record, os.stat_result]]:
+    """Every reader that lives, oldest first. What the dead left behind is removed on the way."""
+    try:
+        check_private(_directory(lock_path))
+        names = sorted(os.listdir(_directory(lock_path)))
+    except (FileNotFoundError, UnsafeDirectory):
+        return []
+    living = []
+    for name in names:
+        if name.startswith("."):
+            continue
+        with suppress(OSError):
+            found = _look_at(_directory(lock_path) / name)
+            if found is not None:
+                living.append(found)
+    return sorted(living, key=lambda found: found[0].boot_seconds)
+
+
+def _look_at(path: Path) -> tuple[Record, os.stat_result] | None:
+    descriptor = os.open(path, _FLAGS)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            record = read_record(descriptor)
+            return None if record is None else (record, os.fstat(descriptor))
+        path.unlink()
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def _directory(lock_path: Path) -> Path:
+    return lock_path.with_name(f"{lock_path.name}.readers")

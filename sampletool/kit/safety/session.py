@@ -19,7 +19,7 @@ from ..contract.file_errors import FileNotFound
 from ..contract.lock_held import LockHeld
 from ..contract.text import quoted
 from .lock import Lock
-from .lock_readers import living_readers
+from .lock_record import living_readers
 from .places import private_directory
 
 MakeLock = Callable[[Path, str], Lock]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.contract.errors import TimedOut
-from sampletool.kit.safety import lock_owners
+from sampletool.kit.safety import processes
 from sampletool.kit.safety.lock_owners import find_held, find_holders
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.holding import holding
@@ -36,8 +36,8 @@ def test_what_is_held_is_found_among_many_old_lock_files_by_looking_at_them_all_
     paths = [tmp_path / f"output-{n}.lock" for n in range(50)]
     for path in paths:
         path.touch(mode=0o600)
-    look, looks = lock_owners._pids, count()
-    monkeypatch.setattr(lock_owners, "_pids", lambda: [look(), next(looks)][0])
+    look, looks = processes.pids, count()
+    monkeypatch.setattr(processes, "pids", lambda: [look(), next(looks)][0])
 
     assert list(find_held([*paths, tmp_path / "gone.lock"], signals.check)) == []
     idle = next(looks)

@@ -5,8 +5,8 @@ import signal
 import subprocess
 from pathlib import Path
 
-from sampletool.kit.safety.lock_owners import is_running
 from sampletool.kit.safety.orphans import end_orphans
+from sampletool.kit.safety.processes import is_running
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.holding import Holding, holding, make_lock
 

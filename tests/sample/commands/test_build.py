@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sampletool.kit.safety.lock_owners import is_running
+from sampletool.kit.safety.processes import is_running
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import COMMAND, Ran, Tool
 
