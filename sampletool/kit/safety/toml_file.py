@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..contract.file_errors import InvalidToml, PermissionDenied, UnsafePath
 from ..program import WORKSPACE_DIRECTORY, WORKSPACE_FILE
 from .atomic_file import read_regular, replace, sweep
-from .parsed import recall
 
 if TYPE_CHECKING:
     from .lock import Hold
@@ -40,7 +39,7 @@ class TomlText(NamedTuple):
     def document(self) -> dict[str, Any]:
         """To be read, not to be changed: who asks again gets the same one."""
         try:
-            return _parse(self.path, self.text)
+            return _parse(self.text)
         except tomllib.TOMLDecodeError as error:
             raise InvalidToml(str(self.path), str(error)) from error
         except (RecursionError, ValueError) as error:
@@ -102,9 +101,8 @@ def _write(before: TomlText, text: str) -> TomlText:
 
 
 @lru_cache(maxsize=4)
-def _parse(path: Path, text: str) -> dict[str, Any]:
-    known = recall(path, text)
-    return tomllib.loads(text) if known is None else known
+def _parse(text: str) -> dict[str, Any]:
+    return tomllib.loads(text)
 
 
 def _version(content: bytes) -> str:

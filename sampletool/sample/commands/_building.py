@@ -2,7 +2,6 @@
 
 from sampletool.kit.context import Context
 from sampletool.kit.program import WORKSPACE_FILE
-from sampletool.kit.safety.parsed import remember
 from sampletool.kit.safety.toml_file import read_toml, resolve
 from sampletool.sample.build_plan import Planned, plan
 from sampletool.sample.building import Build, build_targets
@@ -13,13 +12,9 @@ from sampletool.sample.output_store import OutputStore
 from sampletool.sample.workspace import Jobs, read_jobs
 
 
-def read_workspace(context: Context, *, alone: bool = False) -> Jobs:
+def read_workspace(context: Context) -> Jobs:
     context.settings.must_be_right("jobs", "lock_timeout")
-    text = read_toml(resolve(context.workspace / WORKSPACE_FILE))
-    jobs = read_jobs(text.document)
-    if alone:
-        remember(text.path, text.text, text.document)
-    return jobs
+    return read_jobs(read_toml(resolve(context.workspace / WORKSPACE_FILE)).document)
 
 
 def build(context: Context, shop: Shop, jobs: Jobs, names: list[str], result: Build) -> None:

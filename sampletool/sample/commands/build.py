@@ -24,7 +24,7 @@ spec = CommandSpec(
 def build_now(context: Context, names: list[str], *, force_unlock: bool) -> Build:
     result = Build()
     with opened(context, "exclusive", force_unlock=force_unlock) as shop:
-        jobs = read_workspace(context, alone=True)
+        jobs = read_workspace(context)
         build(context, shop, jobs, choose("target", names, jobs.targets), result)
     return result
 

@@ -32,7 +32,7 @@ spec = CommandSpec(
 def test_now(context: Context, names: list[str], *, first_build: bool, force_unlock: bool) -> Report:
     """With `first_build` the lock stays exclusive throughout: turning it into a shared one is not atomic."""
     with opened(context, "exclusive" if first_build else "shared", force_unlock=force_unlock) as shop:
-        jobs = read_workspace(context, alone=first_build)
+        jobs = read_workspace(context)
         checks = [jobs.checks[name] for name in choose("check", names, jobs.checks)]
         inputs = find_inputs(context.workspace, checks)
         needed = list(dict.fromkeys(need for check in checks for need in check.needs))
