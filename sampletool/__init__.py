@@ -1,7 +1,4 @@
-"""A sample command-line tool that stays right when many calls run at once.
-
-One answer per call on stdout: JSON where a program reads it, text on a terminal. Everything else is on stderr.
-"""
+"""A reference command-line tool that stays right when many calls run at once."""
 
 PROGRAM = "tool"
 __version__ = "0.2.0.dev0"

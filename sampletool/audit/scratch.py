@@ -42,7 +42,6 @@ class Scratch:
 
     def __enter__(self) -> Self:
         self.directory = Path(tempfile.mkdtemp(prefix="tool-audit-"))
-        self._signals.kill_first = self._clear  # a second signal ends us without coming back here
         try:
             for place in ("work", "output", *_PLACES.values()):
                 (self.directory / place).mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -55,7 +54,6 @@ class Scratch:
 
     def __exit__(self, *error: object) -> None:
         self._clear()
-        self._signals.kill_first = lambda: None
 
     def launch(self, words: list[str]) -> Run:
         """Begin a run; what it prints is kept beside its directories, where it does not see it."""

@@ -1,8 +1,9 @@
 """The first thing that runs: makes the process safe to work in, then hands over to the app.
 
 What runs here runs before anything of ours is imported, on any Python: SIGINT gets its default back (Python's own
-handler would print a traceback), collecting garbage is switched off (a call is over before it pays), closed standard
-descriptors are opened on the null device (or the next file opened would become stdout), and an old Python is refused.
+handler would print a traceback), and so does SIGCHLD (where the parent ignores it the kernel throws away how our
+children ended), collecting garbage is switched off (a call is over before it pays), closed standard descriptors are
+opened on the null device (or the next file opened would become stdout), and an old Python is refused.
 Who closes stdout (`>&-`) wants no answer: that is not an error, and the status tells how the call went.
 """
 
@@ -11,6 +12,8 @@ import _signal  # type: ignore[import-not-found]
 
 if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+if hasattr(_signal, "SIGCHLD"):
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
 
 import gc
 
@@ -26,10 +29,7 @@ def _open_closed_descriptors():
         try:
             os.fstat(descriptor)
         except OSError:
-            opened = os.open(os.devnull, os.O_RDONLY if descriptor == 0 else os.O_WRONLY)
-            if opened != descriptor:
-                os.dup2(opened, descriptor, inheritable=True)
-                os.close(opened)
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # open takes the lowest number that is free
 
 
 def _refuse_old_python():

@@ -56,7 +56,6 @@ def workers(
 ) -> Iterator[Iterator[tuple[T, Iterator[Any]]]]:
     """Each task with its results, which have to be used up before the next task. Leaving ends every worker."""
     crew = _Crew(signals)
-    before, signals.kill_first = signals.kill_first, crew.kill
     try:
         count = min(jobs, len(tasks))
         for number in range(count):
@@ -64,7 +63,6 @@ def workers(
         yield ((task, crew.results(number % count)) for number, task in enumerate(tasks))
     finally:
         crew.end()
-        signals.kill_first = before
 
 
 def _work_on(tasks: Sequence[T], work: Work[T], send: Send, check: Check) -> None:
@@ -116,25 +114,23 @@ class _Crew:
         return bytes(content)
 
     def _lost(self, number: int) -> WorkerLost:
-        pid = self._pids.pop(number)
-        _, status = os.waitpid(pid, 0)
+        pid, status = self._pids.pop(number), 255 << 8
+        with suppress(ChildProcessError):
+            _, status = os.waitpid(pid, 0)
         return WorkerLost(pid, os.waitstatus_to_exitcode(status))
-
-    def kill(self) -> None:
-        for pid in self._pids:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
 
     def end(self) -> None:
         """Kill and reap; safe twice."""
-        self.kill()
+        for pid in self._pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         deadline = time.monotonic() + _REAP_SECONDS
         while self._pids and time.monotonic() < deadline:
-            pid, _ = os.waitpid(self._pids[-1], os.WNOHANG)
-            if pid:
-                self._pids.pop()
-            else:
-                time.sleep(0.001)
+            with suppress(ChildProcessError):  # SIGCHLD is ignored: it has been reaped
+                if not os.waitpid(self._pids[-1], os.WNOHANG)[0]:
+                    time.sleep(0.001)
+                    continue
+            self._pids.pop()
         while self._pipes:
             os.close(self._pipes.pop())
 

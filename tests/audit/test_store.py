@@ -58,18 +58,6 @@ def test_leaving_it_removes_the_files_read_only_directories_and_every_process(si
     assert _scratch() == []
 
 
-def test_a_second_signal_ends_everything_without_coming_back_to_the_with_block(signals: Signals) -> None:
-    with Store(candidate("endless"), signals) as store:
-        store.prepare()
-        run = store.start().run
-
-        signals.kill_first()
-
-        assert is_gone(run.pid)
-        assert _scratch() == []
-    signals.kill_first()
-
-
 def test_who_does_not_end_in_time_is_ended_and_has_hung(signals: Signals) -> None:
     with Store(candidate("endless", deadline_seconds=0.5), signals) as store:
         before = store.prepare()

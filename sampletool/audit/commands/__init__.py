@@ -1,1 +1,1 @@
-"""Other command-line tools."""
+"""The commands of this part: a file is a command, a folder is a group."""

@@ -1,1 +1,4 @@
-"""Settings, locks, sessions and this machine."""
+"""A sample command-line tool that stays right when many calls run at once.
+
+One answer per call on stdout: JSON where a program reads it, text on a terminal. Everything else is on stderr.
+"""

@@ -3,8 +3,9 @@
 Each runs in a process group of its own, with an argument list (never a shell), the null device as stdin, and the
 descriptors of our locks: after kill -9 of this process an orphan keeps the lock until it ends, so that nobody works
 beside it. Leave the `with` block before releasing the lock: releasing would free it for the children too. When a child
-ends, the rest of its group is ended as well; an interrupt is passed on, and after a grace the group is killed. Dead
-means gone or zombie (nobody may ever reap it), and every wait is bounded: what survives SIGKILL is named.
+ends, the rest of its group is ended as well; an interrupt is passed on, and after a grace, which a second signal ends,
+the group is killed. Dead means gone or zombie (nobody may ever reap it), and every wait is bounded: what survives
+SIGKILL is named.
 """
 
 import os
@@ -15,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, NamedTuple
 
 from ..contract.errors import Interrupted
 from .atomic_file import write_all
@@ -31,6 +32,8 @@ _CHUNK_BYTES = 65536
 _CHUNKS_AT_ONCE = 16
 """Who writes without end must not keep us from the others; more than this does not fit into a pipe."""
 TAIL_BYTES = 4096
+LOST_STATUS = 255
+"""A failure, as in asyncio: where SIGCHLD is ignored the kernel throws away how a child ended."""
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -48,17 +51,13 @@ class Ended(NamedTuple):
 class _Running:
     name: str
     process: subprocess.Popen[bytes]
+    output: IO[bytes]
     exit_descriptor: int | None
     log: Callable[[], Path] | None
     tail: bytearray = field(default_factory=bytearray)
     log_path: Path | None = None
     log_file: int | None = None
     output_ended: bool = False
-
-    @property
-    def output(self) -> int:
-        assert self.process.stdout is not None
-        return self.process.stdout.fileno()
 
 
 class Children:
@@ -75,15 +74,18 @@ class Children:
         """What had left its group and kept our lock; it was ended, for it might have outlived and outwritten us."""
 
     def __enter__(self) -> "Children":
-        self._signals.kill_first = self._kill_all
         return self
 
     def __exit__(self, _kind: object, error: object, _trace: object) -> None:
         number = error.signal_number if isinstance(error, Interrupted) else signal.SIGTERM
-        self._end_all(number)
+        children = list(self._running.values())
+        for child in children:
+            _signal_group(child, number)
+        self._await_exits(children)
+        for child in children:
+            self._bury(child)
         if self._has_started and self._descriptors:
             self.strays = end_strays(self._descriptors[0], self._signals)
-        self._signals.kill_first = lambda: None
 
     def start(
         self,
@@ -107,9 +109,10 @@ class Children:
             process_group=0,
             pass_fds=self._descriptors,
         )
+        assert process.stdout is not None
         self._has_started = True
-        self._running[name] = child = _Running(name, process, _open_pid(process.pid), log)
-        os.set_blocking(child.output, False)
+        self._running[name] = _Running(name, process, process.stdout, _open_pid(process.pid), log)
+        os.set_blocking(process.stdout.fileno(), False)
 
     def next_ended(self, within_seconds: float | None = None) -> Ended | None:
         """Wait for the next child to end. None if none runs, or none has ended in that time.
@@ -138,25 +141,17 @@ class Children:
         if child is None:
             return None
         _signal_group(child, signal.SIGTERM)
-        self._await_exits([child], time.monotonic() + GRACE_SECONDS)
+        self._await_exits([child])
         return self._bury(child)
 
-    def _end_all(self, number: int) -> None:
-        children = list(self._running.values())
-        for child in children:
-            _signal_group(child, number)
-        self._await_exits(children, time.monotonic() + GRACE_SECONDS)
-        for child in children:
-            self._bury(child)
-
-    def _kill_all(self) -> None:
-        for child in self._running.values():
-            _signal_group(child, signal.SIGKILL)
-
-    def _await_exits(self, children: list[_Running], deadline: float) -> None:
-        while time.monotonic() < deadline and not all(_has_exited(child.process.pid) for child in children):
+    def _await_exits(self, children: list[_Running]) -> None:
+        """Give them time to end, unless a second signal says that there is none."""
+        deadline = time.monotonic() + GRACE_SECONDS
+        while time.monotonic() < deadline and not self._signals.is_repeated:
             for child in children:
                 self._read(child)
+            if all(_has_exited(child.process.pid) for child in children):
+                return
             time.sleep(_POLL_SECONDS)
 
     def _bury(self, child: _Running) -> Ended:
@@ -165,18 +160,15 @@ class Children:
         deadline = time.monotonic() + _DEATH_SECONDS
         while not _has_exited(child.process.pid) and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
-        survivors: tuple[int, ...] = (child.process.pid,)
-        if _has_exited(child.process.pid):
-            child.process.wait()
-            survivors = _await_group(child.process.pid, deadline)
+        has_exited = _has_exited(child.process.pid)
+        child.process.returncode = status = _reap(child.process.pid) if has_exited else -signal.SIGKILL
+        survivors = _await_group(child.process.pid, deadline) if has_exited else (child.process.pid,)
         self._read(child)
         del self._running[child.name]
-        if child.process.stdout is not None:
-            child.process.stdout.close()
+        child.output.close()
         for descriptor in (child.exit_descriptor, child.log_file):
             if descriptor is not None:
                 os.close(descriptor)
-        status = -signal.SIGKILL if child.process.returncode is None else child.process.returncode
         tail = bytes(child.tail).decode("utf-8", "backslashreplace")
         return Ended(child.name, status, tail, child.log_path, survivors)
 
@@ -184,7 +176,7 @@ class Children:
         """Take what the child has written so far: the end of it for the answer, all of it for the log."""
         with suppress(BlockingIOError):
             for _ in range(_CHUNKS_AT_ONCE):
-                if not (chunk := os.read(child.output, _CHUNK_BYTES)):
+                if not (chunk := os.read(child.output.fileno(), _CHUNK_BYTES)):
                     child.output_ended = True
                     return
                 child.tail += chunk
@@ -201,14 +193,13 @@ class Children:
     def _wake_descriptors(self) -> list[int]:
         running = self._running.values()
         exits = [child.exit_descriptor for child in running if child.exit_descriptor is not None]
-        return exits + [child.output for child in running if not child.output_ended]
+        return exits + [child.output.fileno() for child in running if not child.output_ended]
 
 
 def _open_pid(pid: int) -> int | None:
     """A descriptor that becomes readable when the process ends, where the system has one."""
-    opener: Any = getattr(os, "pidfd_open", None)
-    with suppress(OSError):
-        return None if opener is None else int(opener(pid))
+    with suppress(OSError, AttributeError):
+        return os.pidfd_open(pid)
     return None
 
 
@@ -217,6 +208,13 @@ def _has_exited(pid: int) -> bool:
     with suppress(ChildProcessError):
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
     return True
+
+
+def _reap(pid: int) -> int:
+    """How our child, which has exited, ended."""
+    with suppress(ChildProcessError):
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return LOST_STATUS
 
 
 def _signal_group(child: _Running, number: int) -> None:

@@ -7,15 +7,18 @@ ended through a pid descriptor: opened, looked at again, then signalled, so that
 
 import os
 import signal
+import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
+from select import POLLIN, poll
 
 from .lock_owners import carriers_of, orphans_of
 from .signals import Signals
 
 _PATIENCE_SECONDS = 2.0
+_TURN_SECONDS = 0.02
 
 
 def end_orphans(lock_path: Path, signals: Signals) -> list[int]:
@@ -30,20 +33,27 @@ def end_strays(descriptor: int, signals: Signals) -> list[int]:
 
 
 def _end(find: Callable[[], list[int]], signals: Signals) -> list[int]:
-    """They get to clean up for a moment; then they are killed."""
-    if not hasattr(signal, "pidfd_send_signal"):
-        return []
-    ended = []
-    for pid in find():
-        with suppress(ProcessLookupError, PermissionError):
-            descriptor = os.pidfd_open(pid)
-            try:
-                if pid in find():
-                    signal.pidfd_send_signal(descriptor, signal.SIGTERM)
-                    if not signals.wait(_PATIENCE_SECONDS, [descriptor]):
-                        signal.pidfd_send_signal(descriptor, signal.SIGKILL)
-                        signals.wait(_PATIENCE_SECONDS, [descriptor])
-                    ended.append(pid)
-            finally:
-                os.close(descriptor)
-    return ended
+    """They get a moment to clean up, unless a second signal comes. Then they are killed, and what they have started."""
+    ended: set[int] = set()
+    for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGKILL) if hasattr(signal, "pidfd_send_signal") else ():
+        with ExitStack() as opened:
+            descriptors = {}
+            for pid in find():
+                with suppress(ProcessLookupError):
+                    descriptors[pid] = os.pidfd_open(pid)
+                    opened.callback(os.close, descriptors[pid])
+            watched, living = poll(), set()
+            for pid in descriptors.keys() & find():
+                with suppress(ProcessLookupError, PermissionError):
+                    signal.pidfd_send_signal(descriptors[pid], number)
+                    watched.register(descriptors[pid], POLLIN)
+                    living.add(descriptors[pid])
+                    ended.add(pid)
+            deadline = time.monotonic() + _PATIENCE_SECONDS
+            while living and time.monotonic() < deadline and not (signals.is_repeated and number == signal.SIGTERM):
+                for descriptor, _ in watched.poll(1000 * _TURN_SECONDS):
+                    watched.unregister(descriptor)
+                    living.remove(descriptor)
+        if not descriptors:
+            break
+    return sorted(ended)

@@ -105,9 +105,10 @@ class Tool:
         self,
         *args: str | Path,
         environ: Mapping[str, str] | None = None,
+        program: Sequence[str] = COMMAND,
     ) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
-            [*COMMAND, *map(str, args)],
+            [*program, *map(str, args)],
             cwd=self.cwd,
             env={**self.environ, **(environ or {})},
             stdin=subprocess.PIPE,

@@ -1,1 +1,1 @@
-"""Race conditions to look at."""
+"""The commands of this part: a file is a command, a folder is a group."""

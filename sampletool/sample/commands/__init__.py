@@ -1,1 +1,1 @@
-"""Build, test and process."""
+"""The commands of this part: a file is a command, a folder is a group."""

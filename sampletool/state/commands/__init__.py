@@ -1,1 +1,1 @@
-"""State and work that many calls share."""
+"""The commands of this part: a file is a command, a folder is a group."""

@@ -1,24 +1,45 @@
 """Children that can neither outlive nor outwrite the call."""
 
+import fcntl
+import json
 import os
+import random
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sampletool.kit.contract.errors import Interrupted, TimedOut
 from sampletool.kit.safety import children as module
-from sampletool.kit.safety.children import Children
+from sampletool.kit.safety.children import LOST_STATUS, Children
 from sampletool.kit.safety.signals import Signals
+from sampletool.kit.testing.scale import scale
+from sampletool.kit.testing.tool import Ran, Tool
+from tests.kit.added_command import start_added
 
 
 def start(children: Children, script: str, log: Path | None = None, name: str = "child") -> None:
     children.start(
         name, ["/bin/sh", "-c", script], cwd=Path("/"), env=dict(os.environ), log=None if log is None else lambda: log
     )
+
+
+def hear(children: Children, word: str, name: str = "child") -> None:
+    """Wait until a child has said this."""
+    while word.encode() not in children._running[name].tail:
+        assert children.next_ended(within_seconds=0.05) is None
+
+
+def wait_until(ready: Callable[[], object], seconds: float = 40) -> None:
+    deadline = time.monotonic() + seconds
+    while not ready():
+        assert time.monotonic() < deadline, "it never came"
+        time.sleep(0.005)
 
 
 def is_running(pid: int) -> bool:
@@ -51,9 +72,54 @@ def test_a_silent_child_leaves_no_log(signals: Signals, tmp_path: Path) -> None:
     assert not (tmp_path / "log").exists()
 
 
-def test_stdin_is_empty_and_nothing_of_ours_is_inherited(signals: Signals) -> None:
+def test_the_log_is_ours_alone_and_no_link_is_followed(signals: Signals, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "victim")
+    (tmp_path / "victim").write_text("untouched")
     with Children(signals) as children:
-        start(children, "cat; ls /proc/self/fd | wc -w")
+        start(children, "umask 0; echo loud", tmp_path / "log")
+        children.next_ended()
+
+    with pytest.raises(OSError, match="symbolic links"), Children(signals) as children:
+        start(children, "echo loud", tmp_path / "link")
+        children.next_ended()
+
+    assert (tmp_path / "log").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "victim").read_text() == "untouched"
+
+
+def test_a_child_that_writes_without_end_does_not_keep_us_from_the_others(signals: Signals) -> None:
+    class Endless:
+        reads = 0
+
+        def fileno(self) -> int:
+            self.reads += 1
+            assert self.reads < 20000, "nobody else is looked at"
+            return zero.fileno()
+
+        def close(self) -> None:
+            pass
+
+    endless: Any = Endless()
+    with Path("/dev/zero").open("rb") as zero, Children(signals) as children:
+        start(children, "sleep 60", name="loud")
+        children._running["loud"].process.stdout.close()  # type: ignore[union-attr]
+        children._running["loud"].output = endless
+        children._read(children._running["loud"])
+
+    assert endless.reads > 0
+
+
+def test_the_stdin_of_a_child_is_empty_whatever_ours_is() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", _ONE_CHILD, "cat; exit 4"], input=b"ours", capture_output=True, check=True
+    )
+
+    assert json.loads(ran.stdout) == [4, ""]
+
+
+def test_nothing_of_ours_is_inherited(signals: Signals) -> None:
+    with Children(signals) as children:
+        start(children, "ls /proc/self/fd | wc -w")
         ended = children.next_ended()
 
     assert ended is not None
@@ -71,13 +137,52 @@ def test_a_grandchild_does_not_outlive_the_child(signals: Signals, tmp_path: Pat
     assert not is_running(int((tmp_path / "pid").read_text()))
 
 
-def test_a_child_that_closed_its_output_is_still_waited_for(signals: Signals) -> None:
+_LEAVES_A_ZOMBIE = """
+import os, signal, sys, time
+if os.fork():
+    os._exit(0)
+os.close(1), os.close(2)
+dead = os.fork()
+if dead == 0:
+    os._exit(0)
+os.setsid()
+os.waitid(os.P_PID, dead, os.WEXITED | os.WNOWAIT)
+with open(sys.argv[1], "w") as file:
+    file.write(f"{os.getpid()}\\n")
+time.sleep(600)
+"""
+
+
+def test_a_zombie_that_nobody_reaps_is_no_survivor(signals: Signals, tmp_path: Path) -> None:
+    careless = tmp_path / "careless"
+    script = f"{sys.executable} -c '{_LEAVES_A_ZOMBIE}' {careless}; until [ -s {careless} ]; do sleep 0.01; done"
+    try:
+        with Children(signals) as children:
+            start(children, script)
+            ended = children.next_ended()
+    finally:
+        os.kill(int(careless.read_text()), signal.SIGKILL)
+
+    assert ended is not None
+    assert ended.survivors == ()
+
+
+def test_a_child_that_closed_its_output_is_still_waited_for_and_keeps_no_processor_busy() -> None:
+    class Counted(Signals):
+        waits = 0
+
+        def wait(self, seconds: float, descriptors: Sequence[int] = ()) -> list[int]:
+            self.waits += 1
+            return super().wait(seconds, descriptors)
+
+    signals = Counted()
     with Children(signals) as children:
         start(children, "exec >&- 2>&-; sleep 0.3; exit 7")
         ended = children.next_ended()
 
     assert ended is not None
     assert ended.status == 7
+    assert signals.waits < 20
 
 
 def test_leaving_the_block_ends_all(signals: Signals) -> None:
@@ -106,18 +211,41 @@ def test_a_child_that_ignores_the_request_is_killed_after_the_grace(
     signals: Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "GRACE_SECONDS", 0.3)
-    began = time.monotonic()
     with Children(signals) as children:
         start(children, "trap '' TERM; echo ready; while :; do sleep 1; done")
-        children.next_ended(within_seconds=0.5)
+        hear(children, "ready")
+        asked = time.monotonic()
+        ended = children.end("child")
 
-    assert 0.7 <= time.monotonic() - began < 5
+    assert time.monotonic() - asked >= 0.3
+    assert ended is not None
+    assert ended.status == -signal.SIGKILL
+
+
+def test_a_child_that_is_ended_has_time_to_clean_up(signals: Signals) -> None:
+    with Children(signals) as children:
+        start(children, "trap 'sleep 0.2; echo cleaned; exit 5' TERM; echo ready; while :; do sleep 0.01; done")
+        hear(children, "ready")
+        ended = children.end("child")
+
+    assert ended is not None
+    assert ended.status == 5
+    assert ended.tail.endswith("cleaned\n")
+
+
+def test_after_a_signal_nothing_more_is_started(signals: Signals, tmp_path: Path) -> None:
+    signals.received = signal.SIGTERM
+
+    with Children(signals) as children, pytest.raises(Interrupted):
+        start(children, "true")
+
+    assert children._running == {}
 
 
 def test_an_interrupt_is_passed_on_as_what_it_was(signals: Signals, tmp_path: Path) -> None:
     with pytest.raises(Interrupted), Children(signals) as children:
         start(children, f"trap 'echo INT > {tmp_path}/got; exit' INT; echo ready; while :; do sleep 0.05; done")
-        children.next_ended(within_seconds=0.3)
+        hear(children, "ready")
         signals.received = signal.SIGINT
         children.next_ended()
 
@@ -134,40 +262,134 @@ def test_the_end_of_the_call_s_time_ends_children_too(signals: Signals) -> None:
     assert not is_running(pid)
 
 
-_PARENT = """
-import os, signal, sys, time
+_ONE_CHILD = """
+import json, os, signal, sys
 from pathlib import Path
 from sampletool.kit.safety.children import Children
 from sampletool.kit.safety.signals import Signals
-signals = Signals()
-signals.install()
-with Children(signals) as children:
-    children.start("stubborn", ["/bin/sh", "-c", "trap '' TERM INT; echo $$; while :; do sleep 1; done"],
-                   cwd=Path("/"), env=dict(os.environ))
-    while not children._running["stubborn"].tail:
-        children.next_ended(within_seconds=0.1)
-    print(int(children._running["stubborn"].tail), flush=True)
-    children.next_ended()
+with Children(Signals()) as children:
+    children.start("one", ["/bin/sh", "-c", sys.argv[1]], cwd=Path("/"), env=dict(os.environ))
+    ended = children.next_ended()
+print(json.dumps([ended.status, ended.tail]))
 """
 
 
-def test_a_second_signal_kills_the_children_and_dies_at_once() -> None:
-    parent = subprocess.Popen([sys.executable, "-c", _PARENT], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    assert parent.stdout is not None
-    child = int(parent.stdout.readline())
-    began = time.monotonic()
-    parent.terminate()
-    time.sleep(0.3)
-    parent.send_signal(signal.SIGINT)
-    parent.communicate(timeout=10)
+def test_a_status_that_the_kernel_threw_away_is_a_failure() -> None:
+    code = f"import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n{_ONE_CHILD}"
 
-    assert parent.returncode == -signal.SIGINT
-    assert time.monotonic() - began < 4
-    for _ in range(100):
-        if not is_running(child):
-            break
-        time.sleep(0.02)
-    assert not is_running(child)
+    ran = subprocess.run([sys.executable, "-c", code, "echo said; exit 0"], capture_output=True, check=True)
+
+    assert json.loads(ran.stdout) == [LOST_STATUS, "said\n"]
+
+
+_STATUS_OF_A_CHILD = """
+with Children(context.signals) as children:
+    children.start("one", ["/bin/sh", "-c", "exit 3"], cwd=context.cwd, env=os.environ)
+    return Result(children.next_ended().status)
+"""
+
+
+def test_a_parent_that_ignores_sigchld_does_not_make_a_failed_child_a_success(tool: Tool) -> None:
+    process = start_added(tool, _STATUS_OF_A_CHILD, before="signal.signal(signal.SIGCHLD, signal.SIG_IGN)")
+
+    assert ended(process).data == {"said": 3}
+
+
+def ended(process: "subprocess.Popen[bytes]") -> Ran:
+    """What a call says that has every reason to end now; the limit is a safety net."""
+    try:
+        stdout, stderr = process.communicate(timeout=40)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        pytest.fail("it goes on and on")
+    return Ran(process.returncode, stdout, stderr)
+
+
+_UNDER_A_LOCK = """
+module.GRACE_SECONDS = orphans._PATIENCE_SECONDS = {grace}
+lock = os.open("lock", os.O_RDWR | os.O_CREAT)
+fcntl.flock(lock, fcntl.LOCK_EX)
+with Children(context.signals, [lock]) as children:
+    for number in range({count}):
+        children.start(str(number), ["/bin/sh", "-c", {script!r}], cwd=context.cwd, env=os.environ)
+        os.truncate(lock, number + 1)
+    children.next_ended()
+return Result(None)
+"""
+
+
+def under_a_lock(tool: Tool, script: str, count: int = 1, grace: float = 600) -> "subprocess.Popen[bytes]":
+    """A call whose children carry its lock, and the number of those that were started is the length of the file."""
+    (tool.cwd / "lock").write_bytes(b"")
+    return start_added(tool, _UNDER_A_LOCK.format(script=script, count=count, grace=grace))
+
+
+def is_free(tool: Tool) -> bool:
+    """Whether no process carries the lock any more."""
+    with (tool.cwd / "lock").open() as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+@pytest.mark.parametrize("script", ["exec sleep 33", "setsid sleep 33; exit 1"], ids=["child", "stray"])
+def test_two_signals_together_leave_no_child_not_even_one_that_is_being_started(tool: Tool, script: str) -> None:
+    for _ in range(scale(12, 200)):
+        process = under_a_lock(tool, script, count=60)
+        some = random.randint(1, 40)
+        wait_until(lambda least=some: (tool.cwd / "lock").stat().st_size >= least)  # type: ignore[misc]
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGHUP)
+        ran = ended(process)
+
+        assert ran.status in (-signal.SIGTERM, -signal.SIGHUP)
+        assert ran.code == "INTERRUPTED"
+        assert is_free(tool)
+
+
+def test_the_echo_of_a_signal_leaves_children_the_time_to_clean_up(tool: Tool) -> None:
+    process = under_a_lock(
+        tool, "trap 'sleep 0.2; touch cleaned; exit' TERM INT; touch ready; while :; do sleep 0.01; done"
+    )
+    wait_until((tool.cwd / "ready").exists)
+    process.send_signal(signal.SIGSTOP)
+    process.send_signal(signal.SIGTERM)
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGCONT)
+
+    assert ended(process).code == "INTERRUPTED"
+    assert (tool.cwd / "cleaned").exists()
+
+
+def test_a_child_keeps_the_lock_of_a_call_that_was_killed(tool: Tool) -> None:
+    process = under_a_lock(tool, "echo $$ > pid; mv pid ready; exec sleep 60")
+    wait_until((tool.cwd / "ready").exists)
+    process.kill()
+    process.wait()
+    was_free = is_free(tool)
+    os.kill(int((tool.cwd / "ready").read_text()), signal.SIGKILL)
+
+    assert not was_free
+    wait_until(lambda: is_free(tool))
+
+
+_STUBBORN = "trap '' TERM INT; (trap 'touch asked' TERM INT; touch ready; while :; do sleep 0.01; done) & wait"
+
+
+@pytest.mark.parametrize("script", ["exec", "setsid -f"], ids=["child", "stray"])
+def test_a_later_signal_ends_the_grace_and_the_call_still_answers(tool: Tool, script: str) -> None:
+    process = under_a_lock(tool, f'{script} /bin/sh -c "{_STUBBORN}"; exec sleep 600')
+    wait_until((tool.cwd / "ready").exists)
+    process.terminate()
+    wait_until((tool.cwd / "asked").exists)
+    time.sleep(0.6)  # an echo comes sooner
+    process.send_signal(signal.SIGINT)
+    ran = ended(process)
+
+    assert (ran.status, ran.code) == (-signal.SIGTERM, "INTERRUPTED")
+    assert is_free(tool)
 
 
 def test_what_cannot_be_started_leaves_nothing_behind(signals: Signals) -> None:

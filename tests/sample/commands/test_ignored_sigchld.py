@@ -1,0 +1,61 @@
+"""A parent that ignores SIGCHLD: the kernel would throw away how children ended."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from sampletool.kit.testing.tool import COMMAND, Ran, Tool
+
+_IGNORING = ["/bin/bash", "-c", "trap '' CHLD; exec \"$@\"", "bash", *COMMAND]
+
+
+def ran(tool: Tool, *args: str | Path) -> Ran:
+    process = tool.start(*args, program=_IGNORING)
+    stdout, stderr = process.communicate(timeout=60)
+    return Ran(process.returncode, stdout, stderr)
+
+
+def test_a_target_that_fails_is_not_published(tool: Tool) -> None:
+    (tool.cwd / "tool.toml").write_text(
+        "[target.a]\nrun = ['/bin/sh', '-c', 'echo half > x; exit 3']\noutputs = ['x']\n"
+    )
+
+    built = ran(tool, "build")
+
+    assert (built.status, built.code) == (3, "BUILD_FAILED")
+    assert built.answer["data"]["targets"][0]["exit_status"] == 3
+    assert not (tool.cwd / "out" / "a").exists()
+
+
+def test_a_check_that_fails_is_told(tool: Tool) -> None:
+    (tool.cwd / "tool.toml").write_text("[check.a]\nrun = ['/bin/sh', '-c', 'exit 3']\n")
+
+    assert ran(tool, "test").code == "CHECKS_FAILED"
+
+
+def test_process_works_all_the_same(tool: Tool) -> None:
+    (tool.cwd / "data.csv").write_text("a,b\n1,2\n")
+
+    assert ran(tool, "process", "--input", "data.csv", "--output", "x.json").data["effect"] == "created"
+
+
+_WORKERS = """
+import os, signal, sys
+from sampletool.kit.safety.signals import Signals
+from sampletool.sample.workers import WorkerLost, workers
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+def work(task, check):
+    yield task
+    if task == 2: os._exit(0)
+try:
+    with workers([1, 2], work, 2, Signals()) as results:
+        for _, pieces in results: list(pieces)
+except WorkerLost as error:
+    print(error.code)
+"""
+
+
+def test_a_worker_whose_end_is_lost_is_a_failure() -> None:
+    said = subprocess.run([sys.executable, "-c", _WORKERS], capture_output=True, text=True, check=True, timeout=60)
+
+    assert said.stdout == "WORKER_LOST\n"
