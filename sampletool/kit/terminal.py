@@ -2,8 +2,10 @@
 
 import os
 import time
+from shutil import get_terminal_size
 
 from .context import Context, in_ci, write_stderr
+from .contract.text import printable
 
 _WIDTH = 30
 _INTERVAL_SECONDS = 0.1
@@ -25,13 +27,20 @@ class Progress:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        if self._is_shown and self._next:
-            write_stderr(_CLEAR_LINE)
+        self.clear()
 
-    def show(self, done: int) -> None:
+    def show(self, done: int, now: str = "") -> None:
+        """`now`: what is being worked on."""
         if not self._is_shown or time.monotonic() < self._next:
             return
         self._next = time.monotonic() + _INTERVAL_SECONDS
         share = min(1.0, done / self._total)
         bar = "#" * round(share * _WIDTH)
-        write_stderr(f"{_CLEAR_LINE}{self._label} [{bar:<{_WIDTH}}] {share:4.0%}")
+        line = f"{self._label} [{bar:<{_WIDTH}}] {share:4.0%} {printable(now)}"
+        write_stderr(f"{_CLEAR_LINE}{line[: get_terminal_size().columns - 1]}")
+
+    def clear(self) -> None:
+        """Before another line is printed."""
+        if self._is_shown and self._next:
+            write_stderr(_CLEAR_LINE)
+            self._next = 0.0

@@ -1,17 +1,60 @@
-"""Reads the targets and checks of a tool.toml. Everything that is wrong with them is told at once."""
+"""What tool.toml may say: targets and checks, each a command with everything that it may see.
 
+All mistakes are reported at once, each with the line of its table.
+"""
+
+import os
+import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Any
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import InvalidValues, Mistake, did_you_mean
+from sampletool.kit.program import WORKSPACE_DIRECTORY, WORKSPACE_FILE
+from sampletool.kit.safety.toml_file import TomlText, read_toml, resolve
 from sampletool.sample.errors import TargetNotFound
-from sampletool.sample.job import Job
-from sampletool.sample.needs import in_order
 
+OWN_PLACES = (WORKSPACE_DIRECTORY, "out")
+"""What belongs to the tool in a workspace, and is no input."""
 _LISTS = ("run", "inputs", "outputs", "needs")
 _MEMBERS = (*_LISTS, "env")
 _TABLES = ("settings", "target", "check")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+_GLOB = re.compile(r"[*?[]")
+
+
+class Job(NamedTuple):
+    """A command with everything that it may see. A target has outputs; a check has none."""
+
+    name: str
+    run: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    env: dict[str, str] = {}  # noqa: RUF012 - never changed
+
+    def find_inputs(self, root: Path) -> list[str]:
+        """The declared files, relative to the workspace; a pattern that matches nothing is a ValueError.
+
+        A file of just that name goes before a pattern. `**` at the end means all files below: pathlib finds them
+        there only from Python 3.13 on, and only directories before.
+        """
+        found: set[str] = set()
+        for pattern in self.inputs:
+            literal, at_any_depth = root / pattern, pattern.split("/")[-1] == "**"
+            is_pattern = _GLOB.search(pattern) and not literal.is_file()
+            paths = root.glob(f"{pattern}/*" if at_any_depth else pattern) if is_pattern else [literal]
+            files = {os.path.relpath(path, root) for path in paths if path.is_file()}
+            files = {name for name in files if name.split(os.sep)[0] not in OWN_PLACES}
+            if not files:
+                wrong = f"is a directory: write {f'{pattern}/**'!r}" if literal.is_dir() else "matches no file"
+                raise ValueError(f"the input {pattern!r} {wrong}")
+            found |= files
+        return sorted(found)
 
 
 @dataclass
@@ -19,31 +62,42 @@ class Jobs:
     """What one tool.toml declares."""
 
     targets: dict[str, Job] = field(default_factory=dict)
-    """Each behind what it needs."""
+    """Each behind the targets that it needs."""
     checks: dict[str, Job] = field(default_factory=dict)
 
+    def with_needs(self, wanted: list[str]) -> list[Job]:
+        """The wanted targets and all that they need, each behind what it needs."""
+        found: set[str] = set()
+        left = list(wanted)
+        for name in left:
+            if name not in found:
+                found.add(name)
+                left += self.targets[name].needs  # also walked
+        return [job for name, job in self.targets.items() if name in found]
 
-def read_jobs(document: dict[str, Any]) -> Jobs:
-    jobs = Jobs()
+
+def read_workspace(context: Context) -> Jobs:
+    context.settings.must_be_right("jobs", "lock_timeout")
+    toml = read_toml(resolve(context.workspace / WORKSPACE_FILE))
+    document, jobs = toml.document, Jobs()
     near = {key: did_you_mean(key, list(_TABLES), nearness=0.7) for key in document if key not in _TABLES}
-    mistakes = [_mistake(key, f"[{key}] is not known here ({hint})") for key, hint in near.items() if hint]
+    wrong = [(key, f"[{key}] is not known here ({hint})") for key, hint in near.items() if hint]
     targets = document.get("target")
     targets = targets if isinstance(targets, dict) else {}
     for kind, jobs_of_kind in (("target", jobs.targets), ("check", jobs.checks)):
         table = document.get(kind, {})
         if not isinstance(table, dict):
-            mistakes.append(_mistake(kind, f"[{kind}] is not a table"))
+            wrong.append((kind, f"[{kind}] is not a table"))
             continue
         for name, members in table.items():
-            where = f"{kind}.{name}"
             job, problems = _read(kind, name, members, targets)
-            mistakes += [_mistake(where, f"{where}: {problem}") for problem in problems]
-            if not problems:
-                jobs_of_kind[name] = job
-    jobs.targets, rings = in_order(jobs.targets)
-    mistakes += [_mistake("target", f"these targets need each other: {ring}") for ring in rings]
-    if mistakes:
-        raise InvalidValues(*mistakes, suggestion="Correct tool.toml; nothing was run.")
+            wrong += [(f"{kind}.{name}", f"{kind}.{name}: {problem}") for problem in problems]
+            jobs_of_kind[name] = job
+    jobs.targets, rings = _in_order(jobs.targets)
+    wrong += [(f"target.{ring[0]}", f"these targets need each other: {' -> '.join(ring)}") for ring in rings]
+    if wrong:
+        mistakes = [Mistake(where, "INVALID_VALUE", f"{_place(toml, where)}: {said}") for where, said in wrong]
+        raise InvalidValues(*mistakes, suggestion=f"Correct {WORKSPACE_FILE}; nothing was run.")
     return jobs
 
 
@@ -56,9 +110,9 @@ def choose(kind: str, names: list[str], jobs: dict[str, Job]) -> list[str]:
 
 
 def _read(kind: str, name: str, members: Any, targets: Collection[str]) -> tuple[Job, list[str]]:
-    """The job, and what is wrong with it; what has the wrong type is only told."""
+    """The job, and what is wrong with it. A member of the wrong type is left out of the job."""
     if not isinstance(members, dict):
-        return Job(name, (), (), (), (), {}), ["it is not a table"]
+        return Job(name), ["it is not a table"]
     wrong: dict[str, str] = {}
     for key, value in members.items():
         if key not in _MEMBERS:
@@ -69,15 +123,63 @@ def _read(kind: str, name: str, members: Any, targets: Collection[str]) -> tuple
         elif not isinstance(value, list) or not all(map(_is_text, value)) or "" in value:
             wrong[key] = f"{key} has to be a list of texts"
     right = {key: value for key, value in members.items() if key not in wrong}
-    lists = {key: tuple(right.get(key, ())) for key in _LISTS}
-    job = Job(name, **lists, env=right.get("env", {}))
-    found = [*wrong.values(), *(problem for problem in job.problems() if problem.partition(" ")[0] not in wrong)]
+    job = Job(name, **{key: tuple(right.get(key, ())) for key in _LISTS}, env=right.get("env", {}))
+    found = [*wrong.values()]
+    if not _NAME.fullmatch(name):
+        found.append("a name is 1 to 64 letters, digits, '.', '_' or '-'")
+    if not job.run and "run" not in wrong:
+        found.append("run is missing: the command as a list, such as ['python3', 'make.py']")
+    if any("=" in variable for variable in job.env):
+        found.append("env has a name with '='")
+    for member, paths in (("inputs", job.inputs), ("outputs", job.outputs)):
+        found += [f"{member}: {path!r} {why}" for path in paths if (why := _why_no_path(path, member))]
+    ordered = sorted(f"{path}/" for path in job.outputs)
+    nested = [after[:-1] for before, after in pairwise(ordered) if after.startswith(before)]
+    found += [f"outputs: {path!r} is inside another, or the same" for path in nested]
     if kind == "target" and not members.get("outputs"):
         found.append("outputs is missing: the files that the command writes")
     if kind == "check" and job.outputs:
         found.append("a check has no outputs")
     unknown = [need for need in job.needs if need not in targets]
     return job, found + [f"it needs {need!r}, which is no target{_hint(need, targets)}" for need in unknown]
+
+
+def _why_no_path(path: str, member: str) -> str | None:
+    """Why it names no file of the workspace, and how to write the one that is meant."""
+    plain = os.path.normpath(path)
+    top = plain.split("/")[0]
+    if top in ("", ".."):
+        return "leaves the workspace"
+    if not path.isprintable():
+        return "has a character that cannot be shown"
+    if top in OWN_PLACES:
+        advice = "name the target in needs" if member == "inputs" else "what is written gets there by itself"
+        return f"is in a place of the tool's own: {advice}"
+    if plain == ".":
+        return "is the workspace itself"
+    below = "/**" if member == "inputs" and path.endswith("/") else ""
+    return None if plain == path else f"has an empty, '.' or '..' part: write {plain + below!r}"
+
+
+def _in_order(jobs: dict[str, Job]) -> tuple[dict[str, Job], list[list[str]]]:
+    """The jobs in the order of their needs, and the rings of jobs that need themselves in the end."""
+    needs = {name: [need for need in job.needs if need in jobs] for name, job in jobs.items()}
+    rings: list[list[str]] = []
+    while True:
+        try:
+            return {name: jobs[name] for name in TopologicalSorter(needs).static_order()}, rings
+        except CycleError as error:
+            ring = error.args[1][:0:-1]  # from a job to what it needs; the first is also the last
+            first = min(range(len(ring)), key=lambda at: list(jobs).index(ring[at]))
+            rings.append([*ring[first:], *ring[: first + 1]])
+            needs = {name: [] if name in ring else others for name, others in needs.items()}
+
+
+def _place(toml: TomlText, where: str) -> str:
+    """The file, and the line of the table's header where the table has one."""
+    words = [rf"[\"']?{re.escape(word)}[\"']?" for word in where.split(".", 1)]
+    header = re.search(rf"^\s*\[+\s*{' *[.] *'.join(words)}\s*\]", toml.text, re.MULTILINE)
+    return f"{toml.path}, line {toml.text.count(chr(10), 0, header.start()) + 1}" if header else str(toml.path)
 
 
 def _hint(word: str, known: Collection[str]) -> str:
@@ -87,7 +189,3 @@ def _hint(word: str, known: Collection[str]) -> str:
 
 def _is_text(value: Any) -> bool:
     return isinstance(value, str) and "\0" not in value
-
-
-def _mistake(where: str, message: str) -> Mistake:
-    return Mistake(where, "INVALID_VALUE", message)

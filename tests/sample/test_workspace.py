@@ -1,14 +1,16 @@
 """What a tool.toml declares, and everything that is wrong with it at once."""
 
-import tomllib
+import os
+import re
+from pathlib import Path
 
 import pytest
 
+from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import InvalidValues
+from sampletool.kit.safety.signals import Signals
 from sampletool.sample.errors import TargetNotFound
-from sampletool.sample.job import Job
-from sampletool.sample.needs import with_needs
-from sampletool.sample.workspace import choose, read_jobs
+from sampletool.sample.workspace import Job, Jobs, choose, read_workspace
 
 _GOOD = """
 [target.a]
@@ -24,26 +26,36 @@ needs = ["b"]
 """
 
 
+@pytest.fixture(autouse=True)
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def read(text: str) -> Jobs:
+    Path("tool.toml").write_text(text)
+    return read_workspace(Context(Signals()))
+
+
 def mistakes(text: str) -> list[str]:
+    """Each without the file and the line."""
     with pytest.raises(InvalidValues) as caught:
-        read_jobs(tomllib.loads(text))
-    return [mistake.message for mistake in caught.value.mistakes]
+        read(text)
+    return [mistake.message.partition(": ")[2] for mistake in caught.value.mistakes]
 
 
 def test_targets_and_checks_are_read() -> None:
-    jobs = read_jobs(tomllib.loads(_GOOD))
+    jobs = read(_GOOD)
 
     assert jobs.targets["b"] == Job("b", ("true",), (), ("y",), ("a",), {})
     assert jobs.checks["c"].needs == ("b",)
 
 
 def test_what_is_needed_comes_first() -> None:
-    targets = read_jobs(tomllib.loads(_GOOD)).targets
-
-    assert [job.name for job in with_needs(targets, ["b"])] == ["a", "b"]
+    assert [job.name for job in read(_GOOD).with_needs(["b"])] == ["a", "b"]
 
 
-def test_all_that_is_wrong_is_told_at_once() -> None:
+def test_all_that_is_wrong_is_reported_at_once() -> None:
     found = mistakes(
         """
         [target.a]
@@ -79,10 +91,19 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
         assert any(part in message for message in found), (part, found)
 
 
+def test_a_mistake_names_the_file_and_the_line_of_its_table(workspace: Path) -> None:
+    with pytest.raises(InvalidValues) as caught:
+        read("# first\n" + _GOOD.replace('[target.b]\nrun = ["true"]', '[ target . "b" ]') + "[check.d]\n")
+
+    first, second = (mistake.message for mistake in caught.value.mistakes)
+    assert first.startswith(f"{workspace}/tool.toml, line 6: target.b: run is missing")
+    assert second.startswith(f"{workspace}/tool.toml, line 12: check.d: run is missing")
+
+
 @pytest.mark.parametrize(
     ("needs", "ring"), [({"a": "a"}, "a -> a"), ({"a": "b", "b": "c", "c": "a"}, "a -> b -> c -> a")]
 )
-def test_targets_that_need_each_other_are_told_as_a_ring(needs: dict[str, str], ring: str) -> None:
+def test_targets_that_need_each_other_are_reported_as_a_ring(needs: dict[str, str], ring: str) -> None:
     text = "".join(f'[target.{n}]\nrun = ["true"]\noutputs = ["x"]\nneeds = ["{need}"]\n' for n, need in needs.items())
 
     assert mistakes(text) == [f"these targets need each other: {ring}"]
@@ -98,15 +119,94 @@ def test_a_long_chain_of_needs_is_as_good_as_a_short_one() -> None:
     links = [f'[target.t{n}]\nrun = ["true"]\noutputs = ["x"]\nneeds = ["t{n + 1}"]\n' for n in range(2000)]
     end = '[target.t2000]\nrun = ["true"]\noutputs = ["x"]\n'
 
-    targets = read_jobs(tomllib.loads("".join(links) + end)).targets
+    jobs = read("".join(links) + end)
 
-    assert [job.name for job in with_needs(targets, ["t0"])][:2] == ["t2000", "t1999"]
+    assert [job.name for job in jobs.with_needs(["t0"])][:2] == ["t2000", "t1999"]
 
 
-def test_names_that_are_not_there_are_told_with_hints() -> None:
-    jobs = read_jobs(tomllib.loads(_GOOD))
+def test_names_that_are_not_there_are_reported_with_hints() -> None:
+    jobs = read(_GOOD)
 
     assert choose("target", [], jobs.targets) == ["a", "b"]
     with pytest.raises(TargetNotFound) as caught:
         choose("target", ["bb", "zzz"], jobs.targets)
     assert caught.value.context["names"] == ["bb", "zzz"]
+
+
+def target(name: str = '"j"', *, run: str = "'true'", inputs: str = "", outputs: str = "'x'", env: str = "A") -> str:
+    return f'[target.{name}]\nrun = [{run}]\ninputs = [{inputs}]\noutputs = [{outputs}]\nenv = {{ "{env}" = "" }}\n'
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (target('"../j"'), "a name is"),
+        (target('"j/k"'), "a name is"),
+        (target('""'), "a name is"),
+        (target(run=""), "run is missing"),
+        (target(env="A=B"), "a name with '='"),
+        (target(inputs="'../x'"), "inputs: '../x' leaves"),
+        (target(outputs="'a/../../x'"), "outputs: 'a/../../x' leaves"),
+        (target(outputs="'/x'"), "outputs: '/x' leaves"),
+        (target(outputs="'out/x'"), "outputs: 'out/x' is in a place of the tool's own: what is written gets there"),
+        (target(outputs="'a/../out'"), "outputs: 'a/../out' is in a place of the tool's own"),
+        (target(inputs="'out/b/x'"), "inputs: 'out/b/x' is in a place of the tool's own: name the target in needs"),
+        (target(inputs="'./.tool/x'"), "inputs: './.tool/x' is in a place of the tool's own"),
+        (target(inputs="'./a.txt'"), "inputs: './a.txt' has an empty, '.' or '..' part: write 'a.txt'"),
+        (target(inputs="'d/../a//b'"), "inputs: 'd/../a//b' has an empty, '.' or '..' part: write 'a/b'"),
+        (target(inputs="'src/'"), "inputs: 'src/' has an empty, '.' or '..' part: write 'src/**'"),
+        (target(outputs="'d/'"), "outputs: 'd/' has an empty, '.' or '..' part: write 'd'"),
+        (target(inputs="'.'"), "inputs: '.' is the workspace itself"),
+        (target(outputs='"x\\n"'), r"outputs: 'x\n' has a character that cannot be shown"),
+        (target(outputs="'d', 'd/x'"), "outputs: 'd/x' is inside another"),
+        (target(outputs="'x', 'x'"), "outputs: 'x' is inside another, or the same"),
+    ],
+)
+def test_what_would_reach_outside_is_refused(wrong: str, said: str) -> None:
+    (problem,) = mistakes(wrong)
+
+    assert said in problem
+
+
+def test_nothing_is_wrong_with_what_stays_inside() -> None:
+    assert read(target(inputs="'*.txt', 'd/x'", outputs="'x', 'd/x', 'd.x'")).targets["j"].inputs == ("*.txt", "d/x")
+
+
+def make(*names: str) -> None:
+    for name in names:
+        os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
+        Path(name).touch()
+
+
+def test_inputs_are_searched_by_pattern_and_never_in_places_of_the_tool(workspace: Path) -> None:
+    make("a.txt", "d/b.txt", "out/c.txt", ".tool/d.txt", "e.md")
+
+    assert Job("j", inputs=("**/*.txt",)).find_inputs(workspace) == ["a.txt", "d/b.txt"]
+    with pytest.raises(ValueError, match="matches no file"):
+        Job("j", inputs=("*.xyz",)).find_inputs(workspace)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "meant"),
+    [
+        ("src/**", ["src/.hidden", "src/a", "src/d/b"]),
+        ("**", ["b1.txt", "b[1].txt", "src/.hidden", "src/a", "src/d/b"]),
+        ("src/**/b", ["src/d/b"]),
+        ("src/*", ["src/.hidden", "src/a"]),
+        ("b[1].txt", ["b[1].txt"]),
+        ("b[0-9].txt", ["b1.txt"]),
+    ],
+)
+def test_a_pattern_means_the_same_on_every_python_and_a_file_of_that_name_goes_first(
+    workspace: Path, pattern: str, meant: list[str]
+) -> None:
+    make("src/a", "src/.hidden", "src/d/b", "b1.txt", "b[1].txt", "out/x")
+
+    assert Job("j", inputs=(pattern,)).find_inputs(workspace) == meant
+
+
+def test_a_directory_as_an_input_has_advice_how_to_write_it(workspace: Path) -> None:
+    make("src/a")
+
+    with pytest.raises(ValueError, match=re.escape("the input 'src' is a directory: write 'src/**'")):
+        Job("j", inputs=("src",)).find_inputs(workspace)

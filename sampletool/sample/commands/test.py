@@ -1,5 +1,7 @@
 """Run the declared checks against built outputs: many at once, none while somebody builds."""
 
+import re
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -7,73 +9,137 @@ import typer
 
 from sampletool.kit.context import Context
 from sampletool.kit.contract.command_spec import CommandSpec
-from sampletool.kit.contract.errors import ChecksFailed
+from sampletool.kit.contract.errors import ChecksFailed, InvalidValues, Mistake
 from sampletool.kit.contract.file_errors import UnsafePath
+from sampletool.kit.contract.text import printable
 from sampletool.kit.global_options import DryRunOption, JobsOption
-from sampletool.kit.program import WORKSPACE_FILE
+from sampletool.kit.program import PROGRAM, WORKSPACE_FILE
 from sampletool.kit.safety.atomic_file import FOR_ALL, must_be_writable, replace
-from sampletool.sample.building import Build
-from sampletool.sample.checks import Report, find_inputs, is_junit, run_checks
-from sampletool.sample.commands._building import build, plan_targets, read_workspace
-from sampletool.sample.commands._shop import ENDS_WITH, Shop, keeping, opened, telling
+from sampletool.sample.commands.build import Build, ForceUnlockOption, build_targets
+from sampletool.sample.commands.build import spec as build_spec
 from sampletool.sample.errors import NotBuilt
-from sampletool.sample.job import OWN_PLACES, Done, Job
-from sampletool.sample.output_store import OutputStore
-from sampletool.sample.workspace import Jobs, choose
+from sampletool.sample.plan import plan
+from sampletool.sample.progress import Progress
+from sampletool.sample.publish import Outputs
+from sampletool.sample.run import Done, Runner, Workplace, carrying, locked
+from sampletool.sample.workspace import OWN_PLACES, Job, Jobs, choose, read_workspace
 
 spec = CommandSpec(
     effect="outputs",
-    ends_with=ENDS_WITH,
+    ends_with=build_spec.ends_with,
     locks=("build", "session"),
     examples=("test", "test --build", "test totals-add-up --junit results.xml"),
 )
+_JUNIT = re.compile(rb"<\?xml[^>]*>\s*<testsuite")
 
 
-def test_now(context: Context, names: list[str], *, first_build: bool, force_unlock: bool) -> Report:
+@dataclass
+class Report:
+    """The checks that are done; also the answer of a run that was stopped on the way."""
+
+    checks: list[Done] = field(default_factory=list)
+    total: int | None = None
+    """How many there are; absent when it was stopped before that was known."""
+
+    def lines(self) -> list[str]:
+        if self.total == 0:
+            return [f"There are no checks in {WORKSPACE_FILE}."]
+        return [line for check in self.checks for line in check.lines()]
+
+    @property
+    def failed(self) -> list[str]:
+        return [check.name for check in self.checks if check.status == "failed"]
+
+    def as_junit(self) -> str:
+        """The form that CI systems read."""
+        from xml.sax.saxutils import escape, quoteattr
+
+        cases = []
+        for check in self.checks:
+            note = printable(check.note or "failed")
+            failure = f"<failure message={quoteattr(note)}>{escape(check.tail or note)}</failure>"
+            body = failure if check.status == "failed" else ""
+            cases.append(f'  <testcase classname="{PROGRAM}" name={quoteattr(check.name)}>{body}</testcase>\n')
+        head = f'<testsuite name="{PROGRAM}" tests="{len(self.checks)}" failures="{len(self.failed)}">'
+        return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}\n{"".join(cases)}</testsuite>\n'
+
+
+def test(context: Context, names: list[str], jobs: int | None, *, first_build: bool, force_unlock: bool) -> Report:
     """With `first_build` the lock stays exclusive throughout: turning it into a shared one is not atomic."""
-    with opened(context, "exclusive" if first_build else "shared", force_unlock=force_unlock) as shop:
-        jobs = read_workspace(context)
-        checks = [jobs.checks[name] for name in choose("check", names, jobs.checks)]
-        inputs = find_inputs(context.workspace, checks)
+    choose("check", names, read_workspace(context).checks)  # a wrong name makes nothing
+    with locked(context, "exclusive" if first_build else "shared", force_unlock=force_unlock) as place:
+        declared = read_workspace(context)
+        checks = [declared.checks[name] for name in choose("check", names, declared.checks)]
+        inputs = _find_inputs(context.workspace, checks)
         needed = list(dict.fromkeys(need for check in checks for need in check.needs))
         if first_build and needed:
-            build(context, shop, jobs, needed, Build())
-        _warn_of_stale(context, jobs, shop.store, needed)
-        return _run(context, shop, checks, inputs)
+            build_targets(place, declared, needed, jobs, Build())
+        outputs = Outputs(context.workspace, context.signals.check, writable=False)
+        _warn_of_stale(context, declared, outputs, needed)
+        return _run(place, checks, inputs, outputs, jobs)
 
 
-def _run(context: Context, shop: Shop, checks: list[Job], inputs: dict[str, list[str]]) -> Report:
-    report = Report()
-    with keeping(report), telling(context, "check", len(checks)) as tell:
-        run_checks(checks, inputs, shop.floor, shop.children, context.jobs(), report, tell)
+def _run(
+    place: Workplace, checks: list[Job], inputs: dict[str, list[str]], outputs: Outputs, jobs: int | None
+) -> Report:
+    report = Report(total=len(checks))
+    done: dict[str, Done] = {}
+    with carrying(report), Progress(place.context, "check", len(checks)) as progress:
+        runner = Runner(place, "check", jobs, progress)
+        for check in checks:
+            runner.submit(check, inputs[check.name], {need: outputs.version_of(need) for need in check.needs})
+        while ran := runner.next_ended():
+            done[ran.job.name] = result = ran.done("passed" if ran.succeeded else "failed")
+            progress.ended(result, result.name, result.status)
+            report.checks = [done[check.name] for check in checks if check.name in done]
     return report
 
 
-def _warn_of_stale(context: Context, jobs: Jobs, store: OutputStore, needed: list[str]) -> None:
-    """Checks run against what is built; if that is not what tool.toml now asks for, they say so."""
-    missing = [name for name in needed if not store.version_of(name).exists()]
+def _find_inputs(root: Path, checks: list[Job]) -> dict[str, list[str]]:
+    """The declared inputs of each; all that is missing is reported at once."""
+    found: dict[str, list[str]] = {}
+    mistakes: list[Mistake] = []
+    for check in checks:
+        try:
+            found[check.name] = check.find_inputs(root)
+        except ValueError as error:
+            mistakes.append(Mistake(f"check.{check.name}", "INVALID_VALUE", f"{check.name}: {error}"))
+    if mistakes:
+        raise InvalidValues(*mistakes, suggestion="Correct it; nothing was run.")
+    return found
+
+
+def _warn_of_stale(context: Context, declared: Jobs, outputs: Outputs, needed: list[str]) -> None:
+    """Checks run against what is built; a warning where that is not what tool.toml now asks for."""
+    missing = [name for name in needed if not outputs.version_of(name).exists()]
     if missing:
         raise NotBuilt(missing)
-    for name, planned in plan_targets(context, jobs, store, needed).items():
+    for name, planned in plan(context.workspace, declared.with_needs(needed), outputs).items():
         if planned.reason is not None:
             context.warn("STALE_OUTPUT", f"{name} is tested as it was built last: {planned.reason}.")
 
 
 def forecast(context: Context, names: list[str]) -> Report:
-    jobs = read_workspace(context)
-    checks = [Done(name, "would run") for name in choose("check", names, jobs.checks)]
-    return Report(checks, total=len(checks))
+    checks = read_workspace(context).checks
+    return Report([Done(name, "would run") for name in choose("check", names, checks)], len(names or checks))
 
 
 def junit_place(path: Path, workspace: Path) -> Path:
-    """Where the report goes, told before anything runs: never over what is no such report, nor among what is ours."""
+    """Where the report goes, checked before anything runs: never over another file, nor among the tool's own."""
     resolved = path.resolve()
     must_be_writable(resolved)
     if any(resolved.is_relative_to((workspace / own).resolve()) for own in (WORKSPACE_FILE, *OWN_PLACES)):
         raise UnsafePath(str(resolved), "it is the workspace's own")
-    if resolved.exists() and not is_junit(resolved):
+    if resolved.exists() and not _is_junit(resolved):
         raise UnsafePath(str(resolved), "it is there already, and is no JUnit report")
     return resolved
+
+
+def _is_junit(path: Path) -> bool:
+    """Whether it begins as such a report does, ours or another's; or is empty, as a temporary file is at first."""
+    with path.open("rb") as file:
+        head = file.read(1024)
+    return not head or _JUNIT.match(head) is not None
 
 
 def command(
@@ -84,9 +150,7 @@ def command(
     ] = False,
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the results as JUnit XML.")] = None,
     jobs: JobsOption = None,
-    force_unlock: Annotated[
-        bool, typer.Option("--force-unlock", help="First end what a dead build left running.")
-    ] = False,
+    force_unlock: ForceUnlockOption = False,
     dry_run: DryRunOption = False,
 ) -> Report:
     """Check what is built, in parallel.
@@ -94,15 +158,13 @@ def command(
     Checks are declared in tool.toml; each runs in a directory of its own.
     """
     context: Context = ctx.obj
-    if jobs is not None:
-        context.options["jobs"] = jobs
     if junit is not None:
         junit = junit_place(junit, context.workspace)
     if dry_run:
         return forecast(context, checks or [])
-    report = test_now(context, checks or [], first_build=first_build, force_unlock=force_unlock)
+    report = test(context, checks or [], jobs, first_build=first_build, force_unlock=force_unlock)
     if junit is not None:
-        with keeping(report):
+        with carrying(report):
             replace(junit, report.as_junit().encode(), FOR_ALL)
     if report.failed:
         raise ChecksFailed(report.failed, report)

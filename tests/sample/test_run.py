@@ -1,4 +1,4 @@
-"""work/staging.py: only what was declared goes in and comes out, and all of it can be removed again."""
+"""A command sees what was declared and nothing else; only what was declared comes out, and all can be removed."""
 
 import os
 import stat
@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sampletool.sample.staging import collect, remove, stage
+from sampletool.sample.publish import collect, remove
+from sampletool.sample.run import stage
 
 
 @pytest.fixture
@@ -21,11 +22,11 @@ def test_a_hard_link_becomes_a_file_of_its_own(made: Path) -> None:
     source.write_text("somebody's")
     os.link(source, made / "x")
 
-    collect(made, ["x"])
+    clean, _ = collect(made, ["x"])
 
-    assert (made / "x").read_text() == "somebody's"
-    assert (made / "x").stat().st_ino != source.stat().st_ino
-    assert os.listdir(made) == ["x"]
+    assert (clean / "x").read_text() == "somebody's"
+    assert (clean / "x").stat().st_ino != source.stat().st_ino
+    assert os.listdir(clean) == ["x"]
 
 
 def test_what_a_command_made_read_only_can_be_kept(made: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.testing.scale import scale
-from sampletool.sample.output_store import OutputStore
+from sampletool.sample.publish import Outputs
 
 _ENTRY: dict[str, object] = {"run": ["make"], "env": {}, "inputs": {}, "needs": {}}
 
@@ -19,14 +19,13 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def publish(root: Path, fingerprint: str, **contents: str) -> OutputStore:
+def publish(root: Path, fingerprint: str, **contents: str) -> Outputs:
     made = root / "made"
     made.mkdir()
     for name, text in contents.items():
         (made / name).write_text(text)
-    store = OutputStore(root)
-    store.publish("t", fingerprint, made, sorted(contents), {**_ENTRY, "wanted": sorted(contents)})
-    store.close()
+    with Outputs(root) as store:
+        store.publish("t", fingerprint, made, sorted(contents), {**_ENTRY, "wanted": sorted(contents)})
     return store
 
 
@@ -35,7 +34,7 @@ def test_what_was_published_is_there_and_whole(root: Path) -> None:
 
     assert (root / "out" / "t" / "x").read_text() == "one"
     assert os.readlink(root / "out" / "t") == "../.tool/out/t-f1"
-    assert OutputStore(root).damage("t") is None
+    assert Outputs(root).damage("t") is None
 
 
 def test_a_reader_who_resolves_once_sees_one_version_whole(root: Path) -> None:
@@ -78,7 +77,7 @@ def test_harm_done_by_hand_is_noticed_and_named(root: Path, harm: str) -> None:
         if harm == "link moved":
             link.symlink_to("/tmp")
 
-    damage = OutputStore(root).damage("t")
+    damage = Outputs(root).damage("t")
 
     assert damage is not None
     assert ("x" in damage) != harm.startswith("link")
@@ -95,18 +94,18 @@ def test_a_torn_line_of_the_journal_is_passed_over(root: Path) -> None:
     journal = root / ".tool" / "built.jsonl"
     journal.write_bytes(journal.read_bytes() + b'["t", {"version": "t-f')
 
-    assert OutputStore(root).damage("t") is None
+    assert Outputs(root).damage("t") is None
 
 
 def test_after_the_machine_was_started_files_are_read_again(root: Path) -> None:
     """A power cut may leave an old content under new times."""
     publish(root, "f1", x="one")
     journal = root / ".tool" / "built.jsonl"
-    store = OutputStore(root)
+    store = Outputs(root)
     boot = store.entries["t"]["boot"]
     journal.write_text(journal.read_text().replace(boot, "another-boot"))
 
-    store = OutputStore(root)
+    store = Outputs(root)
 
     assert store.trusted(store.entries["t"]) == {"inputs": {}, "outputs": {}}
     assert store.damage("t") is None
@@ -117,18 +116,18 @@ def test_the_journal_does_not_grow_for_ever(root: Path) -> None:
         publish(root, f"f{turn}", x="one")
 
     assert len((root / ".tool" / "built.jsonl").read_text().splitlines()) < 110
-    assert OutputStore(root).damage("t") is None
+    assert Outputs(root).damage("t") is None
 
 
 def test_old_versions_go_after_an_hour_and_the_current_one_stays(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sampletool.sample import output_store
+    from sampletool.sample import publish as module
 
     publish(root, "f1", x="one")
     store = publish(root, "f2", x="two")
     store.prune()
     assert sorted(os.listdir(store.directory)) == ["t-f1", "t-f2"]
 
-    monkeypatch.setattr(output_store, "_KEPT_SECONDS", -1)
+    monkeypatch.setattr(module, "_KEPT_SECONDS", -1)
     store.prune()
 
     assert os.listdir(store.directory) == ["t-f2"]
@@ -139,7 +138,7 @@ def test_a_real_file_in_the_place_of_the_link_is_in_the_way(root: Path) -> None:
     (root / "out" / "t").write_text("mine")
 
     with pytest.raises(ValueError, match="/out/t is in the way"):
-        OutputStore(root).must_be_free("t")
+        Outputs(root).must_be_free("t")
 
 
 def test_a_file_more_is_noticed_and_the_directory_s_time_alone_is_nothing(root: Path) -> None:
@@ -149,10 +148,10 @@ def test_a_file_more_is_noticed_and_the_directory_s_time_alone_is_nothing(root: 
 
     extra.touch()
     os.utime(extra.parent, ns=(made_at, made_at))  # as if within one tick of the clock
-    assert OutputStore(root).damage("t") == "its outputs have a file more or less than were built"
+    assert Outputs(root).damage("t") == "its outputs have a file more or less than were built"
 
     extra.unlink()
-    assert OutputStore(root).damage("t") is None
+    assert Outputs(root).damage("t") is None
 
 
 def test_what_cannot_be_told_is_not_linked_and_no_half_line_stays(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,7 +163,7 @@ def test_what_cannot_be_told_is_not_linked_and_no_half_line_stays(root: Path, mo
         os.write(descriptor, content[: len(content) // 2])
         raise OSError(errno.ENOSPC, "full")
 
-    monkeypatch.setattr("sampletool.sample.output_store.write_all", half)
+    monkeypatch.setattr("sampletool.sample.publish.write_all", half)
     with pytest.raises(OSError, match="full"):
         publish(root, "f2", x="two")
 
@@ -175,8 +174,8 @@ def test_what_cannot_be_told_is_not_linked_and_no_half_line_stays(root: Path, mo
 
 def test_what_is_linked_is_never_pruned(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = publish(root, "f1", x="one")
-    monkeypatch.setattr("sampletool.sample.output_store._KEPT_SECONDS", -1)
-    monkeypatch.setattr(OutputStore, "_link", lambda *_: None)
+    monkeypatch.setattr("sampletool.sample.publish._KEPT_SECONDS", -1)
+    monkeypatch.setattr(Outputs, "_link", lambda *_: None)
     publish(root, "f2", x="two").prune()
 
     assert sorted(os.listdir(store.directory)) == ["t-f1", "t-f2"]

@@ -1,0 +1,208 @@
+"""Runs commands in parallel under the build lock, each in a fresh directory with what it declared and nothing else.
+
+Declared inputs stand at their workspace-relative paths, as links; the outputs of what it needs under `out/NAME/`.
+What was not declared is missing, unless it is looked for by another path. Commands end before the lock is released.
+"""
+
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from sampletool.kit.context import AT_ONCE, Context
+from sampletool.kit.contract.errors import ToolError
+from sampletool.kit.contract.file_errors import from_os_error
+from sampletool.kit.contract.lock_held import LockHeld
+from sampletool.kit.contract.text import printable
+from sampletool.kit.program import variable
+from sampletool.kit.safety.children import Children, Ended
+from sampletool.kit.safety.orphans import end_orphans
+from sampletool.kit.safety.places import PRIVATE, make_workspace_directory, private_directory
+from sampletool.sample.progress import Progress
+from sampletool.sample.publish import remove
+from sampletool.sample.workspace import Job
+
+_PASSED_ON = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
+_AFTER_FORCE_SECONDS = 2.0
+_SHOWN_LINES = 10
+
+
+@dataclass(frozen=True)
+class Done:
+    """What the answer says about one job. `reason`: why a target was stale."""
+
+    name: str
+    status: str
+    reason: str | None = None
+    outputs: str | None = None
+    note: str | None = None
+    exit_status: int | None = None
+    tail: str | None = None
+    log: str | None = None
+
+    def lines(self) -> list[str]:
+        lines = [f"{self.name}: {self.status.replace('_', ' ')}" + (f" ({self.reason})" if self.reason else "")]
+        if self.status != "passed":
+            tail = (self.tail or "").splitlines()[-_SHOWN_LINES:]
+            lines += [f"    {line}" for line in (self.note, *tail) if line]
+        return [*lines, f"    all of it: {self.log}"] if self.log and self.status == "failed" else lines
+
+
+class Ran(NamedTuple):
+    """How one job ended; `ended` is None when it could not be started."""
+
+    job: Job
+    directory: Path
+    ended: Ended | None
+    note: str | None = None
+
+    @property
+    def succeeded(self) -> bool:
+        return self.ended is not None and self.ended.status == 0 and not self.ended.survivors
+
+    def done(self, status: str, reason: str | None = None, outputs: str | None = None, note: str | None = None) -> Done:
+        note = note or self.note
+        if self.ended is None:
+            return Done(self.job.name, status, reason, outputs, note)
+        exit_status = (self.ended.status or None) if status == "failed" else None
+        lines = self.ended.tail.replace("\r\n", "\n").split("\n")
+        tail = "\n".join(printable(line.expandtabs()) for line in lines) or None
+        log = str(self.ended.log) if self.ended.log else None
+        note = note or (f"exit status {exit_status}" if exit_status else None)
+        return Done(self.job.name, status, reason, outputs, note, exit_status, tail, log)
+
+
+class Workplace(NamedTuple):
+    """Where commands run while the build lock is held."""
+
+    context: Context
+    scratch: Path
+    children: Children
+
+
+@contextmanager
+def locked(context: Context, mode: Literal["exclusive", "shared"], *, force_unlock: bool) -> Iterator[Workplace]:
+    """Holds the build lock. What is to be run has to be read inside."""
+    path = private_directory(make_workspace_directory(context.workspace) / "locks") / "build.lock"
+    for pid in end_orphans(path, context.signals) if force_unlock else ():
+        context.warn("ORPHAN_ENDED", f"Process {pid}, left behind by a holder that has ended, was ended.")
+    patience = _AFTER_FORCE_SECONDS if force_unlock else AT_ONCE
+    with _advising_force(), context.hold(path, "build", mode, patience) as hold, _scratch(context, mode) as scratch:
+        children = Children(context.signals, hold.descriptors, [path])
+        try:
+            with children:
+                yield Workplace(context, scratch, children)
+        finally:
+            for pid in children.strays:
+                context.warn("STRAY_ENDED", f"Process {pid}, which a command had left running, was ended.")
+
+
+@contextmanager
+def carrying(result: object) -> Iterator[None]:
+    """An error that ends the block carries what was done before it."""
+    try:
+        yield
+    except (ToolError, OSError) as error:
+        stopped = from_os_error(error) if isinstance(error, OSError) else error
+        stopped.data = result
+        raise stopped from error.__cause__
+
+
+class Runner:
+    """Runs the jobs that are submitted, so many at once. Leaving the block ends the display; children end later."""
+
+    def __init__(self, place: Workplace, kind: str, jobs: int | None, progress: Progress) -> None:
+        self._context, _, self._children = place
+        self._at_once = jobs or place.context.jobs()
+        self._progress = progress
+        self._kind = kind
+        self._scratch = private_directory(place.scratch / f"{kind}s")
+        self._waiting: deque[tuple[Job, Iterable[str], Mapping[str, Path]]] = deque()
+        self._running: dict[str, Job] = {}
+        self._ended: deque[Ran] = deque()
+        self._environment = {
+            name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith(variable(""))
+        }
+
+    def submit(self, job: Job, inputs: Iterable[str], needs: Mapping[str, Path]) -> None:
+        """It sees these inputs of the workspace, and these directories of what it needs."""
+        self._waiting.append((job, inputs, needs))
+
+    def next_ended(self) -> Ran | None:
+        """Wait for the next job to end; None when all have. A free place goes to the next job before it is told."""
+        while True:
+            while self._waiting and len(self._running) < self._at_once:
+                self._start(*self._waiting.popleft())
+            child = self._children.next_ended(0 if self._ended else self._progress.seconds_to_beat())
+            if child is not None:
+                note = f"still running: {', '.join(map(str, child.survivors))}" if child.survivors else None
+                self._ended.append(Ran(self._running.pop(child.name), self._scratch / child.name, child, note))
+            elif self._ended:
+                return self._ended.popleft()
+            elif not self._running:
+                return None
+            self._progress.beat()
+
+    def _start(self, job: Job, inputs: Iterable[str], needs: Mapping[str, Path]) -> None:
+        directory = self._scratch / job.name
+        stage(directory, self._context.workspace, inputs, needs)
+        env = self._environment | job.env
+        env[variable("WORKSPACE")] = str(self._context.workspace)
+        env[variable("SESSION_ID")] = self._context.session_id
+        self._progress.started(job.name)
+        try:
+            self._children.start(job.name, job.run, cwd=directory, env=env, log=lambda: self._logs / f"{job.name}.log")
+            self._running[job.name] = job
+        except OSError as error:
+            self._ended.append(Ran(job, directory, None, f"{job.run[0]}: {os.strerror(error.errno or 0).lower()}"))
+
+    @cached_property
+    def _logs(self) -> Path:
+        """Made when there is something to write."""
+        logs = private_directory(self._context.session_directory / f"logs-{self._context.request_id}")
+        return private_directory(logs / f"{self._kind}s")
+
+
+def stage(directory: Path, workspace: Path, inputs: Iterable[str], needs: Mapping[str, Path]) -> None:
+    """Make the directory. It must not be there: what is there belongs to another call."""
+    os.mkdir(directory)
+    places = {path: workspace / path for path in inputs} | {f"out/{name}": version for name, version in needs.items()}
+    for path, leads_to in places.items():
+        os.makedirs(os.path.dirname(f"{directory}/{path}"), exist_ok=True)
+        os.symlink(leads_to, f"{directory}/{path}")
+
+
+@contextmanager
+def _scratch(context: Context, mode: str) -> Iterator[Path]:
+    """This call's own directory, on the file system of the outputs. Only a holder of the exclusive lock is alone."""
+    everybody = private_directory(make_workspace_directory(context.workspace) / "tmp")
+    for left_by_killed in everybody.iterdir() if mode == "exclusive" else ():
+        remove(left_by_killed)
+    session = everybody / context.session_id
+    directory = session / context.request_id
+    while not directory.exists():
+        with suppress(FileNotFoundError):  # another call of this session has just left, and removed it
+            private_directory(session)
+            directory.mkdir(mode=PRIVATE)
+    try:
+        yield directory
+    finally:
+        remove(directory)
+        with suppress(OSError):
+            session.rmdir()
+
+
+@contextmanager
+def _advising_force() -> Iterator[None]:
+    try:
+        yield
+    except LockHeld as error:
+        holder = error.context.get("holder")
+        is_orphaned = holder is not None and holder.state == "orphaned"
+        advice = "ends them too" if is_orphaned else "only helps if its process is dead"
+        error.suggestion = f"{error.suggestion.rstrip('.')}; --force-unlock {advice}."
+        raise
