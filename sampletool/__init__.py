@@ -1,4 +1,7 @@
-"""A reference command-line tool that stays right when many calls run at once."""
+"""A sample command-line tool that stays right when many calls run at once.
+
+One answer per call on stdout: JSON where a program reads it, text on a terminal. Everything else is on stderr.
+"""
 
 PROGRAM = "tool"
 __version__ = "0.2.0.dev0"

@@ -6,19 +6,22 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, partial
+from importlib import import_module
 from typing import Any
 
+from . import completion
 from .command_folder import CommandFolder
 from .context import Context, in_ci, write_stderr
 from .contract.answer import SCHEMA_VERSION, Answer, Result
 from .contract.errors import InternalError, Interrupted, ToolError
 from .contract.exit_status import ExitStatus
 from .contract.file_errors import from_os_error
+from .contract.help_page import HelpAsked
 from .contract.redaction import redact
 from .contract.render import FORMATS, Format, json_line, render
-from .global_options import HelpAsked, version_option
+from .global_options import WHOLE_TOOL
 from .parts import command_packages
-from .program import PROGRAM, __version__, variable
+from .program import PACKAGE, PROGRAM, __version__, variable
 from .safety.signals import Signals, die_by
 from .stdout import Stdout, write
 
@@ -27,15 +30,13 @@ _LAST_RESORT = (
     b'"suggestion":"The report is on stderr.","retryable":false,"exit_code":1,"context":{}},'
     b'"data":null,"warnings":[],"meta":{"schema_version":"1.0","exit_code":1}}\n'
 )
-_COMPLETION_OPTIONS = ("--show-completion", "--install-completion")
 
 
 def main(argv: list[str] | None = None) -> int:
     """One call. Returns the exit status, or dies by the signal that ended the call."""
     args = sys.argv[1:] if argv is None else argv
-    completing = f"_{PROGRAM.upper().replace('-', '_')}_COMPLETE"
-    if completing in os.environ or any(arg.startswith(_COMPLETION_OPTIONS) for arg in args):
-        return _serve_completion(args)
+    if completion.is_asked(args):
+        return completion.serve(args, root(), Context(Signals()))
     try:
         return _answer_call(args, ends_process=argv is None)
     except Exception:  # not even an answer could be made: too few descriptors, or a fault right here
@@ -63,7 +64,7 @@ def _answer_call(args: list[str], *, ends_process: bool) -> int:
         outcome = _closed(_run(args, context), context)
         signals.ignore()
         if isinstance(outcome, HelpAsked):
-            return stdout.write(f"{outcome}\n".encode(), ExitStatus.OK)
+            return stdout.write(f"{outcome.text(stdout.width(), bold=stdout.wants_colour())}\n".encode(), ExitStatus.OK)
         try:
             answer = _answer(outcome, context, began)
             content = render(answer, form(), colour=stdout.wants_colour())
@@ -81,14 +82,14 @@ def _answer_call(args: list[str], *, ends_process: bool) -> int:
     return status
 
 
-def root(args: list[str]) -> CommandFolder:
-    return CommandFolder(command_packages(), PROGRAM, [version_option(), *_completion_params(args)])
+def root() -> CommandFolder:
+    return CommandFolder(command_packages(), PROGRAM, import_module(PACKAGE).__doc__, WHOLE_TOOL)
 
 
 def _run(args: list[str], context: Context) -> Result | ToolError | HelpAsked:
     """What the command returned, or why it could not."""
     try:
-        outcome = root(args).main(args=args, prog_name=PROGRAM, standalone_mode=False, obj=context)
+        outcome = root().main(args=args, prog_name=PROGRAM, standalone_mode=False, obj=context)
         if not hasattr(outcome, "lines"):
             raise TypeError(f"{context.command} returned {outcome!r}, not a result")
         return outcome  # type: ignore[no-any-return]
@@ -167,26 +168,6 @@ def _format_in(args: list[str]) -> str | None:
         if word.startswith("--format="):
             return word.partition("=")[2]
     return None
-
-
-def _completion_params(args: list[str]) -> list[Any]:
-    """Typer's own options for shell completion: only where they are used or shown, for they cost a millisecond."""
-    if args and not any(arg.startswith(("--help", *_COMPLETION_OPTIONS)) for arg in args):
-        return []
-    from typer.main import get_install_completion_arguments
-
-    return list(get_install_completion_arguments())
-
-
-def _serve_completion(args: list[str]) -> int:
-    """Not an answer: the shell reads what Typer prints, and a failure prints nothing."""
-    try:
-        root([]).main(args=args, prog_name=PROGRAM, standalone_mode=False, obj=Context(Signals()))
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else 0
-    except Exception:
-        return int(ExitStatus.INTERNAL)
-    return 0
 
 
 def _or_none(ask: Callable[[], str]) -> str | None:

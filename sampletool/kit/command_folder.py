@@ -7,19 +7,23 @@ The file name is the command name and a sub-folder is a group: adding a command 
 import os
 import re
 import shlex
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from functools import cached_property
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn, get_type_hints
 
 import typer
-from typer.core import TyperCommand, TyperGroup, TyperOption
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from .contract.errors import CommandIncomplete, Mistake, UsageMistakes, did_you_mean
-from .global_options import HelpAsked, global_options
+from .contract.help_page import HelpAsked, Item, Page, option_item
+from .contract.manifest import describe_params
+from .global_options import described_options, global_options, parameters_of
 from .program import PROGRAM
 
 _MISTAKES = f"{__name__}.mistakes"
-_HELP_WIDTH = 110
 _NEGATIVE_NUMBER = re.compile(r"-[0-9.]+")
 
 
@@ -27,54 +31,68 @@ class _Collecting:
     """A command that takes the options of `global_options`, and goes on after a mistake to find the others."""
 
     params: Any
+    help: Any
+    described: Any
 
     def get_params(self, ctx: Any) -> Any:
-        return [*self.params, *global_options()]
+        """Those of the command, then what every command takes."""
+        return [self._lenient.get(param.name, param) for param in (*self.params, *global_options())]
 
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]  # type: ignore[misc]
+    @cached_property
+    def _lenient(self) -> dict[str, Any]:
+        """What takes the place of a parameter whose mistake has been seen."""
+        return {}
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
+    def usage(self, command_path: str) -> str:
+        arguments = [(param["metavar"], param["required"]) for param in self.described if "flags" not in param]
+        pieces = [metavar if is_required or metavar[0] == "[" else f"[{metavar}]" for metavar, is_required in arguments]
+        below = ["COMMAND [ARGS]..."] if isinstance(self, TyperGroup) else []
+        return " ".join([command_path, "[OPTIONS]", *pieces, *below])
+
+    def page(self, ctx: Any) -> Page:
         """What every command takes is listed once, by the whole tool; else nobody would find a command's own."""
-        is_root = ctx.parent is None
-        sections = {
-            "Arguments": [param for param in self.params if param.param_type_name == "argument"],
-            "Options": [param for param in self.params if param.param_type_name == "option"],
-            "Every command takes, before or after its name": global_options() if is_root else [],
-        }
-        for title, params in sections.items():
-            if params:
-                with formatter.section(title):
-                    formatter.write_dl([param.get_help_record(ctx) for param in params])
-        if not is_root:
-            names = ", ".join(option.opts[0] for option in global_options())
-            formatter.write_paragraph()
-            formatter.write_text(f"Every command also takes {names}: see `{ctx.find_root().info_name} --help`.")
-        if isinstance(self, TyperGroup):
-            self.format_commands(ctx, formatter)
+        arguments = [option_item(param) for param in self.described if "flags" not in param]
+        options = [option_item(param) for param in self.described if "flags" in param]
+        sections = [("Arguments", arguments), ("Options", options)]
+        names = ", ".join(option["flags"][0] for option in described_options())
+        footer = f"Every command also takes {names}: see `{PROGRAM} --help`."
+        if ctx.parent is None:
+            everywhere = [option_item(option) for option in described_options()]
+            sections.append(("Every command takes, before or after its name", everywhere))
+            footer = f"`{PROGRAM} help COMMAND` shows the options of a command and examples."
+        spec = getattr(self, "spec", None)
+        examples = [f"{PROGRAM} {example}" for example in spec.examples] if spec else []
+        return Page(
+            self.usage(ctx.command_path), self.help or "", [*self.commands_listed(ctx), *sections], footer, examples
+        )
+
+    def commands_listed(self, ctx: Any) -> list[tuple[str, list[Item]]]:
+        return []
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         if not ctx.resilient_parsing:
             ctx.obj.command = ".".join(ctx.command_path.split()[1:])
         mistakes: list[Mistake] = ctx.meta.setdefault(_MISTAKES, [])
-        usage = " ".join([ctx.command_path, *self.collect_usage_pieces(ctx)])  # now: reading on changes the parameters
         left = list(args)
         while True:
             try:
                 rest: list[str] = super().parse_args(ctx, list(left))  # type: ignore[misc]
                 break
             except typer.TyperException as error:
-                mistake = _understand(error, self.get_params(ctx), ctx.command_path, left)
+                mistake = _understand(error, [*self.described, *described_options()], ctx.command_path, left)
                 if mistake.code != "EXTRA_ARGUMENT" or not any(m.code == "UNKNOWN_OPTION" for m in mistakes):
                     mistakes.append(mistake)
-                without = _leave_out(error, left, mistake.param)
+                if param := getattr(error, "param", None):
+                    self._lenient[param.name] = _taking_anything(param)
+                    continue
+                without = _leave_out(left, mistake.param)
                 if without is None:
                     rest = []
                     break
                 left = without
         if mistakes and not isinstance(self, TyperGroup):
             is_about_arguments = any(mistake.code in ("MISSING", "EXTRA_ARGUMENT") for mistake in mistakes)
-            raise UsageMistakes(mistakes, ctx.command_path, usage if is_about_arguments else "")
+            raise UsageMistakes(mistakes, ctx.command_path, self.usage(ctx.command_path) if is_about_arguments else "")
         return rest
 
 
@@ -87,39 +105,54 @@ class FileCommand(_Collecting, TyperCommand):
         ctx.obj.begin()
         return super().invoke(ctx)
 
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        with formatter.section("Examples"):
-            for example in self.spec.examples:
-                formatter.write(f"  {PROGRAM} {example}\n")
+    @cached_property
+    def described(self) -> list[dict[str, Any]]:
+        return describe_params(self.params, get_type_hints(self.callback, include_extras=True))
 
 
 class CommandFolder(_Collecting, TyperGroup):
     """One folder of command files."""
 
-    def __init__(self, packages: list[str], name: str, extra_params: list[Any] | None = None) -> None:
-        """The help of the first package is that of the group."""
-        modules = [import_module(package) for package in packages]
-        found = [
-            (name, package) for package, module in zip(packages, modules, strict=True) for name in _names_in(module)
-        ]
-        self._package_of = dict(sorted(found))
-        names: Any = dict.fromkeys(self._package_of)
+    def __init__(
+        self, packages: list[str], name: str, about: str | None = None, options: Mapping[str, Any] | None = None
+    ) -> None:
+        self._modules = [import_module(package) for package in packages]
+        found = [(name, module) for module in self._modules for name in _names_in(module)]
+        self._module_of = dict(sorted(found, key=lambda pair: pair[0]))
+        self._options = options or {}
+        names: Any = dict.fromkeys(self._module_of)
         super().__init__(
             name=name,
-            help=modules[0].__doc__,
-            params=extra_params or [],
+            help=about or self._modules[0].__doc__,
+            params=parameters_of(self._options) if options else [],
             add_help_option=False,
             rich_markup_mode=None,
-            context_settings={"max_content_width": _HELP_WIDTH},
             commands=names,
         )
 
+    @cached_property
+    def described(self) -> list[dict[str, Any]]:
+        return describe_params(self.params, self._options)
+
+    def commands_listed(self, ctx: Any) -> list[tuple[str, list[Item]]]:
+        """Those of each part below its own heading, which its `commands/__init__.py` says; the kit's last."""
+        sections = []
+        for module in [*self._modules[1:], self._modules[0]]:
+            names = [name for name, other in self._module_of.items() if other is module]
+            title = "Commands" if ctx.parent else _summary(module.__doc__).rstrip(".")
+            sections.append((title, [(name, _summary(self.get_command(ctx, name).help)) for name in names]))
+        return sections
+
     def get_command(self, ctx: Any, name: str) -> Any:
         if name in self.commands and self.commands[name] is None:
-            self.commands[name] = load(f"{self._package_of[name]}.{name.replace('-', '_')}", name)
+            self.commands[name] = load(f"{self._module_of[name].__name__}.{name.replace('-', '_')}", name)
         return self.commands.get(name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] == "help" and ctx.parent is None and "help" not in self.commands:
+            args = [*args[1:], "--help"]
+            if len(args) == 1 and not ctx.resilient_parsing:
+                raise HelpAsked(self.page(ctx))
         command = self.get_command(ctx, args[0])
         if command is None and not ctx.resilient_parsing:
             self._fail(ctx, "UNKNOWN_COMMAND", f"No such command: {ctx.command_path} {args[0]}", args[0])
@@ -132,13 +165,16 @@ class CommandFolder(_Collecting, TyperGroup):
             if not hasattr(error, "ctx") or error.ctx is not ctx:
                 raise
             if ctx.parent is None and not ctx.meta[_MISTAKES]:
-                raise HelpAsked(ctx.get_help()) from None
+                raise HelpAsked(self.page(ctx)) from None
             self._fail(ctx, "MISSING", f"A command is missing after `{ctx.command_path}`")
 
     def _fail(self, ctx: Any, code: str, message: str, typed: str | None = None) -> NoReturn:
         known = list(self.commands)
         all_of_them = f"The commands are {', '.join(known)}; see `{ctx.command_path} --help`."
-        suggestion = did_you_mean(typed or "", known) or all_of_them
+        flags = {flag for option in (*self.described, *described_options()) for flag in option["flags"]}
+        is_option = f"--{typed}" in flags
+        near = f"Did you mean `{ctx.command_path} --{typed}`?" if is_option else did_you_mean(typed or "", known)
+        suggestion = near or all_of_them
         mistake = Mistake("COMMAND", code, message, typed, suggestion)
         raise UsageMistakes([*ctx.meta[_MISTAKES], mistake], ctx.command_path)
 
@@ -155,18 +191,11 @@ def load(module_name: str, name: str) -> FileCommand | CommandFolder:
     command = get_command(app)
     assert isinstance(command, FileCommand)
     command.spec = module.spec
-    for param in command.params:
-        param.metavar = param.metavar or _metavar(param)
     return command
 
 
-def _metavar(param: Any) -> str:
-    """What a person would write for a value, not the name of its type."""
-    if choices := getattr(param.type, "choices", None):
-        return "|".join(choices)
-    if param.param_type_name == "argument":
-        return f"{param.name.upper()}{'...' if param.nargs == -1 else ''}"
-    return "N" if param.type.name.startswith(("int", "float")) else "TEXT"
+def _summary(text: str | None) -> str:
+    return (text or "").partition("\n")[0]
 
 
 def _names_in(package: Any) -> list[str]:
@@ -175,34 +204,49 @@ def _names_in(package: Any) -> list[str]:
     return [name.replace("_", "-") for name in names if not name.startswith("_")]
 
 
-def _understand(error: Any, params: list[Any], command: str, words: list[str]) -> Mistake:
+def _understand(error: Any, known: list[dict[str, Any]], command: str, words: list[str]) -> Mistake:
     """What Typer says about one mistake, in our words."""
     option = getattr(error, "option_name", None)
     param = getattr(error, "param", None)
-    message = error.format_message().rstrip(".")
+    metavar: dict[str, Any] = {
+        flag: each.get("metavar") for each in known for flag in each.get("flags", (each["name"],))
+    }
     if option is not None and hasattr(error, "possibilities"):
         if _NEGATIVE_NUMBER.fullmatch(option):
             suggestion = f"If {option} is the start of a value, write `--` before it"
             suggestion += f": {command} -- {shlex.join(words)}" if len(words) == 2 else "."
         else:
-            suggestion = did_you_mean(option, error.possibilities or [])
+            suggestion = _near_option(option, metavar)
         return Mistake(option, "UNKNOWN_OPTION", f"No such option: {option}", suggestion=suggestion or None)
+    message = error.format_message().rstrip(".")
     if option is not None:
-        metavar = next((each.metavar for each in params if option in each.opts and not each.is_flag), None)
-        return Mistake(option, "INVALID_VALUE", message, suggestion=f"Write {option} {metavar}." if metavar else None)
+        hint = f"Write {option} {metavar[option]}." if metavar.get(option) else None
+        return Mistake(option, "INVALID_VALUE", message, suggestion=hint)
     if param is not None:
-        code = "MISSING" if type(error).__name__ == "MissingParameter" else "INVALID_VALUE"
-        name = param.opts[0] if param.param_type_name == "option" else param.human_readable_name
-        return Mistake(name, code, message)
+        name = param.opts[0] if param.param_type_name == "option" else metavar[param.name]
+        if type(error).__name__ == "MissingParameter":
+            return Mistake(name, "MISSING", f"Missing {param.param_type_name}: {name}")
+        return Mistake(name, "INVALID_VALUE", f"Invalid value for {name}: {error.message.rstrip('.')}")
     return Mistake("ARGUMENTS", "EXTRA_ARGUMENT", message)
 
 
-def _leave_out(error: Any, args: list[str], name: str) -> list[str] | None:
+def _near_option(option: str, known: Iterable[str]) -> str:
+    """The dashes do not count: else any two short names would be near."""
+    flags = {flag.lstrip("-"): flag for flag in known if flag.startswith("--")}
+    near = get_close_matches(option.lstrip("-"), flags, n=2)
+    return f"Did you mean {' or '.join(flags[name] for name in near)}?" if near else ""
+
+
+def _taking_anything(param: Any) -> Any:
+    """Of the same name, but nothing that is written for it is a mistake."""
+    declared = typer.Argument() if param.param_type_name == "argument" else typer.Option(*param.opts)
+    kind = list[str] if param.nargs == -1 else str
+    (lenient,) = parameters_of({param.name: Annotated[kind, declared]})
+    return lenient
+
+
+def _leave_out(args: list[str], name: str) -> list[str] | None:
     """The command line without this mistake, to look for the next; None when there is nothing left to look at."""
-    param = getattr(error, "param", None)
-    if param is not None:
-        param.required, param.callback, param.type = False, None, TyperOption(param_decls=["--text"]).type
-        return args
     behind = args.index("--") if "--" in args else len(args)
     for position, token in enumerate(args[:behind]):
         in_cluster = len(name) == 2 and name[0] == "-" != token[1:2] and token[:1] == "-" and name[1] in token[1:]

@@ -4,51 +4,44 @@ The former are parameters of every command and group, so that one parser sees th
 would misread `--message --json` and everything behind `--`. The innermost one given wins.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, partial
+from inspect import Parameter, Signature
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperOption
+from typer.main import get_command
 
 from .contract.duration import parse_duration, parse_limit
+from .contract.help_page import HelpAsked
+from .contract.manifest import describe_params
 from .contract.render import FORMATS
 from .program import __version__
 from .settings.known import read_as
 
 
-class HelpAsked(Exception):
-    """Not an answer: text for a person."""
+def parameters_of(annotations: Mapping[str, Any]) -> list[Any]:
+    """The parameters that Typer makes of annotations."""
+
+    def function(**_values: Any) -> None: ...
+
+    named = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotations[name]) for name in annotations
+    ]
+    function.__signature__ = Signature(named)  # type: ignore[attr-defined]
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.command(add_help_option=False)(function)
+    return get_command(app).params
 
 
 @cache
-def global_options() -> list[TyperOption]:
-    return [
-        _flag("--json", keep=_keep_json, help="Answer in one line of JSON."),
-        _value(
-            "--format",
-            metavar="|".join(FORMATS),
-            check=partial(read_as, "format"),
-            help="How to answer; text is for a terminal.",
-        ),
-        _flag("--quiet", "-q", help="Print nothing on stderr."),
-        _flag("--verbose", "-v", help="Print on stderr what happens to locks."),
-        _value("--session-id", metavar="ID", help="Keep outputs together with calls of the same id."),
-        _value("--cwd", "-C", metavar="DIR", help="Run as if started in this directory."),
-        _value(
-            "--lock-timeout",
-            metavar="DURATION",
-            check=parse_duration,
-            help="How long to wait for a lock: 0, 500ms, 5s.",
-        ),
-        _value("--timeout", metavar="DURATION", check=parse_limit, help="Stop the call after this long: 30s, 5m."),
-        _flag("--help", "-h", keep=_show_help, is_eager=True, help="Show this text."),
-    ]
+def global_options() -> list[Any]:
+    return parameters_of(_EVERY_COMMAND)
 
 
-def version_option() -> TyperOption:
-    """Of the whole tool only."""
-    return _flag("--version", keep=_show_version, is_eager=True, help="Show the version.")
+@cache
+def described_options() -> list[dict[str, Any]]:
+    return describe_params(global_options(), _EVERY_COMMAND)
 
 
 def _rehearse(ctx: typer.Context, is_asked: bool) -> bool:
@@ -66,35 +59,32 @@ DryRunOption = Annotated[
 ]
 
 
-def _keep(ctx: typer.Context, param: Any, value: Any) -> None:
-    source = ctx.get_parameter_source(param.name)
-    if source is not None and source.name != "DEFAULT":
+def _keep(ctx: typer.Context, param: typer.CallbackParam, value: Any) -> None:
+    if value is not None:
         ctx.obj.options[param.name] = value
 
 
-def _keep_json(ctx: typer.Context, _param: Any, value: Any) -> None:
+def _keep_json(ctx: typer.Context, value: Any) -> None:
     if value:
         ctx.obj.options["format"] = "json"
 
 
-def _show_help(ctx: typer.Context, _param: Any, value: Any) -> None:
+def _show_help(ctx: typer.Context, value: Any) -> None:
     if value and not ctx.resilient_parsing:
-        raise HelpAsked(ctx.get_help())
+        raise HelpAsked(ctx.command.page(ctx))  # type: ignore[attr-defined]
 
 
-def _show_version(_ctx: typer.Context, _param: Any, value: Any) -> None:
-    if value:
+def _show_version(ctx: typer.Context, value: Any) -> None:
+    if value and not ctx.resilient_parsing:
         raise HelpAsked(__version__)
 
 
-def _flag(*names: str, help: str, keep: Callable[..., None] = _keep, is_eager: bool = False) -> TyperOption:
-    return TyperOption(
-        param_decls=list(names), is_flag=True, expose_value=False, callback=keep, is_eager=is_eager, help=help
-    )
+def _flag(*names: str, help: str, keep: Callable[..., None] = _keep, is_eager: bool = False) -> Any:
+    return Annotated[bool, typer.Option(*names, callback=keep, expose_value=False, is_eager=is_eager, help=help)]
 
 
-def _value(*names: str, metavar: str, help: str, check: Callable[[str], object] = str) -> TyperOption:
-    def checked(ctx: typer.Context, param: Any, value: Any) -> None:
+def _value(*names: str, metavar: str, help: str, check: Callable[[str], object] = str, **declared: Any) -> Any:
+    def keep(ctx: typer.Context, param: typer.CallbackParam, value: str | None) -> None:
         try:
             if value is not None:
                 check(value)
@@ -102,4 +92,36 @@ def _value(*names: str, metavar: str, help: str, check: Callable[[str], object] 
             raise typer.BadParameter(str(error)) from error
         _keep(ctx, param, value)
 
-    return TyperOption(param_decls=list(names), expose_value=False, callback=checked, metavar=metavar, help=help)
+    option = typer.Option(*names, callback=keep, expose_value=False, metavar=metavar, help=help, **declared)
+    return Annotated[str, option]
+
+
+_EVERY_COMMAND = {
+    "json": _flag("--json", keep=_keep_json, help="Answer in one line of JSON."),
+    "format": _value(
+        "--format",
+        metavar="|".join(FORMATS),
+        check=partial(read_as, "format"),
+        autocompletion=lambda incomplete: [form for form in FORMATS if form.startswith(incomplete)],
+        help="How to answer; text is for a terminal.",
+    ),
+    "quiet": _flag("--quiet", "-q", help="Print nothing on stderr."),
+    "verbose": _flag("--verbose", "-v", help="Print on stderr what happens to locks."),
+    "session_id": _value("--session-id", metavar="ID", help="Keep outputs together with calls of the same id."),
+    "cwd": _value("--cwd", "-C", metavar="DIR", help="Run as if started in this directory."),
+    "lock_timeout": _value(
+        "--lock-timeout", metavar="DURATION", check=parse_duration, help="How long to wait for a lock: 0, 500ms, 5s."
+    ),
+    "timeout": _value(
+        "--timeout", metavar="DURATION", check=parse_limit, help="Stop the call after this long: 30s, 5m."
+    ),
+    "help": _flag("--help", "-h", keep=_show_help, is_eager=True, help="Show this text."),
+}
+WHOLE_TOOL = {
+    "version": _flag("--version", "-V", keep=_show_version, is_eager=True, help="Show the version."),
+    "show_completion": _value(
+        "--show-completion", metavar="[SHELL]", help="Print what makes bash, zsh or fish complete words."
+    ),
+    "install_completion": _value("--install-completion", metavar="[SHELL]", help="Put it into the files of the shell."),
+}
+"""Of the whole tool only. What the last two do is in completion.py."""

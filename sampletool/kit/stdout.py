@@ -35,10 +35,18 @@ class Stdout:
     def is_terminal(self) -> bool:
         return os.isatty(self._real)
 
+    def width(self) -> int:
+        """Of the terminal, or what one usually has."""
+        with suppress(ValueError):
+            return int(os.environ.get("COLUMNS", ""))
+        return os.get_terminal_size(self._real).columns if self.is_terminal() else 80
+
     def wants_colour(self) -> bool:
         if os.environ.get("NO_COLOR"):
             return False
-        return bool(os.environ.get("FORCE_COLOR")) or (self.is_terminal() and os.environ.get("TERM") != "dumb")
+        if forced := os.environ.get("FORCE_COLOR"):
+            return forced not in ("0", "false")
+        return self.is_terminal() and os.environ.get("TERM") != "dumb"
 
     def write(self, content: bytes, status: int) -> int:
         """The answer. The status is its own, unless it could not be written."""

@@ -7,7 +7,7 @@ import pytest
 from sampletool.kit.app import root
 from sampletool.kit.context import Context
 from sampletool.kit.contract.exit_status import ExitStatus
-from sampletool.kit.global_options import HelpAsked
+from sampletool.kit.contract.help_page import HelpAsked
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.tool import Tool
 
@@ -58,6 +58,10 @@ def test_all_mistakes_of_a_call_are_told_at_once(tool: Tool) -> None:
         (["config", "set", "api.token", "x", "-5"], "write `--` before it."),
         (["config", "get"], "Write tool config get [OPTIONS] KEY; see `tool config get --help`"),
         (["config", "list", "--format"], "Write --format json|jsonl|text."),
+        (["version"], "`tool --version`"),
+        (["config", "get", "--scope", "x"], "See `tool config get --help`."),
+        (["config", "get", "--token", "x"], "See `tool config get --help`."),
+        (["config", "get", "--revael", "x"], "Did you mean --reveal?"),
     ],
 )
 def test_a_mistake_comes_with_a_way_out(tool: Tool, call: list[str], hint: str) -> None:
@@ -90,17 +94,16 @@ def test_a_flag_takes_no_value(tool: Tool, option: str) -> None:
 def help_of(command: str) -> str:
     args = [*command.split(), "--help"]
     with pytest.raises(HelpAsked) as asked:
-        root(args).main(args=args, prog_name="tool", standalone_mode=False, obj=Context(Signals()))
-    return str(asked.value)
+        root().main(args=args, prog_name="tool", standalone_mode=False, obj=Context(Signals()))
+    return asked.value.text(80)
 
 
 def test_help_of_every_command_is_there_and_its_summary_fits_into_a_line(
-    tool: Tool, monkeypatch: pytest.MonkeyPatch
+    tool: Tool,
 ) -> None:
     commands = [entry["command"] for entry in tool("manifest").data["commands"]]
     groups = {command.split()[0] for command in commands if " " in command}
     listed = {above: help_of(above) for above in ("", *groups)}
-    monkeypatch.setenv("COLUMNS", "80")
     for command in (*commands, *groups):
         text = help_of(command)
         usage, _, summary, *_ = text.splitlines()
@@ -121,3 +124,41 @@ def test_what_every_command_takes_is_listed_once(tool: Tool) -> None:
         assert "--lock-timeout DURATION" not in text
         assert "Every command also takes --json, --format," in text
         assert "see `tool --help`" in " ".join(text.split())
+
+
+@pytest.mark.parametrize("command", ["", "config", "config set"])
+def test_help_is_the_same_however_it_is_asked_for(tool: Tool, command: str) -> None:
+    asked = {tool("help", *command.split()).text, tool(*command.split(), "-h").text, help_of(command) + "\n"}
+
+    assert len(asked) == 1
+
+
+def test_help_of_what_is_not_there_is_a_mistake(tool: Tool) -> None:
+    assert tool("help", "confg").error["suggestion"] == "Did you mean 'config'?"
+
+
+def test_the_version_has_a_short_option(tool: Tool) -> None:
+    assert tool("-V").text == tool("--version").text
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_help_is_as_wide_as_the_terminal_and_breaks_between_words_only(tool: Tool, width: int) -> None:
+    for entry in ({"command": ""}, *tool("manifest").data["commands"]):
+        wide = tool(*entry["command"].split(), "--help", COLUMNS="10000").text
+        text = tool(*entry["command"].split(), "--help", COLUMNS=str(width)).text
+
+        assert set(text.split()) == set(wide.split())
+        indented = [line for line in text.partition("Examples:")[0].splitlines() if len(line) > width]
+        assert [line for line in indented if len(line.split()) > 1 and width >= 60] == []
+
+
+def test_commands_are_listed_below_the_heading_of_their_part(tool: Tool) -> None:
+    headings = [line for line in tool("--help").text.splitlines() if line.endswith(":")]
+
+    assert "Settings, locks, sessions and this machine:" in headings
+    assert re.search(r"^Settings,.*:\n  config ", tool("--help").text, re.MULTILINE)
+
+
+def test_headings_are_bold_where_colour_is_wanted(tool: Tool) -> None:
+    assert "\x1b[1mUsage:\x1b[0m tool" in tool("--help", FORCE_COLOR="1").text
+    assert "\x1b" not in tool("--help").text

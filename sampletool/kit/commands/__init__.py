@@ -1,4 +1,1 @@
-"""A sample command-line tool that stays right when many calls run at once.
-
-One answer per call on stdout: JSON where a program reads it, text on a terminal. Everything else is on stderr.
-"""
+"""Settings, locks, sessions and this machine."""

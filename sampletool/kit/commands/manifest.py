@@ -10,9 +10,9 @@ from ..command_folder import CommandFolder
 from ..contract.command_spec import CommandSpec
 from ..contract.errors import CommandNotFound
 from ..contract.exit_status import ExitStatus
-from ..contract.manifest import describe_command, describe_errors, describe_param
-from ..global_options import global_options
-from ..program import variable
+from ..contract.manifest import describe_command, describe_errors
+from ..global_options import described_options
+from ..program import PROGRAM, variable
 from ..settings.known import all_known
 
 spec = CommandSpec(effect="nothing", ends_with=(ExitStatus.NOT_FOUND,), examples=("manifest", "manifest config set"))
@@ -54,8 +54,7 @@ def describe(ctx: typer.Context, folder: CommandFolder, above: str = "") -> Iter
         if isinstance(command, CommandFolder):
             yield from describe(ctx, command, f"{above}{name} ")
         else:
-            words = [ctx.find_root().info_name, above + name, *command.collect_usage_pieces(ctx)]
-            yield describe_command(f"{above}{name}", command, " ".join(words))
+            yield describe_command(f"{above}{name}", command, command.usage(f"{PROGRAM} {above}{name}"))
 
 
 def command(
@@ -77,8 +76,9 @@ def command(
             raise CommandNotFound(wanted, known)
     shown = {status for entry in commands for status in entry["exit_statuses"]}
     statuses = {str(int(status)): status.category for status in ExitStatus if str(int(status)) in shown}
-    options = [describe_param(option) for option in global_options()]
-    return Manifest(commands, options, statuses, describe_errors(set(map(int, shown))), _settings(), _ENVIRONMENT)
+    return Manifest(
+        commands, described_options(), statuses, describe_errors(set(map(int, shown))), _settings(), _ENVIRONMENT
+    )
 
 
 def _settings() -> dict[str, dict[str, str]]:

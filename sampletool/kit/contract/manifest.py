@@ -6,8 +6,9 @@ Built from the live commands, so it cannot disagree with them.
 import re
 import types
 import typing
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from typing import Any
 
 from ..program import PROGRAM
@@ -15,14 +16,13 @@ from .command_spec import CommandSpec
 from .errors import ToolError
 
 _JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null", dict: "object"}
-_PARAM_TYPES = {"int": "integer", "float": "number", "boolean": "boolean", "path": "path"}
+_VALUE_TYPES = {int: "integer", float: "number", bool: "boolean", Path: "path"}
 _METAVAR_TYPES = {"DURATION": "duration", "FILE": "path", "DIR": "path"}
 _CHOICES = re.compile(r"[a-z]+(\|[a-z]+)+")
 
 
 def describe_command(name: str, command: Any, usage: str) -> dict[str, Any]:
     spec: CommandSpec = command.spec
-    params = [(param.param_type_name, describe_param(param)) for param in command.params]
     return {
         "command": name,
         "usage": usage,
@@ -30,33 +30,55 @@ def describe_command(name: str, command: Any, usage: str) -> dict[str, Any]:
         "effect": spec.effect,
         "locks": list(spec.locks),
         "exit_statuses": {str(int(status)): status.category for status in spec.exit_statuses},
-        "arguments": [described for kind, described in params if kind == "argument"],
-        "options": [described for kind, described in params if kind == "option"],
+        "arguments": [described for described in command.described if "flags" not in described],
+        "options": [described for described in command.described if "flags" in described],
         "data": schema_of(typing.get_type_hints(command.callback).get("return")),
         "examples": [f"{PROGRAM} {example}" for example in spec.examples],
     }
 
 
-def describe_param(param: Any) -> dict[str, Any]:
-    """What to write and what happens without it. How the value is parsed is not told: callers write text."""
-    is_flag = getattr(param, "is_flag", False)
-    written = param.metavar.split("|") if _CHOICES.fullmatch(param.metavar or "") else None
-    choices = getattr(param.type, "choices", written)
-    kind = _METAVAR_TYPES.get(param.metavar) or _PARAM_TYPES.get(param.type.name.removesuffix(" range"), "string")
+def describe_params(params: list[Any], hints: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What to write for each parameter, and what happens without it."""
+    return [_describe_param(param, hints[param.name]) for param in params]
+
+
+def _describe_param(param: Any, hint: Any) -> dict[str, Any]:
+    """How the value is parsed is not told: callers write text."""
+    value, *declared = typing.get_args(hint) if typing.get_origin(hint) is typing.Annotated else (hint,)
+    kind = _without_none_and_list(value)
+    is_option = param.param_type_name == "option"
+    is_flag = is_option and kind is bool
+    metavar = param.metavar or ""
+    choices = typing.get_args(kind) or (metavar.split("|") if _CHOICES.fullmatch(metavar) else ())
+    several = "..." if param.nargs == -1 else ""
+    written = ("N" if kind in (int, float) else "TEXT") if is_option else f"{param.name.upper()}{several}"
+    is_parsed = any(getattr(each, "parser", None) for each in declared)
     described = {
         "name": param.name,
-        "flags": [*param.opts, *param.secondary_opts] if param.param_type_name == "option" else None,
-        "type": "choice" if choices else kind,
-        "choices": choices,
-        "minimum": getattr(param.type, "min", None),
-        "maximum": getattr(param.type, "max", None),
+        "flags": [*param.opts, *param.secondary_opts] if is_option else None,
+        "type": "choice" if choices else _METAVAR_TYPES.get(metavar) or _value_type(kind, is_parsed),
+        "choices": list(choices) or None,
+        "minimum": next((each.min for each in declared if hasattr(each, "min")), None),
+        "maximum": next((each.max for each in declared if hasattr(each, "max")), None),
         "default": None if is_flag or param.default in (None, "") else param.default,
-        "metavar": None if is_flag else param.metavar,
+        "metavar": None if is_flag else metavar or "|".join(choices) or written,
         "required": param.required,
         "repeatable": param.multiple or param.nargs == -1,
         "help": param.help,
     }
     return {key: value for key, value in described.items() if value is not None}
+
+
+def _without_none_and_list(hint: Any) -> Any:
+    """`list[str] | None` has values of `str`."""
+    parts = [part for part in typing.get_args(hint) if part is not type(None)]
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return _without_none_and_list(parts[0])
+    return parts[0] if typing.get_origin(hint) is list else hint
+
+
+def _value_type(kind: Any, is_parsed: bool) -> str:
+    return "string" if is_parsed else _VALUE_TYPES.get(kind, "string")
 
 
 def describe_errors(statuses: Container[int], above: type[ToolError] = ToolError) -> dict[str, Any]:

@@ -9,12 +9,10 @@ import shlex
 from typing import Any, Literal
 
 from .answer import Answer, to_data
-from .text import escaped, printable
+from .text import PLAIN, RED, YELLOW, escaped, printable
 
 Format = Literal["json", "jsonl", "text"]
 FORMATS: tuple[Format, ...] = ("json", "jsonl", "text")
-
-_RED, _YELLOW, _PLAIN = "\x1b[31m", "\x1b[33m", "\x1b[0m"
 
 
 def render(answer: Answer, form: Format, *, colour: bool = False) -> bytes:
@@ -38,7 +36,7 @@ def value_text(value: Any) -> str:
 
 def _text(answer: Answer, colour: bool) -> str:
     def paint(text: str, code: str) -> str:
-        return f"{code}{text}{_PLAIN}" if colour else text
+        return f"{code}{text}{PLAIN}" if colour else text
 
     lines = [printable(line) for line in answer.result.lines()] if answer.result is not None else []
     if colour and (paint_lines := getattr(answer.result, "painted_lines", None)):
@@ -48,9 +46,9 @@ def _text(answer: Answer, colour: bool) -> str:
     if cursor := answer.meta.get("next_cursor"):
         lines.append(f"More follow: --cursor {shlex.quote(printable(cursor))}")
     for warning in answer.warnings:
-        lines.append(f"{paint('Warning:', _YELLOW)} {printable(warning.message)}")
+        lines.append(f"{paint('Warning:', YELLOW)} {printable(warning.message)}")
     if answer.error is not None:
-        lines.append(f"{paint('Error:', _RED)} {printable(answer.error.message)} [{answer.error.code}]")
+        lines.append(f"{paint('Error:', RED)} {printable(answer.error.message)} [{answer.error.code}]")
         lines.append(printable(answer.error.suggestion))
     return "".join(f"{line}\n" for line in lines)
 

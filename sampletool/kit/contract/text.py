@@ -2,6 +2,8 @@
 
 import unicodedata
 
+BOLD, DIM, RED, GREEN, YELLOW, PLAIN = (f"\x1b[{number}m" for number in (1, 2, 31, 32, 33, 0))
+
 
 def printable(text: str) -> str:
     """Control, bidirectional and invisible characters as escapes; everything else as it is."""

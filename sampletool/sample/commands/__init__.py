@@ -1,1 +1,1 @@
-"""The commands of this part: a file is a command, a folder is a group."""
+"""Build, test and process."""

@@ -1,1 +1,1 @@
-"""The commands of this part: a file is a command, a folder is a group."""
+"""State and work that many calls share."""

@@ -3,17 +3,17 @@
 from dataclasses import dataclass
 from datetime import date, time
 from math import isfinite
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from ...completion import offering
+from ...context import Context
 from ...contract.command_spec import CommandSpec
 from ...contract.errors import InvalidValues, Mistake, ToolError
 from ...contract.exit_status import ExitStatus
 from ...contract.redaction import mask
 from ...contract.render import value_text
-from ...safety.places import find_workspace
 from ...settings.known import all_known
 from ...settings.precedence import Key, Settings
 from ...settings.toml_key import parse_key, show_key
@@ -72,16 +72,14 @@ def read_key(text: str) -> Key:
         raise InvalidValues(Mistake("KEY", "INVALID_VALUE", str(error), text)) from error
 
 
-def complete_key(incomplete: str) -> list[str]:
-    """What the shell may offer. Takes no lock, and offers less rather than fail."""
+def _keys(context: Context) -> list[str]:
     try:
-        keys = Settings(lambda: find_workspace(Path.cwd()), has_defaults=True).names()
+        return context.settings.names()
     except (ToolError, OSError):
-        keys = list(all_known())
-    return [key for key in keys if key.startswith(incomplete)]
+        return list(all_known())
 
 
-KeyArgument = Annotated[str, typer.Argument(metavar="KEY", help="A dotted key.", autocompletion=complete_key)]
+KeyArgument = Annotated[str, typer.Argument(metavar="KEY", help="A dotted key.", autocompletion=offering(_keys))]
 GlobalOption = Annotated[bool, typer.Option("--global", help="Use your own settings, also inside a workspace.")]
 RevealOption = Annotated[bool, typer.Option("--reveal", help="Show the values of secret keys too.")]
 IfVersionOption = Annotated[str | None, typer.Option(metavar="VERSION", help="Only if the version is still this one.")]

@@ -1,0 +1,71 @@
+"""What a shell offers when TAB is pressed: the script for the shell, and the names that exist now.
+
+Completion never fails loudly, takes no lock, and ends after a second: a shell waits for it.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from contextlib import redirect_stderr
+from io import StringIO
+from typing import Any
+
+import typer
+from typer.main import get_command
+
+from .context import Context
+from .program import PROGRAM, variable
+
+OPTIONS = ("--show-completion", "--install-completion")
+_LONGEST_SECONDS = 1.0
+_PLAIN = re.compile(r"\w[\w./@%+,=:-]*")
+"""A shell reads what is offered as program text: a name with a quote, a space or a `$` in it is not offered."""
+_ASKED_BY_A_SHELL = f"_{variable('COMPLETE')}"
+
+
+def offering(names: Callable[[Context], Iterable[str]]) -> Callable[..., list[str]]:
+    """For `autocompletion=`: the names that the call would know. Offers nothing rather than fail."""
+
+    def offered(ctx: typer.Context, incomplete: str) -> list[str]:
+        context: Context = ctx.obj
+        try:
+            os.chdir(context.options.get("cwd", "."))
+            context.signals.limit(_LONGEST_SECONDS)
+            return [name for name in names(context) if name.startswith(incomplete) and _PLAIN.fullmatch(name)]
+        except Exception:
+            return []
+
+    return offered
+
+
+def is_asked(args: list[str]) -> bool:
+    return _ASKED_BY_A_SHELL in os.environ or (bool(args) and args[0].startswith(OPTIONS))
+
+
+def serve(args: list[str], root: Any, context: Context) -> int:
+    """Not an answer: the shell reads what is printed, and a failure prints nothing."""
+    option, _, shell = args[0].partition("=") if args else ("", "", "")
+    shell = shell or "".join(args[1:2])
+    if shell:
+        os.environ["_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION"] = "1"
+    try:
+        with_options = _with_completion_options()
+        if _ASKED_BY_A_SHELL not in os.environ:
+            return with_options.main(args=[option, *([shell] if shell else [])], prog_name=PROGRAM) or 0
+        with redirect_stderr(StringIO()):
+            root.main(args=args, prog_name=PROGRAM, standalone_mode=False, obj=context)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0
+    except Exception:
+        return 1
+    return 0
+
+
+def _with_completion_options() -> Any:
+    """A command of Typer's with its two options; making it also teaches Typer the shells."""
+    app = typer.Typer(add_completion=True, rich_markup_mode=None)
+    app.command()(_nothing)
+    return get_command(app)
+
+
+def _nothing() -> None: ...

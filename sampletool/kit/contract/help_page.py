@@ -1,0 +1,87 @@
+"""Help for a person: sections of names and what they mean, as wide as the terminal.
+
+A line breaks between words only: never inside a word, and never inside the name of an option.
+"""
+
+from dataclasses import dataclass, field
+from textwrap import wrap
+from typing import Any
+
+from .text import BOLD, PLAIN
+
+_WIDEST = 110
+_WIDEST_NAMES = 34
+"""What a longer name means begins on the next line."""
+
+Item = tuple[str, str]
+
+
+class HelpAsked(Exception):
+    """Not an answer: text for a person."""
+
+    def __init__(self, page: "Page | str") -> None:
+        super().__init__()
+        self.page = page
+
+    def text(self, width: int, *, bold: bool = False) -> str:
+        return self.page if isinstance(self.page, str) else self.page.text(width, bold=bold)
+
+
+@dataclass(frozen=True)
+class Page:
+    usage: str
+    about: str
+    """Paragraphs, the first of one line."""
+    sections: list[tuple[str, list[Item]]] = field(default_factory=list)
+    footer: str = ""
+    examples: list[str] = field(default_factory=list)
+
+    def text(self, width: int, *, bold: bool = False) -> str:
+        width = min(width, _WIDEST)
+
+        def heading(text: str) -> str:
+            return f"{BOLD}{text}{PLAIN}" if bold else text
+
+        blocks = [_wrapped(self.usage, width, f"{heading('Usage:')} ", "    ")]
+        blocks += [_wrapped(paragraph, width, "  ", "  ") for paragraph in self.about.split("\n\n") if paragraph]
+        for title, items in self.sections:
+            blocks += [[heading(f"{title}:"), *_listed(items, width)]] if items else []
+        blocks += [_wrapped(self.footer, width)] if self.footer else []
+        blocks += [[heading("Examples:"), *(f"  {example}" for example in self.examples)]] if self.examples else []
+        return "\n\n".join("\n".join(block) for block in blocks)
+
+
+def option_item(described: dict[str, Any]) -> Item:
+    """An option or argument, as it is described for programs, in two columns."""
+    metavar = described.get("metavar", "")
+    names = ", ".join(sorted(described.get("flags", ()), key=len))
+    notes = [f"default: {described['default']}"] if "default" in described else []
+    low, high = described.get("minimum"), described.get("maximum")
+    if low is not None or high is not None:
+        notes.append(f"at least {low}" if high is None else f"at most {high}" if low is None else f"{low} to {high}")
+    if described["required"] and names:
+        notes.append("required")
+    said = [described.get("help", ""), f"[{'; '.join(notes)}]" if notes else ""]
+    return f"{names} {metavar}".strip(), "  ".join(text for text in said if text)
+
+
+def _listed(items: list[Item], width: int) -> list[str]:
+    column = 2 + min(_WIDEST_NAMES, width // 2, max(len(name) for name, _ in items))
+    lines: list[str] = []
+    for name, meaning in items:
+        first, *others = _wrapped(meaning, width - column - 2) or [""]
+        fits = len(name) <= column - 2
+        lines += [f"  {name:<{column}}{first}".rstrip()] if fits else [f"  {name}", f"  {'':{column}}{first}".rstrip()]
+        lines += [f"  {'':{column}}{line}" for line in others]
+    return lines
+
+
+def _wrapped(text: str, width: int, first: str = "", others: str = "") -> list[str]:
+    return wrap(
+        text,
+        max(width, 20),
+        initial_indent=first,
+        subsequent_indent=others,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
