@@ -4,10 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PYTHON ?= python3
+EXTRAS := [redis,postgres]# state
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check docs bench soak mutants coverage clean
+.PHONY: help run test check docs bench soak mutants forks coverage clean
 
 help:  ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +39,9 @@ soak: $(READY)  ## The counted tests with their large counts
 mutants: $(READY)  ## Take each mechanism out in a copy: does a test notice? (LISTS="FILE.toml…", or all)
 	@$(BIN)/python -m tests.kit.mutants $(LISTS)
 
+forks: $(READY)  ## Remove each part, and all of them, in a copy: what is left passes check and test
+	@$(BIN)/python -m tests.project.forks $(PARTS)
+
 coverage: $(READY)  ## Branch coverage, subprocesses included
 	@rm -f .coverage .coverage.*
 	@COVERAGE_PROCESS_START=$(CURDIR)/pyproject.toml $(BIN)/coverage run -m pytest -p no:cacheprovider
@@ -55,13 +59,13 @@ $(READY): pyproject.toml constraints.txt
 	@rm -rf $(VENV)
 ifneq ($(UV),)
 	@$(UV) venv --quiet --python $(PYTHON) $(VENV)
-	@$(UV) pip install --quiet --python $(BIN)/python --compile-bytecode -c constraints.txt -e '.[redis,postgres]' --group dev
+	@$(UV) pip install --quiet --python $(BIN)/python --compile-bytecode -c constraints.txt -e '.$(EXTRAS)' --group dev
 else
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
 	  echo "Python's venv module is missing (on Debian: apt install python3-venv), and there is no uv."; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[redis,postgres]' --group dev
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.$(EXTRAS)' --group dev
 endif
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m compileall -q sampletool
 	@touch $(READY)

@@ -22,6 +22,15 @@ from sampletool.lab.scenario import FIXED, NAIVE, STRIKES, Scenario, find, modul
 from sampletool.lab.svg import svg
 
 LABS = Path(__file__).parent
+_NOT_SHOWN = """
+    * **A step is what lies between two events that are named**: opening, renaming, locking, writing, a statement to
+      SQLite. What happens within a step is not taken apart; two writes of the C library without an event between
+      them are one step.
+    * **On a server (`--store`) a step is a whole verb.** What happens inside is the server's promise.
+    * **Every schedule of two workers is not every schedule of twenty.** Most races need two. Some do not.
+    * **One machine.** Memory that is seen late by another processor, clocks that differ, and networks that split
+      are not shown.
+"""
 
 
 def generate(name: str) -> dict[str, str]:
@@ -44,6 +53,11 @@ def folder_of(name: str) -> str:
     """Pages lie as the scenarios do: those about another part in a folder of its name."""
     above = Path(module_of(name).__file__).parent.name
     return "" if above == "scenarios" else f"{above}/"
+
+
+def _mark(name: str) -> str:
+    """A line with it goes with the part that the scenario is about."""
+    return f" <!-- {folder_of(name).rstrip('/')} -->" if folder_of(name) else ""
 
 
 def page(name: str, scenario: Scenario, runs: dict[str, Recording], explored: dict[str, Exploration]) -> str:
@@ -107,8 +121,12 @@ def index() -> str:
         "cures fail, and the production code that prevents it. What none of this protects against is on "
         "[a page of its own](../kit/not-protected.md)."
     )
-    rows = [f"| [{name}]({folder_of(name)}{name}.md) | {find(name).title} | {find(name).rule} |" for name in names()]
-    return "\n\n".join(lines) + "\n\n| scenario | what happens | rule |\n| --- | --- | --- |\n" + "\n".join(rows) + "\n"
+    rows = [
+        f"| [{name}]({folder_of(name)}{name}.md) | {find(name).title} | {find(name).rule} |{_mark(name)}"
+        for name in names()
+    ]
+    table = "\n".join(["| scenario | what happens | rule |", "| --- | --- | --- |", *rows])
+    return "\n\n".join([*lines, table, "## What it does not show", dedent(_NOT_SHOWN).strip()]) + "\n"
 
 
 def _what_is_counted(scenario: Scenario) -> str:

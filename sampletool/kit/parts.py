@@ -1,9 +1,14 @@
 """Which parts there are: the folders beside the kit. The kit knows none of them by name.
 
 What a part may offer, by the name of the file: `commands/`, `settings.py`, `doctor.py`.
+
+`python -m acme.kit.parts` lists them, and `python -m acme.kit.parts remove NAME...` removes some: every folder of that
+name outside the kit, and the lines that end in `# NAME` (pyproject.toml, Makefile) or `<!-- NAME -->` (pages). Only
+what git tracks is changed, and only while nothing differs from the last commit, so that git can bring everything back.
 """
 
 import os
+import sys
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
@@ -13,6 +18,7 @@ from typing import Any
 from .program import PACKAGE
 
 _PACKAGE_FOLDER = Path(__file__).parents[1]
+_TOP = _PACKAGE_FOLDER.parent
 _KIT = Path(__file__).parent.name
 
 
@@ -34,3 +40,59 @@ def offered(file: str) -> Iterator[Any]:
     for name in part_names():
         if (_PACKAGE_FOLDER / name / f"{file}.py").is_file():
             yield import_module(f"{PACKAGE}.{name}.{file}")
+
+
+def folders_of(names: set[str], tracked: list[str]) -> set[str]:
+    """The outermost folders of these names, but none inside the kit, its tests and its pages."""
+    folders = set()
+    for path in tracked:
+        above = path.split("/")[:-1]
+        if above[1:2] != [_KIT] and (inner := [number for number, name in enumerate(above, 1) if name in names]):
+            folders.add("/".join(above[: inner[0]]))
+    return folders
+
+
+def drop_lines_of(names: set[str], file: Path) -> None:
+    marks = tuple(f"<!-- {name} -->" if file.suffix == ".md" else f"# {name}" for name in names)
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join(line for line in lines if not line.rstrip().endswith(marks)))
+
+
+def remove(names: set[str]) -> None:
+    if unknown := sorted(names - set(part_names())):
+        raise SystemExit(f"There is no part {', '.join(unknown)}. There are: {', '.join(part_names())}.")
+    if _git("status", "--porcelain", "--untracked-files=no"):
+        raise SystemExit("Files differ from the last commit. Commit them first: then git can undo the removal.")
+    folders = folders_of(names, _tracked())
+    _git("rm", "-rq", "--", *sorted(folders))
+    for path in _tracked():
+        if path in ("pyproject.toml", "Makefile") or path.endswith(".md"):
+            drop_lines_of(names, _TOP / path)
+    sys.stdout.write("".join(f"removed {folder}/\n" for folder in sorted(folders)))
+    sys.stdout.write("Undo: git restore --staged --worktree .    Next: make check test\n")
+
+
+def _tracked() -> list[str]:
+    return _git("ls-files", "-z").split("\0")[:-1]
+
+
+def _git(*args: str) -> str:
+    import subprocess  # not at the top: each call of the tool imports this file
+
+    ran = subprocess.run(["/usr/bin/env", "git", *args], cwd=_TOP, capture_output=True, text=True, check=False)
+    if ran.returncode != 0:
+        raise SystemExit(f"git {args[0]} failed: {ran.stderr.strip()}")
+    return ran.stdout
+
+
+def main(args: list[str]) -> None:
+    if not args:
+        sys.stdout.write("".join(f"{name}\n" for name in part_names()))
+    elif args[0] == "remove" and args[1:]:
+        remove(set(args[1:]))
+    else:
+        raise SystemExit(f"Usage: python -m {PACKAGE}.kit.parts [remove NAME...]")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -7,7 +7,10 @@ import sys
 import sysconfig
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
+_AUTHOR = ["-c", "user.name=nobody", "-c", "user.email=nobody@example.org", "-c", "commit.gpgsign=false"]
 
 
 def copy_tree(source: Path, target: Path) -> Path:
@@ -26,9 +29,9 @@ def copy_tree(source: Path, target: Path) -> Path:
 
 def make_environment(tree: Path) -> Path:
     """Its interpreter. `make` takes the environment as made; modules of the project come from `tree`."""
-    installed = Path(sysconfig.get_path("purelib"))
+    installed = Path(pytest.__file__).parents[1]  # in a copy's environment: that of the first one
     environment = tree / ".venv"
-    packages = environment / installed.relative_to(sys.prefix)
+    packages = environment / Path(sysconfig.get_path("purelib")).relative_to(sys.prefix)
     packages.mkdir(parents=True)
     (packages / "tree.pth").write_text(f"{tree}\n{installed}\n")
     shutil.copy(Path(sys.prefix, "pyvenv.cfg"), environment)
@@ -43,3 +46,9 @@ def make_environment(tree: Path) -> Path:
             copy.chmod(0o755)
     (environment / ".ready").touch()
     return binaries / "python"
+
+
+def commit(tree: Path) -> None:
+    """Everything in it, into a repository of its own."""
+    for command in (["init", "-q"], ["add", "-A"], [*_AUTHOR, "commit", "-qm", "As it is"]):
+        subprocess.run(["git", *command], cwd=tree, check=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from docs.kit.generate import index
 from sampletool.kit.testing.console import Terminal, commands_of, matches
 
 _ROOT = Path(__file__).parents[2]
@@ -31,6 +32,10 @@ def test_every_link_inside_the_project_leads_somewhere(path: Path) -> None:
 def test_every_file_that_is_named_exists(path: Path) -> None:
     for name in re.findall(r"`((?:sampletool|tests|docs)/[\w./-]+)`", path.read_text()):
         assert (_ROOT / name).exists(), f"{path.name} names {name}"
+
+
+def test_the_list_of_all_pages_is_current() -> None:
+    assert (_ROOT / "docs" / "index.md").read_text() == index()
 
 
 def test_a_wrong_block_is_noticed(tmp_path: Path) -> None:

@@ -32,9 +32,10 @@ def code_lines(path: Path) -> int:
 
 
 def sizes() -> dict[str, int]:
-    """Of each row of the table; nothing is left out, but for parts that a fork may have added."""
-    counted = dict.fromkeys(LIMITS, 0)
-    rows = sorted(((path, row) for row in LIMITS for path in row.split(", ")), key=lambda pair: -len(pair[0]))
+    """Of each row of the table; nothing is left out but parts that a fork has added."""
+    paths = [(path, row) for row in LIMITS for path in row.split(", ") if (_PACKAGE / path).exists()]
+    rows = sorted(paths, key=lambda pair: -len(pair[0]))
+    counted = {row: 0 for _, row in paths}
     for file in [*_PACKAGE.rglob("*.py"), *_PACKAGE.rglob("*.lua")]:
         name = file.relative_to(_PACKAGE).as_posix()
         row = next((row for path, row in rows if name == path or name.startswith(f"{path}/")), None)

@@ -12,7 +12,6 @@ from sampletool.kit.contract.errors import ToolError, did_you_mean
 from sampletool.kit.contract.exit_status import ExitStatus
 from sampletool.kit.contract.file_errors import from_os_error
 from sampletool.kit.contract.lock_held import Holder, LockHeld, estimate_retry_ms
-from sampletool.state.errors import LeaseLost
 
 
 def all_errors(above: type[ToolError] = ToolError) -> list[type[ToolError]]:
@@ -100,13 +99,6 @@ def test_a_refusal_names_the_directory_where_something_could_not_be_made() -> No
 @pytest.mark.parametrize(("number", "said"), [(errno.ENOTDIR, "Name a directory"), (errno.EISDIR, "Name a file")])
 def test_a_path_of_the_wrong_kind_comes_with_the_right_one(number: int, said: str) -> None:
     assert said in from_os_error(OSError(number, os.strerror(number), "/w/x")).suggestion
-
-
-def test_a_generation_that_never_was_is_not_said_to_be_over() -> None:
-    assert LeaseLost("a", 2, 1, "claimed").message == (
-        "Generation 2 of the task 'a' has never been: it is at generation 1 (claimed)."
-    )
-    assert "is over: it is at generation 3" in LeaseLost("a", 2, 3, "claimed").message
 
 
 def test_did_you_mean_is_silent_where_nothing_is_near() -> None:

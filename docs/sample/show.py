@@ -1,0 +1,38 @@
+"""What `make run` shows of this part."""
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from docs.kit.show.__main__ import LONGEST_SECONDS, TOOL, ended, say
+
+
+def show(scratch: Path) -> None:
+    """One works; the other is told who does, and when to come back."""
+    demo = scratch / "demo"
+    demo.mkdir()
+    (demo / "tool.toml").write_text('[target.slow]\nrun = ["sleep", "2"]\noutputs = ["x"]\n')
+    with building(demo):
+        second = subprocess.run([*TOOL, "build"], cwd=demo, capture_output=True, check=False, timeout=LONGEST_SECONDS)
+    error = json.loads(second.stdout).get("error", {})
+    say("Two builds at once: one works, and the other is told who does, and when to come back:")
+    say(f"  $ tool build   # exit status {second.returncode}")
+    for name in ("code", "message", "retryable", "retry_after_ms"):
+        say(f"  {name}: {json.dumps(error.get(name))}")
+
+
+@contextmanager
+def building(directory: Path) -> Iterator[None]:
+    """Somebody is in the middle of a build, as far as that can be waited for."""
+    process = subprocess.Popen([*TOOL, "build"], cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + LONGEST_SECONDS
+    try:
+        while not list(directory.glob(".tool/tmp/*/*/slow")) and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        yield
+    finally:
+        process.terminate()
+        ended(process)
