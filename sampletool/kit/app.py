@@ -16,10 +16,9 @@ from .contract.answer import SCHEMA_VERSION, Answer, Result
 from .contract.errors import InternalError, Interrupted, ToolError
 from .contract.exit_status import ExitStatus
 from .contract.file_errors import from_os_error
-from .contract.help_page import HelpAsked
 from .contract.redaction import redact
 from .contract.render import FORMATS, Format, json_line, render
-from .global_options import WHOLE_TOOL
+from .global_options import WHOLE_TOOL, HelpAsked
 from .parts import command_packages
 from .program import PACKAGE, PROGRAM, __version__, variable
 from .safety.signals import Signals, die_by
@@ -36,7 +35,7 @@ def main(argv: list[str] | None = None) -> int:
     """One call. Returns the exit status, or dies by the signal that ended the call."""
     args = sys.argv[1:] if argv is None else argv
     if completion.is_asked(args):
-        return completion.serve(args, root(), Context(Signals()))
+        return completion.serve(args, root(args), Context(Signals()))
     try:
         return _answer_call(args, ends_process=argv is None)
     except Exception:  # not even an answer could be made: too few descriptors, or a fault right here
@@ -64,7 +63,7 @@ def _answer_call(args: list[str], *, ends_process: bool) -> int:
         outcome = _closed(_run(args, context), context)
         signals.ignore()
         if isinstance(outcome, HelpAsked):
-            return stdout.write(f"{outcome.text(stdout.width(), bold=stdout.wants_colour())}\n".encode(), ExitStatus.OK)
+            return stdout.write(f"{outcome.text(stdout.width(), stdout.wants_colour())}\n".encode(), ExitStatus.OK)
         try:
             answer = _answer(outcome, context, began)
             content = render(answer, form(), colour=stdout.wants_colour())
@@ -82,14 +81,16 @@ def _answer_call(args: list[str], *, ends_process: bool) -> int:
     return status
 
 
-def root() -> CommandFolder:
-    return CommandFolder(command_packages(), PROGRAM, import_module(PACKAGE).__doc__, WHOLE_TOOL)
+def root(args: list[str]) -> CommandFolder:
+    """Its own options are made only where they can be meant: making them takes as long as making a command's."""
+    options = {} if args and args[0].isidentifier() and args[0] not in ("help", "version") else WHOLE_TOOL
+    return CommandFolder(command_packages(), PROGRAM, import_module(PACKAGE).__doc__, options)
 
 
 def _run(args: list[str], context: Context) -> Result | ToolError | HelpAsked:
     """What the command returned, or why it could not."""
     try:
-        outcome = root().main(args=args, prog_name=PROGRAM, standalone_mode=False, obj=context)
+        outcome = root(args).main(args=args, prog_name=PROGRAM, standalone_mode=False, obj=context)
         if not hasattr(outcome, "lines"):
             raise TypeError(f"{context.command} returned {outcome!r}, not a result")
         return outcome  # type: ignore[no-any-return]

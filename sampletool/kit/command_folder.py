@@ -11,17 +11,18 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import cached_property
 from importlib import import_module
-from typing import Annotated, Any, NoReturn, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from .contract.errors import CommandIncomplete, Mistake, UsageMistakes, did_you_mean
-from .contract.help_page import HelpAsked, Item, Page, option_item
-from .contract.manifest import describe_params
-from .global_options import described_options, global_options, parameters_of
+from .global_options import HelpAsked, described_options, global_options, parameters_of
 from .program import PROGRAM
+
+if TYPE_CHECKING:
+    from .contract.help_page import Item, Page
 
 _MISTAKES = f"{__name__}.mistakes"
 _NEGATIVE_NUMBER = re.compile(r"-[0-9.]+")
@@ -49,8 +50,10 @@ class _Collecting:
         below = ["COMMAND [ARGS]..."] if isinstance(self, TyperGroup) else []
         return " ".join([command_path, "[OPTIONS]", *pieces, *below])
 
-    def page(self, ctx: Any) -> Page:
+    def page(self, ctx: Any) -> "Page":
         """What every command takes is listed once, by the whole tool; else nobody would find a command's own."""
+        from .contract.help_page import Page, option_item
+
         arguments = [option_item(param) for param in self.described if "flags" not in param]
         options = [option_item(param) for param in self.described if "flags" in param]
         sections = [("Arguments", arguments), ("Options", options)]
@@ -66,7 +69,7 @@ class _Collecting:
             self.usage(ctx.command_path), self.help or "", [*self.commands_listed(ctx), *sections], footer, examples
         )
 
-    def commands_listed(self, ctx: Any) -> list[tuple[str, list[Item]]]:
+    def commands_listed(self, ctx: Any) -> "list[tuple[str, list[Item]]]":
         return []
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
@@ -107,7 +110,7 @@ class FileCommand(_Collecting, TyperCommand):
 
     @cached_property
     def described(self) -> list[dict[str, Any]]:
-        return describe_params(self.params, get_type_hints(self.callback, include_extras=True))
+        return _described(self.params, get_type_hints(self.callback, include_extras=True))
 
 
 class CommandFolder(_Collecting, TyperGroup):
@@ -132,9 +135,9 @@ class CommandFolder(_Collecting, TyperGroup):
 
     @cached_property
     def described(self) -> list[dict[str, Any]]:
-        return describe_params(self.params, self._options)
+        return _described(self.params, self._options)
 
-    def commands_listed(self, ctx: Any) -> list[tuple[str, list[Item]]]:
+    def commands_listed(self, ctx: Any) -> "list[tuple[str, list[Item]]]":
         """Those of each part below its own heading, which its `commands/__init__.py` says; the kit's last."""
         sections = []
         for module in [*self._modules[1:], self._modules[0]]:
@@ -152,7 +155,7 @@ class CommandFolder(_Collecting, TyperGroup):
         if args[0] == "help" and ctx.parent is None and "help" not in self.commands:
             args = [*args[1:], "--help"]
             if len(args) == 1 and not ctx.resilient_parsing:
-                raise HelpAsked(self.page(ctx))
+                raise HelpAsked(self.page(ctx).text)
         command = self.get_command(ctx, args[0])
         if command is None and not ctx.resilient_parsing:
             self._fail(ctx, "UNKNOWN_COMMAND", f"No such command: {ctx.command_path} {args[0]}", args[0])
@@ -165,7 +168,7 @@ class CommandFolder(_Collecting, TyperGroup):
             if not hasattr(error, "ctx") or error.ctx is not ctx:
                 raise
             if ctx.parent is None and not ctx.meta[_MISTAKES]:
-                raise HelpAsked(self.page(ctx)) from None
+                raise HelpAsked(self.page(ctx).text) from None
             self._fail(ctx, "MISSING", f"A command is missing after `{ctx.command_path}`")
 
     def _fail(self, ctx: Any, code: str, message: str, typed: str | None = None) -> NoReturn:
@@ -196,6 +199,12 @@ def load(module_name: str, name: str) -> FileCommand | CommandFolder:
 
 def _summary(text: str | None) -> str:
     return (text or "").partition("\n")[0]
+
+
+def _described(params: list[Any], hints: Mapping[str, Any]) -> list[dict[str, Any]]:
+    from .contract.manifest import describe_params
+
+    return describe_params(params, hints)
 
 
 def _names_in(package: Any) -> list[str]:

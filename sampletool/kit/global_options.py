@@ -13,11 +13,17 @@ import typer
 from typer.main import get_command
 
 from .contract.duration import parse_duration, parse_limit
-from .contract.help_page import HelpAsked
-from .contract.manifest import describe_params
 from .contract.render import FORMATS
 from .program import __version__
 from .settings.known import read_as
+
+
+class HelpAsked(Exception):
+    """Not an answer: text for a person, which its argument makes for a width, bold or not."""
+
+    def __init__(self, text: Callable[..., str]) -> None:
+        super().__init__()
+        self.text = text
 
 
 def parameters_of(annotations: Mapping[str, Any]) -> list[Any]:
@@ -41,6 +47,8 @@ def global_options() -> list[Any]:
 
 @cache
 def described_options() -> list[dict[str, Any]]:
+    from .contract.manifest import describe_params
+
     return describe_params(global_options(), _EVERY_COMMAND)
 
 
@@ -71,12 +79,12 @@ def _keep_json(ctx: typer.Context, value: Any) -> None:
 
 def _show_help(ctx: typer.Context, value: Any) -> None:
     if value and not ctx.resilient_parsing:
-        raise HelpAsked(ctx.command.page(ctx))  # type: ignore[attr-defined]
+        raise HelpAsked(ctx.command.page(ctx).text)  # type: ignore[attr-defined]
 
 
 def _show_version(ctx: typer.Context, value: Any) -> None:
     if value and not ctx.resilient_parsing:
-        raise HelpAsked(__version__)
+        raise HelpAsked(lambda width, bold: __version__)
 
 
 def _flag(*names: str, help: str, keep: Callable[..., None] = _keep, is_eager: bool = False) -> Any:

@@ -7,7 +7,7 @@ import pytest
 from sampletool.kit.app import root
 from sampletool.kit.context import Context
 from sampletool.kit.contract.exit_status import ExitStatus
-from sampletool.kit.contract.help_page import HelpAsked
+from sampletool.kit.global_options import HelpAsked
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.tool import Tool
 
@@ -94,8 +94,8 @@ def test_a_flag_takes_no_value(tool: Tool, option: str) -> None:
 def help_of(command: str) -> str:
     args = [*command.split(), "--help"]
     with pytest.raises(HelpAsked) as asked:
-        root().main(args=args, prog_name="tool", standalone_mode=False, obj=Context(Signals()))
-    return asked.value.text(80)
+        root(args).main(args=args, prog_name="tool", standalone_mode=False, obj=Context(Signals()))
+    return asked.value.text(80, False)
 
 
 def test_help_of_every_command_is_there_and_its_summary_fits_into_a_line(

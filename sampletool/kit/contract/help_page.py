@@ -16,17 +16,6 @@ _WIDEST_NAMES = 34
 Item = tuple[str, str]
 
 
-class HelpAsked(Exception):
-    """Not an answer: text for a person."""
-
-    def __init__(self, page: "Page | str") -> None:
-        super().__init__()
-        self.page = page
-
-    def text(self, width: int, *, bold: bool = False) -> str:
-        return self.page if isinstance(self.page, str) else self.page.text(width, bold=bold)
-
-
 @dataclass(frozen=True)
 class Page:
     usage: str
@@ -36,7 +25,7 @@ class Page:
     footer: str = ""
     examples: list[str] = field(default_factory=list)
 
-    def text(self, width: int, *, bold: bool = False) -> str:
+    def text(self, width: int, bold: bool) -> str:
         width = min(width, _WIDEST)
 
         def heading(text: str) -> str:
