@@ -9,7 +9,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from sampletool.kit.contract.errors import CommandNotFound
+from sampletool.kit.contract.errors import ProgramNotFound
 
 KEY, VALUE = "{key}", "{value}"
 _HOLES = re.compile(r"(\{key\}|\{value\})")
@@ -41,7 +41,7 @@ class CommandLine:
         program = self.words[0]
         found = shutil.which(base / program if "/" in program else program)
         if found is None:
-            raise CommandNotFound(program, of=f" of {option}")
+            raise ProgramNotFound(what=f"The command of {option}", command=program)
         return CommandLine(self.words, str(base / found))
 
     def fill(self, key: str, value: str = "") -> list[str]:

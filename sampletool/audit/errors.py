@@ -9,14 +9,15 @@ class FailsAlone(ToolError):
 
     code, exit_status = "FAILS_ALONE", ExitStatus.PRECONDITION
 
+    sentence = "The audit cannot be carried out: run alone, `{command}` {what}."
+    advice = (
+        "Correct the command. It runs in an empty scratch directory, without a shell, with a HOME of its own: "
+        "name scripts by their full path, and pass variables with `env NAME=value ...`."
+    )
+
     def __init__(self, command: str, what: str, output: str) -> None:
-        super().__init__(
-            f"The audit cannot be carried out: run alone, `{command}` {what}.{_last_words(output)}",
-            "Correct the command. It runs in an empty scratch directory, without a shell, with a HOME of its own: "
-            "name scripts by their full path, and pass variables with `env NAME=value ...`.",
-            command=command,
-            output=output or None,
-        )
+        super().__init__(command=command, what=what, output=output or None)
+        self.message += _last_words(output)
 
 
 def _last_words(output: str) -> str:

@@ -188,7 +188,7 @@ def load(module_name: str, name: str) -> FileCommand | CommandFolder:
         return CommandFolder([module_name], name)
     missing = [part for part in ("spec", "command") if not hasattr(module, part)]
     if missing:
-        raise CommandIncomplete(module_name.replace(".", "/") + ".py", missing)
+        raise CommandIncomplete(file=module_name.replace(".", "/") + ".py", missing=missing)
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command(name, cls=FileCommand, add_help_option=False)(module.command)
     command = get_command(app)

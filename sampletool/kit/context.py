@@ -93,7 +93,7 @@ class Context:
     @property
     def workspace(self) -> Path:
         if self.workspace_or_none is None:
-            raise NoWorkspace(str(self.cwd))
+            raise NoWorkspace(directory=str(self.cwd))
         return self.workspace_or_none
 
     @cached_property

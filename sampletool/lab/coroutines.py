@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from sampletool.kit.contract.errors import InvalidValues
+from sampletool.lab.errors import UnexpectedOutcome
 from sampletool.lab.recording import Event, Happened, Played, follow, recorded, wait_for_ever
 from sampletool.lab.scenario import Outcome, Scenario, find
-from sampletool.lab.verdict import UnexpectedOutcome
 
 
 def play_coroutines(

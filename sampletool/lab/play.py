@@ -18,10 +18,10 @@ from sampletool.kit.stepping.fork_server import ForkServer
 from sampletool.kit.stepping.power_cut import Files, states_after
 from sampletool.lab.cast import Worker
 from sampletool.lab.coroutines import play_coroutines
+from sampletool.lab.errors import UnexpectedOutcome
 from sampletool.lab.recording import Event, Happened, Played, follow, recorded, wait_for_ever
 from sampletool.lab.scenario import INTERRUPT, KILL, LETTERS, POWER_CUT, STRIKES, Outcome, Scenario, Way, find
 from sampletool.lab.scratch import PACKAGE_ROOT, program_of, scratch
-from sampletool.lab.verdict import UnexpectedOutcome
 
 
 def play(

@@ -16,8 +16,8 @@ from pathlib import Path
 from pkgutil import walk_packages
 from typing import TYPE_CHECKING, Any, Literal
 
-from sampletool.kit.contract.errors import InvalidValues, Mistake
-from sampletool.lab.verdict import ScenarioNotFound
+from sampletool.kit.contract.errors import InvalidValues, Mistake, did_you_mean
+from sampletool.lab.errors import ScenarioNotFound
 
 if TYPE_CHECKING:
     from sampletool.kit.stepping.tracer import Event
@@ -197,7 +197,7 @@ def _modules() -> dict[str, str]:
 
 def module_of(name: str) -> Any:
     if name not in names():
-        raise ScenarioNotFound(name, names())
+        raise ScenarioNotFound(scenario=name, suggestion=did_you_mean(name, names()))
     return import_module(_modules()[name])
 
 

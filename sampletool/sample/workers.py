@@ -18,10 +18,9 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, NoReturn, TypeVar
 
-from sampletool.kit.contract.errors import ToolError
-from sampletool.kit.contract.exit_status import ExitStatus
 from sampletool.kit.safety.atomic_file import write_all
 from sampletool.kit.safety.signals import HANDLED, Signals
+from sampletool.sample.errors import WorkerLost
 
 _HEADER = struct.Struct("<cQ")
 _RESULT, _END, _CRASH = b"r", b"e", b"c"
@@ -34,20 +33,6 @@ Check = Callable[[], None]
 Send = Callable[[bytes, bytes], None]
 Work = Callable[[T, Check], Iterator[Any]]
 """From one task to any number of results; has to call the check every now and then."""
-
-
-class WorkerLost(ToolError):
-    """A worker process died, so there is no result."""
-
-    code, exit_status = "WORKER_LOST", ExitStatus.INTERNAL
-
-    def __init__(self, pid: int, status: int) -> None:
-        how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with {status}"
-        super().__init__(
-            f"A worker process (pid {pid}) {how}, so there is no result.",
-            "Run it again; if the machine is short of memory, with fewer --jobs.",
-            pid=pid,
-        )
 
 
 @contextmanager
@@ -117,7 +102,9 @@ class _Crew:
         pid, status = self._pids.pop(number), 255 << 8
         with suppress(ChildProcessError):
             _, status = os.waitpid(pid, 0)
-        return WorkerLost(pid, os.waitstatus_to_exitcode(status))
+        code = os.waitstatus_to_exitcode(status)
+        end = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
+        return WorkerLost(pid=pid, end=end)
 
     def end(self) -> None:
         """Kill and reap; safe twice."""

@@ -105,7 +105,8 @@ def choose(kind: str, names: list[str], jobs: dict[str, Job]) -> list[str]:
     """The named ones, or all."""
     unknown = [name for name in names if name not in jobs]
     if unknown:
-        raise TargetNotFound(kind, unknown, list(jobs))
+        near = " ".join(filter(None, (did_you_mean(name, list(jobs)) for name in unknown)))
+        raise TargetNotFound(kind=kind, names=unknown, suggestion=near or f"It has {', '.join(jobs) or 'none'}.")
     return list(dict.fromkeys(names)) or list(jobs)
 
 

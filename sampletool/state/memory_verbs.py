@@ -13,7 +13,7 @@ from sampletool.state.promises import LARGEST
 def counter_add(tables: Tables, _now: int, name: str, amount: int) -> tuple[int, str]:
     before = tables.counters.get(name, 0)
     if abs(before + amount) > LARGEST:
-        raise CounterRange(name, before, amount)
+        raise CounterRange(counter=name, value=before, amount=amount)
     effect = "updated" if name in tables.counters else "created"
     tables.counters[name] = before + amount
     return before + amount, effect
@@ -62,7 +62,7 @@ def task_add(tables: Tables, now: int, queue: str, tasks: list[tuple[str, str]])
             position = len(tables.tasks) + 1
             tables.tasks[task] = HeldTask(task, queue, "free", 0, 0, None, None, now, position, body)
         elif (known.queue, known.body) != (queue, body):
-            raise TaskConflict(task)
+            raise TaskConflict(task=task)
         effects.append((task, "created" if known is None else "unchanged"))
     return effects
 
@@ -130,7 +130,7 @@ def held(tables: Tables, now: int, task: str, generation: int) -> HeldTask:
     """The task, if that is its generation."""
     found = tables.tasks.get(task)
     if found is None:
-        raise TaskNotFound(task)
+        raise TaskNotFound(task=task)
     if found.generation != generation:
         raise LeaseLost(task, generation, found.generation, found.status_at(now))
     return found
@@ -141,5 +141,5 @@ def _version(tables: Tables, now: int, key: str, wanted: int | None = None) -> i
     _, stored, ends = tables.values.get(key, ("", 0, None))
     version = stored if ends is None or ends > now else 0
     if wanted is not None and wanted != version:
-        raise VersionConflict(key, wanted, version)
+        raise VersionConflict(key=key, expected=wanted, actual=version)
     return version

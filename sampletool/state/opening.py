@@ -104,4 +104,4 @@ def _needing(extra: str, purpose: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("sampletool"):
             raise
-        raise ExtraNotInstalled(extra, f"A {purpose} store") from error
+        raise ExtraNotInstalled(extra=extra, purpose=f"A {purpose} store") from error

@@ -21,7 +21,7 @@ from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly
 from sampletool.kit.contract.redaction import redact
 from sampletool.kit.safety.signals import Signals
-from sampletool.state.errors import StateTooNew, StoreAuthFailed, StoreUnavailable
+from sampletool.state.errors import OutcomeUnknown, StateTooNew, StoreAuthFailed, StoreUnavailable
 from sampletool.state.sql_database import T, schema
 from sampletool.state.terms import Terms
 from sampletool.state.values import no_store, shown_url
@@ -158,7 +158,7 @@ class Postgres:
         found = link.execute("SELECT version FROM tool_store").fetchone()
         version = int(found[0]) if found else 0
         if version > len(self._steps):
-            raise StateTooNew(self._shown, version, len(self._steps))
+            raise StateTooNew(store=self._shown, found=version, known=len(self._steps))
         return version
 
     def _leave(self) -> None:
@@ -187,10 +187,11 @@ class Postgres:
         if isinstance(error, said.DiskFull):
             return NoSpace(self._shown)
         if _is_final(error):
-            return StoreAuthFailed(self._shown, "the user or password is not accepted")
+            return StoreAuthFailed(store=self._shown, reason="the user or password is not accepted")
         if isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)):
             reason = "it did not answer in time" if "timeout" in text else text.rstrip(".") or "no connection"
-            return StoreUnavailable(self._shown, reason, is_outcome_unknown=is_outcome_unknown)
+            unavailable = OutcomeUnknown if is_outcome_unknown else StoreUnavailable
+            return unavailable(store=self._shown, reason=reason)
         return IoFailure(self._shown, text)
 
 

@@ -19,6 +19,7 @@ from sampletool.kit.contract.file_errors import IoFailure, NoSpace, PermissionDe
 from sampletool.state.errors import (
     CounterRange,
     LeaseLost,
+    OutcomeUnknown,
     StateTooNew,
     StoreAuthFailed,
     StoreUnavailable,
@@ -39,10 +40,14 @@ _PAUSE_SECONDS = 0.05
 _NOT_DONE = (exceptions.BusyLoadingError, exceptions.AuthenticationError, exceptions.MaxConnectionsError)
 """Failures of a connection that tell that nothing was done."""
 
-_REFUSALS: dict[str, Callable[..., ToolError]] = {
-    error.code: error for error in (TaskNotFound, TaskConflict, LeaseLost, VersionConflict, CounterRange)
+_REFUSALS: dict[str, tuple[Callable[..., ToolError], str]] = {
+    "TASK_NOT_FOUND": (TaskNotFound, "task"),
+    "TASK_CONFLICT": (TaskConflict, "task"),
+    "LEASE_LOST": (LeaseLost, "task generation actual status"),
+    "VERSION_CONFLICT": (VersionConflict, "key expected actual"),
+    "COUNTER_RANGE": (CounterRange, "counter value amount"),
 }
-"""The script answers the code and what these take, in their order."""
+"""The script answers the code and these facts, in this order."""
 
 
 class RedisStore(Verbs):
@@ -79,11 +84,13 @@ class RedisStore(Verbs):
         if kind in ("done", "again"):
             return found[0], kind == "again"
         if kind == "STATE_TOO_NEW":
-            raise StateTooNew(self._shown, int(found[0]), _SCHEMA)
+            raise StateTooNew(store=self._shown, found=int(found[0]), known=_SCHEMA)
         if kind == "IDEMPOTENCY_KEY_REUSED":
             raise write.reused()
-        name, *facts = found
-        raise _REFUSALS[kind](name, *(int(fact) if fact.lstrip("-").isdecimal() else fact for fact in facts))
+        error, names = _REFUSALS[kind]
+        name, *numbers = found
+        facts = [name, *(int(fact) if fact.lstrip("-").isdecimal() else fact for fact in numbers)]
+        raise error(**dict(zip(names.split(), facts, strict=True)))
 
     def read(self, verb: str, *arguments: Any) -> Any:
         return self.write(Write(verb, arguments))[0]
@@ -105,9 +112,8 @@ class RedisStore(Verbs):
     def _check_server(self) -> None:
         info = self._talk(self._client.info, may_repeat=True)
         if (policy := info.get("maxmemory_policy", "noeviction")) != "noeviction":
-            raise StoreUnsafe(
-                self._shown, f"its maxmemory-policy {policy} may evict what it keeps", "Set it to noeviction."
-            )
+            reason = f"its maxmemory-policy {policy} may evict what it keeps"
+            raise StoreUnsafe(store=self._shown, reason=reason, suggestion="Set it to noeviction.")
         for problem in _problems(info):
             self._terms.warn("STORE_NOT_DURABLE", f"{self._shown}: {problem}.")
         self._is_checked = True
@@ -139,7 +145,7 @@ class RedisStore(Verbs):
     def _our_error(self, error: Exception, *, is_outcome_unknown: bool) -> ToolError:
         said = str(error)
         if isinstance(error, exceptions.AuthenticationError) or said.startswith(("NOAUTH", "WRONGPASS")):
-            return StoreAuthFailed(self._shown, "the password or user is not accepted")
+            return StoreAuthFailed(store=self._shown, reason="the password or user is not accepted")
         if isinstance(error, exceptions.NoPermissionError):
             return PermissionDenied(self._shown, "the user may not run scripts or use these keys")
         if isinstance(error, exceptions.ReadOnlyError):
@@ -149,7 +155,8 @@ class RedisStore(Verbs):
         if isinstance(error, exceptions.ResponseError) and not said.startswith("BUSY"):
             return IoFailure(self._shown, said.partition("\n")[0])
         reason = "it did not answer in time" if isinstance(error, exceptions.TimeoutError) else "no connection"
-        return StoreUnavailable(self._shown, reason, is_outcome_unknown=is_outcome_unknown)
+        unavailable = OutcomeUnknown if is_outcome_unknown else StoreUnavailable
+        return unavailable(store=self._shown, reason=reason)
 
 
 def _problems(info: dict[str, Any]) -> list[str]:

@@ -19,7 +19,7 @@ def counter_add(db: Session, name: str, amount: int) -> tuple[int, str]:
     found = db.rows("SELECT value FROM tool_counters WHERE name = :name", name=name)
     before = found[0][0] if found else 0
     if abs(before + amount) > LARGEST:
-        raise CounterRange(name, before, amount)
+        raise CounterRange(counter=name, value=before, amount=amount)
     upsert = "INSERT INTO tool_counters VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = :value"
     db.rows(upsert, name=name, value=before + amount)
     return before + amount, "updated" if found else "created"
@@ -73,7 +73,7 @@ def task_add(db: Session, queue: str, tasks: list[tuple[str, str]]) -> list[tupl
             known[task] = known_as
     for task, body in tasks:
         if known.get(task, [queue, body]) != [queue, body]:
-            raise TaskConflict(task)
+            raise TaskConflict(task=task)
     put = f"INSERT INTO tool_tasks (id, queue, body, due_at) VALUES (:id, :queue, :body, {db.now})"
     db.each(put, [{"id": task, "queue": queue, "body": body} for task, body in tasks if task not in known])
     return [(task, "unchanged" if task in known else "created") for task, _ in tasks]
@@ -143,7 +143,7 @@ def held(db: Session, task: str, generation: int) -> tuple[str, str, int]:
         if actual != generation:
             raise LeaseLost(task, generation, actual, status)
         return written, status, now
-    raise TaskNotFound(task)
+    raise TaskNotFound(task=task)
 
 
 def _versions(db: Session, key: str, if_version: int | None) -> tuple[int, int, int]:
@@ -154,7 +154,7 @@ def _versions(db: Session, key: str, if_version: int | None) -> tuple[int, int, 
     stored, expires_at, now = db.rows(asked, key=key)[0]
     version = stored if expires_at is None or expires_at > now else 0
     if if_version is not None and if_version != version:
-        raise VersionConflict(key, if_version, version)
+        raise VersionConflict(key=key, expected=if_version, actual=version)
     return stored, version, now
 
 

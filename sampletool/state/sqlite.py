@@ -162,7 +162,7 @@ class Sqlite:
         if owner != _OURS and (owner or db.execute("SELECT 1 FROM sqlite_master").fetchone()):
             raise UnsafePath(str(self._path), "it is a database of something else")
         if found > len(self._steps):
-            raise StateTooNew(str(self._path), found, len(self._steps))
+            raise StateTooNew(store=str(self._path), found=found, known=len(self._steps))
         return int(found)
 
     def _migrate(self, db: Connection) -> None:

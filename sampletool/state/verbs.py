@@ -11,8 +11,9 @@ from typing import Any
 
 from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.errors import KeyNotFound
+from sampletool.kit.program import PROGRAM
 from sampletool.state import promises
-from sampletool.state.errors import IdempotencyKeyReused
+from sampletool.state.errors import FenceReused, IdempotencyKeyReused
 from sampletool.state.promises import FREELY, KEY_LIFE_MS, NewTask, Once, TaskState, Value, Written
 from sampletool.state.values import check, digest, encode, once_key, with_ids
 
@@ -37,7 +38,9 @@ class Write:
         return KEY_LIFE_MS if self.once.fence is None else None
 
     def reused(self) -> IdempotencyKeyReused:
-        return IdempotencyKeyReused(self.once.key or self.arguments[0], is_fenced=self.once.key is None)
+        if self.once.key is None:
+            return FenceReused(key=self.arguments[0])
+        return IdempotencyKeyReused(key=self.once.key)
 
 
 class Verbs(ABC):
@@ -68,7 +71,7 @@ class Verbs(ABC):
         check(key=key)
         for row in self.read("state_get", key):
             return _value(row)
-        raise KeyNotFound(key, "the store", [], "tool state list")
+        raise KeyNotFound(key=key, where="the store", suggestion=f"`{PROGRAM} state list` shows the keys there are.")
 
     def state_set(
         self, key: str, value: Any, *, if_version: int | None = None, expires_ms: int | None = None, once: Once = FREELY

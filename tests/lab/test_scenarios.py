@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from docs.lab.generate import LABS, folder_of, generate, index
+from sampletool.lab.errors import UnexpectedOutcome
 from sampletool.lab.explore import explore, fork_server_for
 from sampletool.lab.play import play
 from sampletool.lab.scenario import FIXED, NAIVE, find, module_of, names
 from sampletool.lab.scratch import PACKAGE_ROOT
-from sampletool.lab.verdict import UnexpectedOutcome
 
 EVERY = pytest.mark.parametrize("name", names())
 

@@ -12,7 +12,8 @@ import pytest
 
 from sampletool.kit.contract.errors import Interrupted, TimedOut
 from sampletool.kit.safety.signals import Signals
-from sampletool.sample.workers import Check, WorkerLost, workers
+from sampletool.sample.errors import WorkerLost
+from sampletool.sample.workers import Check, workers
 
 
 def squares(task: int, check: Check) -> Iterator[int]:

@@ -8,18 +8,18 @@ import typer
 
 from sampletool.audit.auditing import audit, forecast
 from sampletool.audit.command_line import KEY, VALUE, CommandLine
+from sampletool.audit.errors import FailsAlone
 from sampletool.audit.report import Report
 from sampletool.audit.store import Candidate
 from sampletool.kit.context import Context
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.duration import parse_limit
-from sampletool.kit.contract.errors import InvalidValues, Mistake
-from sampletool.kit.contract.exit_status import ExitStatus
+from sampletool.kit.contract.errors import InvalidValues, Mistake, ProgramNotFound
 from sampletool.kit.global_options import DryRunOption
 
 spec = CommandSpec(
     effect="scratch",
-    ends_with=(ExitStatus.PRECONDITION, ExitStatus.NOT_FOUND, ExitStatus.PERMISSION),
+    errors=(ProgramNotFound, FailsAlone),
     examples=(
         "audit --set 'git config --global x.{key} {value}' --get 'git config --global x.{key}'",
         "audit --set 'tool config set {key} {value}' --get 'tool config get {key}' --markdown",

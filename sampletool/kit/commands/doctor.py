@@ -11,13 +11,12 @@ import typer
 from ..context import Context
 from ..contract.command_spec import CommandSpec
 from ..contract.errors import ChecksFailed
-from ..contract.exit_status import ExitStatus
 from ..parts import offered
 from ..program import WORKSPACE_DIRECTORY
 from ..safety.places import config_file, private_directory, session_root, state_directory
 from ._probes import Probe, probe_directory
 
-spec = CommandSpec(effect="nothing", ends_with=(ExitStatus.PARTIAL, ExitStatus.PERMISSION), examples=("doctor",))
+spec = CommandSpec(effect="nothing", errors=(ChecksFailed,), examples=("doctor",))
 
 _PACKAGES = ("typer", "filelock", "tomlkit", "platformdirs")
 
@@ -73,5 +72,5 @@ def command(ctx: typer.Context) -> Health:
     failed = [probe.name for probe in probes if not probe.ok]
     health = Health(not failed, probes, versions)
     if failed:
-        raise ChecksFailed(failed, health)
+        raise ChecksFailed(count=len(failed), failed=failed, data=health)
     return health

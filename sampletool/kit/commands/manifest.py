@@ -8,14 +8,13 @@ import typer
 
 from ..command_folder import CommandFolder
 from ..contract.command_spec import CommandSpec
-from ..contract.errors import CommandNotFound
-from ..contract.exit_status import ExitStatus
+from ..contract.errors import CommandNotFound, did_you_mean
 from ..contract.manifest import describe_command, describe_errors
 from ..global_options import described_options
 from ..program import PROGRAM, variable
 from ..settings.known import all_known
 
-spec = CommandSpec(effect="nothing", ends_with=(ExitStatus.NOT_FOUND,), examples=("manifest", "manifest config set"))
+spec = CommandSpec(effect="nothing", errors=(CommandNotFound,), examples=("manifest", "manifest config set"))
 
 _ENVIRONMENT = {
     variable("SESSION_ID"): "As --session-id.",
@@ -47,14 +46,14 @@ class Manifest:
         return [f"{command['command']:<16} {command['summary']}" for command in self.commands]
 
 
-def describe(ctx: typer.Context, folder: CommandFolder, above: str = "") -> Iterator[dict[str, Any]]:
+def find_commands(ctx: typer.Context, folder: CommandFolder, above: str = "") -> Iterator[tuple[str, Any]]:
     """Every command below a folder, in the order of their names."""
     for name in folder.list_commands(ctx):
         command = folder.get_command(ctx, name)
         if isinstance(command, CommandFolder):
-            yield from describe(ctx, command, f"{above}{name} ")
+            yield from find_commands(ctx, command, f"{above}{name} ")
         else:
-            yield describe_command(f"{above}{name}", command, command.usage(f"{PROGRAM} {above}{name}"))
+            yield f"{above}{name}", command
 
 
 def command(
@@ -67,18 +66,16 @@ def command(
     """
     folder = ctx.find_root().command
     assert isinstance(folder, CommandFolder)
-    commands = list(describe(ctx, folder))
-    if words:
-        wanted = " ".join(words)
-        known = [entry["command"] for entry in commands]
-        commands = [entry for entry in commands if f"{entry['command']} ".startswith(f"{wanted} ")]
-        if not commands:
-            raise CommandNotFound(wanted, known)
-    shown = {status for entry in commands for status in entry["exit_statuses"]}
-    statuses = {str(int(status)): status.category for status in ExitStatus if str(int(status)) in shown}
-    return Manifest(
-        commands, described_options(), statuses, describe_errors(set(map(int, shown))), _settings(), _ENVIRONMENT
-    )
+    known = dict(find_commands(ctx, folder))
+    wanted = " ".join(words or [])
+    shown = {name: found for name, found in known.items() if f"{name} ".startswith(f"{wanted} ".lstrip())}
+    if not shown:
+        raise CommandNotFound(command=wanted, suggestion=did_you_mean(wanted, list(known)))
+    commands = [describe_command(name, found, found.usage(f"{PROGRAM} {name}")) for name, found in shown.items()]
+    specs = [found.spec for found in shown.values()]
+    statuses = sorted({status for spec in specs for status in spec.exit_statuses()})
+    categories = {str(int(status)): status.category for status in statuses}
+    return Manifest(commands, described_options(), categories, describe_errors(specs), _settings(), _ENVIRONMENT)
 
 
 def _settings() -> dict[str, dict[str, str]]:

@@ -3,21 +3,51 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from .exit_status import ALWAYS_POSSIBLE, ExitStatus
+from .errors import InternalError, Interrupted, InvalidValues, TimedOut, ToolError, UsageMistakes
+from .exit_status import INTERRUPTED, ExitStatus
+from .file_errors import (
+    FileNotFound,
+    InvalidToml,
+    IoFailure,
+    NoSpace,
+    PermissionDenied,
+    ReadOnly,
+    UnsafeDirectory,
+    UnsafePath,
+)
 
 Changes = Literal["nothing", "settings", "files", "outputs", "sessions", "locks", "store", "scratch"]
+
+ANY_CALL = (UsageMistakes, InvalidValues, InvalidToml, FileNotFound, PermissionDenied, UnsafePath, UnsafeDirectory,
+            ReadOnly, NoSpace, IoFailure, TimedOut, Interrupted, InternalError)  # fmt: skip
+"""The errors that any call can end with: a mistake, what files and disks do, --timeout, a signal, a fault of ours."""
 
 
 @dataclass(frozen=True)
 class CommandSpec:
     effect: Changes
     """What a call changes."""
-    ends_with: tuple[ExitStatus, ...] = ()
-    """The exit statuses this command adds to those that any call can end with."""
+    errors: tuple[type[ToolError], ...] = ()
+    """The errors this command adds to those that any call can end with, and to those of its locks."""
     locks: tuple[str, ...] = ()
     """The locks a call may wait for, in the order in which it takes them."""
     examples: tuple[str, ...] = ()
+    """Without the name of the program."""
 
-    @property
-    def exit_statuses(self) -> tuple[ExitStatus, ...]:
-        return tuple(sorted({*ALWAYS_POSSIBLE, *self.ends_with}))
+    def own_errors(self) -> tuple[type[ToolError], ...]:
+        return (*self.errors, *_lock_errors()) if self.locks else self.errors
+
+    def all_errors(self) -> tuple[type[ToolError], ...]:
+        return (*ANY_CALL, *self.own_errors())
+
+    def exit_statuses(self) -> list[ExitStatus]:
+        return sorted({ExitStatus.OK, *INTERRUPTED, *(error.exit_status for error in self.all_errors())})
+
+
+def _lock_errors() -> tuple[type[ToolError], ...]:
+    """Imported when they are asked for: a call whose lock is free needs none of them."""
+    from .errors import NestedCall
+    from .file_errors import LocksUnsupported
+    from .lock_held import LockHeld
+
+    return (LockHeld, NestedCall, LocksUnsupported)

@@ -1,7 +1,7 @@
-"""Every expected failure: a type that holds the facts and makes its own sentence from them, once.
+"""Every expected failure: a type that holds the facts, and one sentence that is made from them.
 
-A code is a promise to callers; renaming one is a breaking change. What is not listed here is a surprise: it
-travels to the door and becomes INTERNAL_ERROR with a crash report.
+A code is a promise to callers; renaming one is a breaking change. What is not a ToolError is a surprise: it becomes
+INTERNAL_ERROR with a crash report.
 """
 
 import signal
@@ -12,24 +12,33 @@ from typing import Any, ClassVar
 from ..program import PROGRAM, WORKSPACE_FILE
 from .duration import say_duration
 from .exit_status import ExitStatus
-from .text import quoted
+
+_LISTED = 10
 
 
 class ToolError(Exception):
-    """An expected failure. `data` carries what was done before it failed."""
+    """An expected failure. Its facts fill the braces of the sentence and of the advice, and are the context.
+
+    `message` and `suggestion` replace the sentence and the advice where a single failure needs its own. `data` is what
+    was done before it failed.
+    """
 
     code: ClassVar[str]
     exit_status: ExitStatus
+    sentence: ClassVar[str] = ""
+    advice: ClassVar[str] = ""
     retryable: ClassVar[bool] = False
     """Whether it may be worth retrying; one that is not has no `retry_after_ms`."""
     retry_after_ms: int | None = None
 
-    def __init__(self, message: str, suggestion: str, *, data: Any = None, **context: Any) -> None:
-        super().__init__(message)
-        self.message = message
-        self.suggestion = suggestion
+    def __init__(self, message: str = "", suggestion: str = "", *, data: Any = None, **facts: Any) -> None:
+        names = {"PROGRAM": PROGRAM, "WORKSPACE_FILE": WORKSPACE_FILE}
+        said = names | {name: _listed(fact) if isinstance(fact, list) else fact for name, fact in facts.items()}
+        self.message = message or self.sentence.format(**said)
+        self.suggestion = suggestion or self.advice.format(**said)
+        super().__init__(self.message)
         self.data = data
-        self.context = {name: fact for name, fact in context.items() if fact is not None}
+        self.context = {name: fact for name, fact in facts.items() if fact is not None}
 
     def describe(self) -> dict[str, Any]:
         described = {
@@ -43,6 +52,10 @@ class ToolError(Exception):
         if self.retry_after_ms is not None:
             described["retry_after_ms"] = self.retry_after_ms
         return described
+
+
+def _listed(names: list[Any]) -> str:
+    return ", ".join([*map(str, names[:_LISTED]), *(["…"] if len(names) > _LISTED else [])])
 
 
 def did_you_mean(word: str, known: list[str], nearness: float = 0.6) -> str:
@@ -107,138 +120,114 @@ class NoWorkspace(ToolError):
     """It needs a workspace, and no directory here or above is one."""
 
     code, exit_status = "NO_WORKSPACE", ExitStatus.PRECONDITION
-
-    def __init__(self, directory: str) -> None:
-        super().__init__(
-            f"There is no {WORKSPACE_FILE} in {directory} or above it.",
-            "Run it inside a workspace, or name one with --cwd.",
-            directory=directory,
-        )
+    sentence = "There is no {WORKSPACE_FILE} in {directory} or above it."
+    advice = "Run it inside a workspace, or name one with --cwd."
 
 
 class NestedCall(ToolError):
     """A child of a call asks for a lock that this very call holds: it would wait for itself."""
 
     code, exit_status = "NESTED_CALL", ExitStatus.PRECONDITION
-
-    def __init__(self, lock: str) -> None:
-        super().__init__(
-            f"This call was started by one that holds {lock!r} itself, so waiting for it could never end.",
-            "Call it from outside, or let the outer command do this work.",
-            lock=lock,
-        )
+    sentence = "This call was started by one that holds {lock!r} itself, so waiting for it could never end."
+    advice = "Call it from outside, or let the outer command do this work."
 
 
 class KeyNotFound(ToolError):
     """The key has no value."""
 
     code, exit_status = "KEY_NOT_FOUND", ExitStatus.NOT_FOUND
-
-    def __init__(self, key: str, where: str, known: list[str], listing: str = f"{PROGRAM} config list") -> None:
-        suggestion = did_you_mean(key, known) or f"`{listing}` shows the keys there are."
-        super().__init__(f"{key} is not set in {where}.", suggestion, key=key)
+    sentence = "{key} is not set in {where}."
+    advice = "`{PROGRAM} config list` shows the keys there are."
 
 
 class LockNotFound(ToolError):
     """Nobody has used a lock of that name here."""
 
     code, exit_status = "LOCK_NOT_FOUND", ExitStatus.NOT_FOUND
-
-    def __init__(self, lock: str, known: list[str], held: list[str]) -> None:
-        used = f"Held now: {', '.join(held)}." if held else "No lock is held here."
-        super().__init__(f"There is no lock {quoted(lock)} here.", did_you_mean(lock, known) or used, lock=lock)
+    sentence = "There is no lock {lock!r} here."
+    advice = "`{PROGRAM} lock list` shows the locks that are held."
 
 
 class CommandNotFound(ToolError):
     """There is no such command, or no such program to run."""
 
     code, exit_status = "COMMAND_NOT_FOUND", ExitStatus.NOT_FOUND
+    sentence = "There is no command {command!r}."
+    advice = "`{PROGRAM} --help` shows the commands there are."
 
-    def __init__(self, command: str, known: list[str] | None = None, *, of: str = "") -> None:
-        """Without the known ones it is no command of ours, but a program that was to be run."""
-        if known is None:
-            message = f"The command{of} cannot be run: there is no program {quoted(command)}."
-            suggestion = "Install it, put its directory on the PATH, or name it by its path; aliases are not seen."
-        else:
-            message = f"There is no command {quoted(command)}."
-            suggestion = did_you_mean(command, known) or f"The commands are {', '.join(known)}."
-        super().__init__(message, suggestion, command=command)
+
+class ProgramNotFound(CommandNotFound):
+    """There is no such program to run."""
+
+    sentence = "{what} cannot be run: there is no program {command!r}."
+    advice = "Install it, put its directory on the PATH, or name it by its path; aliases are not seen."
 
 
 class VersionConflict(ToolError):
     """It is no longer at the version that --if-version names."""
 
     code, exit_status = "VERSION_CONFLICT", ExitStatus.CONFLICT
+    advice = "Read it again, apply your change to what is there now, and retry with its version."
 
-    def __init__(self, what: str, expected: str | int, actual: str | int, *, kind: str = "key") -> None:
-        found = f"it is at {actual}" if actual else "it is not there (version 0)"
-        super().__init__(
-            f"{what} has changed since you read it: expected version {expected}, {found}.",
-            "Read it again, apply your change to what is there now, and retry with its version.",
-            **{kind: what, "expected": expected, "actual": actual},
-        )
+    def __init__(self, *, expected: str | int, actual: str | int, **what: str) -> None:
+        """`what` is the kind and the name of the thing: key="plan"."""
+        now = f"it is at {actual}" if actual else "it is not there (version 0)"
+        message = f"{_listed([*what.values()])} has changed since you read it: expected version {expected}, {now}."
+        super().__init__(message, expected=expected, actual=actual, **what)
 
 
 class ChecksFailed(ToolError):
     """Some checks failed; the data tells which, and why."""
 
     code, exit_status = "CHECKS_FAILED", ExitStatus.PARTIAL
-
-    def __init__(self, failed: list[str], data: Any) -> None:
-        message = f"{len(failed)} failed: {', '.join(failed)}."
-        super().__init__(message, "The data tells why each of them failed.", data=data, failed=failed)
+    sentence = "{count} failed: {failed}."
+    advice = "The data tells why each of them failed."
 
 
 class TimedOut(ToolError):
     """The call did not finish within --timeout, and was stopped."""
 
     code, exit_status = "TIMEOUT", ExitStatus.TIMEOUT
+    sentence = "The call did not finish within --timeout {timeout} and was stopped."
+    advice = "Allow it more time; what it had started was ended."
 
     def __init__(self, timeout_seconds: float, waited_for: ToolError | None = None) -> None:
-        """`waited_for` tells what it was waiting for when the time was up."""
-        message = f"The call did not finish within --timeout {say_duration(timeout_seconds)} and was stopped."
+        """`waited_for` says what it was waiting for when the time was up."""
+        waited = waited_for.context if waited_for else {}
         super().__init__(
-            f"{message} {waited_for.message}" if waited_for else message,
-            "Allow it more time; what it had started was ended.",
-            **{**(waited_for.context if waited_for else {}), "timeout_ms": round(timeout_seconds * 1000)},
+            timeout=say_duration(timeout_seconds), **{**waited, "timeout_ms": round(timeout_seconds * 1000)}
         )
+        if waited_for:
+            self.message += f" {waited_for.message}"
 
 
 class Interrupted(ToolError):
     """A signal ended the call; the status is 128 and the signal's number."""
 
-    code = "INTERRUPTED"
+    code, exit_status = "INTERRUPTED", ExitStatus.INTERRUPT
+    sentence = "Stopped by {signal}."
+    advice = "Run it again; locks are released and nothing is half done."
 
     def __init__(self, signal_number: int) -> None:
+        super().__init__(signal=signal.Signals(signal_number).name)
         self.signal_number = signal_number
         self.exit_status = ExitStatus(128 + signal_number)
-        name = signal.Signals(signal_number).name
-        suggestion = "Run it again; locks are released and nothing is half done."
-        super().__init__(f"Stopped by {name}.", suggestion, signal=name)
 
 
 class CommandIncomplete(ToolError):
-    """A command file that somebody has just begun."""
+    """A command file that has been begun and not finished."""
 
     code, exit_status = "COMMAND_INCOMPLETE", ExitStatus.INTERNAL
-
-    def __init__(self, file: str, missing: list[str]) -> None:
-        super().__init__(
-            f"{file} has no {' and no '.join(missing)}.",
-            "A command file provides `promise` and `command`; docs/kit/architecture.md has a whole one.",
-            file=file,
-        )
+    sentence = "{file} does not provide {missing}."
+    advice = "A command file provides `spec` and `command`; docs/kit/how-to.md has a whole one."
 
 
 class InternalError(ToolError):
     """A fault of the tool itself; the message names the report."""
 
     code, exit_status = "INTERNAL_ERROR", ExitStatus.INTERNAL
+    sentence = "The tool failed unexpectedly ({kind}). The report is {where}."
+    advice = "This is a bug; please report it with the report."
 
     def __init__(self, kind: str, report: str | None) -> None:
-        where = f"The report is in {report}." if report else "The report is on stderr."
-        super().__init__(
-            f"The tool failed unexpectedly ({kind}). {where}",
-            "This is a bug; please report it with the report.",
-            report=report,
-        )
+        super().__init__(kind=kind, report=report, where=f"in {report}" if report else "on stderr")

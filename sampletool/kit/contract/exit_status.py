@@ -30,6 +30,3 @@ class ExitStatus(IntEnum):
 
 
 INTERRUPTED = (ExitStatus.HANGUP, ExitStatus.INTERRUPT, ExitStatus.QUIT, ExitStatus.TERMINATE)
-
-ALWAYS_POSSIBLE = (ExitStatus.OK, ExitStatus.INTERNAL, ExitStatus.USAGE, ExitStatus.TIMEOUT, *INTERRUPTED)
-"""What any call can end with, whatever the command: success, a crash, bad input, --timeout, a signal."""

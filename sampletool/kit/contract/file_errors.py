@@ -2,30 +2,27 @@
 
 import errno
 import os
-from typing import ClassVar
+from typing import Any
 
-from ..program import PROGRAM
 from .errors import ToolError
 from .exit_status import ExitStatus
 
 
-class _PathError(ToolError):
-    """A failure that is about one path: what is said of it, and what the reader can do.
+class PathError(ToolError):
+    """A failure that is about one path.
 
-    Where nobody knows the path, words stand for it in the sentence, and the context has none.
+    Where the path is not known, words stand for it in the sentence, and the context has none.
     """
 
-    sentence: ClassVar[str]
-    advice: ClassVar[str]
-
-    def __init__(self, path: str, reason: str = "", advice: str = "") -> None:
-        known = path if os.path.isabs(path) else None
-        directory = os.path.dirname(path) if known else "its directory"
-        told = (advice or self.advice).replace("{directory}", directory)
-        super().__init__(self.sentence.format(path=path, reason=reason), told, path=known)
+    def __init__(self, path: str, reason: str | None = None, suggestion: str = "", **facts: Any) -> None:
+        is_known = os.path.isabs(path)
+        directory = os.path.dirname(path) if is_known else "its directory"
+        super().__init__("", suggestion, path=path, reason=reason, directory=directory, **facts)
+        for name in ("directory",) if is_known else ("directory", "path"):
+            del self.context[name]
 
 
-class InvalidToml(_PathError):
+class InvalidToml(PathError):
     """A file that has to be TOML is not, or cannot be changed safely."""
 
     code, exit_status = "INVALID_TOML", ExitStatus.USAGE
@@ -33,7 +30,7 @@ class InvalidToml(_PathError):
     advice = "Correct the file by hand; it was not changed."
 
 
-class InputChanged(_PathError):
+class InputChanged(PathError):
     """An input was changed while it was read."""
 
     code, exit_status = "INPUT_CHANGED", ExitStatus.CONFLICT
@@ -41,7 +38,7 @@ class InputChanged(_PathError):
     advice = "Run it again when nobody writes to it, or on a copy."
 
 
-class UnsafePath(_PathError):
+class UnsafePath(PathError):
     """A path that leads where we will not go: a link, a device, a directory in a file's place."""
 
     code, exit_status = "UNSAFE_PATH", ExitStatus.USAGE
@@ -49,15 +46,15 @@ class UnsafePath(_PathError):
     advice = "Name another path, or put a regular file there."
 
 
-class LocksUnsupported(_PathError):
+class LocksUnsupported(PathError):
     """The file system has no locks that hold."""
 
     code, exit_status = "LOCKS_UNSUPPORTED", ExitStatus.PRECONDITION
     sentence = "{path} cannot be locked: {reason}."
-    advice = f"Put it on a local file system; `{PROGRAM} doctor` tells what this machine supports."
+    advice = "Put it on a local file system; `{PROGRAM} doctor` tells what this machine supports."
 
 
-class FileNotFound(_PathError):
+class FileNotFound(PathError):
     """A file or directory that is needed does not exist."""
 
     code, exit_status = "FILE_NOT_FOUND", ExitStatus.NOT_FOUND
@@ -65,7 +62,7 @@ class FileNotFound(_PathError):
     advice = "Check the path; it is looked up from the current directory, or --cwd."
 
 
-class PermissionDenied(_PathError):
+class PermissionDenied(PathError):
     """The operating system does not allow it."""
 
     code, exit_status = "PERMISSION_DENIED", ExitStatus.PERMISSION
@@ -73,7 +70,7 @@ class PermissionDenied(_PathError):
     advice = "Check the owner and the mode of it, and of {directory}."
 
 
-class UnsafeDirectory(_PathError):
+class UnsafeDirectory(PathError):
     """Others could put something into a directory that has to be ours."""
 
     code, exit_status = "UNSAFE_DIRECTORY", ExitStatus.PERMISSION
@@ -81,7 +78,7 @@ class UnsafeDirectory(_PathError):
     advice = "Correct its owner and mode, or choose another directory."
 
 
-class ReadOnly(_PathError):
+class ReadOnly(PathError):
     """The file system is read-only."""
 
     code, exit_status = "READ_ONLY", ExitStatus.PERMISSION
@@ -89,7 +86,7 @@ class ReadOnly(_PathError):
     advice = "Use a writable directory."
 
 
-class NoSpace(_PathError):
+class NoSpace(PathError):
     """The disk or the quota is full."""
 
     code, exit_status = "NO_SPACE", ExitStatus.INTERNAL
@@ -97,7 +94,7 @@ class NoSpace(_PathError):
     advice = "Free some space and run it again; what was there is untouched."
 
 
-class IoFailure(_PathError):
+class IoFailure(PathError):
     """The operating system could not read or write."""
 
     code, exit_status = "IO_ERROR", ExitStatus.INTERNAL
@@ -105,21 +102,15 @@ class IoFailure(_PathError):
     advice = "Check the disk and the path."
 
 
-class OutputExists(ToolError):
+class OutputExists(PathError):
     """Something is where a result belongs, and it is not this result."""
 
     code, exit_status = "OUTPUT_EXISTS", ExitStatus.CONFLICT
-
-    def __init__(
-        self,
-        path: str,
-        what: str,
-        suggestion: str = "Pass --overwrite to replace it, or a new --session-id or another --output to keep both.",
-    ) -> None:
-        super().__init__(f"{path} is already there: {what}. It was not changed.", suggestion, path=path, found=what)
+    sentence = "{path} is already there: {found}. It was not changed."
+    advice = "Pass --overwrite to replace it, or a new --session-id or another --output to keep both."
 
 
-_KINDS: dict[int | None, type[_PathError]] = {
+_KINDS: dict[int | None, type[PathError]] = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), NoSpace),
     **dict.fromkeys((errno.EACCES, errno.EPERM), PermissionDenied),
     **dict.fromkeys((errno.ELOOP, errno.EISDIR, errno.ENOTDIR, errno.ENXIO, errno.ENAMETOOLONG), UnsafePath),

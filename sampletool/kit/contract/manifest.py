@@ -6,14 +6,13 @@ Built from the live commands, so it cannot disagree with them.
 import re
 import types
 import typing
-from collections.abc import Container, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 from ..program import PROGRAM
 from .command_spec import CommandSpec
-from .errors import ToolError
 
 _JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null", dict: "object"}
 _VALUE_TYPES = {int: "integer", float: "number", bool: "boolean", Path: "path"}
@@ -29,7 +28,8 @@ def describe_command(name: str, command: Any, usage: str) -> dict[str, Any]:
         "summary": (command.help or "").partition("\n")[0],
         "effect": spec.effect,
         "locks": list(spec.locks),
-        "exit_statuses": {str(int(status)): status.category for status in spec.exit_statuses},
+        "exit_statuses": {str(int(status)): status.category for status in spec.exit_statuses()},
+        "error_codes": sorted({error.code for error in spec.own_errors()}),
         "arguments": [described for described in command.described if "flags" not in described],
         "options": [described for described in command.described if "flags" in described],
         "data": schema_of(typing.get_type_hints(command.callback).get("return")),
@@ -81,16 +81,17 @@ def _value_type(kind: Any, is_parsed: bool) -> str:
     return "string" if is_parsed else _VALUE_TYPES.get(kind, "string")
 
 
-def describe_errors(statuses: Container[int], above: type[ToolError] = ToolError) -> dict[str, Any]:
-    """The codes that go with these exit statuses: every error that has been imported is a class below this one."""
-    found: dict[str, Any] = {}
-    for kind in above.__subclasses__():
-        status = int(getattr(kind, "exit_status", 128))
-        if hasattr(kind, "code") and (status in statuses or status == 128):
-            meaning = (kind.__doc__ or "").partition("\n")[0]
-            found[kind.code] = {"exit_status": status, "retryable": kind.retryable, "meaning": meaning}
-        found |= describe_errors(statuses, kind)
-    return dict(sorted(found.items()))
+def describe_errors(specs: Iterable[CommandSpec]) -> dict[str, Any]:
+    """Every code that these commands can end with; the first line of its docstring says what it means."""
+    errors = {error.code: error for spec in specs for error in reversed(spec.all_errors())}
+    return {
+        code: {
+            "exit_status": int(error.exit_status),
+            "retryable": error.retryable,
+            "meaning": (error.__doc__ or "").partition("\n")[0],
+        }
+        for code, error in sorted(errors.items())
+    }
 
 
 def schema_of(kind: Any) -> dict[str, Any]:

@@ -97,7 +97,7 @@ class Lock:
     def _enter(self, take: Callable[[float], bool], timeout_seconds: float) -> int:
         """Queue at the gate, take the lock, leave the gate; how long that took, in milliseconds."""
         if str(self._path) in os.environ.get(ANCESTORS_LOCKS, "").split("\n"):
-            raise NestedCall(self._name)
+            raise NestedCall(lock=self._name)
         asked = time.monotonic()
         left = self._signals.seconds_left
         patience = timeout_seconds if left is None else min(timeout_seconds, left)

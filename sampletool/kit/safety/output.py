@@ -77,7 +77,7 @@ def publish(
             found = _look(path)
             if found is not None and found.about == about:
                 return Published("unchanged", about)
-            raise OutputExists(str(path), found.what if found else "it comes and goes") from None
+            raise OutputExists(str(path), found=found.what if found else "it comes and goes") from None
         return Published("created", about)
 
 
@@ -89,12 +89,12 @@ def forecast(path: Path, identify: Callable[[], About], *, overwrite: bool) -> P
     if overwrite and not found.is_file:
         raise UnsafePath(str(path), found.what)
     if found.about is None and not overwrite:
-        raise OutputExists(str(path), found.what)
+        raise OutputExists(str(path), found=found.what)
     identity = identify()
     if found.about is not None and found.about["identity"] == identity:
         return Published("unchanged", found.about)
     if not overwrite:
-        raise OutputExists(str(path), found.what)
+        raise OutputExists(str(path), found=found.what)
     return Published("updated", {"identity": identity})
 
 

@@ -48,7 +48,7 @@ def change_settings(
 
     def change(before: TomlText) -> str:
         if if_version is not None and before.version != if_version:
-            raise VersionConflict(str(scope.path), if_version, before.version, kind="path")
+            raise VersionConflict(path=str(scope.path), expected=if_version, actual=before.version)
         try:
             text, changes[:] = edit(scope, before)
         except NotAValue as error:

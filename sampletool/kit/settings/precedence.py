@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..contract.errors import InvalidValues, KeyNotFound, Mistake
+from ..contract.errors import InvalidValues, KeyNotFound, Mistake, did_you_mean
 from ..program import WORKSPACE_FILE, variable
 from ..safety.places import config_file
 from ..safety.toml_file import TomlText, read_toml
@@ -89,7 +89,8 @@ class Settings:
     def find(self, key: Key) -> Source:
         for source in self.sources(key):
             return source
-        raise KeyNotFound(show_key(key), " or ".join(str(scope.path) for scope in self.scopes), self.names())
+        name, where = show_key(key), " or ".join(str(scope.path) for scope in self.scopes)
+        raise KeyNotFound(key=name, where=where, suggestion=did_you_mean(name, self.names()))
 
     def value(self, name: str) -> Any:
         """A known setting, checked; None where it is left to the call."""

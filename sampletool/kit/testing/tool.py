@@ -14,7 +14,7 @@ from pathlib import Path
 from pkgutil import walk_packages
 from typing import Any
 
-from ..contract.exit_status import ExitStatus
+from ..contract.command_spec import CommandSpec
 from ..parts import command_packages
 from ..program import PACKAGE
 from ..stepping.fork_server import Forked, ForkServer
@@ -98,7 +98,7 @@ class Tool:
         assert process.returncode is not None
         ran = Ran(process.returncode, stdout, stderr)
         if ran.stdout.startswith(b'{"ok"'):
-            check_promise(ran)
+            check_spec(ran)
         return ran
 
     def start(
@@ -182,26 +182,29 @@ def check_envelope(answer: dict[str, Any]) -> None:
         assert error["exit_code"] == answer["meta"]["exit_code"]
 
 
-def check_promise(ran: Ran) -> None:
-    """The status is what the answer says, and one that the command declared."""
-    meta = ran.meta
+def check_spec(ran: Ran) -> None:
+    """The status is what the answer says, and the error is one that the command declares."""
+    answer = ran.answer
+    meta = answer["meta"]
     expected = meta["exit_code"]
     if expected > 128:
         assert ran.status in (-(expected - 128), expected)
     else:
         assert ran.status == expected
-    declared = declared_statuses().get(meta["command"])
-    if declared is not None:
-        assert ExitStatus(expected) in declared, f"{meta['command']} ended with {expected}, which it does not declare"
+    spec = declared_specs().get(meta["command"])
+    if spec is not None and "error" in answer:
+        declared = {error.code for error in spec.all_errors()}
+        code = answer["error"]["code"]
+        assert code in declared, f"{meta['command']} ended with {code}, which its spec does not declare"
 
 
 @cache
-def declared_statuses() -> dict[str, set[ExitStatus]]:
+def declared_specs() -> dict[str, CommandSpec]:
     """Of every command, by its name with dots, read from the command files."""
     found = {}
     for package in command_packages():
         for module in walk_packages(import_module(package).__path__, f"{package}."):
             if not module.ispkg and not module.name.rpartition(".")[2].startswith("_"):
                 name = module.name.removeprefix(f"{package}.").replace("_", "-")
-                found[name] = set(import_module(module.name).spec.exit_statuses)
+                found[name] = import_module(module.name).spec
     return found

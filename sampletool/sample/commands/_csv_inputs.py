@@ -38,7 +38,7 @@ def open_sources(context: Context, names: list[str], dialect: Dialect, stack: Ex
             sources.append(Source(file, header))
         except ValueError as error:
             line, reason = error.args
-            errors.append(InvalidCsv(file.path, line, reason, advice(file, _HEADER_ADVICE)))
+            errors.append(InvalidCsv(path=file.path, line=line, reason=reason, suggestion=advice(file, _HEADER_ADVICE)))
         except ToolError as error:
             errors.append(error)
     if errors:

@@ -43,7 +43,8 @@ class Total:
         bad_rows = [BadRow(self.lines + line, reason) for line, reason in reading.bad_rows]
         if reading.is_cut_short:
             usual = _SKIP_ADVICE if reading.can_be_skipped else _CUT_ADVICE
-            raise InvalidCsv(source.file.path, bad_rows[-1].line, bad_rows[-1].reason, advice(source.file, usual))
+            line, reason = bad_rows[-1].line, bad_rows[-1].reason
+            raise InvalidCsv(path=source.file.path, line=line, reason=reason, suggestion=advice(source.file, usual))
         self.skipped += reading.skipped
         self.bad_rows = (self.bad_rows + bad_rows)[:DESCRIBED]
         self.lines += reading.lines

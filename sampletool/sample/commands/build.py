@@ -9,11 +9,11 @@ import typer
 from sampletool.kit.context import Context
 from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.command_spec import CommandSpec
-from sampletool.kit.contract.exit_status import ExitStatus
+from sampletool.kit.contract.errors import NoWorkspace
 from sampletool.kit.global_options import DryRunOption, JobsOption
 from sampletool.kit.program import WORKSPACE_FILE
 from sampletool.sample.content import CHANGED, has_changed
-from sampletool.sample.errors import BuildFailed
+from sampletool.sample.errors import BuildFailed, TargetNotFound
 from sampletool.sample.plan import Planned, fingerprint, plan, why_stale
 from sampletool.sample.progress import Progress
 from sampletool.sample.publish import Outputs, collect
@@ -22,13 +22,7 @@ from sampletool.sample.workspace import Jobs, choose, read_workspace
 
 spec = CommandSpec(
     effect="outputs",
-    ends_with=(
-        ExitStatus.PARTIAL,
-        ExitStatus.PRECONDITION,
-        ExitStatus.NOT_FOUND,
-        ExitStatus.PERMISSION,
-        ExitStatus.LOCK_HELD,
-    ),
+    errors=(NoWorkspace, TargetNotFound, BuildFailed),
     locks=("build", "session"),
     examples=("build", "build report", "build --dry-run"),
 )
@@ -83,7 +77,7 @@ def build_targets(place: Workplace, declared: Jobs, names: list[str], jobs: int 
         if result.effect == "updated":
             outputs.prune()
     if result.failed:
-        raise BuildFailed(result.failed, result)
+        raise BuildFailed(count=len(result.failed), total=len(result.targets), failed=result.failed, data=result)
 
 
 def _build_stale(

@@ -11,14 +11,13 @@ import typer
 from sampletool.kit.context import Context
 from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.command_spec import CommandSpec
-from sampletool.kit.contract.exit_status import ExitStatus
 from sampletool.kit.contract.file_errors import OutputExists, UnsafePath
 from sampletool.kit.global_options import DryRunOption
 from sampletool.kit.program import WORKSPACE_FILE
 
 spec = CommandSpec(
     effect="files",
-    ends_with=(ExitStatus.CONFLICT, ExitStatus.PERMISSION, ExitStatus.NOT_FOUND),
+    errors=(OutputExists,),
     examples=("init demo",),
 )
 
@@ -51,9 +50,8 @@ def make(directory: Path, *, dry_run: bool) -> Made:
         if os.path.lexists(parent) and (not parent.is_dir() or (parent.is_symlink() and parent != directory)):
             in_the_way.append(str(parent.relative_to(directory)))
     if in_the_way:
-        raise OutputExists(
-            str(directory), f"{', '.join(in_the_way)} is in the way", "Choose an empty or a new directory."
-        )
+        what = f"{', '.join(in_the_way)} is in the way"
+        raise OutputExists(str(directory), found=what, suggestion="Choose an empty or a new directory.")
     if not dry_run:
         _write({directory / name: contents[name] for name in names})
     return Made("created", str(directory), names)
@@ -70,7 +68,8 @@ def _write(contents: dict[Path, bytes]) -> None:
             try:
                 file = path.open("xb")
             except FileExistsError as error:
-                raise OutputExists(str(path), "somebody else has just made it", "Choose a new directory.") from error
+                found = "another call has just made it"
+                raise OutputExists(str(path), found=found, suggestion="Choose a new directory.") from error
             undo.callback(path.unlink)
             with file:
                 file.write(content)

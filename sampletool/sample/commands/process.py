@@ -12,8 +12,7 @@ import typer
 from sampletool.kit.context import AT_ONCE, Context
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import InvalidValues, Mistake
-from sampletool.kit.contract.exit_status import ExitStatus
-from sampletool.kit.contract.file_errors import UnsafePath
+from sampletool.kit.contract.file_errors import InputChanged, OutputExists, UnsafePath
 from sampletool.kit.contract.text import counted
 from sampletool.kit.global_options import DryRunOption, JobsOption
 from sampletool.kit.safety.atomic_file import must_be_writable
@@ -22,20 +21,13 @@ from sampletool.kit.safety.places import session_root
 from sampletool.sample.commands._csv_inputs import Source, open_sources, read_dialect
 from sampletool.sample.commands._csv_profile import BadRow, OnError, Total, new_spool, profile
 from sampletool.sample.csv_ranges import Dialect, Range, survey
-from sampletool.sample.errors import InvalidCsv, ProcessPartial
+from sampletool.sample.errors import InvalidCsv, ProcessPartial, WorkerLost
 from sampletool.sample.input_file import STDIN, InputFile
 from sampletool.sample.profile import FORMAT_VERSION
 
 spec = CommandSpec(
     effect="outputs",
-    ends_with=(
-        ExitStatus.PARTIAL,
-        ExitStatus.PRECONDITION,
-        ExitStatus.NOT_FOUND,
-        ExitStatus.CONFLICT,
-        ExitStatus.PERMISSION,
-        ExitStatus.LOCK_HELD,
-    ),
+    errors=(InvalidCsv, InputChanged, OutputExists, ProcessPartial, WorkerLost),
     locks=("session", "output"),
     examples=(
         "process --input data.csv --session-id demo",
@@ -120,7 +112,7 @@ def process(
     ]
     done = Processed(published.effect, str(path), tables)
     if skipped := sum(table.skipped or 0 for table in tables):
-        raise ProcessPartial(skipped, done)
+        raise ProcessPartial(skipped=skipped, data=done)
     return done
 
 

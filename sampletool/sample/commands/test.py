@@ -26,7 +26,7 @@ from sampletool.sample.workspace import OWN_PLACES, Job, Jobs, choose, read_work
 
 spec = CommandSpec(
     effect="outputs",
-    ends_with=build_spec.ends_with,
+    errors=(*build_spec.errors, NotBuilt, ChecksFailed),
     locks=("build", "session"),
     examples=("test", "test --build", "test totals-add-up --junit results.xml"),
 )
@@ -113,7 +113,7 @@ def _warn_of_stale(context: Context, declared: Jobs, outputs: Outputs, needed: l
     """Checks run against what is built; a warning where that is not what tool.toml now asks for."""
     missing = [name for name in needed if not outputs.version_of(name).exists()]
     if missing:
-        raise NotBuilt(missing)
+        raise NotBuilt(targets=missing)
     for name, planned in plan(context.workspace, declared.with_needs(needed), outputs).items():
         if planned.reason is not None:
             context.warn("STALE_OUTPUT", f"{name} is tested as it was built last: {planned.reason}.")
@@ -167,5 +167,5 @@ def command(
         with carrying(report):
             replace(junit, report.as_junit().encode(), FOR_ALL)
     if report.failed:
-        raise ChecksFailed(report.failed, report)
+        raise ChecksFailed(count=len(report.failed), failed=report.failed, data=report)
     return report

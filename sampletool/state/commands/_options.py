@@ -6,30 +6,33 @@ import typer
 
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.duration import parse_duration
-from sampletool.kit.contract.errors import InvalidValues, Mistake
-from sampletool.kit.contract.exit_status import ExitStatus
+from sampletool.kit.contract.errors import InvalidValues, Mistake, ToolError
 from sampletool.kit.contract.text import quoted
+from sampletool.state.errors import (
+    ExtraNotInstalled,
+    IdempotencyKeyReused,
+    LeaseLost,
+    StateTooNew,
+    StoreAuthFailed,
+    StoreUnavailable,
+    StoreUnsafe,
+    TaskNotFound,
+)
 from sampletool.state.opening import refuse_password
 from sampletool.state.promises import Fence
 
-_ASKED = (
-    ExitStatus.PRECONDITION,
-    ExitStatus.NOT_FOUND,
-    ExitStatus.PERMISSION,
-    ExitStatus.AUTH,
-    ExitStatus.UNAVAILABLE,
-    ExitStatus.LOCK_HELD,
-)
-"""How any command that asks the store can end; one that changes it can meet a CONFLICT too."""
+_ASKED = (StateTooNew, StoreUnsafe, StoreUnavailable, StoreAuthFailed, ExtraNotInstalled)
+"""How any command that asks the store can end."""
+_CHANGED = (*_ASKED, IdempotencyKeyReused, LeaseLost, TaskNotFound)
+"""How any command that changes it can end besides."""
 
 
-def reads_store(*examples: str) -> CommandSpec:
-    return CommandSpec(effect="nothing", ends_with=_ASKED, examples=examples)
+def reads_store(*examples: str, errors: tuple[type[ToolError], ...] = ()) -> CommandSpec:
+    return CommandSpec(effect="nothing", errors=(*_ASKED, *errors), locks=("store",), examples=examples)
 
 
-def changes_store(*examples: str, may_end: tuple[ExitStatus, ...] = ()) -> CommandSpec:
-    ends_with = (*_ASKED, ExitStatus.CONFLICT, *may_end)
-    return CommandSpec(effect="store", ends_with=ends_with, locks=("store",), examples=examples)
+def changes_store(*examples: str, errors: tuple[type[ToolError], ...] = ()) -> CommandSpec:
+    return CommandSpec(effect="store", errors=(*_CHANGED, *errors), locks=("store",), examples=examples)
 
 
 def _use_store(ctx: typer.Context, url: str | None) -> str | None:

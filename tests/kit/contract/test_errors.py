@@ -1,32 +1,97 @@
 """Every expected failure says itself, and keeps its promise about retrying."""
 
+import ast
 import errno
+import inspect
 import os
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
+from string import Formatter
 
 import pytest
 
 from sampletool.kit import contract
 from sampletool.kit.contract.errors import ToolError, did_you_mean
 from sampletool.kit.contract.exit_status import ExitStatus
-from sampletool.kit.contract.file_errors import from_os_error
+from sampletool.kit.contract.file_errors import PathError, from_os_error
 from sampletool.kit.contract.lock_held import Holder, LockHeld, estimate_retry_ms
+from sampletool.kit.parts import offered
+from sampletool.kit.program import PACKAGE, PROGRAM
+
+PACKAGE_FOLDER = Path(contract.__path__[0]).parents[1]
 
 
-def all_errors(above: type[ToolError] = ToolError) -> list[type[ToolError]]:
+def errors_of_the_tool(above: type[ToolError] = ToolError) -> list[type[ToolError]]:
+    """Those of the kit and of each part, from the files that have to hold them."""
     for module in iter_modules(contract.__path__, f"{contract.__name__}."):
         import_module(module.name)
-    below = above.__subclasses__()
-    named = [kind for kind in below if hasattr(kind, "code") and kind.__module__.startswith(contract.__name__)]
-    return named + [error for kind in below for error in all_errors(kind)]
+    list(offered("errors"))
+    below = [kind for kind in above.__subclasses__() if kind.__module__.startswith(f"{PACKAGE}.")]
+    return below + [error for kind in below for error in errors_of_the_tool(kind)]
 
 
 def test_codes_are_unique_and_shouted() -> None:
-    codes = [kind.code for kind in all_errors()]
+    codes = [kind.code for kind in errors_of_the_tool() if "code" in vars(kind)]
 
     assert len(codes) == len(set(codes)) > 15
     assert all(code == code.upper().replace("-", "_") for code in codes)
+
+
+class Lost(ToolError):
+    """A thing is lost."""
+
+    code, exit_status = "LOST", ExitStatus.NOT_FOUND
+    sentence = "{things} of {owner!r} are lost."
+    advice = "`{PROGRAM} find` finds them."
+
+
+def test_an_error_says_its_facts_and_carries_them_to_the_caller() -> None:
+    lost = Lost(things=["a", "b"], owner="ann", since=None)
+
+    assert (lost.message, lost.suggestion) == ("a, b of 'ann' are lost.", f"`{PROGRAM} find` finds them.")
+    assert lost.describe() == {
+        "code": "LOST", "message": lost.message, "suggestion": lost.suggestion, "retryable": False, "exit_code": 5,
+        "context": {"things": ["a", "b"], "owner": "ann"},
+    }  # fmt: skip
+    assert str(lost) == lost.message
+
+
+def test_one_failure_may_have_an_advice_of_its_own() -> None:
+    assert Lost(suggestion="Look below.", things=["a"], owner="ann").suggestion == "Look below."
+    assert Lost(suggestion="", things=["a"], owner="ann").suggestion == f"`{PROGRAM} find` finds them."
+
+
+def test_what_a_fact_holds_is_never_taken_for_a_form() -> None:
+    assert Lost(things=["{owner}"], owner="{things}").message == "{owner} of '{things}' are lost."
+
+
+def test_a_sentence_names_ten_and_the_context_all() -> None:
+    lost = Lost(things=[str(n) for n in range(12)], owner="ann")
+
+    assert lost.message.startswith("0, 1, 2, 3, 4, 5, 6, 7, 8, 9, … of")
+    assert len(lost.context["things"]) == 12
+
+
+def test_every_error_is_raised_with_the_facts_that_its_sentence_names() -> None:
+    """A fact that is missing would turn an expected failure into a crash, where it is raised and not before."""
+    kinds = {kind.__name__: kind for kind in errors_of_the_tool()}
+    raised = 0
+    for file in PACKAGE_FOLDER.rglob("*.py"):
+        for call in ast.walk(ast.parse(file.read_text())):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in kinds:
+                kind = kinds[call.func.id]
+                given = {keyword.arg for keyword in call.keywords}
+                given |= set([*inspect.signature(kind).parameters][: len(call.args)])
+                texts = (kind.sentence, "" if "suggestion" in given and not kind.advice else kind.advice)
+                named = {field for text in texts for _, field, _, _ in Formatter().parse(text) if field}
+                if kind.__init__ in (ToolError.__init__, PathError.__init__):
+                    missing = named - given - {"PROGRAM", "WORKSPACE_FILE", "directory"}
+                    assert not missing, f"{file.name}:{call.lineno}: {call.func.id} is raised without {missing}"
+                    assert kind.advice or "suggestion" in given, f"{file.name}:{call.lineno}: no advice"
+                    raised += 1
+
+    assert raised > 20
 
 
 def test_the_exit_statuses_are_the_ones_that_scripts_know() -> None:
@@ -86,7 +151,11 @@ def test_lock_held_is_honest_about_doubt() -> None:
 def test_a_path_that_nobody_knows_is_told_in_words_and_not_as_one() -> None:
     full = from_os_error(OSError(errno.ENOSPC, "No space left on device"))
 
-    assert (full.code, full.message, full.context) == ("NO_SPACE", "There is no space left to write the file.", {})
+    assert (full.code, full.message, full.context) == (
+        "NO_SPACE",
+        "There is no space left to write the file.",
+        {"reason": "no space left on device"},
+    )
 
 
 def test_a_refusal_names_the_directory_where_something_could_not_be_made() -> None:

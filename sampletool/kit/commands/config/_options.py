@@ -10,24 +10,21 @@ import typer
 from ...completion import offering
 from ...context import Context
 from ...contract.command_spec import CommandSpec
-from ...contract.errors import InvalidValues, Mistake, ToolError
-from ...contract.exit_status import ExitStatus
+from ...contract.errors import InvalidValues, KeyNotFound, Mistake, ToolError, VersionConflict
 from ...contract.redaction import mask
 from ...contract.render import value_text
 from ...settings.known import all_known
 from ...settings.precedence import Key, Settings
 from ...settings.toml_key import parse_key, show_key
 
-_READ = (ExitStatus.NOT_FOUND, ExitStatus.PERMISSION)
-_CHANGED = (*_READ, ExitStatus.PRECONDITION, ExitStatus.CONFLICT, ExitStatus.LOCK_HELD)
-
 
 def reads_settings(*examples: str) -> CommandSpec:
-    return CommandSpec(effect="nothing", ends_with=_READ, examples=examples)
+    return CommandSpec(effect="nothing", errors=(KeyNotFound,), examples=examples)
 
 
 def changes_settings(*examples: str) -> CommandSpec:
-    return CommandSpec(effect="settings", ends_with=_CHANGED, locks=("settings file",), examples=examples)
+    errors = (KeyNotFound, VersionConflict)
+    return CommandSpec(effect="settings", errors=errors, locks=("settings file",), examples=examples)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ...contract.errors import KeyNotFound
+from ...contract.errors import KeyNotFound, did_you_mean
 from ...global_options import DryRunOption
 from ...safety.toml_file import TomlText
 from ...settings.change import Change, Changed, change_settings
@@ -24,7 +24,7 @@ def unset_keys(keys: list[Key], scope: Scope, before: TomlText) -> tuple[str, li
         path, name = scope.document_key(key), show_key(key)
         if not has(document, path):
             known = [show_key(leaf) for leaf, _ in leaves_of(table_of(scope, before))]
-            raise KeyNotFound(name, str(scope.path), known)
+            raise KeyNotFound(key=name, where=str(scope.path), suggestion=did_you_mean(name, known))
         if isinstance(get(document, path), dict):
             raise NotAValue(path, path, get(document, path))
         text = unset_value(text, path)

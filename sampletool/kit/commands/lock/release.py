@@ -9,8 +9,7 @@ import typer
 from ...context import Context
 from ...contract.answer import Effect
 from ...contract.command_spec import CommandSpec
-from ...contract.errors import LockNotFound
-from ...contract.exit_status import ExitStatus
+from ...contract.errors import LockNotFound, did_you_mean
 from ...contract.lock_held import LockHeld
 from ...global_options import DryRunOption
 from ...safety.lock_owners import find_held, find_holders
@@ -20,7 +19,7 @@ from ...safety.signals import Signals
 
 spec = CommandSpec(
     effect="locks",
-    ends_with=(ExitStatus.PERMISSION, ExitStatus.NOT_FOUND, ExitStatus.LOCK_HELD),
+    errors=(LockNotFound, LockHeld),
     examples=("lock release build",),
 )
 
@@ -40,8 +39,9 @@ class Released:
 def release(paths: list[Path], name: str, signals: Signals, *, dry_run: bool) -> Released:
     known = {lock_name(path): path for path in paths}
     if name not in known:
-        held = [lock_name(path) for path, _ in find_held(paths, signals.check)]
-        raise LockNotFound(name, list(known), held)
+        held = ", ".join(lock_name(path) for path, _ in find_held(paths, signals.check))
+        used = f"Held now: {held}." if held else "No lock is held here."
+        raise LockNotFound(lock=name, suggestion=did_you_mean(name, list(known)) or used)
     finding = find_holders(known[name])
     if dry_run:
         ended = [child for holder in finding.holders for child in holder.children or ()]

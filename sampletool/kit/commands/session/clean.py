@@ -9,14 +9,12 @@ from ...context import Context
 from ...contract.answer import Effect
 from ...contract.command_spec import CommandSpec
 from ...contract.duration import say_duration
-from ...contract.exit_status import ExitStatus
 from ...global_options import DryRunOption
 from ...safety.places import session_root
 from ...safety.session import list_sessions, remove, sweep_trash
 
 spec = CommandSpec(
     effect="sessions",
-    ends_with=(ExitStatus.PERMISSION, ExitStatus.NOT_FOUND),
     locks=("session",),
     examples=("session clean", "session clean --dry-run"),
 )

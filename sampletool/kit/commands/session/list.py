@@ -5,11 +5,10 @@ from dataclasses import dataclass
 import typer
 
 from ...contract.command_spec import CommandSpec
-from ...contract.exit_status import ExitStatus
 from ...safety.places import session_root
 from ...safety.session import SessionState, list_sessions
 
-spec = CommandSpec(effect="nothing", ends_with=(ExitStatus.PERMISSION,), examples=("session list",))
+spec = CommandSpec(effect="nothing", examples=("session list",))
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,12 @@ import typer
 
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import InvalidValues, Mistake
-from sampletool.kit.contract.exit_status import ExitStatus
+from sampletool.lab.errors import ScenarioNotFound, UnexpectedOutcome
 from sampletool.lab.scenario import names, use_store
 
 
 def runs_scenarios(*examples: str) -> CommandSpec:
-    ends_with = (ExitStatus.PARTIAL, ExitStatus.PERMISSION, ExitStatus.NOT_FOUND)
-    return CommandSpec(effect="scratch", ends_with=ends_with, examples=examples)
+    return CommandSpec(effect="scratch", errors=(ScenarioNotFound, UnexpectedOutcome), examples=examples)
 
 
 def _use_store(ctx: typer.Context, url: str | None) -> None:

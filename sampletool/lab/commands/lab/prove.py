@@ -11,10 +11,10 @@ from sampletool.kit.contract.render import json_line
 from sampletool.kit.contract.text import counted
 from sampletool.kit.safety.atomic_file import replace
 from sampletool.lab.commands.lab._options import AllOption, NameArgument, StoreOption, chosen, runs_scenarios
+from sampletool.lab.errors import UnexpectedOutcome
 from sampletool.lab.explore import explore
 from sampletool.lab.recording import Recording
 from sampletool.lab.scenario import FIXED, STRIKES, find
-from sampletool.lab.verdict import UnexpectedOutcome
 
 spec = runs_scenarios("lab prove lost-config-update", "lab prove --all")
 

@@ -11,11 +11,11 @@ from sampletool.kit.contract.errors import InvalidValues, Mistake
 from sampletool.kit.contract.text import counted
 from sampletool.lab.commands.lab._options import AllOption, NameArgument, StoreOption, chosen, runs_scenarios
 from sampletool.lab.commands.lab._picture import AllShown, Shown
+from sampletool.lab.errors import UnexpectedOutcome
 from sampletool.lab.luck import broke_by_luck
 from sampletool.lab.play import play
 from sampletool.lab.scenario import FIXED, NAIVE, find, is_elsewhere, way_of
 from sampletool.lab.svg import write_svg
-from sampletool.lab.verdict import UnexpectedOutcome
 
 spec = runs_scenarios(
     "lab run lost-config-update",

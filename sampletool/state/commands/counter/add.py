@@ -10,10 +10,11 @@ from sampletool.kit.contract.answer import Effect
 from sampletool.kit.global_options import DryRunOption
 from sampletool.state.commands._options import FenceOption, KeyOption, StoreOption, changes_store
 from sampletool.state.commands._values import answered
+from sampletool.state.errors import CounterRange
 from sampletool.state.opening import store_of
 from sampletool.state.promises import Once
 
-spec = changes_store("counter add builds", "counter add builds 5 --idempotency-key run-7")
+spec = changes_store("counter add builds", "counter add builds 5 --idempotency-key run-7", errors=(CounterRange,))
 
 
 @dataclass(frozen=True)

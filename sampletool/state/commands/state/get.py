@@ -5,11 +5,12 @@ from typing import Annotated
 import typer
 
 from sampletool.kit.context import Context
+from sampletool.kit.contract.errors import KeyNotFound
 from sampletool.state.commands._options import StoreOption, reads_store
 from sampletool.state.commands._values import Value, told
 from sampletool.state.opening import store_of
 
-spec = reads_store("state get plan")
+spec = reads_store("state get plan", errors=(KeyNotFound,))
 
 
 def command(ctx: typer.Context, key: Annotated[str, typer.Argument(metavar="KEY")], store: StoreOption = None) -> Value:

@@ -7,6 +7,7 @@ import typer
 
 from sampletool.kit.context import Context
 from sampletool.kit.contract.answer import Effect
+from sampletool.kit.contract.errors import VersionConflict
 from sampletool.kit.global_options import DryRunOption
 from sampletool.state.commands._options import FenceOption, KeyOption, StoreOption, changes_store, parse_ms
 from sampletool.state.commands._values import answered, parse_value, read_input
@@ -17,6 +18,7 @@ spec = changes_store(
     "state set plan draft",
     "state set plan final --if-version 1",
     "state set leader agent-1 --if-version 0 --expires 60s",
+    errors=(VersionConflict,),
 )
 
 

@@ -7,13 +7,14 @@ import typer
 
 from sampletool.kit.context import Context
 from sampletool.kit.contract.answer import Effect
+from sampletool.kit.contract.errors import VersionConflict
 from sampletool.kit.global_options import DryRunOption
 from sampletool.state.commands._options import FenceOption, KeyOption, StoreOption, changes_store
 from sampletool.state.commands._values import answered
 from sampletool.state.opening import store_of
 from sampletool.state.promises import Once
 
-spec = changes_store("state unset plan", "state unset leader --if-version 3")
+spec = changes_store("state unset plan", "state unset leader --if-version 3", errors=(VersionConflict,))
 
 
 @dataclass(frozen=True)

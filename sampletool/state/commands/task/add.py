@@ -12,6 +12,7 @@ from sampletool.kit.global_options import DryRunOption
 from sampletool.kit.safety.signals import Signals
 from sampletool.state.commands._options import FenceOption, KeyOption, QueueArgument, StoreOption, changes_store
 from sampletool.state.commands._values import answered, parse_json, parse_value, read_input
+from sampletool.state.errors import TaskConflict
 from sampletool.state.opening import store_of
 from sampletool.state.promises import NewTask, Once
 
@@ -19,6 +20,7 @@ spec = changes_store(
     "task add mail 'to: ann' 'to: bob'",
     "task add mail 'to: ann' --id ann",
     "task add mail --from-file tasks.jsonl",
+    errors=(TaskConflict,),
 )
 
 _MOST = 100_000

@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from sampletool.kit.context import Context
-from sampletool.kit.contract.errors import CommandNotFound, InvalidValues, Mistake, ToolError
-from sampletool.kit.contract.exit_status import ExitStatus
+from sampletool.kit.contract.errors import InvalidValues, Mistake, ProgramNotFound, ToolError
 from sampletool.kit.global_options import DryRunOption
 from sampletool.kit.safety.children import Children
 from sampletool.kit.safety.places import private_directory
@@ -20,7 +19,7 @@ from sampletool.state.worker import Worked, Worker, count_left
 spec = changes_store(
     "task work mail --until-empty -- ./send",
     "task work mail --jobs 4 --lease 2m -- python send.py",
-    may_end=(ExitStatus.PARTIAL,),
+    errors=(ProgramNotFound, TasksFailed),
 )
 
 _IDLE_SECONDS = 0.5
@@ -51,7 +50,7 @@ def work(context: Context, worker: Worker, *, until_empty: bool) -> Worked:
         raise
     result = worker.result(count_left(worker.store, worker.queue))
     if worker.given_up:
-        raise TasksFailed(worker.given_up, result)
+        raise TasksFailed(count=len(worker.given_up), failed=worker.given_up, data=result)
     return result
 
 
@@ -85,7 +84,7 @@ def command(
         raise InvalidValues(Mistake("--lease", "INVALID_VALUE", "a lease shorter than 1s cannot be kept", f"{lease}ms"))
     program = shutil.which(argv[0], path=os.environ.get("PATH"))
     if program is None:
-        raise CommandNotFound(argv[0])
+        raise ProgramNotFound(what="The command", command=argv[0])
     if dry_run:
         return Worked(queue, 0, 0, 0, [], count_left(store_of(context), queue), "unchanged")
     worker = Worker(
