@@ -8,7 +8,10 @@ Who closes stdout (`>&-`) wants no answer: that is not an error, and the status 
 """
 
 # The built-in part of `signal`: importing the rest takes long enough to be interrupted.
-import _signal  # type: ignore[import-not-found]
+try:
+    import _signal  # type: ignore[import-not-found]
+except ImportError:  # Python 2
+    import signal as _signal
 
 if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)

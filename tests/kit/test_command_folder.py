@@ -160,5 +160,5 @@ def test_commands_are_listed_below_the_heading_of_their_part(tool: Tool) -> None
 
 
 def test_headings_are_bold_where_colour_is_wanted(tool: Tool) -> None:
-    assert "\x1b[1mUsage:\x1b[0m tool" in tool("--help", FORCE_COLOR="1").text
+    assert "\x1b[1mUsage:\x1b[0m tool [OPTIONS]" in tool("--help", FORCE_COLOR="1").text
     assert "\x1b" not in tool("--help").text

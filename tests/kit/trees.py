@@ -52,3 +52,8 @@ def commit(tree: Path) -> None:
     """Everything in it, into a repository of its own."""
     for command in (["init", "-q"], ["add", "-A"], [*_AUTHOR, "commit", "-qm", "As it is"]):
         subprocess.run(["git", *command], cwd=tree, check=True)
+
+
+def tracked(tree: Path) -> list[str]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=tree, check=True, capture_output=True, text=True).stdout
+    return listed.split("\0")[:-1]
