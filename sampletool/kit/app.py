@@ -55,29 +55,35 @@ def _answer_call(args: list[str], *, ends_process: bool) -> int:
 
         form = cache(partial(_format, args, context, stdout))
 
+        def over() -> int:
+            return 128 + signals.received if signals.received else int(ExitStatus.TIMEOUT) if signals.is_over() else 0
+
         def emit(event: dict[str, Any]) -> None:
             if form() == "jsonl":
-                stdout.tell(json_line(event), signals.is_over)
+                stdout.tell(json_line(event), over)
 
         context.emit = emit
         outcome = _closed(_run(args, context), context)
-        signals.ignore()
+        status = int(ExitStatus.OK)
         if isinstance(outcome, HelpAsked):
-            return stdout.write(f"{outcome.text(stdout.width(), stdout.wants_colour())}\n".encode(), ExitStatus.OK)
-        try:
-            answer = _answer(outcome, context, began)
-            content = render(answer, form(), colour=stdout.wants_colour())
-        except Exception as surprise:
-            context.meta.clear()
-            answer = _answer(_crash(surprise, context), context, began)
-            content = render(answer, form())
-        status = stdout.write(content, answer.meta["exit_code"])
+            content, notices = f"{outcome.text(stdout.width(), stdout.screen().colour)}\n".encode(), ""
+        else:
+            try:
+                answer = _answer(outcome, context, began)
+                content, notices = render(answer, form(), stdout.screen())
+            except Exception as surprise:
+                context.meta.clear()
+                answer = _answer(_crash(surprise, context), context, began)
+                content, notices = render(answer, form())
+            status = answer.meta["exit_code"]
+        status = stdout.write(content, status, over)
+        write_stderr(notices)
     finally:
         stdout.close()
         if not ends_process:  # else it is over now, and its status is what the answer says, whatever signal comes
             signals.uninstall()
-    if isinstance(answer.error, Interrupted):
-        die_by(answer.error.signal_number)
+    if status > 128:
+        die_by(status - 128)
     return status
 
 
@@ -153,7 +159,7 @@ def _format(args: list[str], context: Context, stdout: Stdout) -> Format:
     asked = context.options.get("format") or _format_in(args)
     with suppress(ToolError, OSError):
         asked = asked or context.settings.value("format")
-    if asked in FORMATS:
+    if asked in (*FORMATS, "raw"):
         return asked
     return "json" if in_ci() or not stdout.is_terminal() else "text"
 
@@ -162,8 +168,8 @@ def _format_in(args: list[str]) -> str | None:
     """Where parsing failed the options may not have been seen: the answer still has the form that was asked for."""
     own = args[: args.index("--")] if "--" in args else args
     for word, following in zip(own, [*own[1:], ""], strict=False):
-        if word == "--json":
-            return "json"
+        if word in ("--json", "--raw"):
+            return word[2:]
         if word == "--format":
             return following
         if word.startswith("--format="):

@@ -58,9 +58,18 @@ def _rehearse(ctx: typer.Context, is_asked: bool) -> bool:
     return is_asked
 
 
+def _print_raw(ctx: typer.Context, is_asked: bool) -> bool:
+    if is_asked:
+        ctx.obj.options.setdefault("format", "raw")
+    return is_asked
+
+
 JobsOption = Annotated[
     int | None,
     typer.Option("--jobs", "-j", metavar="N", min=1, help="How many at once.  [default: one for each processor]"),
+]
+RawOption = Annotated[
+    bool, typer.Option("--raw", callback=_print_raw, help="Print the value as it is, and nothing else.")
 ]
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", callback=_rehearse, help="Say what would change; change nothing.")
@@ -113,7 +122,7 @@ _EVERY_COMMAND = {
         autocompletion=lambda incomplete: [form for form in FORMATS if form.startswith(incomplete)],
         help="How to answer; text is for a terminal.",
     ),
-    "quiet": _flag("--quiet", "-q", help="Print nothing on stderr."),
+    "quiet": _flag("--quiet", "-q", help="Print no progress and no notices on stderr."),
     "verbose": _flag("--verbose", "-v", help="Print on stderr what happens to locks."),
     "session_id": _value("--session-id", metavar="ID", help="Keep outputs together with calls of the same id."),
     "cwd": _value("--cwd", "-C", metavar="DIR", help="Run as if started in this directory."),

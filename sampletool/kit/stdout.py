@@ -12,14 +12,17 @@ from select import POLLOUT, poll
 
 from .context import write_stderr
 from .contract.exit_status import ExitStatus
+from .contract.render import Screen
 
-_EVENT_TICK_SECONDS = 0.1
+_USUAL_WIDTH = 80
+_STALLED_SECONDS = 0.25
+"""When the call is over, a reader that takes nothing for so long gets no more."""
 _NEVER_BLOCKS_BYTES = 4096
 """PIPE_BUF: a pipe that is ready for writing takes as much."""
 
 
 class Stdout:
-    """Closing it gives descriptor 1 back."""
+    """Closing it gives descriptor 1 back. What is called `over` says with which status the call has to end, or 0."""
 
     def __init__(self) -> None:
         self._real = os.dup(1)
@@ -36,50 +39,62 @@ class Stdout:
         return os.isatty(self._real)
 
     def width(self) -> int:
-        """Of the terminal, or what one usually has."""
-        with suppress(ValueError):
-            return int(os.environ.get("COLUMNS", ""))
-        return os.get_terminal_size(self._real).columns if self.is_terminal() else 80
+        given = os.environ.get("COLUMNS", "")
+        measured = os.get_terminal_size(self._real).columns if self.is_terminal() else 0
+        return (int(given) if given.isdecimal() else measured) or _USUAL_WIDTH
 
-    def wants_colour(self) -> bool:
-        if os.environ.get("NO_COLOR"):
-            return False
-        if forced := os.environ.get("FORCE_COLOR"):
-            return forced not in ("0", "false")
-        return self.is_terminal() and os.environ.get("TERM") != "dumb"
+    def screen(self) -> Screen:
+        """A dumb terminal is taken as a pipe is: what reads it has a width of its own."""
+        is_drawn = self.is_terminal() and os.environ.get("TERM") != "dumb"
+        return Screen(self.width() if is_drawn else None, _wants_colour(self._real), _wants_colour(2))
 
-    def write(self, content: bytes, status: int) -> int:
+    def write(self, content: bytes, status: int, over: Callable[[], int]) -> int:
         """The answer. The status is its own, unless it could not be written."""
-        return write(self._real, content, status)
+        return write(self._real, content, status, over)
 
-    def tell(self, line: bytes, is_over: Callable[[], bool]) -> None:
-        """Progress. A reader that does not read must not keep us, and our locks, beyond a signal or timeout."""
-        left = line
-        while left and not self._is_broken and not is_over():
-            if _is_writable(self._real, _EVENT_TICK_SECONDS):
-                try:
-                    left = left[os.write(self._real, left[:_NEVER_BLOCKS_BYTES]) :]
-                except OSError:
-                    self._is_broken = True  # the answer will say so, once
+    def tell(self, line: bytes, over: Callable[[], int]) -> None:
+        """Progress."""
+        if not self._is_broken:
+            try:
+                self._is_broken = not _write_all(self._real, line, over)
+            except OSError:
+                self._is_broken = True  # the answer will say so, once
 
 
-def write(descriptor: int, content: bytes, status: int) -> int:
+def write(descriptor: int, content: bytes, status: int, over: Callable[[], int] = lambda: 0) -> int:
     """Write it all. A reader that has gone changes nothing; any other failure is told on stderr, and is status 1."""
-    left = memoryview(content)
-    while left:
-        try:
-            left = left[os.write(descriptor, left) :]
-        except BlockingIOError:
-            _is_writable(descriptor, None)
-        except BrokenPipeError:
+    try:
+        if _write_all(descriptor, content, over):
             return status
-        except OSError as error:
-            write_stderr(f"The answer could not be written: {os.strerror(error.errno or errno.EIO)}\n")
-            return status or ExitStatus.INTERNAL
-    return status
+        problem, failed = "nobody reads it, and the call is over", over()
+    except BrokenPipeError:
+        return status
+    except OSError as error:
+        problem, failed = os.strerror(error.errno or errno.EIO), ExitStatus.INTERNAL
+    write_stderr(f"The answer could not be written: {problem}\n")
+    return status or failed
 
 
-def _is_writable(descriptor: int, seconds: float | None) -> bool:
+def _write_all(descriptor: int, content: bytes, over: Callable[[], int]) -> bool:
+    """A reader that does not read must not keep us, and our locks, beyond a signal or timeout."""
+    left = memoryview(content)
     watched = poll()
     watched.register(descriptor, POLLOUT)
-    return bool(watched.poll(None if seconds is None else seconds * 1000))
+    was_over = False
+    while left:
+        if not watched.poll(_STALLED_SECONDS * 1000):
+            if was_over:
+                return False
+            was_over = bool(over())
+            continue
+        with suppress(BlockingIOError):  # another writer of the same pipe was faster
+            left = left[os.write(descriptor, left[:_NEVER_BLOCKS_BYTES]) :]
+    return True
+
+
+def _wants_colour(descriptor: int) -> bool:
+    if os.environ.get("NO_COLOR"):
+        return False
+    if forced := os.environ.get("FORCE_COLOR"):
+        return forced not in ("0", "false")
+    return os.isatty(descriptor) and os.environ.get("TERM") != "dumb"

@@ -1,10 +1,14 @@
 """The door: one answer on stdout, whatever happens."""
 
+import fcntl
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import termios
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +16,7 @@ import pytest
 
 from sampletool.kit.testing import console
 from sampletool.kit.testing.tool import COMMAND, Ran, Tool, check_envelope
+from tests.kit.added_command import start_added
 
 _WITH_COMMAND = """
 import sys, types
@@ -168,7 +173,7 @@ def test_a_deleted_current_directory_is_told(tool: Tool, tmp_path: Path) -> None
 
 def on_terminal(tool: Tool, *args: str, **environ: str) -> str:
     """What a person at a terminal would see on stdout."""
-    return console.on_terminal([*COMMAND, *args], tool.cwd, tool.environ | environ)
+    return console.on_terminal([*COMMAND, *args], tool.cwd, tool.environ | environ, stderr_too=True)
 
 
 def test_a_person_gets_text_and_a_program_gets_json(tool: Tool) -> None:
@@ -184,7 +189,8 @@ def test_colour_is_for_terminals_that_want_it(tool: Tool) -> None:
     assert "\x1b[31mError:" in on_terminal(tool, "config", "get", "nothing", TERM="xterm")
     for environ in ({"NO_COLOR": "1", "TERM": "xterm"}, {"TERM": "dumb"}):
         assert "\x1b" not in on_terminal(tool, "config", "get", "nothing", **environ)
-    assert b"\x1b[31m" in tool("config", "get", "nothing", "--format", "text", FORCE_COLOR="1").stdout
+    assert b"\x1b[31m" in tool("config", "get", "nothing", "--format", "text", FORCE_COLOR="1").stderr
+    assert "\x1b" not in on_terminal(tool, "config", "get", "nothing", FORCE_COLOR="0", TERM="xterm")
 
 
 def test_help_is_text_and_creates_nothing(tool: Tool, home: Path) -> None:
@@ -266,3 +272,98 @@ def test_a_session_that_is_removed_under_a_call_does_not_cost_its_answer(tool: T
     body = "import shutil; shutil.rmtree(ctx.obj.session_directory); return Result('done')"
 
     assert with_command(tool, body).data == {"said": "done"}
+
+
+@pytest.mark.parametrize("form", ["text", "json", ""])
+def test_a_value_can_be_taken_into_a_variable_of_the_shell(tool: Tool, form: str) -> None:
+    tool("config", "set", "greeting", "good  morning\n")
+
+    found, missing = (tool("config", "get", key, "--raw", TOOL_FORMAT=form) for key in ("greeting", "nothing"))
+
+    assert (found.stdout, found.stderr) == (b"good  morning\n\n", b"")
+    assert (missing.status, missing.stdout) == (5, b"")
+    assert b"KEY_NOT_FOUND" in missing.stderr
+
+
+def test_in_text_warnings_and_errors_are_on_stderr(tool: Tool) -> None:
+    warned = tool("config", "set", "jbos", "3", "--format", "text")
+    failed = tool("config", "get", "nothing", "--format", "text", "--quiet")
+
+    assert warned.text.startswith("jbos: created")
+    assert failed.stdout == b""
+    assert failed.stderr.startswith(b"Error: nothing is not set")
+
+
+_MUCH = "return Result('x' * 1_000_000)"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_reader_that_does_not_read_keeps_nobody_beyond_a_signal(tool: Tool, number: signal.Signals) -> None:
+    process = start_added(tool, _MUCH)
+    wait_until_the_pipe_is_full(process)
+
+    process.send_signal(number)
+
+    assert process.wait(30) == -number
+
+
+def test_a_reader_that_does_not_read_keeps_nobody_beyond_the_timeout(tool: Tool) -> None:
+    process = start_added(tool, f"context.signals.limit(2); {_MUCH}")
+    wait_until_the_pipe_is_full(process)
+
+    assert process.wait(30) == 10
+    assert process.stderr is not None
+    assert process.stderr.read().count(b"\n") == 1
+
+
+def test_a_slow_reader_gets_all_of_an_answer_even_if_stdout_does_not_block(tool: Tool) -> None:
+    process = start_added(tool, f"os.set_blocking(3, False); {_MUCH}", before="os.dup2(1, 3)")
+    wait_until_the_pipe_is_full(process)
+
+    stdout, _ = process.communicate(timeout=30)
+
+    assert process.returncode == 0
+    assert len(json.loads(stdout)["data"]["said"]) == 1_000_000
+
+
+def test_a_signal_while_an_answer_is_read_changes_nothing(tool: Tool) -> None:
+    process = start_added(tool, _MUCH)
+    assert process.stdout is not None
+    read = process.stdout.read(100_000)
+
+    process.send_signal(signal.SIGTERM)
+    read += process.stdout.read()
+
+    assert process.wait(30) == 0
+    assert json.loads(read)["ok"] is True
+
+
+def wait_until_the_pipe_is_full(process: "subprocess.Popen[bytes]") -> None:
+    """Until it has written, and then nothing for a while: the size of what can be read stays."""
+    assert process.stdout is not None
+    before = -1
+    while before <= 0 or before != waiting(process.stdout.fileno()):
+        assert process.poll() is None
+        before = waiting(process.stdout.fileno())
+        time.sleep(0.05)
+
+
+def waiting(descriptor: int) -> int:
+    return int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
+def test_a_signal_that_comes_at_the_end_is_the_answer(tool: Tool) -> None:
+    process = start_added(tool, "os.kill(os.getpid(), signal.SIGTERM); return Result('done')")
+
+    stdout, _ = process.communicate(timeout=30)
+
+    assert process.returncode == -signal.SIGTERM
+    answer = json.loads(stdout)
+    assert (answer["error"]["code"], answer["data"]) == ("INTERRUPTED", {"said": "done"})
+
+
+def test_what_cannot_be_given_back_is_the_answer_unless_there_was_a_failure_before(tool: Tool) -> None:
+    fails = "def close(): raise OSError('cannot close')\n    ctx.obj.opened.callback(close)\n    "
+
+    assert with_command(tool, f"{fails}return Result(1)").code == "INTERNAL_ERROR"
+    assert with_command(tool, f"{fails}ctx.obj.workspace").code == "NO_WORKSPACE"

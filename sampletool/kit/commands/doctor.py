@@ -3,6 +3,7 @@
 import platform
 from dataclasses import dataclass
 from importlib.metadata import version
+from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,6 +12,8 @@ import typer
 from ..context import Context
 from ..contract.command_spec import CommandSpec
 from ..contract.errors import ChecksFailed
+from ..contract.table import Line, Painted
+from ..contract.text import GREEN, RED
 from ..parts import offered
 from ..program import WORKSPACE_DIRECTORY
 from ..safety.places import config_file, private_directory, session_root, state_directory
@@ -27,12 +30,14 @@ class Health:
     probes: list[Probe]
     versions: dict[str, str]
 
-    def lines(self) -> list[str]:
-        told: list[str] = []
-        for probe in self.probes:
-            told.append(f"{'ok  ' if probe.ok else 'FAIL'}  {probe.name}  ({probe.where})")
-            told += [f"      {probe.detail}"] if probe.detail else []
-        return [*told, "", *(f"{name} {number}" for name, number in self.versions.items())]
+    def lines(self) -> list[Line]:
+        told: list[Line] = []
+        for where, probes in groupby(self.probes, lambda probe: probe.where):
+            told.append(where)
+            for probe in probes:
+                told.append(("", Painted("ok  ", GREEN) if probe.ok else Painted("FAIL", RED), probe.name))
+                told += [f"        {probe.detail}"] if probe.detail else []
+        return [*told, "", *self.versions.items()]
 
 
 def probe_directories(directories: list[Path]) -> list[Probe]:

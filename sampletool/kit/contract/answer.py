@@ -3,10 +3,12 @@
 `error` is absent on success, so that `answer.get("error", {}).get("code")` works on every answer.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, is_dataclass
 from typing import Any, Literal, Protocol
 
 from .errors import ToolError
+from .table import Line
 
 SCHEMA_VERSION = "1.0"
 
@@ -15,9 +17,9 @@ Effect = Literal["created", "updated", "deleted", "unchanged"]
 
 
 class Result(Protocol):
-    """What a command returns: a frozen dataclass that can say itself in lines of text."""
+    """What a command returns: a frozen dataclass that can say itself in lines of text, and in rows of tables."""
 
-    def lines(self) -> list[str]: ...
+    def lines(self) -> Sequence[Line]: ...
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,9 @@ A line breaks between words only: never inside a word, and never inside the name
 """
 
 from dataclasses import dataclass, field
-from textwrap import wrap
 from typing import Any
 
-from .text import BOLD, PLAIN
+from .text import BOLD, PLAIN, between_words
 
 _WIDEST = 110
 _WIDEST_NAMES = 34
@@ -31,11 +30,11 @@ class Page:
         def heading(text: str) -> str:
             return f"{BOLD}{text}{PLAIN}" if bold else text
 
-        blocks = [_wrapped(self.usage, width, f"{heading('Usage:')} ", "    ")]
-        blocks += [_wrapped(paragraph, width, "  ", "  ") for paragraph in self.about.split("\n\n") if paragraph]
+        blocks = [between_words(self.usage, width, f"{heading('Usage:')} ", "    ")]
+        blocks += [between_words(paragraph, width, "  ", "  ") for paragraph in self.about.split("\n\n") if paragraph]
         for title, items in self.sections:
             blocks += [[heading(f"{title}:"), *_listed(items, width)]] if items else []
-        blocks += [_wrapped(self.footer, width)] if self.footer else []
+        blocks += [between_words(self.footer, width)] if self.footer else []
         blocks += [[heading("Examples:"), *(f"  {example}" for example in self.examples)]] if self.examples else []
         return "\n\n".join("\n".join(block) for block in blocks)
 
@@ -58,19 +57,8 @@ def _listed(items: list[Item], width: int) -> list[str]:
     column = 2 + min(_WIDEST_NAMES, width // 2, max(len(name) for name, _ in items))
     lines: list[str] = []
     for name, meaning in items:
-        first, *others = _wrapped(meaning, width - column - 2) or [""]
+        first, *others = between_words(meaning, width - column - 2) or [""]
         fits = len(name) <= column - 2
         lines += [f"  {name:<{column}}{first}".rstrip()] if fits else [f"  {name}", f"  {'':{column}}{first}".rstrip()]
         lines += [f"  {'':{column}}{line}" for line in others]
     return lines
-
-
-def _wrapped(text: str, width: int, first: str = "", others: str = "") -> list[str]:
-    return wrap(
-        text,
-        max(width, 20),
-        initial_indent=first,
-        subsequent_indent=others,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )

@@ -6,19 +6,39 @@ cannot move the cursor or forge a line.
 
 import json
 import shlex
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from .answer import Answer, to_data
-from .text import PLAIN, RED, YELLOW, escaped, printable
+from .table import laid_out
+from .text import PLAIN, RED, YELLOW, between_words, escaped, printable
 
-Format = Literal["json", "jsonl", "text"]
+Format = Literal["json", "jsonl", "text", "raw"]
 FORMATS: tuple[Format, ...] = ("json", "jsonl", "text")
+"""Those that can be asked for by name; `raw` is what --raw asks for."""
 
 
-def render(answer: Answer, form: Format, *, colour: bool = False) -> bytes:
-    if form == "text":
-        return _text(answer, colour).encode("utf-8", "backslashreplace")
-    return json_line(answer.envelope())
+@dataclass(frozen=True)
+class Screen:
+    """Where text goes: how wide a terminal is, None where there is none; and which of stdout and stderr has colour."""
+
+    width: int | None = None
+    colour: bool = False
+    stderr_colour: bool = False
+
+
+_PIPE = Screen()
+
+
+def render(answer: Answer, form: Format, screen: Screen = _PIPE) -> tuple[bytes, str]:
+    """What goes to stdout; and in text, where errors and warnings must not get into `$(...)`, what goes to stderr."""
+    if form not in ("text", "raw"):
+        return json_line(answer.envelope()), ""
+    if form == "text" or answer.result is None:
+        told = "".join(f"{line}\n" for line in _lines(answer, screen))
+    else:
+        told = f"{value_text(getattr(answer.result, 'value', None))}\n"
+    return told.encode("utf-8", "backslashreplace"), _notices(answer, screen)
 
 
 def json_line(value: Any) -> bytes:
@@ -34,23 +54,28 @@ def value_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _text(answer: Answer, colour: bool) -> str:
-    def paint(text: str, code: str) -> str:
-        return f"{code}{text}{PLAIN}" if colour else text
-
-    lines = [printable(line) for line in answer.result.lines()] if answer.result is not None else []
-    if colour and (paint_lines := getattr(answer.result, "painted_lines", None)):
+def _lines(answer: Answer, screen: Screen) -> list[str]:
+    lines = laid_out(answer.result.lines(), screen.width, colour=screen.colour) if answer.result is not None else []
+    if screen.colour and (paint_lines := getattr(answer.result, "painted_lines", None)):
         lines = paint_lines()
     if lines and answer.meta.get("dry_run"):
         lines.insert(0, "A forecast; nothing was changed:")
     if cursor := answer.meta.get("next_cursor"):
         lines.append(f"More follow: --cursor {shlex.quote(printable(cursor))}")
-    for warning in answer.warnings:
-        lines.append(f"{paint('Warning:', YELLOW)} {printable(warning.message)}")
+    return lines
+
+
+def _notices(answer: Answer, screen: Screen) -> str:
+    lines = [("Warning:", YELLOW, warning.message) for warning in answer.warnings]
     if answer.error is not None:
-        lines.append(f"{paint('Error:', RED)} {printable(answer.error.message)} [{answer.error.code}]")
-        lines.append(printable(answer.error.suggestion))
-    return "".join(f"{line}\n" for line in lines)
+        lines.append(("Error:", RED, f"{answer.error.message} [{answer.error.code}]"))
+        lines.append(("", "", answer.error.suggestion))
+    said = ""
+    for title, code, text in lines:
+        line = f"{title} {printable(text)}".strip()
+        line = "\n".join(between_words(line, screen.width)) if screen.width else line
+        said += f"{code}{title}{PLAIN}{line[len(title) :]}\n" if code and screen.stderr_colour else f"{line}\n"
+    return said
 
 
 def _without_surrogates(value: Any) -> Any:

@@ -34,3 +34,11 @@ def escaped(char: str) -> str:
 def counted(number: int, thing: str) -> str:
     """`1 row`, `2 rows`."""
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def between_words(text: str, width: int, first: str = "", others: str = "") -> list[str]:
+    """In lines of this width. A longer word stays whole, and so does the name of an option."""
+    import textwrap
+
+    wrapper = textwrap.TextWrapper(max(width, 20), first, others, break_long_words=False, break_on_hyphens=False)
+    return wrapper.wrap(text)

@@ -2,13 +2,14 @@
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sampletool.kit.contract.answer import Answer, Notice
 from sampletool.kit.contract.file_errors import FileNotFound
-from sampletool.kit.contract.render import json_line, render
+from sampletool.kit.contract.render import Screen, json_line, render
 from sampletool.kit.contract.text import counted, printable
 
 
@@ -21,12 +22,20 @@ class Said:
         return [self.text]
 
 
+@dataclass(frozen=True)
+class Valued:
+    value: Any
+
+    def lines(self) -> list[str]:
+        return []
+
+
 _ANY_TEXT = st.text(st.characters(codec=None, categories=None))
 
 
 @given(_ANY_TEXT)
 def test_json_is_one_ascii_line_whatever_it_carries(text: str) -> None:
-    line = render(Answer(Said(text), None, [], {}), "json")
+    line, _ = render(Answer(Said(text), None, [], {}), "json")
 
     assert line.isascii()
     assert line.count(b"\n") == 1
@@ -35,8 +44,11 @@ def test_json_is_one_ascii_line_whatever_it_carries(text: str) -> None:
 
 @given(_ANY_TEXT)
 def test_text_cannot_forge_a_line_or_move_the_cursor(text: str) -> None:
-    shown = render(Answer(Said(text), None, [], {}), "text").decode()
+    stdout, stderr = render(Answer(Said(text), None, [Notice("CODE", text)], {}), "text")
+    shown = stdout.decode()
 
+    assert stderr.count("\n") == 1
+    assert all(char.isprintable() for char in stderr[:-1])
     assert shown.count("\n") == 1
     assert all(char.isprintable() for char in shown[:-1])
 
@@ -54,8 +66,8 @@ def test_one_is_not_many() -> None:
 
 
 def test_an_error_is_absent_on_success_and_data_may_go_with_it_on_failure() -> None:
-    good = json.loads(render(Answer(Said("x"), None, [], {}), "json"))
-    bad = json.loads(render(Answer(Said("x"), FileNotFound("/f"), [], {}), "json"))
+    good = json.loads(render(Answer(Said("x"), None, [], {}), "json")[0])
+    bad = json.loads(render(Answer(Said("x"), FileNotFound("/f"), [], {}), "json")[0])
 
     assert "error" not in good
     assert (bad["ok"], bad["data"]) == (False, {"text": "x"})
@@ -63,8 +75,10 @@ def test_an_error_is_absent_on_success_and_data_may_go_with_it_on_failure() -> N
 
 
 def test_a_failure_says_what_happened_and_what_to_do() -> None:
-    text = render(Answer(None, FileNotFound("/f"), [Notice("CODE", "Careful.")], {}), "text").decode().splitlines()
+    stdout, stderr = render(Answer(None, FileNotFound("/f"), [Notice("CODE", "Careful.")], {}), "text")
+    text = stderr.splitlines()
 
+    assert stdout == b""
     assert text[0] == "Warning: Careful."
     assert text[1] == "Error: /f does not exist. [FILE_NOT_FOUND]"
     assert text[2].startswith("Check the path")
@@ -72,3 +86,15 @@ def test_a_failure_says_what_happened_and_what_to_do() -> None:
 
 def test_members_that_do_not_apply_are_absent() -> None:
     assert json.loads(json_line([Said("x"), {"k": (1, 2)}])) == [{"text": "x"}, {"k": [1, 2]}]
+
+
+def test_messages_break_between_words() -> None:
+    _, stderr = render(Answer(None, FileNotFound("/a/long/path"), [], {}), "text", Screen(width=40))
+
+    assert all(len(line) <= 40 for line in stderr.splitlines())
+    assert "Error: /a/long/path does not exist." in stderr
+
+
+def test_an_answer_is_the_value_alone_where_that_is_asked_for() -> None:
+    assert render(Answer(Valued(["\x1b[1m", 1]), None, [], {}), "raw") == (b'["\\u001b[1m", 1]\n', "")
+    assert render(Answer(Valued("\x1b[1mas it is"), None, [], {}), "raw") == (b"\x1b[1mas it is\n", "")

@@ -3,13 +3,18 @@
 import typer
 
 from ...context import Context
+from ...global_options import RawOption
 from ._options import GlobalOption, KeyArgument, RevealOption, Setting, reads_settings, show
 
-spec = reads_settings("config get key1", "config get api.token --reveal")
+spec = reads_settings("config get key1", "config get api.token --reveal --raw")
 
 
 def command(
-    ctx: typer.Context, key: KeyArgument, in_user_file: GlobalOption = False, reveal: RevealOption = False
+    ctx: typer.Context,
+    key: KeyArgument,
+    in_user_file: GlobalOption = False,
+    reveal: RevealOption = False,
+    raw: RawOption = False,
 ) -> Setting:
     """Show the value of a key.
 

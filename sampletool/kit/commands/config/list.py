@@ -6,6 +6,7 @@ import typer
 
 from ...context import Context
 from ...contract.render import value_text
+from ...contract.table import Line, heads
 from ...settings.precedence import Settings
 from ._options import GlobalOption, RevealOption, Setting, reads_settings, show
 
@@ -17,8 +18,11 @@ class Listing:
     settings: list[Setting]
     version: str
 
-    def lines(self) -> list[str]:
-        return [f"{setting.key} = {value_text(setting.value)}  ({setting.source})" for setting in self.settings]
+    def lines(self) -> list[Line]:
+        return [
+            heads("key", "value", "source"),
+            *((one.key, value_text(one.value), one.source) for one in self.settings),
+        ]
 
 
 def list_settings(settings: Settings, *, reveal: bool) -> Listing:

@@ -9,6 +9,7 @@ import typer
 from ...context import Context
 from ...contract.command_spec import CommandSpec
 from ...contract.lock_held import Holder
+from ...contract.table import Line, heads
 from ...safety.lock_owners import find_held
 from ...safety.places import all_locks, lock_name
 
@@ -27,14 +28,13 @@ class HeldLock:
 class Listing:
     locks: list[HeldLock]
 
-    def lines(self) -> list[str]:
-        if not self.locks:
-            return ["No lock is held."]
-        return [
-            f"{held.lock}: {holder.state}, {holder.command or 'unknown command'} ({holder.say()})"
+    def lines(self) -> list[Line]:
+        rows: list[Line] = [
+            (held.lock, holder.state, holder.command or "unknown", holder.say())
             for held in self.locks
             for holder in held.holders
         ]
+        return [heads("lock", "state", "command", "by"), *rows] if rows else ["No lock is held."]
 
 
 def list_locks(paths: list[Path], check: Callable[[], None]) -> Listing:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import typer
 
 from ...contract.command_spec import CommandSpec
+from ...contract.table import Line, heads
 from ...safety.places import session_root
 from ...safety.session import SessionState, list_sessions
 
@@ -15,14 +16,12 @@ spec = CommandSpec(effect="nothing", examples=("session list",))
 class Listing:
     sessions: list[SessionState]
 
-    def lines(self) -> list[str]:
-        if not self.sessions:
-            return ["No session has left anything behind."]
-        return [
-            f"{session.path}  last used {session.last_used_at}"
-            + (f"  in use by {', '.join(map(str, session.in_use_by))}" if session.in_use_by else "")
-            for session in self.sessions
+    def lines(self) -> list[Line]:
+        rows: list[Line] = [
+            (one.session_id, one.last_used_at, ", ".join(map(str, one.in_use_by)) or "-", one.path)
+            for one in self.sessions
         ]
+        return [heads("session", "last used", "used by", "path"), *rows] if rows else ["No session has left anything."]
 
 
 def command(ctx: typer.Context) -> Listing:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from sampletool.kit.context import Context
+from sampletool.kit.global_options import RawOption
 from sampletool.state.commands._options import StoreOption, reads_store
 from sampletool.state.opening import store_of
 
@@ -25,6 +26,7 @@ def command(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="A counter that nobody has added to is 0.")],
     store: StoreOption = None,
+    raw: RawOption = False,
 ) -> Counter:
     """Show the value of a counter."""
     context: Context = ctx.obj

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import typer
 
 from sampletool.kit.context import Context
+from sampletool.kit.contract.table import Line, heads
 from sampletool.state.commands._options import CursorOption, LimitOption, StoreOption, reads_store
 from sampletool.state.commands._values import page, read_cursor
 from sampletool.state.opening import store_of
@@ -22,8 +23,9 @@ class Counter:
 class Counters:
     counters: list[Counter]
 
-    def lines(self) -> list[str]:
-        return [f"{counter.name} = {counter.value}" for counter in self.counters] or ["No counters."]
+    def lines(self) -> list[Line]:
+        rows = [(counter.name, str(counter.value)) for counter in self.counters]
+        return [heads("counter", "value"), *rows] if rows else ["No counters."]
 
 
 def command(

@@ -6,6 +6,7 @@ import typer
 
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import KeyNotFound
+from sampletool.kit.global_options import RawOption
 from sampletool.state.commands._options import StoreOption, reads_store
 from sampletool.state.commands._values import Value, told
 from sampletool.state.opening import store_of
@@ -13,7 +14,12 @@ from sampletool.state.opening import store_of
 spec = reads_store("state get plan", errors=(KeyNotFound,))
 
 
-def command(ctx: typer.Context, key: Annotated[str, typer.Argument(metavar="KEY")], store: StoreOption = None) -> Value:
+def command(
+    ctx: typer.Context,
+    key: Annotated[str, typer.Argument(metavar="KEY")],
+    store: StoreOption = None,
+    raw: RawOption = False,
+) -> Value:
     """Show a value and its version."""
     context: Context = ctx.obj
     return told(store_of(context).state_get(key))

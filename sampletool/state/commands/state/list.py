@@ -7,6 +7,7 @@ import typer
 
 from sampletool.kit.context import Context
 from sampletool.kit.contract.render import value_text
+from sampletool.kit.contract.table import Line, heads
 from sampletool.state.commands._options import CursorOption, LimitOption, StoreOption, reads_store
 from sampletool.state.commands._values import Value, page, read_cursor, told
 from sampletool.state.opening import store_of
@@ -18,10 +19,9 @@ spec = reads_store("state list", "state list --prefix plan.")
 class Values:
     values: list[Value]
 
-    def lines(self) -> list[str]:
-        return [f"{value.key} = {value_text(value.value)}  (version {value.version})" for value in self.values] or [
-            "No values."
-        ]
+    def lines(self) -> list[Line]:
+        rows = [(value.key, value_text(value.value), str(value.version)) for value in self.values]
+        return [heads("key", "value", "version"), *rows] if rows else ["No values."]
 
 
 def command(

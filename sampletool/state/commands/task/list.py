@@ -7,6 +7,7 @@ import typer
 
 from sampletool.kit.context import Context
 from sampletool.kit.contract.render import value_text
+from sampletool.kit.contract.table import Line, heads
 from sampletool.state.commands._options import CursorOption, LimitOption, StoreOption, reads_store
 from sampletool.state.commands._values import page, read_cursor, say_time
 from sampletool.state.opening import store_of
@@ -37,12 +38,11 @@ class Tasks:
     counts: dict[str, int]
     """Of the whole queue, whatever the page."""
 
-    def lines(self) -> list[str]:
-        told = [
-            f"{task.id}  {task.queue}  {task.status}{f' by {task.claimed_by}' if task.claimed_by else ''}"
-            f"  {value_text(task.body)}"
-            for task in self.tasks
+    def lines(self) -> list[Line]:
+        rows: list[Line] = [
+            (task.id, task.queue, task.status, task.claimed_by or "-", value_text(task.body)) for task in self.tasks
         ]
+        told = [heads("task", "queue", "status", "claimed by", "body"), *rows] if rows else []
         return [*told, ", ".join(f"{number} {status}" for status, number in self.counts.items()) or "No tasks."]
 
 
