@@ -1,71 +1,15 @@
 # Everything sets itself up: `make run` and `make test` are all a newcomer needs. Nothing is installed outside .venv.
 
-VENV := .venv
-BIN := $(VENV)/bin
-READY := $(VENV)/.ready
-PYTHON ?= python3
 EXTRAS := [redis,postgres]# state
-UV := $(shell command -v uv 2>/dev/null)
 
-.DEFAULT_GOAL := help
-.PHONY: help run test check docs bench soak mutants forks coverage clean
+include sampletool/kit/kit.mk
 
-help:  ## Show what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+.PHONY: sizes forks
 
-run: $(READY)  ## Set up, then show the tool at work
-	@$(BIN)/python -m docs.kit.show
+check: sizes
 
-test: $(READY)  ## Set up, then run the whole suite, in parallel
-	@$(BIN)/python -m pytest
-
-check: $(READY)  ## Lint, types, who may import whom, true docs
-	@$(BIN)/ruff check .
-	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy
-	@$(BIN)/lint-imports --no-cache
+sizes: $(READY)
 	@$(BIN)/python -m tests.project.test_size
-	@$(BIN)/python -m pytest -q tests/project
-
-docs: $(READY)  ## Write the generated pages anew
-	@$(BIN)/python -m docs.generate
-
-bench: $(READY)  ## Compare speed within one run: with a bare interpreter and with the naive way
-	@$(BIN)/python -m tests.kit.bench $(ONLY)
-
-soak: $(READY)  ## The counted tests with their large counts
-	@TOOL_TEST_SCALE=soak $(BIN)/python -m pytest
-
-mutants: $(READY)  ## Take each mechanism out in a copy: does a test notice? (LISTS="FILE.toml…", or all)
-	@$(BIN)/python -m tests.kit.mutants $(LISTS)
 
 forks: $(READY)  ## Remove each part, and all of them, in a copy: what is left passes check and test
 	@$(BIN)/python -m tests.project.forks $(PARTS)
-
-coverage: $(READY)  ## Branch coverage, subprocesses included
-	@rm -f .coverage .coverage.*
-	@COVERAGE_PROCESS_START=$(CURDIR)/pyproject.toml $(BIN)/coverage run -m pytest -p no:cacheprovider
-	@$(BIN)/coverage combine -q && $(BIN)/coverage report
-
-clean:  ## Remove the environment and caches
-	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
-	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
-
-# Made anew only when what it is made of has changed. Bytecode is compiled now, or every call would pay for it.
-$(READY): pyproject.toml constraints.txt
-	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed: no $(PYTHON) on the PATH."; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "Python 3.11 or newer is needed; $(PYTHON) is `$(PYTHON) --version`. Name another: make PYTHON=python3.12"; exit 1; }
-	@rm -rf $(VENV)
-ifneq ($(UV),)
-	@$(UV) venv --quiet --python $(PYTHON) $(VENV)
-	@$(UV) pip install --quiet --python $(BIN)/python --compile-bytecode -c constraints.txt -e '.$(EXTRAS)' --group dev
-else
-	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
-	  echo "Python's venv module is missing (on Debian: apt install python3-venv), and there is no uv."; exit 1; }
-	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.$(EXTRAS)' --group dev
-endif
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m compileall -q sampletool
-	@touch $(READY)

@@ -1,0 +1,70 @@
+# What every project on this kit makes the same way. Its Makefile sets EXTRAS, if it has some, and includes this file.
+
+KIT := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
+PACKAGE := $(patsubst %/,%,$(dir $(KIT)))
+PREFIX = $(shell sed -n 's/^PROGRAM = "\(.*\)"/\1/p' $(PACKAGE)/__init__.py | tr a-z- A-Z_)
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+PYTHON ?= python3
+UV := $(shell command -v uv 2>/dev/null)
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check docs bench soak mutants coverage clean
+
+help:  ## Show what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: $(READY)  ## Set up, then show the tool at work
+	@$(BIN)/python -m docs.kit.show
+
+test: $(READY)  ## Set up, then run the whole suite, in parallel
+	@$(BIN)/python -m pytest
+
+check: $(READY)  ## Lint, types, who may import whom, true docs, a kit that nobody edited
+	@$(BIN)/python -m $(PACKAGE).kit.checksums
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/python -m pytest -q tests/project
+
+docs: $(READY)  ## Write the generated pages anew
+	@$(BIN)/python -m docs.generate
+
+bench: $(READY)  ## Compare speed within one run: with a bare interpreter and with the naive way
+	@$(BIN)/python -m tests.kit.bench $(ONLY)
+
+soak: $(READY)  ## The counted tests with their large counts
+	@env $(PREFIX)_TEST_SCALE=soak $(BIN)/python -m pytest
+
+mutants: $(READY)  ## Take each mechanism out in a copy: does a test notice? (LISTS="FILE.toml…", or all)
+	@$(BIN)/python -m tests.kit.mutants $(LISTS)
+
+coverage: $(READY)  ## Branch coverage, subprocesses included
+	@rm -f .coverage .coverage.*
+	@COVERAGE_PROCESS_START=$(CURDIR)/pyproject.toml $(BIN)/coverage run -m pytest -p no:cacheprovider
+	@$(BIN)/coverage combine -q && $(BIN)/coverage report
+
+clean:  ## Remove the environment and caches
+	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Made anew only when what it is made of has changed. Bytecode is compiled now, or every call would pay for it.
+$(READY): pyproject.toml constraints.txt
+	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed: no $(PYTHON) on the PATH."; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Python 3.11 or newer is needed; $(PYTHON) is `$(PYTHON) --version`. Name another: make PYTHON=python3.12"; exit 1; }
+	@rm -rf $(VENV)
+ifneq ($(UV),)
+	@$(UV) venv --quiet --python $(PYTHON) $(VENV)
+	@$(UV) pip install --quiet --python $(BIN)/python --compile-bytecode -c constraints.txt -e '.$(EXTRAS)' --group dev
+else
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
+	  echo "Python's venv module is missing (on Debian: apt install python3-venv), and there is no uv."; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.$(EXTRAS)' --group dev
+endif
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m compileall -q $(PACKAGE)
+	@touch $(READY)
