@@ -123,8 +123,10 @@ class Context:
 
     def make_lock(self, path: Path, name: str) -> "Lock":
         from .safety.lock import Lock
+        from .verbose import show_locks
 
-        return Lock(path, name, self.me, self.signals, self.tell)
+        show_locks(self)
+        return Lock(path, name, self.me, self.signals)
 
     @contextmanager
     def hold(self, path: Path, name: str, mode: Literal["exclusive", "shared"], patience: float) -> "Iterator[Hold]":

@@ -11,4 +11,4 @@ PATIENT_SECONDS = 60.0
 
 def lock_named(name: str, signals: Signals | None = None, path: Path | None = None) -> Lock:
     """A lock file, of that name in the scratch directory if no path is given."""
-    return Lock(path or Path(name), name, describe_me("lab", "lab"), signals or Signals(), lambda line, important: None)
+    return Lock(path or Path(name), name, describe_me("lab", "lab"), signals)

@@ -97,6 +97,7 @@ def locked(context: Context, mode: Literal["exclusive", "shared"], *, force_unlo
             with children:
                 yield Workplace(context, scratch, children)
         finally:
+            hold.did_work = children.has_started
             for pid in children.strays:
                 context.warn("STRAY_ENDED", f"Process {pid}, which a command had left running, was ended.")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sampletool.kit.contract.lock_held import LockHeld
+from sampletool.kit.contract.lock_held import LockHeld, Owners
 from sampletool.kit.safety.signals import Signals
 
 USUAL_SECONDS = 10.0
@@ -46,4 +46,4 @@ class Terms:
     def busy(self, store: str) -> LockHeld:
         """Somebody else was in the store for all the time that we were willing to wait."""
         waited_ms = round(self.patience_seconds * 1000)
-        return LockHeld(f"store {store}", [], shared=False, waited_ms=waited_ms, timeout_ms=waited_ms, usual_ms=None)
+        return LockHeld(f"store {store}", Owners([]), waited_ms, waited_ms)

@@ -2,12 +2,15 @@
 
 from dataclasses import dataclass
 from random import uniform
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ..program import PROGRAM
 from .duration import say_duration
 from .errors import ToolError
 from .exit_status import ExitStatus
+
+_LEAST_MS, _LEAST_UNKNOWN_MS, _MOST_MS = 250, 4_000, 30_000
+_JITTER = 1.25
 
 State = Literal["running", "orphaned", "unknown"]
 
@@ -39,17 +42,25 @@ class Holder:
         return ", ".join(facts)
 
 
+class Owners(NamedTuple):
+    """All holders of a lock; none, if it is just changing hands."""
+
+    holders: list[Holder]
+    shared: bool = False
+    usual_ms: int | None = None
+    """How long the last hold took that did work."""
+
+
 class LockHeld(ToolError):
-    """Someone else kept the lock for longer than we were willing to wait."""
+    """Another process kept the lock for longer than we were willing to wait."""
 
     code, exit_status, retryable = "LOCK_HELD", ExitStatus.LOCK_HELD, True
 
-    def __init__(
-        self, lock: str, holders: list[Holder], *, shared: bool, waited_ms: int, timeout_ms: int, usual_ms: int | None
-    ) -> None:
+    def __init__(self, lock: str, owners: Owners, waited_ms: int = 0, timeout_ms: int = 0) -> None:
+        holders = owners.holders
         holder = holders[0] if holders else None
         super().__init__(
-            self._sentence(lock, holders, shared),
+            self._sentence(lock, holders, owners.shared),
             self._advice(lock, holder, timeout_ms),
             lock=lock,
             waited_ms=waited_ms,
@@ -57,7 +68,7 @@ class LockHeld(ToolError):
             holder=holder,
             holders=holders if len(holders) > 1 else None,
         )
-        self.retry_after_ms = estimate_retry_ms(holder.age_ms if holder else None, usual_ms)
+        self.retry_after_ms = estimate_retry_ms(holder.age_ms if holder else None, owners.usual_ms)
 
     @staticmethod
     def _sentence(lock: str, holders: list[Holder], shared: bool) -> str:
@@ -74,16 +85,21 @@ class LockHeld(ToolError):
     def _advice(lock: str, holder: Holder | None, timeout_ms: int) -> str:
         if holder is not None and holder.state == "orphaned":
             return f"Wait for its children to end, or end them with `{PROGRAM} lock release {lock}`."
-        patience = (
-            f"pass a longer --lock-timeout than {say_duration(timeout_ms / 1000)}"
-            if timeout_ms
-            else "pass --lock-timeout 30s"
+        longer = (
+            f"a longer --lock-timeout than {say_duration(timeout_ms / 1000)}" if timeout_ms else "--lock-timeout 30s"
         )
-        return f"Wait for it and retry, or {patience}."
+        return f"Wait for it and retry, or pass {longer}."
 
 
 def estimate_retry_ms(age_ms: int | None, usual_ms: int | None) -> int:
-    """When a retry is likely to succeed: what the hold usually still takes, jittered so that a crowd spreads out."""
+    """When a retry is likely to succeed, jittered upwards so that a crowd spreads out.
+
+    Long enough for a caller that tries three times and then gives up: with a usual duration what is left of it and a
+    fifth more, once that is over half the holder's age, and with none at least twice the age.
+    """
     age = age_ms or 0
-    estimate = max((usual_ms or 0) - age, age / 4, 100)
-    return round(min(10_000, max(100, estimate * uniform(0.8, 1.2))))
+    if usual_ms is None:
+        wanted = max(_LEAST_UNKNOWN_MS, 2.0 * age)
+    else:
+        wanted = 1.2 * (usual_ms - age) if age < usual_ms else age / 2
+    return round(min(max(wanted, _LEAST_MS), _MOST_MS / _JITTER) * uniform(1, _JITTER))

@@ -68,7 +68,8 @@ class Children:
         self._descriptors = tuple(lock_descriptors)
         self._locks = [os.environ.get(ANCESTORS_LOCKS, ""), *map(str, locks)]
         self._running: dict[str, _Running] = {}
-        self._has_started = False
+        self.has_started = False
+        """Whether there was anything to do for a child."""
         self._log_failure: OSError | None = None
         self.strays: list[int] = []
         """What had left its group and kept our lock; it was ended, for it might have outlived and outwritten us."""
@@ -84,7 +85,7 @@ class Children:
         self._await_exits(children)
         for child in children:
             self._bury(child)
-        if self._has_started and self._descriptors:
+        if self.has_started and self._descriptors:
             self.strays = end_strays(self._descriptors[0], self._signals)
 
     def start(
@@ -110,7 +111,7 @@ class Children:
             pass_fds=self._descriptors,
         )
         assert process.stdout is not None
-        self._has_started = True
+        self.has_started = True
         self._running[name] = _Running(name, process, process.stdout, _open_pid(process.pid), log)
         os.set_blocking(process.stdout.fileno(), False)
 

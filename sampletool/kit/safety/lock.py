@@ -1,226 +1,197 @@
-"""A named lock between processes: exclusive or shared, with a deadline, fair, and freed by any death.
+"""A lock between processes: exclusive or shared, with a deadline, and freed by any death.
 
-The kernel's flock is the mechanism, taken through filelock (shared: directly, filelock has none). Lock files are
-never removed: that would split their waiters over two files. Calling order: wait for the *gate*, then for the lock,
-then leave the gate. Polling alone let one process of four take 720 of 755 turns; behind the gate each takes its
-turn, and a stream of readers cannot starve a writer. Nobody waits for the gate while holding the lock. What is
-written into the lock file is for people and for retry loops (see holder.py), never for safety.
+    with Lock(path).exclusively(timeout_seconds=10) as hold:    # LockHeld says who has it
+        ...
+
+The kernel's flock on a file is the mechanism, and its queue is where we wait (see flock.py). The file is never removed:
+that would split its waiters over two files. Where readers share a lock, everybody queues at a *gate* first, takes
+the lock and leaves the gate: a stream of readers cannot starve a writer. Nobody waits at the gate while holding the
+lock. What is written into the lock file is for people and for retry loops (see lock_record.py), never for safety.
+The logger of this module says what a lock waits for: at INFO what a waiting person wants to know, at DEBUG the rest.
 """
 
 import errno
-import fcntl
+import logging
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
-
-from filelock import FileLock, Timeout
 
 from ..contract.errors import Interrupted, NestedCall, TimedOut, ToolError
 from ..contract.file_errors import LocksUnsupported, UnsafePath, from_os_error
 from ..contract.lock_held import LockHeld
 from ..program import variable
-from .lock_owners import find_holders
-from .lock_record import Record, began_now, read_record, registered, write_free, write_record
+from .flock import EXCLUSIVE, SHARED, Waiter, try_lock, unlock
+from .lock_owners import find_owners
+from .lock_record import Record, began_now, describe_me, read_record, readers_of, registered, write_free, write_record
 from .signals import Signals
 
-_SHARED = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_POLL_SECONDS = 0.01
+log = logging.getLogger(__name__)
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _GATE_SECONDS = 0.25
 """The gate is tried this long whatever the timeout: its owner keeps it for microseconds unless it is queueing."""
 _NOTICE_SECONDS = 0.5
+_NOTICE_AGAIN_SECONDS = 600.0
 ANCESTORS_LOCKS = variable("LOCKS")
 """Set for children: the locks that are held for as long as they run, one a line."""
 
-Story = Callable[[str, bool], None]
-"""Told what happens to a lock; True marks what a waiting person wants to know."""
 
-
-class Hold(NamedTuple):
+class Hold:
     """A lock that is ours until the `with` block ends."""
 
-    waited_ms: int
-    crashed: Record | None
-    """The previous holder, if it died without releasing."""
-    descriptors: tuple[int, ...]
-    """What a child inherits to keep the lock for as long as it lives."""
-
-
-class _Replaced(Exception):
-    """The path names another file than the one that was just locked."""
+    def __init__(self, descriptor: int, waited_ms: int) -> None:
+        record = read_record(descriptor)
+        self.descriptors: tuple[int, ...] = (descriptor,)
+        """What a child inherits to keep the lock for as long as it lives."""
+        self.waited_ms = waited_ms
+        self.crashed = record if record and record.state == "held" else None
+        """The previous holder, if it died without releasing."""
+        self.usual_ms = record.usual_ms if record else None
+        """How long the last hold took that did work."""
+        self.did_work = True
+        """For a holder that had nothing to do to set to False: its time says nothing about the next one's."""
 
 
 class Lock:
     """One lock file; `name` is what people call it. The directory is the caller's to make."""
 
-    def __init__(self, path: Path, name: str, me: Record, signals: Signals, story: Story) -> None:
+    def __init__(self, path: Path, name: str = "", me: Record | None = None, signals: Signals | None = None) -> None:
         self._path = path
-        self._name = name
-        self._me = me
-        self._signals = signals
-        self._story = story
-        self._descriptor = -1
-        self._crashed: Record | None = None
-        self._usual_ms: int | None = None
+        self._name = name or path.name
+        self._me = me or describe_me()
+        self._signals = signals or Signals()
 
     @contextmanager
-    def exclusively(self, timeout_seconds: float) -> Iterator[Hold]:
+    def exclusively(self, timeout_seconds: float = 10.0) -> Iterator[Hold]:
         """Be alone. LockHeld when that cannot be had in time."""
-        lock = _native(self._path, self._stamp)
-        waited_ms = self._enter(lambda seconds: self._take_native(lock, seconds), timeout_seconds)
-        began = time.monotonic()
+        hold = self._acquire(EXCLUSIVE, timeout_seconds)
+        descriptor, began = hold.descriptors[0], time.monotonic()
         try:
-            yield Hold(waited_ms, self._crashed, (self._descriptor,))
-            self._usual_ms = round((time.monotonic() - began) * 1000)
+            with suppress(OSError):  # a full disk is a reason to have no record, not to have no lock
+                write_record(descriptor, began_now(self._me, hold.usual_ms))
+            yield hold
+            if hold.did_work:
+                hold.usual_ms = round((time.monotonic() - began) * 1000)
         finally:
             with suppress(OSError):
-                write_free(self._descriptor, self._me, self._usual_ms)
-            lock.release()
-            self._story(f"lock {self._name}: released by pid {self._me.pid}", False)
+                write_free(descriptor, self._me, hold.usual_ms)
+            unlock(descriptor)
+            self._leave(descriptor)
 
     @contextmanager
-    def shared(self, timeout_seconds: float) -> Iterator[Hold]:
+    def shared(self, timeout_seconds: float = 10.0) -> Iterator[Hold]:
         """Be among readers. Left by closing, never by unlocking: a living child keeps its share."""
+        hold = self._acquire(SHARED, timeout_seconds)
+        descriptor = hold.descriptors[0]
         try:
-            waited_ms = self._enter(self._take_shared, timeout_seconds)
+            if hold.crashed is not None:
+                write_free(descriptor, self._me, hold.usual_ms)
             with registered(self._path, self._me) as reader:
-                yield Hold(waited_ms, self._crashed, (self._descriptor, reader))
+                hold.descriptors = (descriptor, reader)
+                yield hold
         finally:
-            if self._descriptor >= 0:
-                os.close(self._descriptor)
-                self._descriptor = -1
-                self._story(f"lock {self._name}: left by reader {self._me.pid}", False)
+            self._leave(descriptor)
 
-    def _enter(self, take: Callable[[float], bool], timeout_seconds: float) -> int:
-        """Queue at the gate, take the lock, leave the gate; how long that took, in milliseconds."""
+    def _acquire(self, operation: int, timeout_seconds: float) -> Hold:
         if str(self._path) in os.environ.get(ANCESTORS_LOCKS, "").split("\n"):
             raise NestedCall(lock=self._name)
         asked = time.monotonic()
         left = self._signals.seconds_left
         patience = timeout_seconds if left is None else min(timeout_seconds, left)
-        gate_path = self._path.with_name(f"{self._path.name}.gate")
-        gate = _native(gate_path, lambda descriptor: _must_be_ours(descriptor, gate_path))
-        self._story(f"lock {self._name}: asked for by pid {self._me.pid}", False)
-
-        def waited() -> float:
-            return time.monotonic() - asked
-
+        log.debug("lock %s: asked for by pid %d", self._name, self._me.pid)
         try:
-            if not self._wait(lambda seconds: self._take_native(gate, seconds), max(patience, _GATE_SECONDS)):
-                raise self._held(waited(), timeout_seconds, patience)
-            try:
-                if not self._wait(take, max(0.0, patience - waited())):
-                    raise self._held(waited(), timeout_seconds, patience)
-            finally:
-                gate.release()
+            with self._gate(operation, asked + max(patience, _GATE_SECONDS)):
+                descriptor = self._take(self._path, operation, asked + patience)
+        except _TooLate:
+            raise self._refusal(time.monotonic() - asked, timeout_seconds, patience) from None
         except OSError as error:
             raise _lock_error(error, self._path) from error
-        self._story(f"lock {self._name}: got by pid {self._me.pid} after {round(waited() * 1000)} ms", False)
-        return round(waited() * 1000)
+        hold = Hold(descriptor, round((time.monotonic() - asked) * 1000))
+        log.debug("lock %s: got by pid %d after %d ms", self._name, self._me.pid, hold.waited_ms)
+        return hold
 
-    def _wait(self, take: Callable[[float], bool], seconds: float) -> bool:
-        """Try at once, then say who is waited for, then wait on."""
-        deadline = time.monotonic() + seconds
-        if take(0.0):
+    @contextmanager
+    def _gate(self, operation: int, deadline: float) -> Iterator[None]:
+        """Stand at the head of the queue, if there are readers who would pass by a waiting writer."""
+        if operation == EXCLUSIVE and not readers_of(self._path).exists():
+            yield
+            return
+        gate = self._take(self._path.with_name(f"{self._path.name}.gate"), EXCLUSIVE, deadline)
+        try:
+            yield
+        finally:
+            unlock(gate)
+            os.close(gate)
+
+    def _take(self, path: Path, operation: int, deadline: float) -> int:
+        """A locked descriptor of the file that has this path then."""
+        while True:
+            descriptor = os.open(path, _FLAGS, 0o600)
+            is_taken = False
+            try:
+                is_taken = self._wait(descriptor, operation, deadline) and _is_current(descriptor, path)
+            finally:
+                if not is_taken:
+                    os.close(descriptor)
+            if is_taken:
+                return descriptor
+            if time.monotonic() >= deadline or self._signals.is_over():
+                raise _TooLate
+
+    def _wait(self, descriptor: int, operation: int, deadline: float) -> bool:
+        """Try at once, then wait in the kernel's queue."""
+        if self._signals.received is None and try_lock(descriptor, operation):
             return True
-        if seconds == 0:
+        if (now := time.monotonic()) >= deadline or self._signals.is_over():
             return False
-        self._story(self._waiting(), False)
-        if take(min(seconds, _NOTICE_SECONDS)):
-            return True
-        if seconds > _NOTICE_SECONDS:
-            self._story(self._waiting(), True)
-        return take(max(0.0, deadline - time.monotonic()))
+        self._say_waiting(logging.DEBUG)
+        notice = now + _NOTICE_SECONDS
+        with Waiter(descriptor, operation) as waiter:
+            while not waiter.has_ended and not self._signals.is_over() and (now := time.monotonic()) < deadline:
+                if now >= notice:
+                    self._say_waiting(logging.INFO)
+                    notice = now + _NOTICE_AGAIN_SECONDS
+                self._signals.wait(min(deadline, notice) - now, [waiter.ended])
+            return waiter.has_won()
 
-    def _take_native(self, lock: FileLock, seconds: float) -> bool:
-        deadline = time.monotonic() + seconds
-        while True:
-            try:
-                lock.acquire(timeout=max(0.0, deadline - time.monotonic()), cancel_check=self._signals.is_over)
-                return True
-            except Timeout:
-                return False
-            except _Replaced:
-                if time.monotonic() >= deadline:
-                    return False
-                self._pause(deadline)
+    def _leave(self, descriptor: int) -> None:
+        os.close(descriptor)
+        log.debug("lock %s: released by pid %d", self._name, self._me.pid)
 
-    def _take_shared(self, seconds: float) -> bool:
-        deadline = time.monotonic() + seconds
-        while True:
-            descriptor = os.open(self._path, _SHARED, 0o600)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                self._look(descriptor)
-            except (BlockingIOError, _Replaced):
-                os.close(descriptor)
-                if time.monotonic() >= deadline or self._signals.is_over():
-                    return False
-                self._pause(deadline)
-            except BaseException:
-                os.close(descriptor)
-                raise
-            else:
-                if self._crashed is not None:
-                    write_free(descriptor, self._me, self._usual_ms)
-                self._descriptor = descriptor
-                return True
-
-    def _stamp(self, descriptor: int) -> None:
-        self._look(descriptor)
-        write_record(descriptor, began_now(self._me, self._usual_ms))
-        self._descriptor = descriptor
-
-    def _look(self, descriptor: int) -> None:
-        """Is this still the file that everybody locks, and did the last holder leave in order?"""
-        _must_be_ours(descriptor, self._path)
-        record = read_record(descriptor)
-        self._usual_ms = record.usual_ms if record else None
-        self._crashed = record if record and record.state == "held" else None
-
-    def _pause(self, deadline: float) -> None:
-        self._signals.wait(min(_POLL_SECONDS, max(0.0, deadline - time.monotonic())))
-
-    def _held(self, waited_seconds: float, timeout_seconds: float, patience: float) -> ToolError:
+    def _refusal(self, waited_seconds: float, timeout_seconds: float, patience: float) -> ToolError:
         """What ended the wait: a signal, the limit of the whole call if it left less time, or else the lock's own."""
         if self._signals.received is not None:
             return Interrupted(self._signals.received)
-        finding = find_holders(self._path)
         held = LockHeld(
-            self._name,
-            finding.holders,
-            shared=finding.shared,
-            waited_ms=round(waited_seconds * 1000),
-            timeout_ms=round(timeout_seconds * 1000),
-            usual_ms=finding.usual_ms,
+            self._name, find_owners(self._path), round(waited_seconds * 1000), round(timeout_seconds * 1000)
         )
         return TimedOut(self._signals.timeout_seconds, held) if patience < timeout_seconds else held
 
-    def _waiting(self) -> str:
-        holders = find_holders(self._path).holders
-        named = "; ".join(f"{holder.command or 'a call'} ({holder.say()})" for holder in holders)
-        return f"lock {self._name}: waiting for {named or 'another call that is just taking it'}"
+    def _say_waiting(self, level: int) -> None:
+        if log.isEnabledFor(level):
+            holders = find_owners(self._path).holders
+            named = "; ".join(f"{holder.command or 'a call'} ({holder.say()})" for holder in holders)
+            log.log(level, "lock %s: waiting for %s", self._name, named or "another call that is just taking it")
 
 
-def _native(path: Path, on_acquired: Callable[[int], None]) -> FileLock:
-    """A kernel lock or an error: the hook and the preserve flag forbid filelock's fall-back to lock files."""
-    return FileLock(path, mode=0o600, poll_interval=_POLL_SECONDS, on_acquired=on_acquired, preserve_lock_file=True)
+class _TooLate(Exception):
+    """The lock could not be had in time."""
 
 
-def _must_be_ours(descriptor: int, path: Path) -> None:
-    held = os.fstat(descriptor)
-    if not stat.S_ISREG(held.st_mode):
+def _is_current(descriptor: int, path: Path) -> bool:
+    """Whether the path still names the file that was locked. UnsafePath if that is not a lock file of ours."""
+    locked = os.fstat(descriptor)
+    if not stat.S_ISREG(locked.st_mode):
         raise UnsafePath(str(path), "a lock file has to be a regular file")
-    if held.st_uid != os.geteuid() or held.st_mode & 0o022:
-        raise UnsafePath(str(path), "the lock file belongs to somebody else, or others may write to it")
+    if locked.st_uid != os.geteuid() or locked.st_mode & 0o022:
+        raise UnsafePath(str(path), "the lock file belongs to another user, or others may write to it")
+    if locked.st_nlink > 1:
+        raise UnsafePath(str(path), "the lock file has another name as well (a hard link)")
     with suppress(FileNotFoundError):
-        named = path.lstat()
-        if (named.st_dev, named.st_ino) == (held.st_dev, held.st_ino):
-            return
-    raise _Replaced
+        return os.path.samestat(path.lstat(), locked)
+    return False
 
 
 def _lock_error(error: OSError, path: Path) -> ToolError:

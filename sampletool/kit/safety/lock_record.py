@@ -7,11 +7,10 @@ writer crashed. Correctness never depends on any of this: it is there to be read
 Whether a record can be believed is for lock_owners.py to find out.
 
 The readers of a shared lock have one record file each. A reader keeps its file locked for as long as it lives, so
-that locked means alive and free means dead: no pid has to be guessed at. It is made under a dot name and renamed once
-it is locked; otherwise a process that looks at that moment would take it for a dead one's and remove it.
+that locked means alive and free means dead: no pid has to be guessed at. A process that looks before the file is
+locked removes it, as it would a dead reader's; the reader sees that, and makes another one.
 """
 
-import fcntl
 import json
 import os
 import time
@@ -24,8 +23,9 @@ from typing import NamedTuple
 
 from ..contract.file_errors import UnsafeDirectory
 from ..contract.lock_held import Holder
+from .flock import EXCLUSIVE, try_lock
 from .places import check_private, private_directory
-from .processes import can_see, pid_namespace, start_of
+from .processes import pid_namespace, start_of
 
 _BLOCK_BYTES = 1024
 _RECORD_AT = 1
@@ -56,12 +56,10 @@ class Record(NamedTuple):
         """Written on this machine, where a pid means the same process."""
         return self.host == os.uname().nodename and self.pid_namespace == pid_namespace()
 
-    def is_alive(self) -> bool | None:
-        """None where it cannot be told."""
-        now = start_of(self.pid)
-        if now is None:
-            return False if can_see() else None
-        return self.start is None or now == self.start
+    def is_alive(self) -> bool:
+        """Whether the writer still runs, as far as processes can be seen from here."""
+        start = start_of(self.pid)
+        return start is not None and self.start in (None, start)
 
     def as_holder(self, state: str, *, verified: bool, children: tuple[int, ...] | None = None) -> Holder:
         told = {name: getattr(self, name) for name in ("pid", "host", "command", "session_id", "started_at")}
@@ -69,17 +67,9 @@ class Record(NamedTuple):
         return Holder(state=state, verified=verified, age_ms=age_ms, children=children, **told)  # type: ignore[arg-type]
 
 
-def describe_me(session_id: str, command: str) -> Record:
-    return began_now(
-        Record(
-            pid=os.getpid(),
-            start=start_of(os.getpid()),
-            host=os.uname().nodename,
-            pid_namespace=pid_namespace(),
-            session_id=session_id,
-            command=command,
-        )
-    )
+def describe_me(session_id: str = "", command: str = "") -> Record:
+    pid = os.getpid()
+    return Record(pid, start_of(pid), os.uname().nodename, pid_namespace(), session_id, command)
 
 
 def began_now(me: Record, usual_ms: int | None = None) -> Record:
@@ -115,56 +105,44 @@ def _boot_seconds() -> float:
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
+def readers_of(lock_path: Path) -> Path:
+    """The directory of the readers' records; there is none until the lock is shared for the first time."""
+    return lock_path.with_name(f"{lock_path.name}.readers")
+
+
 @contextmanager
 def registered(lock_path: Path, me: Record) -> Iterator[int]:
     """Be named as a reader; yields the descriptor that a child inherits to stay named."""
-    directory = private_directory(_directory(lock_path))
-    name = f"{me.pid}-{os.urandom(4).hex()}"
-    hidden, visible = directory / f".{name}", directory / name
-    descriptor = os.open(hidden, _FLAGS | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        write_record(descriptor, began_now(me))
-        hidden.rename(visible)
-        yield descriptor
-    finally:
-        for path in (hidden, visible):
-            with suppress(FileNotFoundError):
-                path.unlink()
-        os.close(descriptor)
+    directory = private_directory(readers_of(lock_path))
+    while True:
+        path = directory / f"{me.pid}-{os.urandom(4).hex()}"
+        descriptor = os.open(path, _FLAGS | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            if try_lock(descriptor, EXCLUSIVE) and os.fstat(descriptor).st_nlink:
+                write_record(descriptor, began_now(me))
+                yield descriptor
+                return
+        finally:
+            path.unlink(missing_ok=True)
+            os.close(descriptor)
 
 
 def living_readers(lock_path: Path) -> list[tuple[Record, os.stat_result]]:
     """Every reader that lives, oldest first. What the dead left behind is removed on the way."""
     try:
-        check_private(_directory(lock_path))
-        names = sorted(os.listdir(_directory(lock_path)))
+        directory = check_private(readers_of(lock_path))
+        names = os.listdir(directory)
     except (FileNotFoundError, UnsafeDirectory):
         return []
     living = []
     for name in names:
-        if name.startswith("."):
-            continue
         with suppress(OSError):
-            found = _look_at(_directory(lock_path) / name)
-            if found is not None:
-                living.append(found)
-    return sorted(living, key=lambda found: found[0].boot_seconds)
-
-
-def _look_at(path: Path) -> tuple[Record, os.stat_result] | None:
-    descriptor = os.open(path, _FLAGS)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            record = read_record(descriptor)
-            return None if record is None else (record, os.fstat(descriptor))
-        path.unlink()
-        return None
-    finally:
-        os.close(descriptor)
-
-
-def _directory(lock_path: Path) -> Path:
-    return lock_path.with_name(f"{lock_path.name}.readers")
+            descriptor = os.open(directory / name, _FLAGS)
+            try:
+                if try_lock(descriptor, EXCLUSIVE):
+                    (directory / name).unlink()
+                elif (record := read_record(descriptor)) is not None:
+                    living.append((record, os.fstat(descriptor)))
+            finally:
+                os.close(descriptor)
+    return sorted(living, key=lambda reader: reader[0].boot_seconds)

@@ -12,7 +12,6 @@ import json
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -30,8 +29,6 @@ _TAIL_BYTES = len(_TAIL.format("0" * 64))
 _LITTER_SECONDS = 3600.0
 
 About = dict[str, Any]
-Hold = Callable[[Path, str], AbstractContextManager[object]]
-"""Takes the lock of this path and of this name."""
 
 
 @dataclass(frozen=True)
@@ -50,35 +47,27 @@ class Result:
     items: Iterable[Any]
 
 
-def publish(
-    path: Path,
-    identify: Callable[[], About],
-    compute: Callable[[], Result],
-    hold: Hold,
-    *,
-    overwrite: bool,
-) -> Published:
-    """The whole of it: look, identify, look again, compute, publish."""
-    with hold(lock_path(path), f"output {path}"):
-        sweep(path, _LITTER_SECONDS)
-        forecasted = forecast(path, identify, overwrite=overwrite)
-        if forecasted.effect == "unchanged":
-            return forecasted
-        result = compute()
-        about = forecasted.about | result.summary
-        content = _sealed(about, result)
-        if overwrite:
-            replace(path, content, FOR_ALL)
-            return Published(forecasted.effect, about)
-        try:
-            create(path, content)
-        except FileExistsError:
-            # Somebody who does not share our lock was faster; with the same result there is nothing to complain about.
-            found = _look(path)
-            if found is not None and found.about == about:
-                return Published("unchanged", about)
-            raise OutputExists(str(path), found=found.what if found else "it comes and goes") from None
-        return Published("created", about)
+def publish(path: Path, identify: Callable[[], About], compute: Callable[[], Result], *, overwrite: bool) -> Published:
+    """Under the lock of `lock_path`: look, identify, look again, compute, publish."""
+    sweep(path, _LITTER_SECONDS)
+    forecasted = forecast(path, identify, overwrite=overwrite)
+    if forecasted.effect == "unchanged":
+        return forecasted
+    result = compute()
+    about = forecasted.about | result.summary
+    content = _sealed(about, result)
+    if overwrite:
+        replace(path, content, FOR_ALL)
+        return Published(forecasted.effect, about)
+    try:
+        create(path, content)
+    except FileExistsError:
+        # A process that does not share our lock was faster; with the same result there is nothing to complain about.
+        found = _look(path)
+        if found is not None and found.about == about:
+            return Published("unchanged", about)
+        raise OutputExists(str(path), found=found.what if found else "it comes and goes") from None
+    return Published("created", about)
 
 
 def forecast(path: Path, identify: Callable[[], About], *, overwrite: bool) -> Published:

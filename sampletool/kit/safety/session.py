@@ -10,7 +10,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +27,7 @@ MakeLock = Callable[[Path, str], Lock]
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 _LOCK_NAME = ".lock"
 _TRASH = ".removed-"
-_TRIES = 5
+_TRIES = 6
 
 
 @dataclass(frozen=True)
@@ -52,22 +52,19 @@ def check_id(session_id: str, source: str) -> str:
 def opened(root: Path, session_id: str, make_lock: MakeLock, timeout_seconds: float) -> Iterator[Path]:
     """The session's directory, kept from being removed until the `with` block ends."""
     directory = private_directory(root) / session_id
-    for last_try in (False,) * _TRIES + (True,):
-        private_directory(directory)
-        using = make_lock(directory / _LOCK_NAME, f"session {session_id}").shared(timeout_seconds)
-        try:
-            using.__enter__()
-            break
-        except FileNotFound:
-            if last_try:
-                raise
-    try:
+    with ExitStack() as using:
+        for attempt in range(_TRIES):
+            private_directory(directory)
+            try:
+                using.enter_context(make_lock(directory / _LOCK_NAME, f"session {session_id}").shared(timeout_seconds))
+                break
+            except FileNotFound:
+                if attempt == _TRIES - 1:
+                    raise
         os.utime(directory)
         yield directory
         with suppress(FileNotFoundError):
             os.utime(directory)
-    finally:
-        using.__exit__(None, None, None)
 
 
 def list_sessions(root: Path) -> list[SessionState]:

@@ -13,6 +13,7 @@ import os
 import runpy
 import socket
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -118,6 +119,8 @@ class Tracee:
             raise OSError(int(number), os.strerror(int(number)), paths[0])
         if word == "signal":
             os.kill(self._pid, int(number))
+            if threading.current_thread() is not threading.main_thread():
+                return False  # it waits for a lock; what the signal changes is seen where the main thread goes on
             return self._stop(event, paths, facts)
         if word == "free":
             self._watch = None

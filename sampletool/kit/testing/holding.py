@@ -20,12 +20,8 @@ from ..safety.lock_record import describe_me
 from ..safety.signals import Signals
 
 
-def make_lock(path: Path, signals: Signals | None = None, told: list[str] | None = None) -> Lock:
-    def story(line: str, _important: bool) -> None:
-        if told is not None:
-            told.append(line)
-
-    return Lock(path, "build", describe_me("s-1", "build"), signals or Signals(), story)
+def make_lock(path: Path, signals: Signals | None = None) -> Lock:
+    return Lock(path, "build", describe_me("s-1", "build"), signals)
 
 
 class Holding:

@@ -112,8 +112,8 @@ scenario = Scenario(
             says="our signals and our lock: recorded first, acted on inside the block",
             program=fixed,
             steps=(
-                Step("lock", "fcntl.flock", "lock.gate", kind="lock", holds=True),
-                Step("leave the gate", "fcntl.flock", "lock.gate", kind="unlock"),
+                Step("lock", "fcntl.flock", "lock", kind="lock", holds=True),
+                Step("write its name", "os.pwrite", "lock", after=("lock",)),
                 WORK,
                 SERVE,
             ),
@@ -124,9 +124,8 @@ scenario = Scenario(
     removal=Removal(
         "kit/safety/lock.py",
         says="going on without having got the lock",
-        line="                if not self._wait(take, max(0.0, patience - waited())):\n"
-        "                    raise self._held(waited(), timeout_seconds, patience)\n",
-        instead="                pass\n",
+        line="self._signals.received is None and try_lock(descriptor, operation):",
+        instead="try_lock(descriptor, operation) or True:",
     ),
     symbol="sampletool.kit.safety.signals:Signals._record",
     still_broken_by="a library that installs a handler of its own which raises.",

@@ -43,8 +43,8 @@ def check(outcome: Outcome) -> str | None:
 
 
 STEPS = (
-    Step("lock left", "fcntl.flock", "left.gate", kind="lock"),
-    Step("lock right", "fcntl.flock", "right.gate", kind="lock"),
+    Step("lock left", "fcntl.flock", "left", kind="lock"),
+    Step("lock right", "fcntl.flock", "right", kind="lock"),
     Step("work", "os.write", "log"),
 )
 

@@ -103,7 +103,7 @@ scenario = Scenario(
             says="tool config set: one lock from before the read until after the write",
             program=("config", "set", "{worker}", "1"),
             steps=(
-                Step("lock", "fcntl.flock", "tool.toml.lock.gate", kind="lock", holds=True),
+                Step("lock", "fcntl.flock", "tool.toml.lock", kind="lock", holds=True),
                 Step("read", "open", "tool.toml", kind="read", after=("lock",)),
                 Step("rename", "os.rename", "tool.toml"),
             ),

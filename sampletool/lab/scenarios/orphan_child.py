@@ -109,7 +109,7 @@ def check(outcome: Outcome) -> str | None:
     return None
 
 
-LOCK = Step("lock", "fcntl.flock", "lock.gate", kind="lock", holds=True)
+LOCK = Step("lock", "fcntl.flock", "lock", kind="lock", holds=True)
 COMPILE = Step("(A's child) compile", "os.listdir", "here", after=("start",))
 WAIT = Step("wait for it", "os.listdir", "here", waits=True, holds=True, after=("lock", "wait for it"))
 

@@ -125,7 +125,7 @@ scenario = Scenario(
         "fixed": Way(
             says="our lock: the kernel's, which ends with the process",
             program=fixed,
-            steps=(Step("lock", "fcntl.flock", "lock.gate", kind="lock", holds=True), WORK),
+            steps=(Step("lock", "fcntl.flock", "lock", kind="lock", holds=True), WORK),
             shows="A1 B1 A!",
             because="the kernel took the lock back in the moment in which A died, and gave it to B.",
         ),
@@ -133,9 +133,8 @@ scenario = Scenario(
     removal=Removal(
         "kit/safety/lock.py",
         says="going on without having got the lock",
-        line="                if not self._wait(take, max(0.0, patience - waited())):\n"
-        "                    raise self._held(waited(), timeout_seconds, patience)\n",
-        instead="                pass\n",
+        line="self._signals.received is None and try_lock(descriptor, operation):",
+        instead="try_lock(descriptor, operation) or True:",
     ),
     symbol="sampletool.kit.safety.lock:Lock.exclusively",
     still_broken_by="somebody who deletes the lock file by hand, and file systems that do not carry flock.",

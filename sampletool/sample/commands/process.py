@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Annotated, Any, Literal
@@ -16,7 +16,7 @@ from sampletool.kit.contract.file_errors import InputChanged, OutputExists, Unsa
 from sampletool.kit.contract.text import counted
 from sampletool.kit.global_options import DryRunOption, JobsOption
 from sampletool.kit.safety.atomic_file import must_be_writable
-from sampletool.kit.safety.output import Result, forecast, publish
+from sampletool.kit.safety.output import Result, forecast, lock_path, publish
 from sampletool.kit.safety.places import session_root
 from sampletool.sample.commands._csv_inputs import Source, open_sources, read_dialect
 from sampletool.sample.commands._csv_profile import BadRow, OnError, Total, new_spool, profile
@@ -98,13 +98,12 @@ def process(
             _must_be_unchanged(sources)
             return Result({"inputs": [total.summary() for total in totals]}, "columns", _items(sources, totals, spool))
 
-        def hold(lock: Path, name: str) -> AbstractContextManager[object]:
-            return context.hold(lock, name, "exclusive", AT_ONCE)
-
         if dry_run:
             published = forecast(path, identify, overwrite=overwrite)
         else:
-            published = publish(path, identify, compute, hold, overwrite=overwrite)
+            with context.hold(lock_path(path), f"output {path}", "exclusive", AT_ONCE) as hold:
+                published = publish(path, identify, compute, overwrite=overwrite)
+                hold.did_work = published.effect != "unchanged"
     known = published.about.get("inputs", [{}] * len(sources))
     tables = [
         Table(source.file.path, sha256, len(source.header[0]), **{**about, "bad_rows": _bad_rows(about)})

@@ -15,7 +15,7 @@ from sampletool.kit import contract
 from sampletool.kit.contract.errors import ToolError, did_you_mean
 from sampletool.kit.contract.exit_status import ExitStatus
 from sampletool.kit.contract.file_errors import PathError, from_os_error
-from sampletool.kit.contract.lock_held import Holder, LockHeld, estimate_retry_ms
+from sampletool.kit.contract.lock_held import Holder, LockHeld, Owners
 from sampletool.kit.parts import offered
 from sampletool.kit.program import PACKAGE, PROGRAM
 
@@ -122,23 +122,9 @@ def test_what_the_system_says_is_one_of_ours(number: int, code: str) -> None:
     assert "/some/file" in described["message"]
 
 
-@pytest.mark.parametrize(
-    ("age_ms", "usual_ms", "least", "most"),
-    [(0, 5000, 4000, 6000), (30_000, 1000, 6000, 9000), (10, None, 100, 120), (0, 10**9, 10_000, 10_000)],
-)
-def test_the_retry_hint_is_what_a_hold_usually_still_takes(
-    age_ms: int, usual_ms: int | None, least: int, most: int
-) -> None:
-    hints = {estimate_retry_ms(age_ms, usual_ms) for _ in range(50)}
-
-    assert min(hints) >= max(100, least)
-    assert max(hints) <= min(10_000, most)
-    assert len(hints) > 1 or least == most, "a crowd would come back together"
-
-
 def test_lock_held_is_honest_about_doubt() -> None:
     def said(*holders: Holder) -> str:
-        return LockHeld("build", list(holders), shared=False, waited_ms=0, timeout_ms=0, usual_ms=None).message
+        return LockHeld("build", Owners(list(holders))).message
 
     assert said() == "Another call is just taking the lock 'build'."
     assert said(Holder(12, "running", True, command="build", age_ms=30_000)) == (

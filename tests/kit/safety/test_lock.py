@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -18,6 +19,7 @@ import pytest
 from sampletool.kit.contract.errors import Interrupted, NestedCall, TimedOut, ToolError
 from sampletool.kit.contract.file_errors import LocksUnsupported, UnsafePath
 from sampletool.kit.contract.lock_held import LockHeld
+from sampletool.kit.safety.lock import log
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.holding import Holding, holding, make_lock
 from sampletool.kit.testing.scale import scale
@@ -307,13 +309,12 @@ def test_the_usual_time_of_a_hold_informs_the_retry_hint(path: Path) -> None:
     assert 200 <= (error.retry_after_ms or 0) <= 700
 
 
-def test_the_story_of_a_lock_is_told_with_pids(path: Path) -> None:
-    told: list[str] = []
-    with holding(path) as other, pytest.raises(ToolError), make_lock(path, told=told).exclusively(0.05):
+def test_the_log_names_who_asks_gets_waits_and_releases(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, logger=log.name)
+    with holding(path) as other, pytest.raises(ToolError), make_lock(path).exclusively(0.05):
         pass
-    with make_lock(path, told=told).exclusively(0):
+    with make_lock(path).exclusively(0):
         pass
 
-    story = "\n".join(told)
-    assert f"waiting for build (pid {other.pid}" in story
-    assert all(f"{verb} by pid {os.getpid()}" in story for verb in ("asked for", "got", "released"))
+    assert f"waiting for build (pid {other.pid}" in caplog.text
+    assert all(f"{verb} by pid {os.getpid()}" in caplog.text for verb in ("asked for", "got", "released"))

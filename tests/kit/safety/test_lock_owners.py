@@ -9,21 +9,21 @@ import pytest
 
 from sampletool.kit.contract.errors import TimedOut
 from sampletool.kit.safety import processes
-from sampletool.kit.safety.lock_owners import find_held, find_holders
+from sampletool.kit.safety.lock_owners import find_held, find_owners
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.holding import holding
 from sampletool.kit.testing.tool import Tool
 
 
 def test_nobody_is_named_where_nobody_holds(tmp_path: Path) -> None:
-    assert find_holders(tmp_path / "never locked").holders == []
+    assert find_owners(tmp_path / "never locked").holders == []
 
 
 def test_having_the_file_open_is_no_proof_of_holding_it(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     with holding(path) as other:
         looking = os.open(path, os.O_RDWR)
-        found = find_holders(path)
+        found = find_owners(path)
         os.close(looking)
 
     assert [holder.pid for holder in found.holders] == [other.pid]
@@ -42,7 +42,7 @@ def test_what_is_held_is_found_among_many_old_lock_files_by_looking_at_them_all_
     assert list(find_held([*paths, tmp_path / "gone.lock"], signals.check)) == []
     idle = next(looks)
     with holding(paths[7]) as one, holding(paths[9], "shared") as two:
-        found = {path: finding.holders[0].pid for path, finding in find_held(paths, signals.check)}
+        found = {path: owners.holders[0].pid for path, owners in find_held(paths, signals.check)}
 
     assert idle == 1
     assert found == {paths[7]: one.pid, paths[9]: two.pid}

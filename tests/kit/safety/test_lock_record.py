@@ -17,6 +17,7 @@ from sampletool.kit.safety.lock_record import (
     write_free,
     write_record,
 )
+from sampletool.kit.stepping.tracer import SteppedProcess
 from sampletool.kit.testing.holding import holding
 from tests.kit.safety.test_lock import refusal
 
@@ -151,14 +152,16 @@ def test_what_a_killed_reader_left_is_removed_by_the_next_who_looks(tmp_path: Pa
     assert os.listdir(tmp_path / "lock.readers") == []
 
 
-def test_a_reader_that_is_just_registering_is_left_alone(tmp_path: Path) -> None:
-    directory = tmp_path / "lock.readers"
-    directory.mkdir(mode=0o700)
-    newborn = directory / ".1-new"
-    descriptor = os.open(newborn, os.O_RDWR | os.O_CREAT, 0o600)
-    write_record(descriptor, describe_me("s-1", "test"))
-    os.close(descriptor)
+def test_a_reader_whose_file_is_removed_before_it_is_locked_makes_another_one(tmp_path: Path) -> None:
+    """Naive: a reader whose record was taken for a dead one's goes on without a name."""
+    path = tmp_path / "lock"
+    reader = ["-m", holding.__module__, str(path), "shared", "0", ""]
+    with SteppedProcess(reader, watch=tmp_path) as stepped:
+        stepped.run_until(lambda event: event.name == "fcntl.flock" and ".readers" in event.path)
 
-    living_readers(tmp_path / "lock")
+        assert living_readers(path) == []
 
-    assert newborn.exists()
+        stepped.run_until("os.remove", times=2)
+        assert [record.pid for record, _ in living_readers(path)] == [stepped.process.pid]
+        assert stepped.finish().status == 0
+    assert os.listdir(tmp_path / "lock.readers") == []

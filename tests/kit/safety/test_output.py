@@ -3,38 +3,21 @@
 import json
 import os
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sampletool.kit.contract.file_errors import OutputExists, UnsafePath
-from sampletool.kit.contract.lock_held import LockHeld
-from sampletool.kit.safety.lock import Lock
-from sampletool.kit.safety.lock_record import describe_me
 from sampletool.kit.safety.output import Published, Result, forecast, lock_path, publish
 from sampletool.kit.safety.places import session_root
-from sampletool.kit.safety.signals import Signals
 
 RESULT = Result({"rows": 1}, "items", [{"a": 1}, {"b": 2}])
 
 
-def unlocked(_path: Path, _name: str) -> AbstractContextManager[object]:
-    """What two callers of different homes amount to: each holds a lock that the other does not see."""
-    return nullcontext()
-
-
-@contextmanager
-def locked(path: Path, name: str) -> Iterator[object]:
-    with Lock(path, name, describe_me("s", "process"), Signals(), lambda *_: None).exclusively(0) as hold:
-        yield hold
-
-
 def put(path: Path, identity: dict[str, Any], *, overwrite: bool = False, **given: Any) -> Published:
     compute = given.get("compute", lambda: RESULT)
-    return publish(path, lambda: identity, compute, given.get("hold", unlocked), overwrite=overwrite)
+    return publish(path, lambda: identity, compute, overwrite=overwrite)
 
 
 @pytest.fixture
@@ -93,7 +76,7 @@ def test_a_file_that_we_did_not_write_is_refused_without_even_looking_at_the_inp
     path.write_bytes(content)
 
     with pytest.raises(OutputExists):
-        publish(path, never, never, unlocked, overwrite=False)  # type: ignore[arg-type]
+        publish(path, never, never, overwrite=False)  # type: ignore[arg-type]
 
     assert path.read_bytes() == content
 
@@ -169,16 +152,6 @@ def test_somebody_without_our_lock_who_was_faster_with_the_same_result_did_our_w
         return RESULT
 
     assert put(path, {"inputs": ["abc"]}, compute=compute_while_another_publishes).effect == "unchanged"
-
-
-def test_a_second_writer_at_the_same_time_is_told_who_is_at_it(path: Path) -> None:
-    def compute_while_another_tries() -> Result:
-        with pytest.raises(LockHeld) as refused:
-            put(path.parent / "." / path.name, {}, hold=locked, compute=never)
-        assert refused.value.context["holder"].pid == os.getpid()
-        return RESULT
-
-    assert put(path, {}, hold=locked, compute=compute_while_another_tries).effect == "created"
 
 
 def test_a_directory_by_another_name_has_the_same_lock(tmp_path: Path) -> None:

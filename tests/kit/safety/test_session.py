@@ -10,12 +10,11 @@ from sampletool.kit.safety.lock import Lock
 from sampletool.kit.safety.lock_record import describe_me
 from sampletool.kit.safety.places import session_root
 from sampletool.kit.safety.session import check_id, list_sessions, opened, remove, sweep_trash
-from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.tool import Tool
 
 
 def make_lock(path: Path, name: str) -> Lock:
-    return Lock(path, name, describe_me("s", "test"), Signals(), lambda line, important: None)
+    return Lock(path, name, describe_me("s", "test"))
 
 
 @pytest.mark.parametrize("session_id", ["a", "A-1.b_c", "0" * 64])

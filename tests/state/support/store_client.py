@@ -24,7 +24,7 @@ def make_terms(*, patience: float = 10.0, rehearse: bool = False, told: list[str
     me = describe_me("test", "test")
 
     def hold(path: Path, name: str) -> Any:
-        return Lock(path, name, me, signals, lambda _line, _important: None).exclusively(patience)
+        return Lock(path, name, me, signals).exclusively(patience)
 
     def warn(code: str, message: str) -> None:
         if told is not None:

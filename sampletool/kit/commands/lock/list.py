@@ -1,8 +1,6 @@
 """Every lock that is held, and by whom."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import typer
 
@@ -37,15 +35,11 @@ class Listing:
         return [heads("lock", "state", "command", "by"), *rows] if rows else ["No lock is held."]
 
 
-def list_locks(paths: list[Path], check: Callable[[], None]) -> Listing:
-    found = find_held(paths, check)
-    return Listing([HeldLock(lock_name(path), str(path), finding.shared, finding.holders) for path, finding in found])
-
-
 def command(ctx: typer.Context) -> Listing:
     """List the locks that somebody holds.
 
     Those of this workspace, of your outputs and of your settings.
     """
     context: Context = ctx.obj
-    return list_locks(all_locks(context.workspace_or_none), context.signals.check)
+    held = find_held(all_locks(context.workspace_or_none), context.signals.check)
+    return Listing([HeldLock(lock_name(path), str(path), owners.shared, owners.holders) for path, owners in held])

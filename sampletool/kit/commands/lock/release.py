@@ -12,7 +12,7 @@ from ...contract.command_spec import CommandSpec
 from ...contract.errors import LockNotFound, did_you_mean
 from ...contract.lock_held import LockHeld
 from ...global_options import DryRunOption
-from ...safety.lock_owners import find_held, find_holders
+from ...safety.lock_owners import find_held, orphans_of
 from ...safety.orphans import end_orphans
 from ...safety.places import all_locks, lock_name
 from ...safety.signals import Signals
@@ -42,14 +42,10 @@ def release(paths: list[Path], name: str, signals: Signals, *, dry_run: bool) ->
         held = ", ".join(lock_name(path) for path, _ in find_held(paths, signals.check))
         used = f"Held now: {held}." if held else "No lock is held here."
         raise LockNotFound(lock=name, suggestion=did_you_mean(name, list(known)) or used)
-    finding = find_holders(known[name])
-    if dry_run:
-        ended = [child for holder in finding.holders for child in holder.children or ()]
-    else:
-        ended = end_orphans(known[name], signals)
-        living = [holder for holder in finding.holders if holder.state == "running"]
-        if living:
-            raise LockHeld(name, living, shared=finding.shared, waited_ms=0, timeout_ms=0, usual_ms=finding.usual_ms)
+    ended = orphans_of(known[name]) if dry_run else end_orphans(known[name], signals)
+    if not ended and not dry_run:
+        for _, owners in find_held([known[name]], signals.check):
+            raise LockHeld(name, owners)
     return Released("deleted" if ended else "unchanged", name, ended)
 
 

@@ -93,8 +93,8 @@ scenario = Scenario(
             says="tool build: LOCK_HELD, with the holder and retry_after_ms",
             program=("build",),
             steps=(
-                Step("lock", "fcntl.flock", "build.lock.gate", kind="lock", holds=True),
-                Step("publish", "os.symlink", "report"),
+                Step("lock", "fcntl.flock", "build.lock", kind="lock", holds=True),
+                Step("publish", "os.rename", "report"),
             ),
             shows="A1 B1 A2",
             because="B's answer names A's process and says when to try again; the exit status is 75.",
@@ -103,7 +103,7 @@ scenario = Scenario(
     removal=Removal(
         "kit/contract/lock_held.py",
         says="not saying when to try again",
-        line="        self.retry_after_ms = estimate_retry_ms(holder.age_ms if holder else None, usual_ms)\n",
+        line="        self.retry_after_ms = estimate_retry_ms(holder.age_ms if holder else None, owners.usual_ms)\n",
         instead="",
     ),
     symbol="sampletool.kit.contract.lock_held:estimate_retry_ms",

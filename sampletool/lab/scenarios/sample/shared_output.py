@@ -111,8 +111,8 @@ scenario = Scenario(
     removal=Removal(
         "kit/safety/session.py",
         says="one directory for all sessions",
-        line="    directory = private_directory(root) / session_id\n    for last_try",
-        instead='    directory = private_directory(root) / "session"\n    for last_try',
+        line="    directory = private_directory(root) / session_id\n",
+        instead='    directory = private_directory(root) / "session"\n',
     ),
     symbol="sampletool.kit.safety.output:publish",
     still_broken_by="one session id that is given to two runs on purpose: then the second is told LOCK_HELD or "

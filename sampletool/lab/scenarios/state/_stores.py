@@ -52,15 +52,15 @@ def steps(name: str, *, sql: str, verb: str, after: tuple[str, ...] = ()) -> tup
 
 def writes(name: str, *, verb: str, after: tuple[str, ...] = ()) -> tuple[Step, ...]:
     """A whole verb that writes: on SQLite it begins with asking for the store's lock."""
-    return Step(name, "fcntl.flock", _GATE, kind="lock", after=after), _on_a_server(name, verb, after)
+    return Step(name, "fcntl.flock", _LOCK_FILE, kind="lock", after=after), _on_a_server(name, verb, after)
 
 
 def _on_a_server(name: str, verb: str, after: tuple[str, ...]) -> Step:
     return Step(name, VERB, statement=verb.upper(), after=after)
 
 
-_GATE = ".state.db.lock.gate"
-LOCK = Step("lock", "fcntl.flock", _GATE, kind="lock", holds=True)
+_LOCK_FILE = ".state.db.lock"
+LOCK = Step("lock", "fcntl.flock", _LOCK_FILE, kind="lock", holds=True)
 
 
 class _Told:

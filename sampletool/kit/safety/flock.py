@@ -1,0 +1,69 @@
+"""The kernel's lock on an open file: try to take it, or wait for it in the kernel's queue.
+
+Waiting costs nothing and ends when the caller likes: a thread blocks in flock, and the caller watches `Waiter.ended`
+beside whatever else may end its wait (Python restarts a blocking call after a signal, so it could not block itself).
+"""
+
+import _thread
+import errno
+import fcntl
+import os
+from contextlib import suppress
+
+from filelock import lock_descriptor, unlock_descriptor
+
+EXCLUSIVE, SHARED = fcntl.LOCK_EX, fcntl.LOCK_SH
+unlock = unlock_descriptor
+
+
+def try_lock(descriptor: int, operation: int) -> bool:
+    """Take the lock, or say at once that another process has it."""
+    if operation == EXCLUSIVE:
+        return lock_descriptor(descriptor, blocking=False)
+    with suppress(BlockingIOError):
+        fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
+        return True
+    return False
+
+
+class Waiter:
+    """A thread that blocks in flock on a duplicate of a descriptor: both share one lock.
+
+    If the caller has given up and closed its own, the duplicate is the last one: what it wins is released at once.
+    """
+
+    def __init__(self, descriptor: int, operation: int) -> None:
+        self.ended, self._end = os.pipe()
+        """Readable as soon as the thread has ended."""
+        self.has_ended = False
+        self._error: OSError | None = None
+        self._duplicate = os.dup(descriptor)
+        try:
+            _thread.start_new_thread(self._block, (operation,))
+        except RuntimeError as error:
+            self._end_with(OSError(errno.EAGAIN, str(error)))
+
+    def __enter__(self) -> "Waiter":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        os.close(self.ended)
+
+    def has_won(self) -> bool:
+        if self._error is not None:
+            raise self._error
+        return self.has_ended
+
+    def _block(self, operation: int) -> None:
+        try:
+            fcntl.flock(self._duplicate, operation)
+        except OSError as error:
+            self._end_with(error)
+        else:
+            self._end_with(None)
+
+    def _end_with(self, error: OSError | None) -> None:
+        self._error = error
+        self.has_ended = True
+        os.close(self._duplicate)
+        os.close(self._end)
