@@ -9,12 +9,11 @@ from pathlib import Path
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import did_you_mean
 from sampletool.kit.contract.file_errors import FileNotFound
-from sampletool.kit.contract.redaction import redact
 from sampletool.kit.safety.places import make_workspace_directory, private_directory, state_directory
 from sampletool.state.errors import ExtraNotInstalled
 from sampletool.state.promises import Store
+from sampletool.state.store_url import FORMS, no_store, shown_url
 from sampletool.state.terms import USUAL_SECONDS, Terms
-from sampletool.state.values import FORMS, no_store, shown_url
 
 _POSTGRES = ("postgresql", "postgres")
 _REDIS = ("redis", "rediss", "valkey", "valkeys", "unix", "redis+unix")
@@ -50,17 +49,6 @@ def store_of(context: Context) -> Store:
     terms = Terms(hold, context.signals, context.warn, patience, rehearse="dry_run" in context.meta)
     store = open_store(context.settings.value("store"), context.workspace_or_none, terms)
     return context.opened.enter_context(closing(store))
-
-
-def refuse_password(url: str) -> None:
-    """A command line can be read by every user of the machine."""
-    scheme, _, rest = url.partition("://")
-    if scheme != "sqlite" and (redact(url) != url or ":" in rest.rpartition("@")[0]):
-        raise no_store(
-            url,
-            "a password on the command line can be seen by others",
-            "Put the URL into TOOL_STORE or the settings, or the password into the driver's own variables.",
-        )
 
 
 def _open_default(workspace: Path | None, terms: Terms) -> Store:

@@ -10,6 +10,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -20,11 +21,13 @@ from psycopg.conninfo import conninfo_to_dict
 from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly
 from sampletool.kit.contract.redaction import redact
+from sampletool.kit.program import PACKAGE
 from sampletool.kit.safety.signals import Signals
-from sampletool.state.errors import OutcomeUnknown, StateTooNew, StoreAuthFailed, StoreUnavailable
+from sampletool.state.errors import OutcomeUnknown, StateTooNew, StoreAuthFailed, StoreUnavailable, StoreUnsafe
+from sampletool.state.interruptible import interruptibly
 from sampletool.state.sql_database import T, schema
+from sampletool.state.store_url import no_store, shown_url
 from sampletool.state.terms import Terms
-from sampletool.state.values import no_store, shown_url
 
 STEPS = (
     "CREATE TABLE tool_store (version integer NOT NULL); INSERT INTO tool_store VALUES (0);"
@@ -35,8 +38,21 @@ _ADVISORY = 0x746F6F6C
 """The first half of our advisory locks, to keep them apart from other people's."""
 _GRACE_SECONDS = 0.5
 """The server is asked to give up a little before the driver does, so that its own reason is heard."""
+_IDLE_MS = 2000
+"""A client that is paused inside a transaction loses it after this long, and with it everything it locks."""
 _PAUSE_SECONDS = 0.05
-_REFUSED = ("authentication failed", "no password supplied", "no pg_hba.conf entry", "role ")
+_TOO_IDLE = said.IdleInTransactionSessionTimeout
+_REASONS = {
+    r"authentication failed|no password|no pg_hba.conf entry|role .* (does not exist|is not permitted)": "auth",
+    r"database .* does not exist": "none",
+    r"too many (clients|connections)|connection slots": "it has no connection left for us",
+    r"timeout|timed out": "it did not answer in time",
+    r"translate host name|name or service": "the name of its host is not known",
+    r"refused|no such file": "nothing listens there",
+    r"ssl|certificate": "they and we did not agree on encryption",
+    r"starting up|shutting down|recovery": "it is starting or stopping",
+}
+"""What a failed connection means: it carries no code, only a text, which may quote a part of a badly escaped URL."""
 
 
 class Link(psycopg.Connection[Any]):
@@ -50,14 +66,17 @@ class Link(psycopg.Connection[Any]):
         return super().wait(self._watched(gen), interval, left if timeout is None else min(left, timeout))
 
     def _watched(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-        is_cancelled = False
+        cancelled_at = None
         try:
             wanted = next(gen)
             while True:
                 ready = yield wanted
-                if not ready and not is_cancelled and self.signals.is_over():
-                    is_cancelled = True
-                    self.cancel_safe(timeout=_GRACE_SECONDS)
+                if not ready and cancelled_at is None and self.signals.is_over():
+                    cancelled_at = time.monotonic()
+                    with suppress(psycopg.Error):
+                        self.cancel_safe(timeout=_GRACE_SECONDS)
+                if not ready and cancelled_at is not None and time.monotonic() > cancelled_at + _GRACE_SECONDS:
+                    raise psycopg.OperationalError("timeout")
                 wanted = gen.send(ready)
         except StopIteration as end:
             return end.value
@@ -89,21 +108,22 @@ class Postgres:
 
     def transact(self, body: Callable[["PostgresSession"], T], *, may_repeat: bool) -> T:
         """Committed when it returns, undone if it raises."""
-        deadline = time.monotonic() + self._terms.answer_seconds() + _GRACE_SECONDS
+        deadline = time.monotonic() + self._terms.answer_seconds() + 2 * _GRACE_SECONDS
         while True:
             is_certain = True
             try:
                 link = self._connected(deadline)
+                self._begin(link)
                 answer = body(PostgresSession(link))
                 if not self._terms.rehearse:
                     is_certain = False
                     link.commit()
                 return answer
             except psycopg.Error as error:
-                is_lost = _is_lost(error)
-                is_certain = is_certain or not is_lost
-                is_passing = is_lost or isinstance(error, (said.DeadlockDetected, said.SerializationFailure))
-                if not (is_passing and (is_certain or may_repeat)) or time.monotonic() >= deadline or _is_final(error):
+                is_certain = is_certain or not _is_lost(error) or isinstance(error, _TOO_IDLE)
+                is_passing = _is_lost(error) or isinstance(error, (said.DeadlockDetected, said.SerializationFailure))
+                is_final = _is_final(error) or time.monotonic() >= deadline
+                if is_final or not (is_passing and (is_certain or may_repeat)):
                     raise self._our_error(error, is_outcome_unknown=not is_certain and not may_repeat) from None
                 self._terms.signals.wait(_PAUSE_SECONDS)
                 self._terms.signals.check()
@@ -120,7 +140,17 @@ class Postgres:
             self._link, self._pid = None, os.getpid()
         if self._link is None or self._link.closed:
             seconds = max(2, round(deadline - time.monotonic()))
-            link = Link.connect(self._url, connect_timeout=seconds, application_name="sampletool")
+            link = interruptibly(
+                self._terms.signals,
+                lambda: Link.connect(
+                    self._url,
+                    connect_timeout=seconds,
+                    application_name=PACKAGE,
+                    client_encoding="utf8",
+                    autocommit=True,
+                    prepare_threshold=None,
+                ),
+            )
             link.signals, link.give_up_at = self._terms.signals, deadline
             try:
                 self._prepare(link)
@@ -131,17 +161,24 @@ class Postgres:
         self._link.give_up_at = deadline
         return self._link
 
-    def _prepare(self, link: Link) -> None:
+    def _begin(self, link: Link) -> None:
+        """In one message, and with limits that end with the transaction: behind a pooler the next is another's."""
         lock_ms = max(1, round(self._terms.seconds() * 1000))
-        answer_ms = max(1, round(self._terms.answer_seconds() * 1000))
+        answer_ms = max(lock_ms, round(self._terms.answer_seconds() * 1000)) + round(_GRACE_SECONDS * 1000)
         link.execute(
-            "SELECT set_config('lock_timeout', %s, false), set_config('statement_timeout', %s, false)",
-            (f"{lock_ms}ms", f"{answer_ms}ms"),
+            f"BEGIN; SET LOCAL lock_timeout = {lock_ms}; SET LOCAL statement_timeout = {answer_ms};"
+            f"SET LOCAL idle_in_transaction_session_timeout = {_IDLE_MS}"
         )
-        link.commit()
+
+    def _prepare(self, link: Link) -> None:
+        encoding = link.info.parameter_status("server_encoding")
+        if encoding != "UTF8":
+            problem = f"its encoding {encoding} cannot hold every text"
+            advice = "Use a database that was created with ENCODING 'UTF8'."
+            raise StoreUnsafe(store=self._shown, reason=problem, suggestion=advice)
         if self._version(link) == len(self._steps):
             return
-        link.rollback()
+        self._begin(link)
         link.execute("SELECT pg_advisory_xact_lock(%s, 0)", (_ADVISORY,))
         for step in self._steps[self._version(link) :]:
             link.execute(step)
@@ -177,22 +214,22 @@ class Postgres:
 
     def _our_error(self, error: psycopg.Error, *, is_outcome_unknown: bool) -> ToolError:
         self._terms.signals.check()
-        text = redact(str(error).partition("\n")[0])
         if isinstance(error, (said.LockNotAvailable, said.DeadlockDetected)):
             return self._terms.busy(self._shown)
         if isinstance(error, said.InsufficientPrivilege):
-            return PermissionDenied(self._shown, text)
+            return PermissionDenied(self._shown, _first_line(error))
         if isinstance(error, said.ReadOnlySqlTransaction):
             return ReadOnly(self._shown)
         if isinstance(error, said.DiskFull):
             return NoSpace(self._shown)
-        if _is_final(error):
+        if not _is_lost(error) and not isinstance(error, said.QueryCanceled):
+            return IoFailure(self._shown, _first_line(error))
+        reason = _reason(error)
+        if reason == "auth":
             return StoreAuthFailed(store=self._shown, reason="the user or password is not accepted")
-        if isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)):
-            reason = "it did not answer in time" if "timeout" in text else text.rstrip(".") or "no connection"
-            unavailable = OutcomeUnknown if is_outcome_unknown else StoreUnavailable
-            return unavailable(store=self._shown, reason=reason)
-        return IoFailure(self._shown, text)
+        if reason == "none":
+            return no_store(self._url, f"there is no database {self._shown}", "Create it, or name another.")
+        return (OutcomeUnknown if is_outcome_unknown else StoreUnavailable)(store=self._shown, reason=reason)
 
 
 class PostgresSession:
@@ -209,8 +246,10 @@ class PostgresSession:
         cursor = self._link.execute(_placed(statement), values)
         return cursor.fetchall() if cursor.description else []
 
-    def each(self, statement: str, values: list[dict[str, Any]]) -> None:
-        self._link.cursor().executemany(_placed(statement), values)
+    def each(self, statement: str, values: list[dict[str, Any]]) -> list[int]:
+        cursor = self._link.cursor()
+        cursor.executemany(_placed(statement), values, returning=True)
+        return [result.rowcount for result in cursor.results()] if values else []
 
     def be_alone_with(self, name: str) -> None:
         self._link.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (_ADVISORY, name))
@@ -224,13 +263,25 @@ def _placed(statement: str) -> Any:
 
 def _is_lost(error: psycopg.Error) -> bool:
     """The connection, or the server behind it, and not a statement that failed."""
-    is_about_it = isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError))
-    return is_about_it and (error.sqlstate is None or error.sqlstate.startswith(("57P", "08")))
+    is_about_it = isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError, _TOO_IDLE))
+    return is_about_it and (error.sqlstate is None or error.sqlstate.startswith(("57P", "08", "25P03")))
 
 
 def _is_final(error: psycopg.Error) -> bool:
-    """Whether the server knows us and does not want us. A failed connection carries no code, only a text."""
+    """Whether the server knows us and does not want us."""
+    return _is_lost(error) and _reason(error) in ("auth", "none")
+
+
+def _reason(error: psycopg.Error) -> str:
     pgconn = error.pgconn
-    if pgconn is None or pgconn.status != psycopg.pq.ConnStatus.BAD or error.sqlstate:
-        return False
-    return pgconn.needs_password or any(word in str(error) for word in _REFUSED)
+    is_bad = pgconn is not None and pgconn.status == psycopg.pq.ConnStatus.BAD
+    if isinstance(error, said.QueryCanceled):
+        return "it did not answer in time"
+    if is_bad and pgconn is not None and pgconn.needs_password:
+        return "auth"
+    found = (reason for words, reason in _REASONS.items() if re.search(words, str(error), re.IGNORECASE))
+    return next(found, "no connection")
+
+
+def _first_line(error: psycopg.Error) -> str:
+    return redact(str(error).partition("\n")[0])

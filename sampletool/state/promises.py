@@ -168,12 +168,21 @@ class Store(Protocol):
         """
 
     def task_claim(
-        self, queue: str, worker: str, *, lease_ms: int, count: int = 1, max_attempts: int = 0, once: Once = FREELY
+        self,
+        queue: str,
+        worker: str,
+        *,
+        lease_ms: int,
+        count: int = 1,
+        max_attempts: int = 0,
+        once: Once = FREELY,
+        is_named: bool = True,
     ) -> Claim:
         """The oldest tasks that are free or past their lease, up to `count`, each with a new, higher generation.
 
         A task is in at most one living claim. None is no error. If the claim ends without `finish` and was the
-        `max_attempts`th (0: no limit), the task is failed instead of free.
+        `max_attempts`th (0: no limit), the task is failed instead of free. `is_named`: the caller chose the worker's
+        name, so a repetition with the same key has to agree with it.
         """
 
     def task_renew(self, task: str, generation: int, *, lease_ms: int) -> int:

@@ -5,6 +5,7 @@ append-only file is used with a warning. The driver's own retries are off: after
 whether a write happened, so it is repeated only if it carries an idempotency key or a fence.
 """
 
+import re
 import time
 from collections.abc import Callable
 from importlib.resources import files
@@ -27,9 +28,10 @@ from sampletool.state.errors import (
     TaskConflict,
     TaskNotFound,
 )
+from sampletool.state.interruptible import interruptibly
 from sampletool.state.promises import Health
+from sampletool.state.store_url import no_store, shown_url
 from sampletool.state.terms import Terms
-from sampletool.state.values import no_store, shown_url
 from sampletool.state.verbs import Verbs, Write
 
 _SCHEMA = 1
@@ -37,6 +39,8 @@ _PREFIX = "{sampletool}"
 """In braces: all keys of a store share one slot, as a script needs it on a cluster."""
 _SCHEMES = {"valkey": "redis", "valkeys": "rediss", "redis+unix": "unix"}
 _PAUSE_SECONDS = 0.05
+_QUOTED = re.compile("\n|, with args|`|'")
+"""From here on an error of a server may quote what it was sent, and that may be a password."""
 _NOT_DONE = (exceptions.BusyLoadingError, exceptions.AuthenticationError, exceptions.MaxConnectionsError)
 """Failures of a connection that tell that nothing was done."""
 
@@ -123,10 +127,15 @@ class RedisStore(Verbs):
         deadline = time.monotonic() + self._terms.answer_seconds()
         while True:
             is_sent = False
-            try:
+
+            def connect_and_ask() -> Any:
+                nonlocal is_sent
                 self._connect()
                 is_sent = True
                 return ask()
+
+            try:
+                return interruptibly(self._terms.signals, connect_and_ask)
             except (exceptions.ConnectionError, exceptions.TimeoutError, OSError) as error:
                 is_certain = not is_sent or isinstance(error, _NOT_DONE)
                 is_final = isinstance(error, exceptions.AuthenticationError) or not (may_repeat or is_certain)
@@ -153,7 +162,7 @@ class RedisStore(Verbs):
         if isinstance(error, exceptions.OutOfMemoryError) or said.startswith("MISCONF"):
             return NoSpace(self._shown)
         if isinstance(error, exceptions.ResponseError) and not said.startswith("BUSY"):
-            return IoFailure(self._shown, said.partition("\n")[0])
+            return IoFailure(self._shown, _QUOTED.split(said)[0])
         reason = "it did not answer in time" if isinstance(error, exceptions.TimeoutError) else "no connection"
         unavailable = OutcomeUnknown if is_outcome_unknown else StoreUnavailable
         return unavailable(store=self._shown, reason=reason)

@@ -39,7 +39,8 @@ class Session(Protocol):
     def rows(self, statement: str, **values: Any) -> list[Any]:
         """What it finds; nothing if it only changes something."""
 
-    def each(self, statement: str, values: list[dict[str, Any]]) -> None: ...
+    def each(self, statement: str, values: list[dict[str, Any]]) -> list[int]:
+        """The statement for each of these; how many rows that changed, each time."""
 
     def be_alone_with(self, name: str) -> None:
         """Until the transaction ends nobody else is."""

@@ -41,19 +41,19 @@ def state_get(db: Session, key: str) -> list[Any]:
 
 def state_set(db: Session, key: str, text: str, if_version: int | None, expires_ms: int | None) -> tuple[int, str]:
     stored, before, now = _versions(db, key, if_version)
+    _sweep_values(db, key, now)
     version = (stored or db.rows("SELECT version FROM tool_floor")[0][0]) + 1
     ends = None if expires_ms is None else now + expires_ms
     upsert = """INSERT INTO tool_state VALUES (:key, :value, :version, :ends) ON CONFLICT (key)
                 DO UPDATE SET value = :value, version = :version, expires_at = :ends"""
     db.rows(upsert, key=key, value=text, version=version, ends=ends)
-    expired = f"expires_at <= :now AND key <> :key LIMIT 20 {db.unclaimed}"
-    _forget(db, db.rows(f"SELECT key, version FROM tool_state WHERE {expired}", now=now, key=key))
     return version, "updated" if before else "created"
 
 
 def state_unset(db: Session, key: str, if_version: int | None) -> tuple[int, str]:
-    stored, before, _ = _versions(db, key, if_version)
-    _forget(db, [(key, stored)] if stored else [])
+    """Its row stays, expired, until it is swept: so that nobody has to wait here for the one floor of all values."""
+    _, before, _ = _versions(db, key, if_version)
+    db.rows("UPDATE tool_state SET value = '', expires_at = 0 WHERE key = :key", key=key)
     return before, "deleted" if before else "unchanged"
 
 
@@ -64,18 +64,17 @@ def state_list(db: Session, prefix: str, after: str, limit: int) -> list[Any]:
 
 
 def task_add(db: Session, queue: str, tasks: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    db.be_alone_with("task add")
-    known = {}
-    for start in range(0, len(tasks), _AT_ONCE):
-        ids = {f"id{number}": task for number, (task, _) in enumerate(tasks[start : start + _AT_ONCE])}
+    """Who adds an id that another caller is just adding waits for that one, and for nobody else."""
+    put = f"""INSERT INTO tool_tasks (id, queue, body, due_at) VALUES (:id, :queue, :body, {db.now})
+              ON CONFLICT (id) DO NOTHING"""
+    created = db.each(put, [{"id": task, "queue": queue, "body": body} for task, body in tasks])
+    known = {task: body for (task, body), is_new in zip(tasks, created, strict=True) if not is_new}
+    for start in range(0, len(known), _AT_ONCE):
+        ids = {f"id{number}": task for number, task in enumerate([*known][start : start + _AT_ONCE])}
         named = ", ".join(f":{name}" for name in ids)
         for task, *known_as in db.rows(f"SELECT id, queue, body FROM tool_tasks WHERE id IN ({named})", **ids):
-            known[task] = known_as
-    for task, body in tasks:
-        if known.get(task, [queue, body]) != [queue, body]:
-            raise TaskConflict(task=task)
-    put = f"INSERT INTO tool_tasks (id, queue, body, due_at) VALUES (:id, :queue, :body, {db.now})"
-    db.each(put, [{"id": task, "queue": queue, "body": body} for task, body in tasks if task not in known])
+            if known_as != [queue, known[task]]:
+                raise TaskConflict(task=task)
     return [(task, "unchanged" if task in known else "created") for task, _ in tasks]
 
 
@@ -158,8 +157,11 @@ def _versions(db: Session, key: str, if_version: int | None) -> tuple[int, int, 
     return stored, version, now
 
 
-def _forget(db: Session, gone: list[tuple[str, int]]) -> None:
-    if gone:
+def _sweep_values(db: Session, key: str, now: int) -> None:
+    """Removes some of what has expired, and lifts the floor above it, unless another caller is just doing that."""
+    expired = f"expires_at <= :now AND key <> :key LIMIT 20 {db.unclaimed}"
+    gone = db.rows(f"SELECT key, version FROM tool_state WHERE {expired}", now=now, key=key)
+    if gone and db.rows(f"SELECT version FROM tool_floor {db.unclaimed}"):
         db.rows("UPDATE tool_floor SET version = :v WHERE version < :v", v=max(version for _, version in gone))
         db.each("DELETE FROM tool_state WHERE key = :key", [{"key": key} for key, _ in gone])
 

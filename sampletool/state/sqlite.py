@@ -76,7 +76,7 @@ class Sqlite:
         if self._path.exists():
             with self._writing():  # first: who has opened it to read only is not told that it cannot be written
                 pass
-            found = self.read(lambda db: db.rows("PRAGMA quick_check"))
+            found = self.read(lambda db: db.rows("PRAGMA integrity_check"))
             problems = [said for (said,) in found if said != "ok"]
         else:
             from tempfile import TemporaryFile
@@ -122,9 +122,11 @@ class Sqlite:
             self._pid = os.getpid()
         if self._connection is None:
             if to_write:
-                _must_be_regular(self._path)
-            elif not self._path.exists():
+                _make_private(self._path)
+            elif not os.path.lexists(self._path):
                 return self._copy(None)
+            else:
+                _must_be_safe(self._path, os.lstat(self._path))
             db = self._patiently(self._connect)
             try:
                 is_behind = self._patiently(lambda: self._version(db)) < len(self._steps)
@@ -207,22 +209,28 @@ class SqliteSession:
     def rows(self, statement: str, **values: Any) -> list[Any]:
         return self._connection.execute(statement, values).fetchall()
 
-    def each(self, statement: str, values: list[dict[str, Any]]) -> None:
-        self._connection.executemany(statement, values)
+    def each(self, statement: str, values: list[dict[str, Any]]) -> list[int]:
+        return [self._connection.execute(statement, row).rowcount for row in values]
 
     def be_alone_with(self, name: str) -> None:
         """We are already."""
 
 
-def _must_be_regular(path: Path) -> None:
-    """Made private, never through a link: whoever planted one would choose what we write to."""
+def _make_private(path: Path) -> None:
+    """An empty file is an empty store. Never through a link: whoever planted one would choose what we write to."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
     try:
-        found = os.fstat(descriptor)
+        _must_be_safe(path, os.fstat(descriptor))
     finally:
         os.close(descriptor)
+
+
+def _must_be_safe(path: Path, found: os.stat_result) -> None:
     if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
         raise UnsafePath(str(path), "a store has to be a regular file of your own")
+    if found.st_nlink > 1:
+        problem = "it has a second name (a hard link), and after a crash SQLite looks for the journal under one only"
+        raise UnsafePath(str(path), problem)
 
 
 def _our_error(error: sqlite3.Error, path: str) -> ToolError:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from sampletool.kit.contract.errors import InvalidValues, Mistake
-from sampletool.kit.contract.redaction import redact
 from sampletool.state.promises import LARGEST, NewTask, Once
 
-FORMS = "sqlite:///PATH, postgresql://HOST/DATABASE, redis://HOST, rediss://HOST or valkey://HOST"
 LARGEST_VALUE_BYTES = 8 * 1024 * 1024
 _LONGEST_NAME = 200
+_LONGEST_KEY = 1000
+"""An index of PostgreSQL takes no longer ones than 2,700 bytes."""
 
 
 def encode(value: Any) -> str:
@@ -43,15 +43,20 @@ def once_key(once: Once, verb: str, name: str) -> str | None:
         check(idempotency_key=once.key)
     if once.fence is not None:
         check(task=once.fence.task, generation=once.fence.generation)
-        return "task:" + json.dumps([once.fence.task, verb, name, once.key])
+        text = json.dumps([once.fence.task, verb, name, once.key])
+        return f"task:{text if len(text) <= _LONGEST_KEY else _digest(text)}"
     return None if once.key is None else f"key:{once.key}"
 
 
 def digest(verb: str, name: str, arguments: Sequence[Any]) -> str:
     """What a repeated write has to agree with."""
+    return _digest(json.dumps([verb, name, *arguments]))
+
+
+def _digest(text: str) -> str:
     from hashlib import sha256
 
-    return sha256(json.dumps([verb, name, *arguments]).encode()).hexdigest()
+    return sha256(text.encode()).hexdigest()
 
 
 def with_ids(tasks: list[NewTask]) -> list[tuple[str, str]]:
@@ -64,16 +69,3 @@ def with_ids(tasks: list[NewTask]) -> list[tuple[str, str]]:
             raise InvalidValues(Mistake("ID", "INVALID_VALUE", f"the id {task!r} is given twice", task))
         seen.add(task)
     return written
-
-
-def shown_url(url: str) -> str:
-    """Where the store is, for messages: without user, password and options, whatever characters are in them."""
-    scheme, separator, rest = url.partition("://")
-    if not separator:
-        return redact(url)
-    return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"
-
-
-def no_store(url: str, problem: str, suggestion: str = "") -> InvalidValues:
-    mistake = Mistake("--store", "INVALID_VALUE", problem, shown_url(url), suggestion or f"A store is {FORMS}.")
-    return InvalidValues(mistake)

@@ -96,10 +96,20 @@ class Verbs(ABC):
         return promises.Added([(task, effect) for task, effect in effects], replayed)
 
     def task_claim(
-        self, queue: str, worker: str, *, lease_ms: int, count: int = 1, max_attempts: int = 0, once: Once = FREELY
+        self,
+        queue: str,
+        worker: str,
+        *,
+        lease_ms: int,
+        count: int = 1,
+        max_attempts: int = 0,
+        once: Once = FREELY,
+        is_named: bool = True,
     ) -> promises.Claim:
         check(queue=queue, worker=worker, lease=lease_ms, count=count, max_attempts=max_attempts)
-        rows, replayed = self._write_once(once, "task_claim", queue, worker, lease_ms, count, max_attempts)
+        arguments = (worker, lease_ms, count, max_attempts)
+        said = arguments if is_named else arguments[1:]
+        rows, replayed = self._write_once(once, "task_claim", queue, *arguments, said=said)
         tasks = [
             promises.Claimed(task, int(generation), json.loads(body), int(attempts), int(ends))
             for task, generation, body, attempts, ends in rows

@@ -67,6 +67,54 @@ async def stop_before_the_effect(store: Any, number: int, lease_ms: int) -> str:
     return "done"
 
 
+async def stop_at_every_message(store: Any, _number: int) -> int:
+    """Every verb that writes, once; stopped after each answer of the server, with whatever it has locked by then."""
+    from sampletool.state.postgres import Link
+
+    answered, wait = 0, Link.wait
+
+    def wait_and_stop(link: Link, *args: Any, **options: Any) -> Any:
+        nonlocal answered
+        answer = wait(link, *args, **options)
+        answered += 1
+        os.kill(os.getpid(), signal.SIGSTOP)
+        return answer
+
+    Link.wait = wait_and_stop  # type: ignore[method-assign, assignment]
+    await store.counter_add("mine", 1, Once("mine"))
+    await store.state_set("mine", 1, expires_ms=0)
+    await store.state_set("my other", 1)
+    await store.state_unset("my other")
+    await store.task_add("work", [NewTask(1, "mine"), NewTask(2, "there")])
+    first, second = (await store.task_claim("work", "me", lease_ms=60_000, count=2)).tasks
+    await store.counter_add("mine", 1, Once(fence=_fence(first)))
+    await store.task_renew(first.id, first.generation, lease_ms=60_000)
+    await store.task_finish(first.id, first.generation)
+    await store.task_release(second.id, second.generation)
+    return answered
+
+
+async def stop_before_the_commit(store: Any, number: int) -> int:
+    from sampletool.state.postgres import Link
+
+    commit = Link.commit
+
+    def stop_and_commit(link: Link) -> None:
+        Link.commit = commit  # type: ignore[method-assign]
+        os.kill(os.getpid(), signal.SIGSTOP)
+        commit(link)
+
+    Link.commit = stop_and_commit  # type: ignore[method-assign, assignment]
+    return int((await store.counter_add("hits", 1)).value)
+
+
+async def finish(store: Any, _number: int, task: str, generation: int) -> str:
+    try:
+        return str(await store.task_finish(task, generation))
+    except LeaseLost as lost:
+        return lost.code
+
+
 async def stop_before_finishing(store: Any, number: int, lease_ms: int) -> None:
     (task,) = (await store.task_claim("work", f"worker-{number}", lease_ms=lease_ms)).tasks
     await store.counter_add("effects", 1, Once(fence=_fence(task)))

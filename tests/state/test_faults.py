@@ -2,16 +2,18 @@
 
 import os
 import secrets
+import signal
 import socket
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Timer
 from urllib.parse import quote
 
 import pytest
 
-from sampletool.kit.contract.errors import ToolError
+from sampletool.kit.contract.errors import Interrupted, ToolError
 from sampletool.kit.contract.file_errors import FileNotFound, IoFailure, NoSpace, UnsafePath
 from sampletool.kit.contract.lock_held import LockHeld
 from sampletool.kit.testing.scale import SOAK, scale
@@ -242,6 +244,26 @@ def test_a_server_that_does_not_answer_is_given_up_in_time(kind: str, private_se
     store.close()
 
 
+@pytest.mark.parametrize("is_connected", [True, False], ids=["connected", "connecting"])
+def test_a_signal_does_not_wait_for_a_server_that_does_not_answer(
+    kind: str, is_connected: bool, private_server: Callable[[str], Server]
+) -> None:
+    server, terms = private_server(kind), make_terms()
+    store = open_store(url_of(server, kind), None, terms)
+    if is_connected:
+        store.counter_add("hits", 1)
+    server.pause()
+    Timer(0.3, lambda: setattr(terms.signals, "received", signal.SIGTERM)).start()
+    began = time.monotonic()
+
+    with pytest.raises(Interrupted):
+        store.counter_add("hits", 1)
+
+    assert time.monotonic() - began < 5
+    server.resume()
+    store.close()
+
+
 def test_a_server_that_is_not_there_is_said_so_in_time(kind: str, tmp_path: Path) -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
@@ -368,6 +390,49 @@ def test_a_planted_file_is_refused(tmp_path: Path, planted: str) -> None:
 
     if planted == "link":
         assert (tmp_path / "elsewhere").read_bytes() == b""
+
+
+@pytest.mark.parametrize("verb", ["counter_add", "counter_get"])
+def test_a_file_with_two_names_is_refused(tmp_path: Path, verb: str) -> None:
+    """After a crash the journal would be looked for under one of them, and missed under the other."""
+    path = tmp_path / "state.db"
+    store = open_store(f"sqlite://{path}", None, make_terms())
+    store.counter_add("hits", 1)
+    store.close()
+    (tmp_path / "other.db").hardlink_to(path)
+
+    for name in (path, tmp_path / "other.db"):
+        store = open_store(f"sqlite://{name}", None, make_terms())
+        with pytest.raises(UnsafePath, match="hard link"):
+            getattr(store, verb)("hits", *[1][: verb == "counter_add"])
+        with pytest.raises(UnsafePath, match="hard link"):
+            store.health()
+
+
+def test_a_file_that_is_a_link_is_not_read(tmp_path: Path) -> None:
+    store = open_store(f"sqlite://{tmp_path}/real.db", None, make_terms())
+    store.counter_add("hits", 1)
+    store.close()
+    (tmp_path / "state.db").symlink_to(tmp_path / "real.db")
+
+    with pytest.raises(UnsafePath):
+        open_store(f"sqlite://{tmp_path}/state.db", None, make_terms()).counter_get("hits")
+
+
+def test_health_notices_an_index_that_misses_a_row(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    store = open_store(f"sqlite://{path}", None, make_terms())
+    store.state_set("key", "value", expires_ms=LONG)
+    store.close()
+    with sqlite3.connect(path) as vandal:
+        (root,) = vandal.execute("SELECT rootpage FROM sqlite_master WHERE name = 'tool_state_expiring'").fetchone()
+        (size,) = vandal.execute("PRAGMA page_size").fetchone()
+    vandal.close()
+    content = bytearray(path.read_bytes())
+    content[(root - 1) * size + 3 : (root - 1) * size + 5] = b"\0\0"  # the number of its entries
+    path.write_bytes(content)
+
+    assert "missing from index" in " ".join(open_store(f"sqlite://{path}", None, make_terms()).health().problems)
 
 
 def test_what_is_no_store_is_left_alone(tmp_path: Path) -> None:

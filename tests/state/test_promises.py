@@ -1,6 +1,7 @@
 """What promises.py says, executed on every backend: first the meaning of each verb, then many clients at once."""
 
 import json
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -419,6 +420,30 @@ def test_a_key_makes_a_write_happen_once_for_every_client(backend: Backend, kind
     with pytest.raises(IdempotencyKeyReused):
         writes(another)[kind][1]("k")
     assert writes(store)[kind][0]("another key").replayed is False
+
+
+def test_a_claim_whose_worker_has_no_chosen_name_is_repeated_under_any(backend: Backend) -> None:
+    """The name that a worker has without one is another in every call."""
+    store, another = backend.open(), backend.open()
+    store.task_add("work", [NewTask("x"), NewTask("x")])
+    first = store.task_claim("work", "run-1", lease_ms=LONG, once=Once("k"), is_named=False)
+
+    again = another.task_claim("work", "run-2", lease_ms=LONG, once=Once("k"), is_named=False)
+
+    assert (again.tasks, again.replayed) == (first.tasks, True)
+    with pytest.raises(IdempotencyKeyReused):
+        another.task_claim("work", "run-2", lease_ms=LONG, count=2, once=Once("k"), is_named=False)
+
+
+def test_the_longest_names_of_any_script_fit_together(store: Store) -> None:
+    longest = "".join(random.Random(1).choices("語言文字鍵名前値数表", k=200))  # what repeats itself is compressed
+    store.task_add("work", [NewTask("x", longest)])
+    task = claim_one(store)
+
+    first = store.counter_add(longest, 1, Once(longest, Fence(longest, task.generation)))
+
+    assert store.counter_add(longest, 1, Once(longest, Fence(longest, task.generation))).replayed
+    assert (first.value, store.counter_get(longest)) == (1, 1)
 
 
 def test_one_key_for_two_kinds_of_write_is_refused(store: Store) -> None:

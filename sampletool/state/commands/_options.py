@@ -18,8 +18,8 @@ from sampletool.state.errors import (
     StoreUnsafe,
     TaskNotFound,
 )
-from sampletool.state.opening import refuse_password
 from sampletool.state.promises import Fence
+from sampletool.state.store_url import refuse_password
 
 _ASKED = (StateTooNew, StoreUnsafe, StoreUnavailable, StoreAuthFailed, ExtraNotInstalled)
 """How any command that asks the store can end."""

@@ -58,6 +58,16 @@ def test_a_key_replays_the_first_answer(tool: Tool, workspace: Path) -> None:
     assert tool("counter", "add", "hits", "3", "--idempotency-key", "k").code == "IDEMPOTENCY_KEY_REUSED"
 
 
+def test_a_claim_is_replayed_by_a_call_of_another_session(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", "x", "y")
+    first = tool("task", "claim", "mail", "--idempotency-key", "k")
+
+    again = tool("task", "claim", "mail", "--idempotency-key", "k", "--session-id", "another")
+
+    assert again.data == first.data
+    assert again.meta["replayed"] is True
+
+
 def test_a_value_is_changed_only_over_the_version_that_was_read(tool: Tool, workspace: Path) -> None:
     assert tool("state", "set", "plan", '{"step": 1}').data["version"] == 1
     assert tool("state", "get", "plan").data == {"key": "plan", "value": {"step": 1}, "version": 1}

@@ -82,8 +82,10 @@ class Client:
         self._stdout.close()
         return json.loads(said.splitlines()[-1])
 
-    def wait_until_stopped(self) -> None:
-        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOWAIT)
+    def wait_until_stopped(self) -> bool:
+        """False if it has ended instead."""
+        changed = os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        return changed is not None and changed.si_code == os.CLD_STOPPED
 
     def resume(self) -> None:
         self.process.send_signal(signal.SIGCONT)

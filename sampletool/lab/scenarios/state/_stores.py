@@ -14,8 +14,9 @@ from typing import Any, cast
 from sampletool.kit.safety.signals import Signals
 from sampletool.lab.ours import PATIENT_SECONDS, lock_named
 from sampletool.lab.scenario import STORE_VARIABLE, Step
-from sampletool.state.opening import open_store, refuse_password
+from sampletool.state.opening import open_store
 from sampletool.state.promises import Store
+from sampletool.state.store_url import refuse_password
 from sampletool.state.terms import Terms
 
 __all__ = ["key", "open_here", "refuse_password", "steps", "writes"]

@@ -66,6 +66,7 @@ def command(
         count=count,
         max_attempts=max_attempts,
         once=Once(idempotency_key),
+        is_named=worker is not None,
     )
     tasks = [
         Task(task.id, task.generation, task.body, task.attempts, say_time(task.lease_expires_at))

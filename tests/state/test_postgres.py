@@ -1,0 +1,218 @@
+"""sampletool/state/postgres.py: who waits for whom, encodings, and what a failed connection means."""
+
+import secrets
+import signal
+import time
+from collections.abc import Callable
+from threading import Timer
+from urllib.parse import quote
+
+import pytest
+
+from sampletool.kit.contract.errors import Interrupted, InvalidValues
+from sampletool.kit.contract.lock_held import LockHeld
+from sampletool.state.errors import StoreUnavailable, StoreUnsafe
+from sampletool.state.opening import open_store
+from sampletool.state.promises import NewTask, Once, Store
+from tests.state.support.servers import Server
+from tests.state.support.store_client import make_terms
+from tests.state.support.stores import SharedBackend
+
+
+@pytest.fixture
+def backend(make_backend: Callable[[str], SharedBackend]) -> SharedBackend:
+    return make_backend("postgres")
+
+
+@pytest.fixture
+def admin_url(server_of: Callable[[str], Server]) -> str:
+    return f"postgresql://test@/postgres?host={quote(server_of('postgres').running.socket, safe='')}"
+
+
+def test_a_client_that_is_paused_at_any_message_stops_nobody_else(backend: SharedBackend) -> None:
+    """Patience is shorter than the time after which the server ends an idle transaction: they do not wait for that."""
+    store = backend.open(patience=1.0)
+    store.task_add("work", [NewTask(2, "there")])
+    client = backend.start("stop_at_every_message", 0)
+    client.wait_until_ready()
+    client.go()
+
+    stops = 0
+    while client.wait_until_stopped():
+        stops += 1
+        work_beside_it(store, stops)
+        client.resume()
+
+    assert client.result() == stops > 30
+    assert store.counter_get("mine") == 2
+    assert store.task_count("work")["done"] == 1
+
+
+def work_beside_it(store: Store, number: int) -> None:
+    """Each verb that writes, on other names, in the same queue."""
+    store.counter_add("ours", 1, Once(f"ours {number}"))
+    store.state_set(f"ours {number}", number, expires_ms=0)
+    store.state_set(f"our other {number}", number)
+    store.state_unset(f"our other {number}")
+    ids = [f"{number} {kind}" for kind in ("renewed", "finished", "released")]
+    store.task_add("work", [NewTask(number, task) for task in ids])
+    store.task_add("ours", [NewTask(number, f"{number} ours")])
+    (task,) = store.task_claim("ours", "us", lease_ms=60_000).tasks
+    store.task_renew(task.id, task.generation, lease_ms=60_000)
+    store.task_release(task.id, task.generation)
+    (task,) = store.task_claim("ours", "us", lease_ms=60_000).tasks
+    store.task_finish(task.id, task.generation)
+    assert store.task_claim("work", "us", lease_ms=0).tasks
+
+
+def test_who_needs_the_same_name_as_a_paused_client_waits_until_its_transaction_is_ended(
+    backend: SharedBackend,
+) -> None:
+    store = backend.open()
+    store.counter_add("hits", 1)
+    client = backend.start("stop_before_the_commit", 0)
+    client.wait_until_ready()
+    client.go()
+    assert client.wait_until_stopped()
+
+    with pytest.raises(LockHeld):
+        backend.open(patience=0.2).counter_add("hits", 1)
+    assert store.counter_add("hits", 1).value == 2
+
+    client.resume()
+    assert client.result() == 3
+    assert store.counter_get("hits") == 3
+
+
+def test_a_name_that_stays_locked_is_lock_held_also_with_much_patience(backend: SharedBackend) -> None:
+    import psycopg
+
+    store = backend.open(patience=3.0)
+    store.counter_add("hits", 1)
+    with psycopg.connect(backend.url) as outsider:
+        outsider.execute("UPDATE tool_counters SET value = value")
+
+        with pytest.raises(LockHeld):
+            store.counter_add("hits", 1)
+
+
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_a_server_that_cannot_hold_every_text_is_refused(admin_url: str, encoding: str) -> None:
+    import psycopg
+
+    name = f"e{secrets.token_hex(6)}"
+    with psycopg.connect(admin_url, autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name} ENCODING '{encoding}' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
+        store = open_store(admin_url.replace("/postgres?", f"/{name}?"), None, make_terms())
+
+        with pytest.raises(StoreUnsafe, match=encoding):
+            store.counter_add("hits", 1)
+
+        store.close()
+        admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_the_encoding_of_the_environment_does_not_matter(
+    backend: SharedBackend, encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGCLIENTENCODING", encoding)
+    store = backend.open()
+
+    first = store.state_set("語🙂", "ä", once=Once("鍵"))
+
+    assert store.state_set("語🙂", "ä", once=Once("鍵")).replayed
+    assert store.state_get("語🙂").version == first.version
+    assert [value.key for value in store.state_list("語", "", 9)] == ["語🙂"]
+
+
+def test_a_role_without_a_connection_left_is_not_a_wrong_password(admin_url: str) -> None:
+    import psycopg
+
+    name = f"r{secrets.token_hex(6)}"
+    with psycopg.connect(admin_url, autocommit=True) as admin:
+        admin.execute(f"CREATE ROLE {name} LOGIN CONNECTION LIMIT 0")
+        url = admin_url.replace("test@", f"{name}@")
+
+        with pytest.raises(StoreUnavailable, match="no connection left") as refused:
+            open_store(url, None, make_terms(patience=0.0)).counter_add("hits", 1)
+
+        assert refused.value.describe()["retryable"]
+        admin.execute(f"DROP ROLE {name}")
+
+
+def test_a_database_that_is_not_there_is_said_at_once(admin_url: str) -> None:
+    began = time.monotonic()
+
+    with pytest.raises(InvalidValues, match="no database"):
+        open_store(admin_url.replace("/postgres?", "/none?"), None, make_terms()).counter_add("hits", 1)
+
+    assert time.monotonic() - began < 8
+
+
+def test_limits_end_with_the_transaction_so_that_a_pooler_may_share_connections(backend: SharedBackend) -> None:
+    """Nor is anything prepared on the server that the next transaction, on another connection, would miss."""
+    import psycopg
+
+    store = backend.open()
+    for _ in range(10):
+        store.counter_add("hits", 1)
+
+    with psycopg.connect(backend.url) as watcher:
+        seen = watcher.execute("SELECT setting FROM pg_settings WHERE name = 'statement_timeout'").fetchone()
+    link = store._db._link  # type: ignore[attr-defined]
+    assert link.execute("SHOW statement_timeout").fetchone() == (seen or ["0"])[:1]
+    assert link.execute("SELECT count(*) FROM pg_prepared_statements").fetchone() == (0,)
+
+
+def test_a_claim_that_is_changed_while_its_holder_looks_is_looked_at_again(backend: SharedBackend) -> None:
+    """The holder's finish waits for the row, and must then see that the claim is another's."""
+    import psycopg
+
+    store = backend.open()
+    store.task_add("work", [NewTask("x", "a")])
+    (task,) = store.task_claim("work", "ann", lease_ms=60_000).tasks
+    with psycopg.connect(backend.url) as outsider:
+        outsider.execute("UPDATE tool_tasks SET generation = 2 WHERE id = 'a'")
+        client = backend.start("finish", 0, task.id, task.generation)
+        client.wait_until_ready()
+        client.go()
+        wait_until_one_waits_for_a_lock(backend.url)
+        outsider.commit()
+
+    assert client.result() == "LEASE_LOST"
+
+
+def test_a_signal_cancels_on_the_server_what_it_waits_for(backend: SharedBackend) -> None:
+    """Else the server would go on waiting, and do it, when nobody wants it any more."""
+    import psycopg
+
+    backend.open().counter_add("hits", 1)
+    terms = make_terms(patience=60.0)
+    store = open_store(backend.url, None, terms)
+    store.counter_get("hits")
+    with psycopg.connect(backend.url) as outsider:
+        outsider.execute("UPDATE tool_counters SET value = value")
+        Timer(0.3, lambda: setattr(terms.signals, "received", signal.SIGTERM)).start()
+
+        with pytest.raises(Interrupted):
+            store.counter_add("hits", 1)
+
+        assert waiting_for_locks(backend.url) == 0
+    store.close()
+
+
+def wait_until_one_waits_for_a_lock(url: str) -> None:
+    deadline = time.monotonic() + 30
+    while waiting_for_locks(url) == 0:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def waiting_for_locks(url: str) -> int:
+    import psycopg
+
+    asked = "SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE NOT granted AND datname = %s"
+    with psycopg.connect(url, autocommit=True) as watcher:
+        found = watcher.execute(asked, (watcher.info.dbname,)).fetchone()
+    return int(found[0]) if found else 0

@@ -1,0 +1,117 @@
+"""sampletool/state/store_url.py: a password is never shown, whatever is in the URL, and never taken from argv."""
+
+from urllib.parse import quote
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from sampletool.kit.contract.errors import InvalidValues, ToolError
+from sampletool.state.opening import open_store
+from sampletool.state.promises import Store
+from sampletool.state.store_url import refuse_password, shown_url
+from sampletool.state.terms import Terms
+from tests.state.support.store_client import make_terms
+
+SCHEMES = ["postgresql", "postgres", "redis", "rediss", "valkey", "valkeys", "unix", "sqlite", "memory", "mysql"]
+HIDDEN = "topsecret"
+around = st.text(st.sampled_from(list("@:/?#;&=%[]\\ '\"\n\tä€x0+,.")), max_size=8)
+passwords = st.tuples(around, around).map(HIDDEN.join)
+
+
+@given(scheme=st.sampled_from(SCHEMES), password=passwords, options=st.sampled_from(["", "?a=b", "?a=b@c", "#x"]))
+@example(scheme="postgresql", password=f"{HIDDEN}?x", options="")
+@example(scheme="redis", password=f"a@{HIDDEN}/b", options="?a=b@c")
+def test_a_password_is_not_shown_whatever_characters_it_has(scheme: str, password: str, options: str) -> None:
+    shown = shown_url(f"{scheme}://user:{password}@host/db{options}")
+
+    assert shown in (f"{scheme}://host/db", f"{scheme}://…")
+
+
+@given(
+    password=passwords, typed=st.sampled_from(["{}", "postgresql:/u:{}@h/d", "u:{}@h", "Post gres://u:{}@h", "{}://h"])
+)
+def test_what_is_no_url_is_not_shown_if_it_may_hold_a_password(password: str, typed: str) -> None:
+    shown = shown_url(typed.format(f":{password}"))
+
+    assert HIDDEN not in shown
+
+
+@pytest.mark.parametrize("url", ["postgresql://user:topsecret", "redis://h;password=topsecret", "redis://h#topsecret"])
+def test_a_password_in_a_place_of_its_own_is_not_shown_either(url: str) -> None:
+    assert HIDDEN not in shown_url(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://u:p@db.example:5432/app?sslmode=require", "postgresql://db.example:5432/app"),
+        ("postgresql://one:5432,two:5432/app", "postgresql://one:5432,two:5432/app"),
+        ("redis://[::1]:6379/0", "redis://[::1]:6379/0"),
+        ("unix:///run/redis.sock?db=1", "unix:///run/redis.sock"),
+        ("sqlite:///home/a:b/state.db", "sqlite:///home/a:b/state.db"),
+        ("sqlit", "sqlit"),
+    ],
+)
+def test_what_holds_no_password_is_shown(url: str, shown: str) -> None:
+    assert shown_url(url) == shown
+
+
+@settings(max_examples=30, deadline=None)
+@given(scheme=st.sampled_from(SCHEMES), password=passwords, is_escaped=st.booleans(), is_option=st.booleans())
+@example(scheme="postgresql", password=f"a@{HIDDEN}", is_escaped=False, is_option=False)
+@example(scheme="postgresql", password=f"1/{HIDDEN}", is_escaped=False, is_option=False)
+@example(scheme="redis", password=f"{HIDDEN}", is_escaped=True, is_option=True)
+def test_no_failure_of_a_store_shows_the_password(
+    scheme: str, password: str, is_escaped: bool, is_option: bool
+) -> None:
+    """Neither our own messages nor those that a driver wrote."""
+    written = quote(password, safe="") if is_escaped else password
+    url = f"{scheme}://127.0.0.1:1/db?password={written}" if is_option else f"{scheme}://u:{written}@127.0.0.1:1/db"
+
+    said = failure_of(url)
+
+    assert HIDDEN not in said
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://u:x@host/db",
+        "postgresql://u:x?y@host/db",
+        "postgresql://host/db?password=x",
+        "postgresql://host/db?sslpassword=x",
+        "postgresql://host/db?sslmode=require&ssl%70assword=x",
+        "postgresql://host/db?scram_client_key=x",
+        "redis://:x@host",
+        "redis://host?password=x",
+    ],
+)
+def test_a_password_on_the_command_line_is_refused(url: str) -> None:
+    with pytest.raises(InvalidValues, match="on the command line"):
+        refuse_password(url)
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://u@host:5432/db?sslmode=require", "sqlite:///a:b@c/state.db", "redis://[::1]"]
+)
+def test_what_holds_no_password_may_be_typed(url: str) -> None:
+    refuse_password(url)
+
+
+class Hasty(Terms):
+    def answer_seconds(self) -> float:
+        return 0.0
+
+
+def failure_of(url: str) -> str:
+    store: Store | None = None
+    try:
+        store = open_store(url, None, Hasty(**vars(make_terms())))
+        store.counter_add("hits", 1)
+    except (ToolError, OSError) as error:
+        return str(error.describe() if isinstance(error, ToolError) else error)
+    finally:
+        if store is not None:
+            store.close()
+    raise AssertionError("there is no such store")
