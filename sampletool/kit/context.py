@@ -15,8 +15,8 @@ from .contract.duration import parse_limit
 from .contract.errors import InvalidValues, Mistake, NoWorkspace, ToolError
 from .contract.file_errors import FileNotFound
 from .contract.text import printable
-from .program import WORKSPACE_DIRECTORY, variable
-from .safety.places import find_workspace, make_workspace_directory, private_directory, session_root
+from .program import variable
+from .safety.places import find_workspace, session_root
 from .safety.signals import Signals
 from .settings.known import check
 from .settings.precedence import Settings
@@ -24,6 +24,7 @@ from .settings.precedence import Settings
 if TYPE_CHECKING:
     from .safety.lock import Hold, Lock
     from .safety.lock_record import Record
+    from .safety.toml_file import TomlEdit
 
 PATIENT_SECONDS = 10.0
 """For holders that take milliseconds, where everybody's change can be kept."""
@@ -128,34 +129,49 @@ class Context:
         show_locks(self)
         return Lock(path, name, self.me, self.signals)
 
+    def patience(self, usual_seconds: float) -> float:
+        """How long to wait for a lock; `usual_seconds` is what this command waits where no setting says it."""
+        asked: float | None = self.settings.value("lock_timeout")
+        return usual_seconds if asked is None else asked
+
     @contextmanager
     def hold(self, path: Path, name: str, mode: Literal["exclusive", "shared"], patience: float) -> "Iterator[Hold]":
-        """Hold a lock for as long as the block lasts; `patience` is what this command waits if nobody says else."""
-        lock = self.make_lock(path, name)
-        asked = self.settings.value("lock_timeout")
-        seconds = patience if asked is None else asked
+        """Hold a lock for as long as the block lasts."""
+        lock, seconds = self.make_lock(path, name), self.patience(patience)
         with lock.exclusively(seconds) if mode == "exclusive" else lock.shared(seconds) as hold:
-            self.meta["waited_ms"] = self.meta.get("waited_ms", 0) + hold.waited_ms
-            if hold.crashed is not None:
-                told = ("pid", "command", "started_at")
-                self.meta["recovered_from"] = {name: getattr(hold.crashed, name) for name in told}
+            self.note(hold)
             yield hold
+
+    def note(self, hold: "Hold") -> None:
+        """The answer says how long a lock was waited for, and whether its last owner crashed."""
+        self.meta["waited_ms"] = self.meta.get("waited_ms", 0) + hold.waited_ms
+        if hold.crashed is not None:
+            told = ("pid", "command", "started_at")
+            self.meta["recovered_from"] = {name: getattr(hold.crashed, name) for name in told}
 
     @contextmanager
-    def hold_file(self, resolved: Path) -> "Iterator[Hold]":
-        """The lock of a settings file. A lock_timeout in it that is wrong must not keep anybody from correcting it."""
-        from .safety.toml_file import lock_path
+    def editing(self, path: Path, *, dry_run: bool = False) -> "Iterator[TomlEdit]":
+        """A settings file, locked until the block ends; in a dry run it is not locked, and writing it does nothing."""
+        from .safety.toml_file import TomlEdit, editing_toml, read_toml, resolve
+        from .verbose import show_locks
 
-        path = lock_path(resolved)
-        make_lock_directory(path.parent)
-        if self.settings.find(("lock_timeout",)).name in ("project", "user"):
-            try:
-                self.settings.value("lock_timeout")
-            except ToolError as error:
-                self.warn(error.code, error.message)
-                self.options["lock_timeout"] = f"{PATIENT_SECONDS:g}s"
-        with self.hold(path, resolved.name, "exclusive", PATIENT_SECONDS) as hold:
-            yield hold
+        if dry_run:
+            yield TomlEdit(read_toml(resolve(path)), None, self.signals)
+            return
+        try:
+            seconds = self.patience(PATIENT_SECONDS)
+        except ToolError as error:  # a wrong lock_timeout in a file must not keep a caller from correcting it
+            if self.settings.find(("lock_timeout",)).name not in ("project", "user"):
+                raise
+            self.warn(error.code, error.message)
+            seconds = PATIENT_SECONDS
+        show_locks(self)
+        with editing_toml(path, seconds, self.me, self.signals) as file:
+            assert file.hold is not None
+            self.note(file.hold)
+            yield file
+            if file.before.links > 1 and file.text != file.before.text:
+                self.warn("HARD_LINK", f"{path} had {file.before.links} names; only this one has the change.")
 
     def jobs(self) -> int:
         """How many things may run at once."""
@@ -173,15 +189,6 @@ class Context:
         """What only who watches wants to know: with --verbose, and what is important also at a terminal."""
         if self.options.get("verbose") or (important and os.isatty(2)):
             self.say(line)
-
-
-def make_lock_directory(directory: Path) -> None:
-    """A workspace's own directory is ours and hidden from git; elsewhere the lock lies beside a file of the user's."""
-    if directory.name == "locks" and directory.parent.name == WORKSPACE_DIRECTORY:
-        make_workspace_directory(directory.parent.parent)
-        private_directory(directory)
-    elif not directory.exists():
-        private_directory(directory)
 
 
 def in_ci() -> bool:

@@ -44,7 +44,7 @@ def test_the_parts_keep_the_rule(copy: Path) -> None:
         ("kit/commands/config/get.py", "import sampletool.kit.stepping.tracer"),
         ("kit/context.py", "import sampletool.one"),
         ("one/__init__.py", "import sampletool.other"),
-        ("kit/context.py", "import tomlkit"),
+        ("kit/context.py", "import platformdirs"),
         ("kit/stepping/tracer.py", "import filelock"),
     ],
 )

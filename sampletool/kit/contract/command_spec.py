@@ -10,6 +10,7 @@ from .file_errors import (
     InvalidToml,
     IoFailure,
     NoSpace,
+    NotFlushed,
     PermissionDenied,
     ReadOnly,
     UnsafeDirectory,
@@ -19,7 +20,7 @@ from .file_errors import (
 Changes = Literal["nothing", "settings", "files", "outputs", "sessions", "locks", "store", "scratch"]
 
 ANY_CALL = (UsageMistakes, InvalidValues, InvalidToml, FileNotFound, PermissionDenied, UnsafePath, UnsafeDirectory,
-            ReadOnly, NoSpace, IoFailure, TimedOut, Interrupted, InternalError)  # fmt: skip
+            ReadOnly, NoSpace, NotFlushed, IoFailure, TimedOut, Interrupted, InternalError)  # fmt: skip
 """The errors that any call can end with: a mistake, what files and disks do, --timeout, a signal, a fault of ours."""
 
 

@@ -94,6 +94,14 @@ class NoSpace(PathError):
     advice = "Free some space and run it again; what was there is untouched."
 
 
+class NotFlushed(PathError):
+    """A file is changed, but the flush of its directory failed: a power cut may undo the change."""
+
+    code, exit_status = "NOT_FLUSHED", ExitStatus.INTERNAL
+    sentence = "{path} is changed, but the change may not survive a power cut: {reason}."
+    advice = "Check the disk; the change need not be made again."
+
+
 class IoFailure(PathError):
     """The operating system could not read or write."""
 

@@ -1,21 +1,25 @@
 """Replace a file so that readers see the old text or the new text, never half, also after a power cut.
 
-Write beside, flush to disk, rename over, flush the directory. If anything fails first, the old file is untouched and
-the temporary one is gone; after kill -9 the temporary one is litter, which `sweep` removes. Does not lock: two
-writers need a lock around reading, changing and replacing.
+Write beside, flush to disk, rename over, flush the directory. If anything fails before the rename, the old file is
+untouched and the temporary one is gone; if the last flush fails, NotFlushed says that the file is changed. After
+kill -9 the temporary file is litter, which `sweep` removes. Does not lock: two writers need a lock around reading,
+changing and replacing.
 """
 
 import os
 import re
 import stat
 import time
+import zlib
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from ..contract.file_errors import FileNotFound, PermissionDenied, UnsafePath
+from ..contract.file_errors import FileNotFound, NotFlushed, PermissionDenied, UnsafePath
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+_LONGEST_STEM_BYTES = 200
 
 FOR_ALL = 0o666
 """The mode of a new file that others are to read, as far as the umask lets them."""
@@ -27,12 +31,12 @@ def replace(path: Path, content: bytes | Iterable[bytes], new_mode: int = 0o600)
 
 
 def create(path: Path, content: bytes | Iterable[bytes]) -> None:
-    """The same, but never over something that is there: FileExistsError. For all to read whom the umask lets."""
+    """Like `replace`, but raises FileExistsError if `path` exists. Mode 0o666 minus the umask."""
     _put(path, content, FOR_ALL, _link)
 
 
 def _put(path: Path, content: bytes | Iterable[bytes], mode: int, publish: Callable[[Path, Path], None]) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
+    temporary = path.with_name(f".{_stem(path)}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
     try:
         descriptor = os.open(temporary, _NEW, mode)
         try:
@@ -49,7 +53,16 @@ def _put(path: Path, content: bytes | Iterable[bytes], mode: int, publish: Calla
         if isinstance(error, OSError):
             error.filename = str(path)
         raise
-    flush_directory(path.parent)
+    try:
+        flush_directory(path.parent)
+    except OSError as error:
+        raise NotFlushed(str(path), (error.strerror or str(error)).lower()) from error
+
+
+def _stem(path: Path) -> str:
+    """What temporary names of this file begin with, so that they are not longer than a name may be."""
+    name = os.fsencode(path.name)
+    return path.name if len(name) <= _LONGEST_STEM_BYTES else f"long-name-{zlib.crc32(name):08x}"
 
 
 def _link(temporary: Path, path: Path) -> None:
@@ -73,8 +86,9 @@ def sweep(path: Path, older_than_seconds: float = 0.0) -> None:
 
     With an age where some writers may have another lock: the temporary file of a living one is never that old.
     """
+    temporary = re.compile(rf"\.{re.escape(_stem(path))}\.[0-9]+-[0-9a-f]{{8}}\.tmp")
     for name in os.listdir(path.parent):
-        if re.fullmatch(rf"\.{re.escape(path.name)}\.[0-9]+-[0-9a-f]{{8}}\.tmp", name):
+        if temporary.fullmatch(name):
             litter = path.parent / name
             with suppress(OSError):
                 if not older_than_seconds or time.time() - litter.lstat().st_mtime > older_than_seconds:
@@ -121,7 +135,11 @@ def _keep_metadata(path: Path, descriptor: int) -> None:
         raise UnsafePath(str(path), "it is not a regular file")
     mine = os.fstat(descriptor)
     if (old.st_uid, old.st_gid) != (mine.st_uid, mine.st_gid):
-        os.fchown(descriptor, old.st_uid, old.st_gid)
+        try:
+            os.fchown(descriptor, old.st_uid, old.st_gid)
+        except PermissionError:
+            reason = f"the new file cannot be given its owner and group ({old.st_uid}:{old.st_gid})"
+            raise PermissionDenied(str(path), reason) from None
     os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
     if hasattr(os, "listxattr"):
         with suppress(OSError):

@@ -16,8 +16,12 @@ PRIVATE = 0o700
 
 
 def config_file() -> Path:
-    """The user's settings."""
-    return _place("CONFIG") / "config.toml"
+    """The user's settings. A directory where others could put some of theirs is refused."""
+    directory = _place("CONFIG")
+    with suppress(FileNotFoundError, NotADirectoryError):
+        _must_be_safe(directory, directory.stat(), {os.geteuid(), 0})
+        _must_belong_to(directory, directory.lstat(), {os.geteuid(), 0})
+    return directory / "config.toml"
 
 
 def state_directory() -> Path:
@@ -73,10 +77,7 @@ def check_private(path: Path) -> Path:
     found = path.lstat()
     if not stat.S_ISDIR(found.st_mode):
         raise UnsafeDirectory(str(path), "it is a link, not a directory")
-    if found.st_uid != os.geteuid():
-        raise UnsafeDirectory(str(path), f"it belongs to another user (uid {found.st_uid})")
-    if found.st_mode & 0o022:
-        raise UnsafeDirectory(str(path), f"others may write to it (mode {stat.S_IMODE(found.st_mode):04o})")
+    _must_be_safe(path, found, {os.geteuid()})
     return path
 
 
@@ -84,10 +85,20 @@ def make_workspace_directory(workspace: Path) -> Path:
     """The workspace's own directory: private, and hidden from git."""
     directory = private_directory(workspace / WORKSPACE_DIRECTORY)
     ignore = directory / ".gitignore"
-    if not os.path.lexists(ignore):
-        with suppress(FileExistsError), ignore.open("x") as file:
-            file.write("*\n")
+    if not ignore.exists() or not ignore.stat().st_size:  # empty: the disk was full when it was made
+        ignore.write_text("*\n")
     return directory
+
+
+def _must_be_safe(path: Path, found: os.stat_result, owners: set[int]) -> None:
+    _must_belong_to(path, found, owners)
+    if found.st_mode & 0o022:
+        raise UnsafeDirectory(str(path), f"others may write to it (mode {stat.S_IMODE(found.st_mode):04o})")
+
+
+def _must_belong_to(path: Path, found: os.stat_result, owners: set[int]) -> None:
+    if found.st_uid not in owners:
+        raise UnsafeDirectory(str(path), f"it belongs to another user (uid {found.st_uid})")
 
 
 def _place(kind: str) -> Path:

@@ -13,28 +13,28 @@ _TICK_SECONDS = 60.0
 def stdin_blocks(signals: Signals) -> Iterator[bytes]:
     """A signal, or the end of --timeout, ends the wait and with it the call, also when the input has just ended."""
     while True:
-        readable = signals.wait(_TICK_SECONDS, [0])
+        block = os.read(0, _BLOCK_BYTES) if signals.wait(_TICK_SECONDS, [0]) else None
         signals.check()
-        if readable:
-            block = os.read(0, _BLOCK_BYTES)
-            signals.check()
-            if not block:
-                return
+        if block:
             yield block
+        elif block is not None:
+            return
 
 
-def read_stdin(signals: Signals, limit_bytes: int) -> str:
-    """All of it as text."""
+def read_stdin(signals: Signals, limit_bytes: int, *, allow_empty: bool = False) -> str:
+    """All of it as text. Nothing, or nothing but the end of a line, is a producer that failed, unless it is allowed."""
     content = bytearray()
     for block in stdin_blocks(signals):
         content += block
         if len(content) > limit_bytes:
             raise _refused(f"stdin is larger than {limit_bytes // (1024 * 1024)} MiB")
+    if not allow_empty and not content.strip(b"\r\n"):
+        raise _refused("stdin is empty", "Pass --allow-empty if an empty value is meant.")
     try:
         return content.decode()
     except UnicodeDecodeError:
         raise _refused("stdin is not UTF-8 text") from None
 
 
-def _refused(reason: str) -> InvalidValues:
-    return InvalidValues(Mistake("VALUE", "INVALID_VALUE", reason, "-"))
+def _refused(reason: str, hint: str | None = None) -> InvalidValues:
+    return InvalidValues(Mistake("VALUE", "INVALID_VALUE", reason, "-", hint))

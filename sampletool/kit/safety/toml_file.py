@@ -1,15 +1,15 @@
-"""Read, change and write a TOML file so that no change by anybody else is lost.
+"""Read, change and write a TOML file so that nobody's change is lost: see `editing_toml`.
 
-The link is resolved, the lock of the *resolved* file is taken, and only then is the file read: what was read before
-the lock is already old. The lock is never the file itself, because replacing it would leave the lock on the old one.
-Unchanged content is not written.
+The link is resolved, the lock of the *resolved* file is taken, the link is looked at again, and only then is the file
+read: what was read before the lock is already old. The lock is never the file itself, because replacing it would leave
+the lock on the old one. Unchanged content is not written.
 """
 
 import hashlib
 import os
 import tomllib
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,9 +17,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..contract.file_errors import InvalidToml, PermissionDenied, UnsafePath
 from ..program import WORKSPACE_DIRECTORY, WORKSPACE_FILE
 from .atomic_file import read_regular, replace, sweep
+from .places import make_workspace_directory, private_directory
+from .signals import Signals
 
 if TYPE_CHECKING:
     from .lock import Hold
+    from .lock_record import Record
 
 _LIMIT_BYTES = 4 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
@@ -37,13 +40,57 @@ class TomlText(NamedTuple):
 
     @property
     def document(self) -> dict[str, Any]:
-        """To be read, not to be changed: who asks again gets the same one."""
+        """To be read, not to be changed: the next caller gets the same one."""
         try:
-            return _parse(self.text)
+            return parse(self.text)
         except tomllib.TOMLDecodeError as error:
             raise InvalidToml(str(self.path), str(error)) from error
         except (RecursionError, ValueError) as error:
             raise InvalidToml(str(self.path), f"{type(error).__name__} while reading it") from error
+
+
+class TomlEdit:
+    """A file that is being edited: change `text`, then `write`. Without a lock it is a forecast: nothing is written."""
+
+    def __init__(self, before: TomlText, hold: "Hold | None", signals: Signals) -> None:
+        self.before = before
+        self.text = before.text
+        self.version = before.version
+        self.hold = hold
+        self._signals = signals
+
+    def write(self) -> None:
+        """Replace the file, unless the text is what it was. After a signal or the deadline nothing is changed."""
+        before = self.before
+        if self.hold is None or self.text == before.text:
+            return
+        if before.exists and not (before.path.stat().st_mode & 0o222 and os.access(before.path, os.W_OK)):
+            raise PermissionDenied(str(before.path), "the file is read-only")
+        content = (_BOM if before.has_bom else b"") + self.text.encode()
+        if len(content) > _LIMIT_BYTES:
+            raise UnsafePath(str(before.path), f"it would become larger than {_LIMIT_BYTES} bytes")
+        self._signals.check()
+        replace(before.path, content)
+        self.version = _version(content)
+
+
+@contextmanager
+def editing_toml(
+    path: Path, timeout_seconds: float = 10.0, me: "Record | None" = None, signals: Signals | None = None
+) -> Iterator[TomlEdit]:
+    """The file, locked until the block ends, and read under the lock. `me` is what others read about its owner."""
+    from .lock import Lock
+
+    signals = signals or Signals()
+    while True:
+        resolved = resolve(path)
+        with Lock(_lock_path(resolved), resolved.name, me, signals).exclusively(timeout_seconds) as hold:
+            if resolve(path) != resolved:
+                continue
+            if hold.crashed is not None:
+                sweep(resolved)
+            yield TomlEdit(read_toml(resolved), hold, signals)
+            return
 
 
 def read_toml(path: Path) -> TomlText:
@@ -65,44 +112,21 @@ def resolve(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def lock_path(resolved: Path) -> Path:
-    """A workspace's file is locked in its own directory; any other has its lock beside it, dot-named."""
-    if resolved.name == WORKSPACE_FILE:
-        return resolved.parent / WORKSPACE_DIRECTORY / "locks" / f"{WORKSPACE_FILE}.lock"
-    return resolved.with_name(f".{resolved.name}.lock")
-
-
-def edit_toml(
-    path: Path, exclusively: "Callable[[Path], AbstractContextManager[Hold]]", change: Callable[[TomlText], str]
-) -> tuple[TomlText, TomlText]:
-    """Before and after. `exclusively` takes the lock of a resolved path; `change` makes the new text, or raises."""
-    while True:
-        resolved = resolve(path)
-        with exclusively(resolved) as hold:
-            if resolve(path) != resolved:
-                continue
-            if hold.crashed is not None:
-                sweep(resolved)
-            before = read_toml(resolved)
-            text = change(before)
-            if text == before.text:
-                return before, before
-            return before, _write(before, text)
-
-
-def _write(before: TomlText, text: str) -> TomlText:
-    if before.exists and not (before.path.stat().st_mode & 0o222 and os.access(before.path, os.W_OK)):
-        raise PermissionDenied(str(before.path), "the file is read-only")
-    content = (_BOM if before.has_bom else b"") + text.encode()
-    if len(content) > _LIMIT_BYTES:
-        raise UnsafePath(str(before.path), f"it would become larger than {_LIMIT_BYTES} bytes")
-    replace(before.path, content)
-    return TomlText(before.path, text, _version(content), has_bom=before.has_bom)
-
-
 @lru_cache(maxsize=4)
-def _parse(text: str) -> dict[str, Any]:
+def parse(text: str) -> dict[str, Any]:
+    """To be read, not to be changed: the next caller gets the same one."""
     return tomllib.loads(text)
+
+
+def _lock_path(resolved: Path) -> Path:
+    """A workspace's file is locked in its own directory; any other has its lock beside it, dot-named."""
+    directory = resolved.parent
+    if resolved.name == WORKSPACE_FILE:
+        make_workspace_directory(directory)
+        return private_directory(directory / WORKSPACE_DIRECTORY / "locks") / f"{WORKSPACE_FILE}.lock"
+    if not directory.exists():
+        private_directory(directory)
+    return directory / f".{resolved.name}.lock"
 
 
 def _version(content: bytes) -> str:

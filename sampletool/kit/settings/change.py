@@ -1,17 +1,17 @@
-"""Change a settings file: which one, under its lock, only if nobody changed it meanwhile, or as a forecast."""
+"""What becomes of a settings file: text in, text out. All changes are made, or it raises and the text is as it was."""
 
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
-from ..context import Context
 from ..contract.answer import Effect
 from ..contract.errors import InvalidValues, Mistake, VersionConflict
 from ..contract.file_errors import InvalidToml
-from ..program import WORKSPACE_FILE
-from ..safety.toml_file import TomlText, edit_toml, read_toml, resolve
-from .precedence import Scope, leaves_of, project_scope, user_scope
-from .toml_edit import CannotEdit, NotAValue
-from .toml_key import show_key
+from ..safety.toml_file import TomlEdit
+from .precedence import Key, Scope, leaves_of, table_of
+from .toml_edit import CannotEdit, NotAValue, set_value, unset_value
+from .toml_key import get, has, show_key
 
 
 @dataclass(frozen=True)
@@ -36,58 +36,58 @@ class Changed:
         return [f"{change.key}: {change.effect} ({self.scope} settings, {self.path})" for change in self.changes]
 
 
-Edit = Callable[[Scope, TomlText], tuple[str, list[Change]]]
-"""What the text of a settings file becomes, and what each key does. All changes are made, or it raises."""
+def set_values(file: TomlEdit, scope: Scope, values: dict[Key, Any]) -> list[Change]:
+    table, text, changes = table_of(scope, file.before), file.text, []
+    with _explained(scope):
+        for key, value in values.items():
+            found = get(table, key) if has(table, key) else None
+            if type(found) is type(value) and found == value:
+                changes.append(Change(show_key(key), "unchanged"))
+            else:
+                text = set_value(text, scope.document_key(key), value)
+                changes.append(Change(show_key(key), "created" if found is None else "updated"))
+    file.text = text
+    return changes
 
 
-def change_settings(
-    context: Context, edit: Edit, *, in_user_file: bool, if_version: str | None, dry_run: bool
-) -> Changed:
-    scope = _scope_to_change(context, in_user_file)
-    changes: list[Change] = []
-
-    def change(before: TomlText) -> str:
-        if if_version is not None and before.version != if_version:
-            raise VersionConflict(path=str(scope.path), expected=if_version, actual=before.version)
-        try:
-            text, changes[:] = edit(scope, before)
-        except NotAValue as error:
-            raise wrong_kind(error, scope) from error
-        except CannotEdit as error:
-            raise InvalidToml(str(scope.path), str(error)) from error
-        if before.links > 1 and text != before.text:
-            context.warn("HARD_LINK", f"{before.path} had {before.links} names; only this one has the change.")
-        return text
-
-    if dry_run:
-        after = read_toml(resolve(scope.path))
-        change(after)
-    else:
-        _, after = edit_toml(scope.path, context.hold_file, change)
-    return Changed(_overall(changes), changes, scope.name, str(scope.path), after.version)
+def unset_keys(file: TomlEdit, scope: Scope, keys: Iterable[Key]) -> list[Change]:
+    """A key that is not there is unchanged."""
+    table, text, changes = table_of(scope, file.before), file.text, []
+    with _explained(scope):
+        for key in keys:
+            if has(table, key):
+                path = scope.document_key(key)
+                if isinstance(get(table, key), dict):
+                    raise NotAValue(path, path, get(table, key))
+                text = unset_value(text, path)
+            changes.append(Change(show_key(key), "deleted" if has(table, key) else "unchanged"))
+    file.text = text
+    return changes
 
 
-def wrong_kind(error: NotAValue, scope: Scope) -> InvalidValues:
-    """Keys as the caller writes them, and the way out."""
-    path, at = (part[len(scope.table) :] for part in (error.path, error.at))
-    keys = [show_key(key) for key, _ in leaves_of(error.found, at)] if isinstance(error.found, dict) else [show_key(at)]
-    hint = f"Unset {'the keys in it' if len(keys) > 1 else 'what is there'}: {', '.join(keys)}."
-    message = str(NotAValue(path, at, error.found))
-    return InvalidValues(Mistake("KEY", "INVALID_VALUE", message, show_key(path), hint))
+def must_be_at(file: TomlEdit, scope: Scope, version: str | None) -> None:
+    if version not in (None, file.before.version):
+        raise VersionConflict(path=str(scope.path), expected=str(version), actual=file.before.version)
 
 
-def _scope_to_change(context: Context, in_user_file: bool) -> Scope:
-    """The workspace's settings; outside one, or if asked for, the user's."""
-    if context.workspace_or_none is not None and not in_user_file:
-        return project_scope(context.workspace)
-    scope = user_scope()
-    if not in_user_file:
-        told = f"There is no {WORKSPACE_FILE} here or above, so this is about your own settings in {scope.path}."
-        context.warn("USER_SETTINGS", told)
-    return scope
-
-
-def _overall(changes: list[Change]) -> Effect:
+def summary(file: TomlEdit, scope: Scope, changes: list[Change]) -> Changed:
     """One word for all: what each was, or that the file was updated."""
     effects = {change.effect for change in changes} - {"unchanged"}
-    return effects.pop() if len(effects) == 1 else "updated" if effects else "unchanged"
+    overall: Effect = effects.pop() if len(effects) == 1 else "updated" if effects else "unchanged"
+    return Changed(overall, changes, scope.name, str(scope.path), file.version)
+
+
+@contextmanager
+def _explained(scope: Scope) -> Iterator[None]:
+    """Keys as the caller writes them, and what can be done."""
+    try:
+        yield
+    except NotAValue as error:
+        path, at = (part[len(scope.table) :] for part in (error.path, error.at))
+        leaves = leaves_of(error.found, at) if isinstance(error.found, dict) else [(at, None)]
+        keys = [show_key(key) for key, _ in leaves]
+        hint = f"Unset {'the keys in it' if len(keys) > 1 else 'what is there'}: {', '.join(keys)}."
+        message = str(NotAValue(path, at, error.found))
+        raise InvalidValues(Mistake("KEY", "INVALID_VALUE", message, show_key(path), hint)) from error
+    except CannotEdit as error:
+        raise InvalidToml(str(scope.path), str(error)) from error

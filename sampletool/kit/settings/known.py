@@ -1,6 +1,7 @@
 """The settings that the tool itself obeys: those of the kit, and those that the parts bring in a `settings.py`.
 
-A part's file is a literal `SETTINGS`, like `_KIT` below, and is imported only for a name that is not the kit's.
+A part's file is a literal `SETTINGS`, of dictionaries with the names of `Known`; it is imported only for a name that is
+not the kit's.
 """
 
 from functools import cache
@@ -25,30 +26,27 @@ class Known(NamedTuple):
 
 
 _KIT = {
-    "format": {
-        "kind": "format",
-        "default": AUTO,
-        "expected": "json, jsonl, text or auto",
-        "help": "How answers are written; auto is text on a terminal, JSON elsewhere.",
-    },
-    "jobs": {
-        "kind": "count",
-        "default": AUTO,
-        "expected": "a whole number from 1, or auto",
-        "help": "How many things may run at once; auto is one for each processor.",
-    },
-    "lock_timeout": {
-        "kind": "duration",
-        "default": AUTO,
-        "expected": "a duration such as 30s, 0 to not wait, or auto",
-        "help": "How long to wait for a lock; auto is decided by the command.",
-    },
-    "session_ttl": {
-        "kind": "duration",
-        "default": "7d",
-        "expected": "a duration such as 7d",
-        "help": "How long an unused session is kept from `session clean`.",
-    },
+    "format": Known(
+        "format",
+        AUTO,
+        "json, jsonl, text or auto",
+        "How answers are written; auto is text on a terminal, JSON elsewhere.",
+    ),
+    "jobs": Known(
+        "count",
+        AUTO,
+        "a whole number from 1, or auto",
+        "How many things may run at once; auto is one for each processor.",
+    ),
+    "lock_timeout": Known(
+        "duration",
+        AUTO,
+        "a duration such as 30s, 0 to not wait, or auto",
+        "How long to wait for a lock; auto is decided by the command.",
+    ),
+    "session_ttl": Known(
+        "duration", "7d", "a duration such as 7d", "How long an unused session is kept from `session clean`."
+    ),
 }
 
 
@@ -56,14 +54,12 @@ _KIT = {
 def all_known() -> dict[str, Known]:
     found = dict(_KIT)
     for module in offered("settings"):
-        found |= module.SETTINGS
-    return {name: Known(**facts) for name, facts in sorted(found.items())}
+        found |= {name: Known(**facts) for name, facts in module.SETTINGS.items()}
+    return dict(sorted(found.items()))
 
 
 def find_known(name: str) -> Known | None:
-    if name in _KIT:
-        return Known(**_KIT[name])
-    return all_known().get(name)
+    return _KIT.get(name) or all_known().get(name)
 
 
 def check(name: str, value: Any, where: str) -> Any:

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from ..contract.errors import InvalidValues, KeyNotFound, Mistake, did_you_mean
+from ..contract.file_errors import InvalidToml
 from ..program import WORKSPACE_FILE, variable
 from ..safety.places import config_file
 from ..safety.toml_file import TomlText, read_toml
-from .known import all_known, check, find_known
-from .toml_key import get, has, show_key
+from .known import Known, all_known, check, find_known
+from .toml_key import get, has, parse_value, show_key
 
 Key = tuple[str, ...]
 
@@ -79,7 +80,7 @@ class Settings:
                 yield Source("flag", self.flags[name], f"--{name.replace('_', '-')}")
             named = variable(name)
             if self.environ.get(named):
-                yield Source("environment", self.environ[named], named)
+                yield Source("environment", _as_in_a_file(known, self.environ[named]), named)
         for scope in self.scopes:
             if has(self._tables[scope.name], key):
                 yield Source(scope.name, get(self._tables[scope.name], key), str(scope.path))
@@ -120,10 +121,12 @@ class Settings:
 
 
 def table_of(scope: Scope, text: TomlText) -> dict[str, Any]:
-    """The settings of one file; without its table a workspace's file has none."""
+    """The settings of one file; a workspace's file without its table has none."""
     document = text.document
     found = get(document, scope.table) if has(document, scope.table) else {}
-    return found if isinstance(found, dict) else {}
+    if not isinstance(found, dict):
+        raise InvalidToml(str(scope.path), f"{show_key(scope.table)} is not a table")
+    return found
 
 
 def leaves_of(table: dict[str, Any], above: Key = ()) -> Iterator[tuple[Key, Any]]:
@@ -132,3 +135,8 @@ def leaves_of(table: dict[str, Any], above: Key = ()) -> Iterator[tuple[Key, Any
             yield from leaves_of(value, (*above, name))
         else:
             yield (*above, name), value
+
+
+def _as_in_a_file(known: Known, text: str) -> Any:
+    """A text from the environment, in the type that the same value has in a file."""
+    return parse_value(text) if known.kind in ("count", "duration") else text

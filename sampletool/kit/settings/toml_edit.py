@@ -1,20 +1,28 @@
 """Change one key of a TOML text and leave every other byte alone.
 
-tomlkit finds the place: put a mark there, and what differs from the original is exactly where the old value stood.
-The change itself is a splice of the original text, so nothing else can move, and tomllib must then read the old
-document with just this change in it. Where no splice passes that test, the change is refused by name.
+A scan finds where the value of the key stands, or the statement that a new one belongs behind. The change is a splice
+of the text, so nothing else can move, and tomllib must then read the old document with just this change in it. Where no
+splice passes that test, the change is refused by name.
 """
 
 import re
-import tomllib
 from collections.abc import Iterator
 from contextlib import suppress
-from copy import deepcopy
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
+from ..safety.toml_file import parse
 from .toml_key import Path, get, has, parse_key, show_key, show_value
 
-_MARK = "\N{REPLACEMENT CHARACTER}here\N{REPLACEMENT CHARACTER}"
+_STRING = r""" "(?!"")[^"\\\n]*+(?:\\.[^"\\\n]*+)*+" | '(?!'')[^'\n]*+' """
+_TEXT = rf"""[^\n"'\#\[\]{{}}]*+ (?: (?:{_STRING}) [^\n"'\#\[\]{{}}]*+ )*+"""
+_KEY = rf"""[ \t]*+ ([^\n"'\#\[\]{{}}=]*+ (?: (?:{_STRING}) [^\n"'\#\[\]{{}}=]*+ )*+)"""
+_HEADER = re.compile(rf"[ \t]*+ \[ (\[?) {_KEY} \]{{1,2}} [ \t]*+ (?:\#[^\n]*+)?+ \r? (?: \n | \Z )", re.VERBOSE)
+_BEGIN = re.compile(rf"{_KEY} =", re.VERBOSE)
+_TOKEN = re.compile(
+    rf"""\"""(?:\\.|[^\\])*?"{{3,5}} | '''.*?'{{3,5}} | {_STRING} | \#[^\n]* | [\[\]{{}},\n] """,
+    re.VERBOSE | re.DOTALL,
+)
 
 
 class CannotEdit(Exception):
@@ -31,105 +39,199 @@ class NotAValue(CannotEdit):
         super().__init__(f"{show_key(path)} is a table, not a value" if at == path else way)
 
 
+class _Item(NamedTuple):
+    """`key = value`, as a statement or in an inline table."""
+
+    start: int
+    value: int
+    stop: int
+    """Where a line end, a comment, a comma or a brace follows the value."""
+    table: int = 0
+    """Of a statement: how many parts of the path the header above it names."""
+    depth: int = 0
+    """How many parts of the path everything down to this key names."""
+
+    def span(self, text: str) -> tuple[int, int]:
+        """Where the value stands."""
+        written = text[self.value : self.stop]
+        return self.stop - len(written.lstrip()), self.value + len(written.rstrip())
+
+
+class _Survey(NamedTuple):
+    """What stands on the way to a key. The numbers are how many parts of its path a table has."""
+
+    headers: dict[int, int]
+    """Where the line of a table's header ends."""
+    last: dict[int, _Item]
+    """The last statement in a table."""
+    owner: _Item | None
+    """Gives the key its value, or the inline table that the key is in."""
+
+
 def set_value(text: str, path: Path, value: Any) -> str:
-    document = tomllib.loads(text)
+    document = parse(text)
+    wanted = _with_value(document, path, value)
+    survey = _survey(text, path)
     shown = show_value(value)
     if not has(document, path):
-        return _first_right(_insertions(text, path, shown), [_with_value(document, path, value)], path)
-    before = get(document, path)
-    try:
-        start, end = _span(text, path)
-    except CannotEdit as error:
-        if _is_table(before):
-            raise NotAValue(path, path, before) from error
-        raise
-    return _first_right(iter([text[:start] + shown + text[end:]]), [_with_value(document, path, value)], path)
+        candidates = _insertions(text, path, shown, survey)
+    elif survey.owner is None and isinstance(get(document, path), (dict, list)):
+        raise NotAValue(path, path, get(document, path))
+    else:
+        start, end = _locate(text, path, survey.owner)[0].span(text)
+        candidates = iter([text[:start] + shown + text[end:]])
+    return _first_right(candidates, [wanted], path)
 
 
 def unset_value(text: str, path: Path) -> str:
-    start, end = _span(text, path)
-    return _first_right(_deletions(text, start, end), list(_without(tomllib.loads(text), path)), path)
+    item, members = _locate(text, path, _survey(text, path).owner)
+    end = item.span(text)[1]
+    if not members:
+        start, end = _line_of(text, item)
+    elif item is not members[0]:
+        start = members[members.index(item) - 1].stop
+    else:
+        start, end = item.start, members[1].start if len(members) > 1 else end
+    return _first_right(iter([text[:start] + text[end:]]), list(_without(parse(text), path)), path)
 
 
 def _first_right(candidates: Iterator[str], wanted: list[dict[str, Any]], path: Path) -> str:
     for candidate in candidates:
         try:
-            read = tomllib.loads(candidate)
-            if any(_same(read, document) for document in wanted):
+            if any(_same(parse(candidate), document) for document in wanted):
                 return candidate
         except ValueError:
             continue
     raise CannotEdit(f"{show_key(path)} cannot be changed without touching other parts of the file")
 
 
-def _span(text: str, path: Path) -> tuple[int, int]:
-    """Where the value of this key stands, as tomlkit sees it and tomllib confirms it."""
-    import tomlkit
+def _survey(text: str, path: Path) -> _Survey:
+    survey = _Survey({}, {}, None)
+    table: int | None = 0
+    end = 0
+    while end < len(text):
+        start = end
+        skipped = _lines_without(None if table is None else path[table]).match(text, start)
+        if skipped and (end := skipped.end()) > start:
+            if table is not None and (statement := _last_statement(text, start, end, table)):
+                survey.last[table] = statement
+        elif header := _HEADER.match(text, start):
+            end = header.end()
+            shared, parts = _on_the_way(header[2], path)
+            table = shared if shared == parts < len(path) and not header[1] else None
+            if table is not None:
+                survey.headers[table] = end
+        elif key := _BEGIN.match(text, start):
+            statement = _statement(text, key, table or 0)
+            end = _line_of(text, statement)[1]
+            if table is not None:
+                shared, parts = _on_the_way(key[1], path[table:])
+                survey.last.update(dict.fromkeys(range(table, table + min(shared + 1, parts)), statement))
+                if shared == parts:
+                    survey = survey._replace(owner=statement._replace(depth=table + parts))
+        else:
+            end = text.find("\n", start) + 1 or len(text)
+    return survey
 
-    mark = show_value(_MARK)
+
+@cache
+def _lines_without(part: str | None) -> re.Pattern[str]:
+    """Lines that are no header, end what they begin, and have no key that may begin with this part."""
+    others = r"\[" if part is None else rf"""\[ | ["'] | {re.escape(part) or "'"}"""
+    line = rf"(?! [ \t]*+ (?:{others}) ) {_TEXT} (?: [\[{{] {_TEXT} [\]}}] {_TEXT} )*+ (?:\#[^\n]*+)?+ \n"
+    return re.compile(rf"(?: {line} )*+", re.VERBOSE)
+
+
+def _last_statement(text: str, start: int, end: int, table: int) -> _Item | None:
+    while end > start:
+        begins = max(start, text.rfind("\n", start, end - 1) + 1)
+        if key := _BEGIN.match(text, begins, end):
+            return _statement(text, key, table)
+        end = begins
+    return None
+
+
+def _statement(text: str, key: re.Match[str], table: int) -> _Item:
+    return _Item(key.start(1), key.end(), _end_of_value(text, key.end(), "\n#"), table)
+
+
+def _line_of(text: str, statement: _Item) -> tuple[int, int]:
+    """All lines of a statement."""
+    return text.rfind("\n", 0, statement.start) + 1, text.find("\n", statement.stop) + 1 or len(text)
+
+
+def _on_the_way(written: str, path: Path) -> tuple[int, int]:
+    """How many parts at the beginning of a key are those of the path, and how many parts it has."""
+    key = written.strip().expandtabs(1)
+    if not key.startswith((path[0], '"', "'")):
+        return 0, 1
     try:
-        document = tomlkit.parse(text)
-        table: Any = document
-        for part in path[:-1]:
-            table = table[part]
-        table[path[-1]] = _MARK
-        marked = document.as_string()
-        start = marked.index(mark)
-        rest = marked[start + len(mark) :]
-        end = len(text) - len(rest)
-        read = tomllib.loads(f"found = {text[start:end]}")
-    except Exception as error:
-        raise CannotEdit(f"{show_key(path)} cannot be located for certain ({type(error).__name__})") from error
-    is_there = text[:start] == marked[:start] and text[end:] == rest
-    if not is_there or not _same(read, {"found": get(tomllib.loads(text), path)}):
+        parts = parse_key(key)
+    except ValueError:
+        return 0, 1
+    shared = (n for n, (one, other) in enumerate(zip(parts, path, strict=False)) if one != other)
+    return next(shared, min(len(parts), len(path))), len(parts)
+
+
+def _end_of_value(text: str, start: int, stops: str) -> int:
+    depth = 0
+    for token in _TOKEN.finditer(text, start):
+        if depth == 0 and token[0][0] in stops:
+            return token.start()
+        depth += (token[0] in "[{") - (token[0] in "]}")
+    return len(text)
+
+
+def _locate(text: str, path: Path, item: _Item | None) -> tuple[_Item, list[_Item]]:
+    """What gives the key its value, and if that is in an inline table, all that is in there."""
+    members: list[_Item] = []
+    while item is not None and item.depth < len(path):
+        members = list(_members(text, item.span(text)[0], path, item.depth))
+        item = next((member for member in members if member.depth > item.depth), None)
+    if item is None or item.depth != len(path):
         raise CannotEdit(f"{show_key(path)} cannot be located for certain")
-    return start, end
+    return item, members
 
 
-def _insertions(text: str, path: Path, shown: str) -> Iterator[str]:
+def _members(text: str, brace: int, path: Path, depth: int) -> Iterator[_Item]:
+    stop = brace
+    while stop < len(text) and text[stop] in "{," and (key := _BEGIN.match(text, stop + 1)):
+        stop = _end_of_value(text, key.end(), ",}")
+        shared, parts = _on_the_way(key[1], path[depth:])
+        yield _Item(key.start(1), key.end(), stop, depth=depth + parts if shared == parts else 0)
+
+
+def _insertions(text: str, path: Path, shown: str, survey: _Survey) -> Iterator[str]:
     """Places for a new key, best first: after its table's last key, below its header, in a table of its own."""
-    document = tomllib.loads(text)
+    document = parse(text)
     newline = "\r\n" if "\r\n" in text else "\n"
-    line = f"{show_key(path)} = {shown}"
     for depth in range(len(path) - 1, -1, -1):
-        table, rest = path[:depth], path[depth:]
+        table, line = path[:depth], f"{show_key(path[depth:])} = {shown}"
         if not has(document, table) or (depth == 0 and len(path) > 1):
             continue
-        line = f"{show_key(rest)} = {shown}"
-        leaves = [key for key, value in get(document, table).items() if not _is_table(value)]
-        if leaves:
-            with suppress(CannotEdit):
-                yield from _after_key(text, *_span(text, (*table, leaves[-1])), line, newline)
-        yield from _below_header(text, table, line, newline)
-        yield from _into_braces(text, table, line)
+        if depth in survey.last:
+            yield _after(text, survey.last[depth], path, shown, newline)
+        if depth in survey.headers:
+            yield _below_header(text, survey.headers[depth], line, newline)
+        with suppress(CannotEdit):
+            yield _into_braces(text, _locate(text, table, survey.owner)[0].span(text)[1], line)
     if len(path) > 1:
         yield _at_the_end(text, path[:-1], path[-1:], shown, newline)
-    yield from _at_the_top(text, line, newline)
+    yield from _at_the_top(text, f"{show_key(path)} = {shown}", newline)
     yield _at_the_end(text, (), path, shown, newline)
 
 
-def _after_key(text: str, start: int, end: int, line: str, newline: str) -> Iterator[str]:
-    begins, ends = _line_of(text, start, end)
-    indent, written_key = _indent_and_key(text[begins:start])
-    prefix, dot, _ = written_key.rpartition(".")
-    gap, last = ("", newline) if text[:ends].endswith("\n") else (newline, "")
-    for dotted in dict.fromkeys((prefix + dot, "")):
-        yield f"{text[:ends]}{gap}{indent}{dotted}{line}{last}{text[ends:]}"
-    yield f"{text[:end]}, {line}{text[end:]}"
+def _after(text: str, last: _Item, path: Path, shown: str, newline: str) -> str:
+    begins, ends = _line_of(text, last)
+    gap, end = ("", newline) if text[:ends].endswith("\n") else (newline, "")
+    return f"{text[:ends]}{gap}{text[begins : last.start]}{show_key(path[last.table :])} = {shown}{end}{text[ends:]}"
 
 
-def _below_header(text: str, table: Path, line: str, newline: str) -> Iterator[str]:
-    for found in re.finditer(r"^[ \t]*\[([^\[\]\r\n]+|.*)\][ \t]*(#.*)?\r?$", text, re.MULTILINE):
-        try:
-            if parse_key(found[1].strip()) != table:
-                continue
-        except ValueError:
-            continue
-        ends = text.find("\n", found.end()) + 1 or len(text)
-        if remark := re.compile(r"([ \t]*#.*\n)+(?=[ \t]*\r?\n|\Z)").match(text, ends):  # else it is about what follows
-            ends = remark.end()
-        gap = "" if text[:ends].endswith("\n") else newline
-        yield f"{text[:ends]}{gap}{line}{newline}{text[ends:]}"
+def _below_header(text: str, end: int, line: str, newline: str) -> str:
+    if remark := re.compile(r"([ \t]*#.*\n)+(?=[ \t]*\r?\n|\Z)").match(text, end):  # else it is about what follows
+        end = remark.end()
+    gap = "" if text[:end].endswith("\n") else newline
+    return f"{text[:end]}{gap}{line}{newline}{text[end:]}"
 
 
 def _at_the_top(text: str, line: str, newline: str) -> Iterator[str]:
@@ -139,14 +241,9 @@ def _at_the_top(text: str, line: str, newline: str) -> Iterator[str]:
         yield f"{text[: header.start()]}{line}{newline}{newline}{text[header.start() :]}"
 
 
-def _into_braces(text: str, table: Path, line: str) -> Iterator[str]:
-    """An inline table that has no plain value of its own to stand behind."""
-    try:
-        start, _ = _span(text, table)
-    except (CannotEdit, IndexError):
-        return
-    for comma in ("", ","):
-        yield f"{text[: start + 1]} {line}{comma}{text[start + 1 :]}"
+def _into_braces(text: str, end: int, line: str) -> str:
+    members = text[: end - 1].rstrip()
+    return f"{members}{' ' if members.endswith('{') else ', '}{line}{text[len(members) :]}"
 
 
 def _at_the_end(text: str, table: Path, rest: Path, shown: str, newline: str) -> str:
@@ -156,50 +253,22 @@ def _at_the_end(text: str, table: Path, rest: Path, shown: str, newline: str) ->
     return f"{text}{gap}{blank}{header}{show_key(rest)} = {shown}{newline}"
 
 
-def _deletions(text: str, start: int, end: int) -> Iterator[str]:
-    begins, ends = _line_of(text, start, end)
-    yield text[:begins] + text[ends:]
-    inside = re.search(r"(,?[ \t]*)[^,{]*$", text[begins:start])
-    if inside is not None:
-        key_starts = begins + inside.start()
-        following = re.match(r"[ \t]*,[ \t]*", text[end:])
-        yield text[:key_starts] + text[end:]
-        if following is not None:
-            yield text[: begins + inside.end(1)] + text[end + following.end() :]
-
-
-def _line_of(text: str, start: int, end: int) -> tuple[int, int]:
-    """The lines that a value stands in: from the first one's begin to behind the last one's end."""
-    return text.rfind("\n", 0, start) + 1, text.find("\n", end) + 1 or len(text)
-
-
-def _indent_and_key(before_value: str) -> tuple[str, str]:
-    key = before_value.rpartition("=")[0]
-    return key[: len(key) - len(key.lstrip())], key.strip()
-
-
-def _with_value(document: dict[str, Any], path: Path, value: Any) -> dict[str, Any]:
-    table: Any = document
-    for depth, part in enumerate(path[:-1], 1):
-        table = table.setdefault(part, {})
-        if not isinstance(table, dict):
-            raise NotAValue(path, path[:depth], table)
-    table[path[-1]] = value
-    return document
+def _with_value(table: Any, path: Path, value: Any, depth: int = 0) -> Any:
+    """A copy of the document with this value; what is not on the way is shared."""
+    if depth == len(path):
+        return value
+    if not isinstance(table, dict):
+        raise NotAValue(path, path[:depth], table)
+    return {**table, path[depth]: _with_value(table.get(path[depth], {}), path, value, depth + 1)}
 
 
 def _without(document: dict[str, Any], path: Path) -> Iterator[dict[str, Any]]:
     """The document without this key, then without the tables too that were there only for it (`a.b = 1`)."""
     for depth in range(len(path) - 1, -1, -1):
-        table = get(document, path[:depth])
-        del table[path[depth]]
-        yield deepcopy(document)
+        table = {key: value for key, value in get(document, path[:depth]).items() if key != path[depth]}
+        yield _with_value(document, path[:depth], table)
         if table:
             break
-
-
-def _is_table(value: Any) -> bool:
-    return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(item, dict) for item in value))
 
 
 def _same(one: Any, other: Any) -> bool:

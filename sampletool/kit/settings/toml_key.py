@@ -13,6 +13,8 @@ Path = tuple[str, ...]
 
 _EXACT_INTEGER = 2**53 - 1
 """Beyond it JSON readers round, so a larger number stays text."""
+_DEEPEST = 100
+"""Tables and lists within each other, at the most: far below what recursion can do."""
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
 
@@ -33,6 +35,8 @@ def show_key(path: Path) -> str:
 
 def parse_key(text: str) -> Path:
     """A dotted key as in TOML, with quotes where a part needs them; ValueError with a sentence."""
+    if text.count(".") >= _DEEPEST:
+        raise ValueError(f"a key has at most {_DEEPEST} parts, not {text.count('.') + 1}")
     if text and all(_BARE_KEY.fullmatch(part) for part in text.split(".")):
         return tuple(text.split("."))
     try:
@@ -56,9 +60,10 @@ def parse_value(text: str) -> Any:
     """The TOML value that prints back as typed and that JSON can carry; else the text itself."""
     try:
         read = tomllib.loads(f"value = {text}", parse_float=_exact_float)
+        tomllib.loads(f"value = [{text}]")  # fails where a comment follows the value
     except (ValueError, RecursionError):
         return text
-    if read.keys() != {"value"} or "\n" in text or ("#" in text and not isinstance(read["value"], (str, list, dict))):
+    if read.keys() != {"value"} or "\n" in text:
         return text
     value = read["value"]
     prints_otherwise = type(value) is int and str(value) != text
@@ -72,11 +77,10 @@ def _exact_float(text: str) -> float:
     return value
 
 
-def _is_carried(value: Any) -> bool:
-    if isinstance(value, dict):
-        return all(map(_is_carried, value.values()))
-    if isinstance(value, list):
-        return all(map(_is_carried, value))
+def _is_carried(value: Any, depth: int = _DEEPEST) -> bool:
+    if isinstance(value, (dict, list)):
+        members = value.values() if isinstance(value, dict) else value
+        return depth > 0 and all(_is_carried(member, depth - 1) for member in members)
     if isinstance(value, int):
         return abs(value) <= _EXACT_INTEGER
     return isinstance(value, (str, float))

@@ -115,18 +115,19 @@ scenario = Scenario(
         "kit/safety/toml_file.py",
         says="reading before the lock instead of under it",
         line="""\
-        with exclusively(resolved) as hold:
+        with Lock(_lock_path(resolved), resolved.name, me, signals).exclusively(timeout_seconds) as hold:
             if resolve(path) != resolved:
                 continue
             if hold.crashed is not None:
                 sweep(resolved)
-            before = read_toml(resolved)
+            yield TomlEdit(read_toml(resolved), hold, signals)
 """,
         instead="""\
         before = read_toml(resolved)
-        with exclusively(resolved):
+        with Lock(_lock_path(resolved), resolved.name, me, signals).exclusively(timeout_seconds) as hold:
+            yield TomlEdit(before, hold, signals)
 """,
     ),
-    symbol="sampletool.kit.safety.toml_file:edit_toml",
+    symbol="sampletool.kit.safety.toml_file:editing_toml",
     still_broken_by="an editor that saves the file takes no lock; a network file system may not carry flock.",
 )

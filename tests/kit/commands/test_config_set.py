@@ -124,12 +124,12 @@ def test_a_value_that_cannot_be_set_comes_with_what_can(
 @pytest.mark.parametrize("words", [["a"], ["a=1", "b"], ["a", "b", "c"], ["a=1", "a=2"], ["=1"], ["a b", "1"]])
 def test_what_is_neither_a_pair_nor_pairs_is_refused(words: list[str]) -> None:
     with pytest.raises(InvalidValues):
-        read_arguments(words, as_text=False, read_stdin=lambda: "")
+        read_arguments(words, as_text=False)
 
 
 def test_a_value_of_several_words_is_told_apart_from_keys_without_a_value() -> None:
     with pytest.raises(InvalidValues) as refused:
-        read_arguments(["name", "Ada", "Lovelace"], as_text=False, read_stdin=lambda: "")
+        read_arguments(["name", "Ada", "Lovelace"], as_text=False)
 
     assert refused.value.message == "name is followed by 2 values, not one."
     assert "quotes" in refused.value.suggestion

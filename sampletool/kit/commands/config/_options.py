@@ -13,8 +13,9 @@ from ...contract.command_spec import CommandSpec
 from ...contract.errors import InvalidValues, KeyNotFound, Mistake, ToolError, VersionConflict
 from ...contract.redaction import mask
 from ...contract.render import value_text
+from ...program import WORKSPACE_FILE
 from ...settings.known import all_known
-from ...settings.precedence import Key, Settings
+from ...settings.precedence import Key, Scope, Settings, project_scope, user_scope
 from ...settings.toml_key import parse_key, show_key
 
 
@@ -23,8 +24,21 @@ def reads_settings(*examples: str) -> CommandSpec:
 
 
 def changes_settings(*examples: str) -> CommandSpec:
-    errors = (KeyNotFound, VersionConflict)
-    return CommandSpec(effect="settings", errors=errors, locks=("settings file",), examples=examples)
+    return CommandSpec(effect="settings", errors=(VersionConflict,), locks=("settings file",), examples=examples)
+
+
+def scope_of(context: Context, in_user_file: bool) -> Scope:
+    """The workspace's settings; outside one, or if asked for, the user's."""
+    workspace = None if in_user_file else context.workspace_or_none
+    return project_scope(workspace) if workspace else user_scope()
+
+
+def scope_to_change(context: Context, in_user_file: bool) -> Scope:
+    scope = scope_of(context, in_user_file)
+    if scope.name == "user" and not in_user_file:
+        reason = f"There is no {WORKSPACE_FILE} here or above, so this is about your own settings in {scope.path}."
+        context.warn("USER_SETTINGS", reason)
+    return scope
 
 
 @dataclass(frozen=True)

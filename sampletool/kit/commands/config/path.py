@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import typer
 
 from ...context import Context
-from ...settings.precedence import project_scope, user_scope
-from ._options import GlobalOption, reads_settings
+from ._options import GlobalOption, reads_settings, scope_of
 
 spec = reads_settings("config path --global")
 
@@ -24,6 +23,5 @@ class Location:
 def command(ctx: typer.Context, in_user_file: GlobalOption = False) -> Location:
     """Show which file `config set` would change."""
     context: Context = ctx.obj
-    workspace = None if in_user_file else context.workspace_or_none
-    scope = project_scope(workspace) if workspace else user_scope()
+    scope = scope_of(context, in_user_file)
     return Location(str(scope.path), scope.name, scope.path.exists())

@@ -1,7 +1,5 @@
 """Set one key or several at once, atomically, keeping everything else in the file as it is."""
 
-from collections.abc import Callable
-from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -12,13 +10,11 @@ from ...contract.redaction import is_secret
 from ...global_options import DryRunOption
 from ...program import PROGRAM
 from ...safety.stdin import read_stdin
-from ...safety.toml_file import TomlText
-from ...settings.change import Change, Changed, change_settings
+from ...settings.change import Changed, must_be_at, set_values, summary
 from ...settings.known import all_known, check, find_known
-from ...settings.precedence import Key, Scope
-from ...settings.toml_edit import set_value
-from ...settings.toml_key import get, has, parse_key, parse_value, show_key
-from ._options import GlobalOption, IfVersionOption, changes_settings
+from ...settings.precedence import Key
+from ...settings.toml_key import parse_key, parse_value, show_key
+from ._options import GlobalOption, IfVersionOption, changes_settings, scope_to_change
 
 spec = changes_settings(
     "config set key1 val1",
@@ -29,25 +25,10 @@ spec = changes_settings(
 _STDIN_LIMIT_BYTES = 1024 * 1024
 
 
-def set_values(values: dict[Key, Any], scope: Scope, before: TomlText) -> tuple[str, list[Change]]:
-    """The text with them, and what becomes of each."""
-    text, document = before.text, before.document
-    changes = []
-    for key, value in values.items():
-        path = scope.document_key(key)
-        found = get(document, path) if has(document, path) else None
-        if type(found) is type(value) and found == value:
-            changes.append(Change(show_key(key), "unchanged"))
-        else:
-            text = set_value(text, path, value)
-            changes.append(Change(show_key(key), "created" if found is None else "updated"))
-    return text, changes
-
-
-def read_arguments(words: list[str], *, as_text: bool, read_stdin: Callable[[], str]) -> dict[Key, Any]:
+def read_arguments(words: list[str], *, as_text: bool) -> dict[Key, Any]:
     """KEY VALUE, or KEY=VALUE several times; every mistake of all of them at once."""
-    if len(words) == 2 and "=" not in words[0]:
-        pairs = [(words[0], read_stdin() if words[1] == "-" else words[1])]
+    if _is_one_pair(words):
+        pairs = [(words[0], words[1])]
     elif missing := _missing(words):
         raise InvalidValues(*missing)
     else:
@@ -75,32 +56,25 @@ def read_arguments(words: list[str], *, as_text: bool, read_stdin: Callable[[], 
     return values
 
 
+def _is_one_pair(words: list[str]) -> bool:
+    return len(words) == 2 and "=" not in words[0]
+
+
 def _missing(words: list[str]) -> list[Mistake]:
     """The words that are no KEY=VALUE, where they have to be."""
     if len(words) > 2 and not any("=" in word for word in words):
+        problem = f"{words[0]} is followed by {len(words) - 1} values, not one"
         hint = "Put quotes around a value of several words; give several keys as KEY=VALUE."
-        return [
-            Mistake(
-                "VALUE", "INVALID_VALUE", f"{words[0]} is followed by {len(words) - 1} values, not one", suggestion=hint
-            )
-        ]
-    return [
-        Mistake(
-            "VALUE",
-            "MISSING",
-            f"{word} has no value",
-            word,
-            f"Write `{PROGRAM} config set {word} VALUE` or {word}=VALUE.",
-        )
-        for word in words
-        if "=" not in word
-    ]
+        return [Mistake("VALUE", "INVALID_VALUE", problem, suggestion=hint)]
+    alone = [word for word in words if "=" not in word]
+    hint = f"Write `{PROGRAM} config set {{0}} VALUE` or {{0}}=VALUE."
+    return [Mistake("VALUE", "MISSING", f"{word} has no value", word, hint.format(word)) for word in alone]
 
 
 def _warn(context: Context, values: dict[Key, Any], *, are_in_argv: bool) -> None:
     names = [show_key(key) for key in values]
     for name in names:
-        if not find_known(name) and (hint := did_you_mean(name, list(all_known()), nearness=0.8)):
+        if not find_known(name) and (hint := did_you_mean(name, list(all_known()), nearness=0.75)):
             context.warn("UNKNOWN_KEY", f"{name} is not a setting of the tool itself; it is kept. {hint}")
     if are_in_argv and any(map(is_secret, names)):
         context.warn("SECRET_IN_ARGV", "Other users can see a command line; pass `-` as VALUE and the secret on stdin.")
@@ -111,6 +85,7 @@ def command(
     words: Annotated[list[str], typer.Argument(metavar="KEY VALUE | KEY=VALUE...", help="`-` reads VALUE from stdin.")],
     in_user_file: GlobalOption = False,
     as_text: Annotated[bool, typer.Option("--string", help="Take every value as text.")] = False,
+    allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Let stdin be empty.")] = False,
     if_version: IfVersionOption = None,
     dry_run: DryRunOption = False,
 ) -> Changed:
@@ -120,11 +95,15 @@ def command(
     the settings of the tool itself are checked.
     """
     context: Context = ctx.obj
-
-    def read_value() -> str:
-        return read_stdin(context.signals, _STDIN_LIMIT_BYTES).removesuffix("\n").removesuffix("\r")
-
-    values = read_arguments(words, as_text=as_text, read_stdin=read_value)
-    _warn(context, values, are_in_argv=words[-1] != "-")
-    edit = partial(set_values, values)
-    return change_settings(context, edit, in_user_file=in_user_file, if_version=if_version, dry_run=dry_run)
+    is_on_stdin = _is_one_pair(words) and words[1] == "-"
+    if is_on_stdin:
+        value = read_stdin(context.signals, _STDIN_LIMIT_BYTES, allow_empty=allow_empty)
+        words = [words[0], value.removesuffix("\n").removesuffix("\r")]
+    values = read_arguments(words, as_text=as_text)
+    _warn(context, values, are_in_argv=not is_on_stdin)
+    scope = scope_to_change(context, in_user_file)
+    with context.editing(scope.path, dry_run=dry_run) as file:
+        must_be_at(file, scope, if_version)
+        changes = set_values(file, scope, values)
+        file.write()
+    return summary(file, scope, changes)
