@@ -6,6 +6,7 @@ It says `held` or the error's code, keeps the lock until its stdin ends, and can
 """
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -43,6 +44,10 @@ class Holding:
         heard: dict[str, Any] = json.loads(self.process.stdout.readline())
         return heard
 
+    def is_waiting(self) -> bool:
+        """Whether its thread is in the kernel's queue."""
+        return len(os.listdir(f"/proc/{self.pid}/task")) > 1
+
     def leave(self) -> None:
         """Let it release the lock, and wait for it."""
         self.process.communicate(timeout=30)
@@ -66,7 +71,9 @@ def holding(path: Path, mode: str = "exclusive", timeout_seconds: float = 0.0, c
 
 def main() -> None:
     path, mode, timeout_seconds, child = Path(sys.argv[1]), sys.argv[2], float(sys.argv[3]), sys.argv[4]
-    lock = make_lock(path)
+    signals = Signals()
+    signals.install()
+    lock = make_lock(path, signals)
     asked = time.monotonic()
     try:
         with lock.exclusively(timeout_seconds) if mode == "exclusive" else lock.shared(timeout_seconds) as hold:

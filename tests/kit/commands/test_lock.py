@@ -1,8 +1,10 @@
 """tool lock list, tool lock release"""
 
+import fcntl
 from pathlib import Path
 
-from sampletool.kit.testing.holding import holding
+from sampletool.kit.safety.lock_record import began_now, describe_me, write_record
+from sampletool.kit.testing.holding import Holding, holding
 from sampletool.kit.testing.tool import Tool
 
 
@@ -49,3 +51,48 @@ def test_a_lock_that_is_not_there_is_not_found(tool: Tool, workspace: Path) -> N
     assert tool("lock", "release", "nope").error["suggestion"] == "No lock is held here."
     with holding(workspace / ".tool" / "locks" / "tool.toml.lock"):
         assert tool("lock", "release", "nope").error["suggestion"] == "Held now: tool.toml."
+
+
+def test_a_holder_that_cannot_be_seen_is_listed_and_keeps_its_lock(tool: Tool, workspace: Path) -> None:
+    """A holder in another container, say: naive is that no lock is held, and that nothing was left behind."""
+    tool("config", "set", "a", "1")
+    path = workspace / ".tool" / "locks" / "tool.toml.lock"
+    with path.open("r+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        write_record(file.fileno(), began_now(describe_me("s-1", "build"))._replace(pid_namespace="pid:[1]"))
+
+        (held,) = tool("lock", "list").data["locks"]
+        release = tool("lock", "release", "tool.toml")
+
+    assert (held["lock"], held["holders"][0]["state"], held["holders"][0]["verified"]) == (
+        "tool.toml",
+        "unknown",
+        False,
+    )
+    assert (release.status, release.code) == (75, "LOCK_HELD")
+
+
+def test_a_dead_holder_s_child_is_forecast_and_then_ended(tool: Tool, workspace: Path) -> None:
+    tool("config", "set", "a", "1")
+    holder = Holding(workspace / ".tool" / "locks" / "tool.toml.lock", child="sleep")
+    child = holder.hear()["child"]
+    holder.kill()
+
+    forecast = tool("lock", "release", "tool.toml", "--dry-run").data
+    released = tool("lock", "release", "tool.toml").data
+
+    assert forecast == released == {"effect": "deleted", "lock": "tool.toml", "ended": [child]}
+    assert tool("lock", "release", "tool.toml").data["effect"] == "unchanged"
+
+
+def test_a_call_says_what_it_waited_for_and_after_whom_it_has_cleaned_up(tool: Tool, workspace: Path) -> None:
+    tool("config", "set", "a", "1")
+    with holding(workspace / ".tool" / "locks" / "tool.toml.lock") as other:
+        assert tool("config", "set", "a", "2", "--lock-timeout", "0").error["context"]["timeout_ms"] == 0
+        other.kill()
+
+    after = tool("config", "set", "a", "3", "--verbose")
+
+    assert after.meta["recovered_from"]["pid"] == other.pid
+    assert after.meta["waited_ms"] >= 0
+    assert b"lock tool.toml: got by pid" in after.stderr

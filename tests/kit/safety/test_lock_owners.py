@@ -1,7 +1,12 @@
 """Who really holds a lock, also where the kernel does not tell."""
 
+import fcntl
 import json
 import os
+import signal
+import subprocess
+import sys
+import time
 from itertools import count
 from pathlib import Path
 
@@ -9,9 +14,11 @@ import pytest
 
 from sampletool.kit.contract.errors import TimedOut
 from sampletool.kit.safety import processes
-from sampletool.kit.safety.lock_owners import find_held, find_owners
+from sampletool.kit.safety.lock_owners import find_held, find_owners, orphans_of
+from sampletool.kit.safety.lock_record import began_now, describe_me, registered, write_record
+from sampletool.kit.safety.orphans import end_orphans
 from sampletool.kit.safety.signals import Signals
-from sampletool.kit.testing.holding import holding
+from sampletool.kit.testing.holding import Holding, holding
 from sampletool.kit.testing.tool import Tool
 
 
@@ -46,6 +53,112 @@ def test_what_is_held_is_found_among_many_old_lock_files_by_looking_at_them_all_
 
     assert idle == 1
     assert found == {paths[7]: one.pid, paths[9]: two.pid}
+
+
+def test_a_holder_that_has_not_signed_yet_is_looked_for_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "lock"
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+
+    def sign(_seconds: float) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        write_record(descriptor, began_now(describe_me("s-1", "build")))
+
+    monkeypatch.setattr(time, "sleep", sign)
+    holders = find_owners(path).holders
+    os.close(descriptor)
+
+    assert [(holder.pid, holder.command) for holder in holders] == [(os.getpid(), "build")]
+
+
+def test_a_living_holder_is_not_taken_for_the_child_of_the_one_that_crashed_before(
+    tmp_path: Path, signals: Signals
+) -> None:
+    path = tmp_path / "lock"
+    with subprocess.Popen(["true"]) as dead:
+        pass
+    with holding(path) as other:
+        descriptor = os.open(path, os.O_RDWR)
+        write_record(descriptor, began_now(describe_me())._replace(pid=dead.pid, start="gone:1"))
+        os.close(descriptor)
+
+        holders = find_owners(path).holders
+
+        assert [(holder.pid, holder.state) for holder in holders] == [(other.pid, "running")]
+        assert end_orphans(path, signals) == []
+
+
+_LOCK_AND_FORGET = """
+import fcntl, os, sys
+fcntl.flock(int(sys.argv[1]), fcntl.LOCK_EX)
+os.close(int(sys.argv[1]))
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+def test_an_orphan_is_known_by_its_age_where_its_holder_s_pid_was_reused(tmp_path: Path, signals: Signals) -> None:
+    """A process that was started later cannot have been the holder that the orphan inherited the lock from."""
+    path = tmp_path / "lock"
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    argv = [sys.executable, "-S", "-c", _LOCK_AND_FORGET, str(descriptor)]
+    with subprocess.Popen(["sleep", "600"], pass_fds=(descriptor,)) as orphan:
+        born = processes.started(orphan.pid)
+        while _starts_at(born):
+            time.sleep(0.01)
+        with subprocess.Popen(argv, pass_fds=(descriptor,), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as later:
+            os.close(descriptor)
+            assert later.stdout is not None
+            later.stdout.readline()
+
+            (holder,) = find_owners(path).holders
+
+            assert (holder.pid, holder.state, holder.children) == (later.pid, "orphaned", (orphan.pid,))
+            assert end_orphans(path, signals) == [orphan.pid]
+            assert later.poll() is None
+            later.kill()
+
+
+def _starts_at(ticks: int | None) -> bool:
+    """Whether a process that is started now would have that start time."""
+    with subprocess.Popen(["sleep", "60"]) as probe:
+        started = processes.started(probe.pid)
+        probe.kill()
+    return started == ticks
+
+
+def test_the_orphans_of_readers_are_found(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    reader = Holding(path, "shared", child="sleep")
+    child = reader.hear()["child"]
+    reader.kill()
+    with holding(path, "shared") as other:
+        orphans, holders = orphans_of(path), find_owners(path).holders
+    os.kill(child, signal.SIGKILL)
+
+    assert orphans == [child]
+    assert {(holder.pid, holder.state) for holder in holders} == {(reader.pid, "orphaned"), (other.pid, "running")}
+
+
+def test_a_lock_of_a_holder_that_cannot_be_seen_is_listed_only_while_it_is_held(
+    tmp_path: Path, signals: Signals
+) -> None:
+    paths = [tmp_path / "held.lock", tmp_path / "stale.lock", tmp_path / "read.lock"]
+    elsewhere = describe_me("s-1", "build")._replace(pid_namespace="pid:[1]")
+    for path in paths[:2]:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        write_record(descriptor, began_now(elsewhere))
+        os.close(descriptor)
+    paths[2].touch(mode=0o600)
+    kept = os.open(paths[0], os.O_RDWR)
+    fcntl.flock(kept, fcntl.LOCK_EX)
+
+    with registered(paths[2], elsewhere):
+        found = dict(find_held(paths, signals.check))
+    os.close(kept)
+
+    assert list(found) == [paths[0], paths[2]]
+    for owners in found.values():
+        assert [(holder.state, holder.verified) for holder in owners.holders] == [("unknown", False)]
 
 
 def test_looking_through_locks_ends_when_the_call_has_to(tmp_path: Path, signals: Signals) -> None:

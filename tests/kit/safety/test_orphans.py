@@ -5,10 +5,14 @@ import signal
 import subprocess
 from pathlib import Path
 
+import pytest
+
+from sampletool.kit.safety import orphans
 from sampletool.kit.safety.orphans import end_orphans
 from sampletool.kit.safety.processes import is_running
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.holding import Holding, holding, make_lock
+from tests.kit.safety.test_lock import wait_until
 
 
 def orphaned(path: Path, mode: str = "exclusive") -> int:
@@ -61,3 +65,42 @@ def test_who_merely_has_the_file_open_is_never_harmed(tmp_path: Path, signals: S
 
 def test_where_there_is_no_lock_there_is_nothing_to_end(tmp_path: Path, signals: Signals) -> None:
     assert end_orphans(tmp_path / "never", signals) == []
+
+
+def script(directory: Path, on_term: str) -> str:
+    """A child that does this when it is asked to end, and says when it is ready for it."""
+    path = directory / "child"
+    path.write_text(f"#!/bin/sh\ntrap '{on_term}' TERM\ntouch ready\nwhile :; do sleep 0.01; done\n")
+    path.chmod(0o700)
+    return str(path)
+
+
+@pytest.mark.parametrize("on_term", ["touch cleaned; exit", ""], ids=["obeys", "ignores"])
+def test_an_orphan_is_asked_first_and_killed_if_it_does_not_obey(
+    tmp_path: Path, signals: Signals, on_term: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(orphans, "_PATIENCE_SECONDS", 30.0 if on_term else 0.1)
+    monkeypatch.chdir(tmp_path)
+    holder = Holding(tmp_path / "lock", child=script(tmp_path, on_term))
+    child = int(holder.hear()["child"])
+    wait_until((tmp_path / "ready").exists)
+    holder.kill()
+
+    assert end_orphans(tmp_path / "lock", signals) == [child]
+
+    assert not is_running(child)
+    assert (tmp_path / "cleaned").exists() == bool(on_term)
+
+
+def test_a_process_is_looked_at_again_before_it_is_signalled(
+    tmp_path: Path, signals: Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its pid may have passed to an innocent process while it was opened."""
+    with subprocess.Popen(["sleep", "60"]) as innocent:
+        looks = iter([[innocent.pid], []])
+        monkeypatch.setattr(orphans, "orphans_of", lambda _path: next(looks, []))
+
+        assert end_orphans(tmp_path / "lock", signals) == []
+
+        assert innocent.poll() is None
+        innocent.kill()

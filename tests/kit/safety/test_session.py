@@ -10,6 +10,7 @@ from sampletool.kit.safety.lock import Lock
 from sampletool.kit.safety.lock_record import describe_me
 from sampletool.kit.safety.places import session_root
 from sampletool.kit.safety.session import check_id, list_sessions, opened, remove, sweep_trash
+from sampletool.kit.stepping.tracer import SteppedProcess
 from sampletool.kit.testing.tool import Tool
 
 
@@ -109,3 +110,62 @@ def test_a_planted_link_in_place_of_the_sessions_is_refused(tool: Tool, tmp_path
 
     assert tool("session", "clean", TOOL_SESSION_TTL="0").code == "UNSAFE_DIRECTORY"
     assert (tmp_path / "elsewhere" / "victim").exists()
+
+
+def test_a_session_is_renamed_away_before_anything_of_it_is_deleted(tool: Tool) -> None:
+    """Naive: a call that uses the same id at that moment gets a directory that is half gone."""
+    root = session_root()
+    with opened(root, "s", make_lock, 1) as directory:
+        (directory / "result").touch()
+    tool.environ["TOOL_SESSION_TTL"] = "0"
+    with tool.stepped("session", "clean", watch=root) as stepped:
+        stepped.run_until("os.rmdir")
+
+        assert not directory.exists()
+        assert stepped.finish().status == 0
+
+
+_OPEN = """
+import os, sys
+from pathlib import Path
+from sampletool.kit.safety.lock import Lock
+from sampletool.kit.safety.session import opened
+with opened(Path(sys.argv[1]), "s", Lock, 60) as directory:
+    assert directory.is_dir()
+"""
+
+
+def test_a_session_that_is_removed_while_a_call_opens_it_is_made_anew(tmp_path: Path) -> None:
+    root, program = session_root(), tmp_path / "open.py"
+    program.write_text(_OPEN)
+    with SteppedProcess([str(program), str(root)], watch=root) as stepped:
+        stepped.run_until(lambda event: event.name == "fcntl.flock" and event.path.endswith(".lock"))
+
+        assert remove(root / "s", make_lock)
+
+        ended = stepped.finish()
+    assert ended.status == 0, ended.stderr
+    assert (root / "s").is_dir()
+
+
+def test_a_session_is_used_from_its_first_moment_to_its_last() -> None:
+    root = session_root()
+    with opened(root, "s", make_lock, 1) as directory:
+        os.utime(directory, (0, 0))
+    assert list_sessions(root)[0].unused_seconds < 1000
+
+    os.utime(directory, (0, 0))
+    with opened(root, "s", make_lock, 1):
+        assert list_sessions(root)[0].unused_seconds < 1000
+
+
+def test_a_link_among_the_sessions_is_neither_listed_nor_removed(tool: Tool, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.mkdir(mode=0o700)
+    with opened(session_root(), "s", make_lock, 1):
+        (session_root() / "linked").symlink_to(victim)
+
+    assert [session.session_id for session in list_sessions(session_root())] == ["s"]
+    assert tool("session", "clean", TOOL_SESSION_TTL="0").data["removed"] == ["s"]
+    assert (session_root() / "linked").is_symlink()
+    assert os.listdir(victim) == []
