@@ -80,8 +80,7 @@ def _answer_call(args: list[str], *, ends_process: bool) -> int:
         write_stderr(notices)
     finally:
         stdout.close()
-        if not ends_process:  # else it is over now, and its status is what the answer says, whatever signal comes
-            signals.uninstall()
+        (signals.ignore if ends_process else signals.uninstall)()
     if status > 128:
         die_by(status - 128)
     return status

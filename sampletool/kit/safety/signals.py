@@ -62,7 +62,7 @@ class Signals:
             self._wake_up = None
 
     def ignore(self) -> None:
-        """From now on nothing interrupts: the answer that is being printed decides the status."""
+        """The process is about to end: its status is what the answer says, whatever signal comes."""
         for number in self._previous:
             signal.signal(number, signal.SIG_IGN)
 
