@@ -67,6 +67,8 @@ def compare(copy: Path, *args: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_kit_as_it_was_taken_passes(copy: Path) -> None:
     (copy / PACKAGE / "own.py").touch()
+    (copy / "tests" / "kit" / "__pycache__").mkdir()
+    (copy / "tests" / "kit" / "__pycache__" / "test_app.cpython-311.pyc").touch()
 
     assert compare(copy).returncode == 0
 

@@ -49,6 +49,21 @@ def test_closed_standard_descriptors_do_no_harm(tool: Tool, workspace: Path, clo
     assert (json.loads(ran.stdout)["ok"]) if 1 not in closed else ran.stdout == b""
 
 
+@pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)])
+def test_no_file_that_is_opened_later_becomes_a_standard_descriptor(tool: Tool, closed: tuple[int, ...]) -> None:
+    code = f"""
+import os, sys
+for descriptor in {closed}:
+    os.close(descriptor)
+sys.argv[1:] = ["--version"]
+from sampletool.kit.start import main
+main()
+os._exit(os.open(os.devnull, os.O_RDONLY))
+"""
+
+    assert subprocess.run([sys.executable, "-c", code], env=tool.environ, check=False).returncode == 3
+
+
 def test_an_old_python_is_refused_in_one_line_of_json(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -34,6 +34,8 @@ def make_environment(tree: Path) -> Path:
     packages = environment / Path(sysconfig.get_path("purelib")).relative_to(sys.prefix)
     packages.mkdir(parents=True)
     (packages / "tree.pth").write_text(f"{tree}\n{installed}\n")
+    for hook in installed.glob("*coverage.pth"):  # measures the processes that tests start
+        shutil.copy(hook, packages)
     shutil.copy(Path(sys.prefix, "pyvenv.cfg"), environment)
     binaries = environment / "bin"
     binaries.mkdir()
