@@ -14,7 +14,9 @@ def show(scratch: Path) -> None:
     """One works; the other is told who does, and when to come back."""
     demo = scratch / "demo"
     demo.mkdir()
-    (demo / "tool.toml").write_text('[target.slow]\nrun = ["sleep", "2"]\noutputs = ["x"]\n')
+    (demo / "tool.toml").write_text(
+        '[target.slow]\nrun = ["sh", "-c", "touch \\"$TOOL_WORKSPACE/began\\" && sleep 60"]\noutputs = ["x"]\n'
+    )
     with building(demo):
         second = subprocess.run([*TOOL, "build"], cwd=demo, capture_output=True, check=False, timeout=LONGEST_SECONDS)
     error = json.loads(second.stdout).get("error", {})
@@ -26,11 +28,11 @@ def show(scratch: Path) -> None:
 
 @contextmanager
 def building(directory: Path) -> Iterator[None]:
-    """Somebody is in the middle of a build, as far as that can be waited for."""
+    """A process is in the middle of a build; nobody waits for one that has ended."""
     process = subprocess.Popen([*TOOL, "build"], cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + LONGEST_SECONDS
     try:
-        while not list(directory.glob(".tool/tmp/*/*/slow")) and process.poll() is None and time.monotonic() < deadline:
+        while not (directory / "began").exists() and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.01)
         yield
     finally:
