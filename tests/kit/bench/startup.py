@@ -1,43 +1,182 @@
-"""What a call costs, in multiples of starting the bare interpreter of the same environment."""
+"""What a call costs beside a one-option Typer app, and a hundred changes at once beside crudini.
+
+The wheel is installed into an environment of its own with the pins of constraints.txt, as a user would, and runs with
+that environment's interpreter and compiled bytecode.
+"""
 
 import os
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
-ROUNDS = 25
-_TARGETS = {"bare interpreter": 1.0, "tool --version": 2.0, "tool config get": 6.0, "tool config set": 8.0}
+from sampletool.kit.program import PACKAGE, PROGRAM, WORKSPACE_FILE
+
+_ROOT = Path(__file__).parents[3]
+_ROUNDS = 40
+_BURST = 100
+_BURST_ROUNDS = 5
+_BUSY_LOOPS = 16
+_AT_MOST = {"one-option Typer app": 1.0, "config get": 1.0, "config set": 1.25}
+_BURST_AT_MOST = 2.3
+
+_PLAIN_APP = """
+import typer
+
+app = typer.Typer()
+
+
+@app.command()
+def hello(name: str = "world") -> None:
+    print(f"Hello, {name}")
+"""
+
+
+class Cost(NamedTuple):
+    processor_ms: float
+    """User and system time together."""
+    wall_ms: float
 
 
 def main() -> None:
-    tool = str(Path(sys.executable).with_name("tool"))
+    with tempfile.TemporaryDirectory(prefix="bench-") as name:
+        scratch = Path(name)
+        installed = install(scratch)
+        environ = {"PATH": os.environ["PATH"], "HOME": name, "LC_ALL": "C.UTF-8"}
+        show_calls(time_calls(installed, scratch, environ))
+        show_bursts(installed, scratch, environ)
+
+
+def install(scratch: Path) -> Path:
+    """The directory of the installed commands: the tool, and beside it the plain app behind the same kind of script."""
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    with tempfile.TemporaryDirectory(prefix="bench-") as scratch:
-        Path(scratch, "tool.toml").write_text("[settings]\nlevel = 1\n")
-        environ |= {"HOME": scratch, "XDG_CONFIG_HOME": scratch, "XDG_STATE_HOME": scratch}
-        calls: dict[str, Callable[[int], list[str]]] = {
-            "bare interpreter": lambda _: [sys.executable, "-c", "pass"],
-            "tool --version": lambda _: [tool, "--version"],
-            "tool config get": lambda _: [tool, "config", "get", "level"],
-            "tool config set": lambda n: [tool, "config", "set", "level", str(100 + n)],
-        }
-        taken: dict[str, list[float]] = {name: [] for name in calls}
-        for n in range(-2, ROUNDS):
-            for name, call in calls.items():
-                began = time.perf_counter()
-                subprocess.run(call(n), cwd=scratch, env=environ, stdout=subprocess.DEVNULL, check=True)
-                if n >= 0:
-                    taken[name].append(time.perf_counter() - began)
-    bare = statistics.median(taken["bare interpreter"])
-    print(f"{'median of ' + str(ROUNDS):<20} {'ms':>7} {'x bare':>7} {'at most':>8}")
-    for name, times in taken.items():
-        median = statistics.median(times)
-        print(f"{name:<20} {median * 1000:7.1f} {median / bare:7.2f} {_TARGETS[name]:8.1f}")
+    base = Path(sys.base_prefix, "bin", "python3")
+    subprocess.run([base, "-m", "venv", scratch / "env"], env=environ, check=True)
+    commands = scratch / "env" / "bin"
+    pip: list[str | Path] = [
+        commands / "python",
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--constraint",
+        _ROOT / "constraints.txt",
+        _ROOT,
+    ]
+    subprocess.run(pip, env=environ, stderr=subprocess.DEVNULL, check=True)
+    library = next((scratch / "env").glob("lib/*/site-packages"))
+    (library / "plain_app.py").write_text(_PLAIN_APP)
+    subprocess.run([commands / "python", "-m", "compileall", "-q", library / "plain_app.py"], env=environ, check=True)
+    script = (commands / PROGRAM).read_text().replace(f"{PACKAGE}.__main__ import main", "plain_app import app as main")
+    (commands / "plain-app").write_text(script)
+    (commands / "plain-app").chmod(0o755)
+    return commands
+
+
+def time_calls(commands: Path, scratch: Path, environ: dict[str, str]) -> dict[str, list[Cost]]:
+    (scratch / WORKSPACE_FILE).write_text("[settings]\nlevel = 1\n")
+    calls: dict[str, Callable[[int], list[str | Path]]] = {
+        "one-option Typer app": lambda n: [commands / "plain-app", "--name", str(n)],
+        "bare interpreter": lambda _: [commands / "python", "-c", "pass"],
+        "--version": lambda _: [commands / PROGRAM, "--version"],
+        "config get": lambda _: [commands / PROGRAM, "config", "get", "level"],
+        "config set": lambda n: [commands / PROGRAM, "config", "set", "level", str(100 + n)],
+    }
+    taken: dict[str, list[Cost]] = {name: [] for name in calls}
+    for n in range(-3, _ROUNDS):
+        for name, call in calls.items():
+            cost = time_one(call(n), scratch, environ)
+            if n >= 0:
+                taken[name].append(cost)
+    return taken
+
+
+def time_one(argv: list[str | Path], cwd: Path, environ: dict[str, str]) -> Cost:
+    began = time.perf_counter()
+    process = subprocess.Popen(argv, cwd=cwd, env=environ, stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    wall_ms = (time.perf_counter() - began) * 1000
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, argv
+    return Cost((used.ru_utime + used.ru_stime) * 1000, wall_ms)
+
+
+def show_calls(taken: dict[str, list[Cost]]) -> None:
+    medians = {name: Cost(*map(statistics.median, zip(*costs, strict=True))) for name, costs in taken.items()}
+    plain = next(iter(medians.values()))
+    print(f"{f'median of {_ROUNDS}':<22} {'processor ms':>12} {'ratio':>6} {'wall ms':>8} {'ratio':>6} {'at most':>8}")
+    for name, cost in medians.items():
+        ratios = cost.processor_ms / plain.processor_ms, cost.wall_ms / plain.wall_ms
+        print(
+            f"{name:<22} {cost.processor_ms:12.1f} {ratios[0]:6.2f} {cost.wall_ms:8.1f} {ratios[1]:6.2f}"
+            f" {_AT_MOST.get(name, ''):>8}"
+        )
     print()
+
+
+def show_bursts(commands: Path, scratch: Path, environ: dict[str, str]) -> None:
+    """A hundred changes of different keys of one file, started together."""
+    crudini = shutil.which("crudini")
+    ours: list[float] = []
+    theirs: list[float] = []
+    for _ in range(_BURST_ROUNDS):
+        ours.append(burst_of_ours(commands, scratch, environ))
+        if crudini:
+            theirs.append(burst_of_crudini(crudini, scratch, environ))
+    print(f"{_BURST} changes at once   seconds   ratio  at most")
+    if theirs:
+        print(f"{'crudini':<22} {statistics.median(theirs):5.2f}    1.00")
+        ratio = statistics.median(ours) / statistics.median(theirs)
+        print(f"{'config set':<22} {statistics.median(ours):5.2f} {ratio:7.2f} {_BURST_AT_MOST:8}")
+    else:
+        print(f"{'config set':<22} {statistics.median(ours):5.2f}       -        -   crudini is not installed")
+    with busy_loops():
+        print(f"{f'beside {_BUSY_LOOPS} busy loops':<22} {burst_of_ours(commands, scratch, environ):5.2f}")
+    print()
+
+
+def burst_of_ours(commands: Path, scratch: Path, environ: dict[str, str]) -> float:
+    file = scratch / WORKSPACE_FILE
+    file.write_text("[settings]\n")
+    seconds, statuses = run_together(
+        [[commands / PROGRAM, "config", "set", f"k{n}", str(n)] for n in range(_BURST)], scratch, environ
+    )
+    assert statuses == [0] * _BURST, f"failed: {statuses}"
+    lost = [n for n in range(_BURST) if f"k{n} = {n}\n" not in file.read_text()]
+    assert not lost, f"lost: {lost}"
+    return seconds
+
+
+def burst_of_crudini(crudini: str, scratch: Path, environ: dict[str, str]) -> float:
+    (scratch / "crudini.ini").write_text("[settings]\n")
+    calls: list[list[str | Path]] = [
+        [crudini, "--set", "crudini.ini", "settings", f"k{n}", str(n)] for n in range(_BURST)
+    ]
+    return run_together(calls, scratch, environ)[0]
+
+
+def run_together(calls: list[list[str | Path]], cwd: Path, environ: dict[str, str]) -> tuple[float, list[int]]:
+    began = time.perf_counter()
+    processes = [subprocess.Popen(call, cwd=cwd, env=environ, stdout=subprocess.DEVNULL) for call in calls]
+    statuses = [process.wait() for process in processes]
+    return time.perf_counter() - began, statuses
+
+
+@contextmanager
+def busy_loops() -> Iterator[None]:
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(_BUSY_LOOPS)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
 
 
 if __name__ == "__main__":
