@@ -18,7 +18,7 @@ from .program import PROGRAM, variable
 
 OPTIONS = ("--show-completion", "--install-completion")
 _LONGEST_SECONDS = 1.0
-_PLAIN = re.compile(r"\w[\w./@%+,=:-]*")
+_PLAIN = r"\w[\w./@%+,=:-]*"
 """A shell reads what is offered as program text: a name with a quote, a space or a `$` in it is not offered."""
 _ASKED_BY_A_SHELL = f"_{variable('COMPLETE')}"
 
@@ -31,7 +31,7 @@ def offering(names: Callable[[Context], Iterable[str]]) -> Callable[..., list[st
         try:
             os.chdir(context.options.get("cwd", "."))
             context.signals.limit(_LONGEST_SECONDS)
-            return [name for name in names(context) if name.startswith(incomplete) and _PLAIN.fullmatch(name)]
+            return [name for name in names(context) if name.startswith(incomplete) and re.fullmatch(_PLAIN, name)]
         except Exception:
             return []
 

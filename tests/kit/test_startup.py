@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from sampletool.kit.program import PACKAGE, PROGRAM
 from sampletool.kit.testing.tool import Tool
 
-_LIST = """
+_LIST = f"""
 import json, sys
-from sampletool.kit.start import main
-sys.argv[0] = "tool"
+from {PACKAGE}.kit.start import main
+sys.argv[0] = "{PROGRAM}"
 status = main()
 sys.stderr.write(json.dumps(sorted(sys.modules)))
 sys.exit(status)

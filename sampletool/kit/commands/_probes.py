@@ -6,8 +6,8 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from ..safety.atomic_file import flush_directory, replace
 
@@ -23,8 +23,7 @@ sys.stdin.read()
 """
 
 
-@dataclass(frozen=True)
-class Probe:
+class Probe(NamedTuple):
     """One promise, tried in one place: a directory, or a store."""
 
     name: str

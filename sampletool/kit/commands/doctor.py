@@ -1,11 +1,11 @@
 """Can this machine keep the promises? Tried for real, in a scratch directory that is removed again."""
 
 import platform
-from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import typer
 
@@ -24,8 +24,7 @@ spec = CommandSpec(effect="nothing", errors=(ChecksFailed,), examples=("doctor",
 _PACKAGES = ("typer", "filelock", "platformdirs")
 
 
-@dataclass(frozen=True)
-class Health:
+class Health(NamedTuple):
     healthy: bool
     probes: list[Probe]
     versions: dict[str, str]

@@ -1,8 +1,7 @@
 """The whole command tree as data, for programs that call this one."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -29,8 +28,7 @@ _ENVIRONMENT = {
 }
 
 
-@dataclass(frozen=True)
-class Manifest:
+class Manifest(NamedTuple):
     commands: list[dict[str, Any]]
     options: list[dict[str, Any]]
     """What every command takes, before or after its name."""

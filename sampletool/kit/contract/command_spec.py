@@ -1,7 +1,6 @@
 """What one command promises before it runs. The manifest, the docs and the tests read it."""
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from .errors import InternalError, Interrupted, InvalidValues, TimedOut, ToolError, UsageMistakes
 from .exit_status import INTERRUPTED, ExitStatus
@@ -24,8 +23,7 @@ ANY_CALL = (UsageMistakes, InvalidValues, InvalidToml, FileNotFound, PermissionD
 """The errors that any call can end with: a mistake, what files and disks do, --timeout, a signal, a fault of ours."""
 
 
-@dataclass(frozen=True)
-class CommandSpec:
+class CommandSpec(NamedTuple):
     effect: Changes
     """What a call changes."""
     errors: tuple[type[ToolError], ...] = ()

@@ -5,9 +5,8 @@ INTERNAL_ERROR with a crash report.
 """
 
 import signal
-from dataclasses import asdict, dataclass
 from difflib import get_close_matches
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from ..program import PROGRAM, WORKSPACE_FILE
 from .duration import say_duration
@@ -64,8 +63,7 @@ def did_you_mean(word: str, known: list[str], nearness: float = 0.6) -> str:
     return f"Did you mean {' or '.join(repr(match) for match in close)}?" if close else ""
 
 
-@dataclass(frozen=True)
-class Mistake:
+class Mistake(NamedTuple):
     """One thing wrong with the caller's input."""
 
     param: str
@@ -88,7 +86,7 @@ class Mistakes(ToolError):
         self.mistakes = mistakes
 
     def describe(self) -> dict[str, Any]:
-        errors = [{k: v for k, v in asdict(mistake).items() if v is not None} for mistake in self.mistakes]
+        errors = [{k: v for k, v in mistake._asdict().items() if v is not None} for mistake in self.mistakes]
         return {**super().describe(), "errors": errors}
 
 

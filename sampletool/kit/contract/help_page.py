@@ -3,8 +3,7 @@
 A line breaks between words only: never inside a word, and never inside the name of an option.
 """
 
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from .text import BOLD, PLAIN, between_words
 
@@ -15,14 +14,13 @@ _WIDEST_NAMES = 34
 Item = tuple[str, str]
 
 
-@dataclass(frozen=True)
-class Page:
+class Page(NamedTuple):
     usage: str
     about: str
     """Paragraphs, the first of one line."""
-    sections: list[tuple[str, list[Item]]] = field(default_factory=list)
-    footer: str = ""
-    examples: list[str] = field(default_factory=list)
+    sections: list[tuple[str, list[Item]]]
+    footer: str
+    examples: list[str]
 
     def text(self, width: int, bold: bool) -> str:
         width = min(width, _WIDEST)

@@ -1,6 +1,5 @@
 """LOCK_HELD: who has the lock, how sure that is, and when it is worth coming back."""
 
-from dataclasses import dataclass
 from random import uniform
 from typing import Literal, NamedTuple
 
@@ -15,8 +14,7 @@ _JITTER = 1.25
 State = Literal["running", "orphaned", "unknown"]
 
 
-@dataclass(frozen=True)
-class Holder:
+class Holder(NamedTuple):
     """One process that keeps a lock. `verified`: the kernel confirmed it, it is not just what a record says."""
 
     pid: int

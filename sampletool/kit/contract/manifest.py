@@ -7,7 +7,6 @@ import re
 import types
 import typing
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -95,13 +94,13 @@ def describe_errors(specs: Iterable[CommandSpec]) -> dict[str, Any]:
 
 
 def schema_of(kind: Any) -> dict[str, Any]:
-    """The JSON schema of what a command returns, read from its dataclass."""
-    if is_dataclass(kind):
+    """The JSON schema of what a command returns, read from its members."""
+    if names := getattr(kind, "_fields", None) or getattr(kind, "__dataclass_fields__", None):
         hints = typing.get_type_hints(kind)
         return {
             "type": "object",
-            "properties": {field.name: schema_of(hints[field.name]) for field in fields(kind)},
-            "required": [field.name for field in fields(kind) if not _may_be_absent(hints[field.name])],
+            "properties": {name: schema_of(hints[name]) for name in names},
+            "required": [name for name in names if not _may_be_absent(hints[name])],
         }
     origin, parts = typing.get_origin(kind), typing.get_args(kind)
     if origin in (list, tuple):

@@ -5,24 +5,29 @@ from typing import Any
 
 MASK = "***"
 
-_SECRET_KEY = re.compile(
-    r"token|passw(or)?d|passphrase|\bpass\b|\bpwd\b|secret|dsn|cred(ential)?s?\b|\bauth\b|(api|private|access)[_-]?key",
-    re.IGNORECASE,
+# Compiled when they are first needed, and kept, by `re`: most calls need one of them or none.
+_CONFIDENTIAL = (
+    r"token|passw(or)?d|passphrase|\bpass\b|\bpwd\b|secret|dsn|cred(ential)?s?\b|\bauth\b|(api|private|access)[_-]?key"
 )
-_URL_PASSWORD = re.compile(r"((?:[a-z][a-z0-9+.-]*:?//)?[^\s:/@]*):(?!//)[^\s]+@", re.IGNORECASE)
+_IN_URL = r"((?:[a-z][a-z0-9+.-]*:?//)?[^\s:/@]*):(?!//)[^\s]+@"
 """Up to the last `@`: a password may contain slashes and more of them, and the scheme may be misspelt."""
-_WORD_PASSWORD = re.compile(r"\b(password|passwd|pwd)(\s*=\s*)('[^']*'|\"[^\"]*\"|[^\s&;]+)", re.IGNORECASE)
-_BEARER = re.compile(r"\b(bearer|basic)\s+[^\s]+", re.IGNORECASE)
+_IN_WORDS = r"\b(password|passwd|pwd)(\s*=\s*)('[^']*'|\"[^\"]*\"|[^\s&;]+)"
+_BEARER = r"\b(bearer|basic)\s+[^\s]+"
 
 
 def is_secret(key: str) -> bool:
-    return _SECRET_KEY.search(key) is not None
+    return re.search(_CONFIDENTIAL, key, re.IGNORECASE) is not None
 
 
 def redact(text: str) -> str:
     """The same text without the passwords of URLs and connection strings."""
-    text = _URL_PASSWORD.sub(rf"\1:{MASK}@", text)
-    return _BEARER.sub(rf"\1 {MASK}", _WORD_PASSWORD.sub(rf"\1\2{MASK}", text))
+    if "@" in text:
+        text = re.sub(_IN_URL, rf"\1:{MASK}@", text, flags=re.IGNORECASE)
+    if "=" in text:
+        text = re.sub(_IN_WORDS, rf"\1\2{MASK}", text, flags=re.IGNORECASE)
+    if any(word in text.lower() for word in ("bearer", "basic")):
+        text = re.sub(_BEARER, rf"\1 {MASK}", text, flags=re.IGNORECASE)
+    return text
 
 
 def mask(key: str, value: Any) -> Any:

@@ -5,9 +5,7 @@ cannot move the cursor or forge a line.
 """
 
 import json
-import shlex
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from .answer import Answer, to_data
 from .table import laid_out
@@ -18,8 +16,7 @@ FORMATS: tuple[Format, ...] = ("json", "jsonl", "text")
 """Those that can be asked for by name; `raw` is what --raw asks for."""
 
 
-@dataclass(frozen=True)
-class Screen:
+class Screen(NamedTuple):
     """Where text goes: how wide a terminal is, None where there is none; and which of stdout and stderr has colour."""
 
     width: int | None = None
@@ -61,6 +58,8 @@ def _lines(answer: Answer, screen: Screen) -> list[str]:
     if lines and answer.meta.get("dry_run"):
         lines.insert(0, "A forecast; nothing was changed:")
     if cursor := answer.meta.get("next_cursor"):
+        import shlex
+
         lines.append(f"More follow: --cursor {shlex.quote(printable(cursor))}")
     return lines
 

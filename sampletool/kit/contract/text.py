@@ -1,7 +1,5 @@
 """Text from outside (names, keys, values, child output), made safe to show: it cannot move a cursor or forge a line."""
 
-import unicodedata
-
 BOLD, DIM, RED, GREEN, YELLOW, PLAIN = (f"\x1b[{number}m" for number in (1, 2, 31, 32, 33, 0))
 
 
@@ -18,6 +16,8 @@ def quoted(text: str) -> str:
 
 
 def _is_harmless(char: str) -> bool:
+    import unicodedata
+
     return char.isprintable() and unicodedata.category(char) not in ("Cf", "Cs", "Co", "Zl", "Zp")
 
 

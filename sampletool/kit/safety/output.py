@@ -12,9 +12,8 @@ import json
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from ..contract.file_errors import OutputExists, UnsafePath
 from .atomic_file import FOR_ALL, create, replace, sweep
@@ -31,15 +30,13 @@ _LITTER_SECONDS = 3600.0
 About = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Published:
+class Published(NamedTuple):
     effect: Literal["created", "updated", "unchanged"]
     about: About
     """The identity, and whatever else the result says about itself; in a forecast, as far as it is known."""
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(NamedTuple):
     """What computing gave: a summary, and a list of which each item is written on a line of its own."""
 
     summary: About
@@ -100,8 +97,7 @@ def lock_path(path: Path) -> Path:
     return locks / f"output-{directory.st_dev:x}-{directory.st_ino:x}-{name}.lock"
 
 
-@dataclass(frozen=True)
-class _Found:
+class _Found(NamedTuple):
     what: str
     about: About | None = None
     """What it says about itself, if it is a whole result."""

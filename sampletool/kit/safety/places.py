@@ -6,6 +6,7 @@ somebody's trap. The tool's own variables override XDG ones, which override the 
 
 import os
 import stat
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -108,10 +109,14 @@ def _place(kind: str) -> Path:
     xdg = os.environ.get(f"XDG_{kind}_HOME", "")
     if os.path.isabs(xdg):
         return Path(xdg) / PACKAGE
-    from platformdirs import PlatformDirs
+    if sys.platform == "linux":  # the same without importing it, which would take longer than reading the settings
+        place = os.path.expanduser(f"~/{'.config' if kind == 'CONFIG' else '.local/state'}/{PACKAGE}")
+    else:
+        from platformdirs import PlatformDirs
 
-    places = PlatformDirs(PACKAGE, appauthor=False)
-    return _absolute(places.user_config_dir if kind == "CONFIG" else places.user_state_dir, "the home directory")
+        places = PlatformDirs(PACKAGE, appauthor=False)
+        place = places.user_config_dir if kind == "CONFIG" else places.user_state_dir
+    return _absolute(place, "the home directory")
 
 
 def _absolute(path: str, source: str) -> Path:

@@ -11,8 +11,8 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from ..contract.errors import InvalidValues, Mistake
 from ..contract.file_errors import FileNotFound
@@ -30,8 +30,7 @@ _TRASH = ".removed-"
 _TRIES = 6
 
 
-@dataclass(frozen=True)
-class SessionState:
+class SessionState(NamedTuple):
     session_id: str
     path: str
     last_used_at: str

@@ -5,7 +5,6 @@ read: what was read before the lock is already old. The lock is never the file i
 the lock on the old one. Unchanged content is not written.
 """
 
-import hashlib
 import os
 import tomllib
 from collections.abc import Iterator
@@ -19,6 +18,11 @@ from ..program import WORKSPACE_DIRECTORY, WORKSPACE_FILE
 from .atomic_file import read_regular, replace, sweep
 from .places import make_workspace_directory, private_directory
 from .signals import Signals
+
+try:
+    from _blake2 import blake2b  # the rest of hashlib loads OpenSSL, which takes longer than all that a call does here
+except ImportError:
+    from hashlib import blake2b
 
 if TYPE_CHECKING:
     from .lock import Hold
@@ -131,4 +135,4 @@ def _lock_path(resolved: Path) -> Path:
 
 def _version(content: bytes) -> str:
     """Opaque to callers; the same for the same bytes."""
-    return hashlib.sha256(content).hexdigest()[:16]
+    return blake2b(content, digest_size=8).hexdigest()

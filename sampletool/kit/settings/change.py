@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..contract.answer import Effect
 from ..contract.errors import InvalidValues, Mistake, VersionConflict
@@ -14,16 +13,14 @@ from .toml_edit import CannotEdit, NotAValue, set_value, unset_value
 from .toml_key import get, has, show_key
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """What one key became. The value is not repeated: it may be a secret."""
 
     key: str
     effect: Effect
 
 
-@dataclass(frozen=True)
-class Changed:
+class Changed(NamedTuple):
     """The answer of a command that changes settings."""
 
     effect: Effect

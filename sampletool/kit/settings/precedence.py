@@ -4,10 +4,10 @@ Any dotted key may be set; those that the tool obeys are checked, wherever they 
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from ..contract.errors import InvalidValues, KeyNotFound, Mistake, did_you_mean
 from ..contract.file_errors import InvalidToml
@@ -20,8 +20,7 @@ from .toml_key import get, has, parse_value, show_key
 Key = tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """One place that gives a value for a key."""
 
     name: str
@@ -29,8 +28,7 @@ class Source:
     where: str
 
 
-@dataclass(frozen=True)
-class Scope:
+class Scope(NamedTuple):
     """One settings file: the workspace's, whose settings are in a table, or the user's."""
 
     name: str
@@ -49,14 +47,21 @@ def project_scope(workspace: Path) -> Scope:
     return Scope("project", workspace / WORKSPACE_FILE, ("settings",))
 
 
-@dataclass
 class Settings:
     """Every source at once; files are read when the first value is asked for."""
 
-    workspace: Callable[[], Path | None]
-    flags: Mapping[str, Any] = field(default_factory=dict)
-    environ: Mapping[str, str] = field(default_factory=dict)
-    has_defaults: bool = False
+    def __init__(
+        self,
+        workspace: Callable[[], Path | None],
+        flags: Mapping[str, Any] = MappingProxyType({}),
+        environ: Mapping[str, str] = MappingProxyType({}),
+        *,
+        has_defaults: bool = False,
+    ) -> None:
+        self.workspace = workspace
+        self.flags = flags
+        self.environ = environ
+        self.has_defaults = has_defaults
 
     @cached_property
     def scopes(self) -> list[Scope]:

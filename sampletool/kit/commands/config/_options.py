@@ -1,9 +1,8 @@
 """What the commands of the settings share: what they promise and take, and a setting as an answer tells it."""
 
-from dataclasses import dataclass
 from datetime import date, time
 from math import isfinite
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -41,8 +40,7 @@ def scope_to_change(context: Context, in_user_file: bool) -> Scope:
     return scope
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(NamedTuple):
     key: str
     value: Any
     source: str

@@ -1,7 +1,6 @@
 """Why a setting has the value it has."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import typer
 
@@ -15,16 +14,14 @@ from ._options import KeyArgument, RevealOption, read_key, reads_settings, shown
 spec = reads_settings("config explain jobs")
 
 
-@dataclass(frozen=True)
-class Given:
+class Given(NamedTuple):
     source: str
     where: str
     value: Any
     wins: bool
 
 
-@dataclass(frozen=True)
-class Explanation:
+class Explanation(NamedTuple):
     key: str
     value: Any
     source: str

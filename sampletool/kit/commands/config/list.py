@@ -1,6 +1,6 @@
 """Every setting that has a value."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import typer
 
@@ -13,8 +13,7 @@ from ._options import GlobalOption, RevealOption, Setting, reads_settings, show
 spec = reads_settings("config list")
 
 
-@dataclass(frozen=True)
-class Listing:
+class Listing(NamedTuple):
     settings: list[Setting]
     version: str
 

@@ -1,6 +1,6 @@
 """Which file `config set` would change."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import typer
 
@@ -10,8 +10,7 @@ from ._options import GlobalOption, reads_settings, scope_of
 spec = reads_settings("config path --global")
 
 
-@dataclass(frozen=True)
-class Location:
+class Location(NamedTuple):
     path: str
     scope: str
     exists: bool

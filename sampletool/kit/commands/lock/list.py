@@ -1,6 +1,6 @@
 """Every lock that is held, and by whom."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import typer
 
@@ -14,16 +14,14 @@ from ...safety.places import all_locks, lock_name
 spec = CommandSpec(effect="nothing", examples=("lock list",))
 
 
-@dataclass(frozen=True)
-class HeldLock:
+class HeldLock(NamedTuple):
     lock: str
     path: str
     shared: bool
     holders: list[Holder]
 
 
-@dataclass(frozen=True)
-class Listing:
+class Listing(NamedTuple):
     locks: list[HeldLock]
 
     def lines(self) -> list[Line]:

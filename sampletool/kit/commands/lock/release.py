@@ -1,8 +1,7 @@
 """Clear what a dead holder's children still hold."""
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -24,8 +23,7 @@ spec = CommandSpec(
 )
 
 
-@dataclass(frozen=True)
-class Released:
+class Released(NamedTuple):
     effect: Effect
     lock: str
     ended: list[int]

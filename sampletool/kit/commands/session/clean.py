@@ -1,7 +1,7 @@
 """Remove the sessions that have not been used for long, and that nobody uses."""
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import typer
 
@@ -20,8 +20,7 @@ spec = CommandSpec(
 )
 
 
-@dataclass(frozen=True)
-class Cleaned:
+class Cleaned(NamedTuple):
     effect: Effect
     removed: list[str]
     in_use: list[str]

@@ -1,6 +1,6 @@
 """Which sessions have a directory, and who uses them."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import typer
 
@@ -12,8 +12,7 @@ from ...safety.session import SessionState, list_sessions
 spec = CommandSpec(effect="nothing", examples=("session list",))
 
 
-@dataclass(frozen=True)
-class Listing:
+class Listing(NamedTuple):
     sessions: list[SessionState]
 
     def lines(self) -> list[Line]:
