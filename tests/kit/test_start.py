@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sampletool import __version__
-from sampletool.kit.testing.tool import COMMAND, Tool
+from sampletool.kit.testing.tool import COMMAND, Tool, ended
 
 
 def test_the_version_is_bare_and_imports_nothing(tool: Tool) -> None:
@@ -36,17 +36,12 @@ def test_closed_standard_descriptors_do_no_harm(tool: Tool, workspace: Path, clo
     )
     names = ",".join(map(str, closed))
     before = (workspace / "tool.toml").read_text()
-    ran = subprocess.run(
-        [sys.executable, "-c", closing, names, *COMMAND, "config", "set", "a", "1"],
-        cwd=workspace,
-        env=tool.environ,
-        capture_output=True,
-        check=False,
-    )
+    program = [sys.executable, "-c", closing, names, *COMMAND]
+    ran = ended(tool.start("config", "set", "a", "1", program=program))
 
-    assert ran.returncode == 0, ran
+    assert ran.status == 0, ran
     assert (workspace / "tool.toml").read_text() == before + "a = 1\n"
-    assert (json.loads(ran.stdout)["ok"]) if 1 not in closed else ran.stdout == b""
+    assert ran.answer["ok"] if 1 not in closed else ran.stdout == b""
 
 
 @pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)])
@@ -80,14 +75,29 @@ def test_an_old_python_is_refused_in_one_line_of_json(
     signal.signal(signal.SIGINT, sigint)
 
 
-def test_ctrl_c_in_the_first_milliseconds_prints_no_traceback(tool: Tool) -> None:
-    """Before the first line of ours runs, an interrupt is Python's own: it ends with 1, and says nothing of us."""
+def test_ctrl_c_prints_no_traceback_of_ours_however_early_it_comes(tool: Tool) -> None:
+    """Before the first line of the kit runs, an interrupt is Python's own: it says KeyboardInterrupt, or ignores it."""
     process = tool.start("config", "list")
     process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=30)
+    ran = ended(process)
 
-    assert b"sampletool" not in stderr
-    assert process.returncode in (0, -signal.SIGINT, 130) or stderr.endswith(b"KeyboardInterrupt\n")
+    assert b"/kit/" not in ran.stderr
+    assert ran.status in (-signal.SIGINT, 130) or b"KeyboardInterrupt" in ran.stderr
+
+
+def test_an_interrupt_while_the_kit_is_imported_ends_the_call_without_a_word(tool: Tool) -> None:
+    code = """
+import os, signal, sys
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "sampletool.kit.app": os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupting())
+from sampletool.kit.start import main
+main()
+"""
+    ran = ended(tool.start(program=[sys.executable, "-c", code]))
+
+    assert (ran.status, ran.stderr) == (-signal.SIGINT, b"")
 
 
 def test_it_runs_as_a_module_and_as_a_script() -> None:

@@ -80,7 +80,7 @@ class Forked:
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
 
-    def communicate(self, timeout: float | None = None) -> tuple[bytes, bytes]:
+    def communicate(self, _stdin: bytes = b"", timeout: float | None = None) -> tuple[bytes, bytes]:
         if self._await(timeout) is None:
             raise subprocess.TimeoutExpired("stepped", timeout or 0)
         said = []

@@ -21,7 +21,7 @@ from ..stepping.fork_server import Forked, ForkServer
 from ..stepping.tracer import SteppedProcess
 
 COMMAND = [sys.executable, "-m", PACKAGE]
-_LONGEST_SECONDS = 60
+_LONGEST_SECONDS = 45
 
 
 @dataclass(frozen=True)
@@ -88,30 +88,22 @@ class Tool:
     def __call__(self, *args: str | Path, stdin: bytes = b"", **environ: str) -> Ran:
         """In a process that is forked from one with the door loaded, unless it is Python that is told otherwise."""
         env = {**self.environ, **environ}
-        process: subprocess.Popen[bytes] | Forked
         if stdin or any(env.get(name) != os.environ.get(name) for name in env if name.startswith(("LC_", "PYTHON"))):
-            process = self.start(*args, environ=environ)
-            stdout, stderr = process.communicate(stdin, timeout=_LONGEST_SECONDS)
-        else:
-            process = _fork_server().start(None, [*COMMAND[1:], *map(str, args)], env, self.cwd)
-            stdout, stderr = process.communicate(timeout=_LONGEST_SECONDS)
-        assert process.returncode is not None
-        ran = Ran(process.returncode, stdout, stderr)
-        if ran.stdout.startswith(b'{"ok"'):
-            check_spec(ran)
-        return ran
+            return ended(self.start(*args, environ=environ), stdin)
+        return ended(_fork_server().start(None, [*COMMAND[1:], *map(str, args)], env, self.cwd))
 
     def start(
         self,
         *args: str | Path,
         environ: Mapping[str, str] | None = None,
         program: Sequence[str] = COMMAND,
+        stdin: int = subprocess.PIPE,
     ) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
             [*program, *map(str, args)],
             cwd=self.cwd,
             env={**self.environ, **(environ or {})},
-            stdin=subprocess.PIPE,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
@@ -130,31 +122,28 @@ class Tool:
                 process.kill()
 
     def together(self, calls: Iterable[Iterable[str | Path]]) -> list[Ran]:
-        """Start every call, let them go at the same moment, and wait for all of them.
+        """Start every call, let them go at the same moment, by the end of their stdin, and wait for all of them."""
+        barrier, gate = os.pipe()
+        wait = "import os, sys; os.read(0, 1); os.execv(sys.argv[1], sys.argv[1:])"
+        program = [sys.executable, "-S", "-c", wait, *COMMAND]
+        processes = [self.start(*call, program=program, stdin=barrier) for call in calls]
+        os.close(barrier)
+        os.close(gate)
+        return [ended(process) for process in processes]
 
-        Each waits for its standard input to end before it begins, which is what lets them go.
-        """
-        barrier_read, barrier_write = os.pipe()
-        wait = "import os, sys; os.read(int(sys.argv[1]), 1); os.execv(sys.executable, [sys.executable, *sys.argv[2:]])"
-        processes = [
-            subprocess.Popen(
-                [sys.executable, "-S", "-c", wait, str(barrier_read), "-m", PACKAGE, *map(str, call)],
-                cwd=self.cwd,
-                env=self.environ,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                pass_fds=(barrier_read,),
-            )
-            for call in calls
-        ]
-        os.close(barrier_read)
-        os.close(barrier_write)
-        results = []
-        for process in processes:
-            stdout, stderr = process.communicate(timeout=_LONGEST_SECONDS)
-            results.append(Ran(process.returncode, stdout, stderr))
-        return results
+
+def ended(process: subprocess.Popen[bytes] | Forked, stdin: bytes = b"") -> Ran:
+    """What a call says that has every reason to end. The limit is a safety net, for a busy machine as well."""
+    try:
+        stdout, stderr = process.communicate(stdin, _LONGEST_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise AssertionError("the call does not end") from None
+    assert process.returncode is not None
+    ran = Ran(process.returncode, stdout, stderr)
+    if ran.stdout.startswith(b'{"ok"'):
+        check_spec(ran)
+    return ran
 
 
 def told_of(tool: Tool, command: str, flag: str) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from sampletool.kit.safety import children as module
 from sampletool.kit.safety.children import LOST_STATUS, Children
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.scale import scale
-from sampletool.kit.testing.tool import Ran, Tool
+from sampletool.kit.testing.tool import Tool, ended
 from tests.kit.added_command import start_added
 
 
@@ -293,16 +293,6 @@ def test_a_parent_that_ignores_sigchld_does_not_make_a_failed_child_a_success(to
     process = start_added(tool, _STATUS_OF_A_CHILD, before="signal.signal(signal.SIGCHLD, signal.SIG_IGN)")
 
     assert ended(process).data == {"said": 3}
-
-
-def ended(process: "subprocess.Popen[bytes]") -> Ran:
-    """What a call says that has every reason to end now; the limit is a safety net."""
-    try:
-        stdout, stderr = process.communicate(timeout=40)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        pytest.fail("it goes on and on")
-    return Ran(process.returncode, stdout, stderr)
 
 
 _UNDER_A_LOCK = """

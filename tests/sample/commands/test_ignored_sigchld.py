@@ -4,15 +4,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sampletool.kit.testing.tool import COMMAND, Ran, Tool
+from sampletool.kit.testing.tool import COMMAND, Ran, Tool, ended
 
 _IGNORING = ["/bin/bash", "-c", "trap '' CHLD; exec \"$@\"", "bash", *COMMAND]
 
 
 def ran(tool: Tool, *args: str | Path) -> Ran:
-    process = tool.start(*args, program=_IGNORING)
-    stdout, stderr = process.communicate(timeout=60)
-    return Ran(process.returncode, stdout, stderr)
+    return ended(tool.start(*args, program=_IGNORING))
 
 
 def test_a_target_that_fails_is_not_published(tool: Tool) -> None:
