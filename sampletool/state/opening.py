@@ -2,19 +2,23 @@
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from functools import partial
+from math import inf
 from pathlib import Path
+from typing import Any
 
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import did_you_mean
 from sampletool.kit.contract.file_errors import FileNotFound
 from sampletool.kit.safety.places import make_workspace_directory, private_directory, state_directory
+from sampletool.kit.safety.signals import Signals
 from sampletool.state.errors import ExtraNotInstalled
 from sampletool.state.promises import Store
 from sampletool.state.store_url import FORMS, no_store, shown_url
 from sampletool.state.terms import USUAL_SECONDS, Terms
 
+_PARTING_SECONDS = 2.0
 _POSTGRES = ("postgresql", "postgres")
 _REDIS = ("redis", "rediss", "valkey", "valkeys", "unix", "redis+unix")
 
@@ -42,11 +46,27 @@ def open_store(url: str | None, workspace: Path | None, terms: Terms) -> Store:
     raise no_store(url, f"{shown_url(url)!r} is not {FORMS}", did_you_mean(scheme, ["sqlite", *_POSTGRES, *_REDIS]))
 
 
-def store_of(context: Context) -> Store:
+def store_of(context: Context, longest_seconds: float = inf) -> Store:
     """Where --store, the variable or the settings say; closed when the call ends. Connects when it is first used."""
-    hold = partial(context.hold, mode="exclusive", patience=USUAL_SECONDS)
+    hold = partial(context.hold, mode="exclusive", patience=min(USUAL_SECONDS, longest_seconds))
     patience = context.settings.value("lock_timeout")
-    terms = Terms(hold, context.signals, context.warn, patience, rehearse="dry_run" in context.meta)
+    rehearse = "dry_run" in context.meta
+    return _opened(context, Terms(hold, context.signals, context.warn, patience, longest_seconds, rehearse))
+
+
+def parting_store_of(context: Context) -> Store:
+    """For what remains to be said on the way out: the signal that ended the call does not end this."""
+    from sampletool.kit.safety.lock import Lock
+
+    signals = Signals()
+
+    def hold(path: Path, name: str) -> AbstractContextManager[Any]:
+        return Lock(path, name, context.me, signals).exclusively(_PARTING_SECONDS)
+
+    return _opened(context, Terms(hold, signals, context.warn, _PARTING_SECONDS, _PARTING_SECONDS))
+
+
+def _opened(context: Context, terms: Terms) -> Store:
     store = open_store(context.settings.value("store"), context.workspace_or_none, terms)
     return context.opened.enter_context(closing(store))
 

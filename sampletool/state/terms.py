@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,14 @@ class Terms:
     warn: Callable[[str, str], None]
     asked_seconds: float | None = None
     """How long the caller is willing to wait, if it has said so."""
+    longest_seconds: float = inf
+    """No verb may take longer, however patient the caller is: a worker has leases to keep."""
     rehearse: bool = False
     """Forecast: every verb answers as it would, and leaves nothing behind."""
 
     @property
     def patience_seconds(self) -> float:
-        return USUAL_SECONDS if self.asked_seconds is None else self.asked_seconds
+        return min(self.longest_seconds, USUAL_SECONDS if self.asked_seconds is None else self.asked_seconds)
 
     def seconds(self) -> float:
         """How long a verb that begins now may take."""
@@ -37,7 +40,7 @@ class Terms:
     def answer_seconds(self) -> float:
         """How long a server may take to answer: that nobody waits for locks does not mean that it must be instant."""
         left = self.signals.seconds_left
-        patience = max(self.patience_seconds, LEAST_ANSWER_SECONDS)
+        patience = min(self.longest_seconds, max(self.patience_seconds, LEAST_ANSWER_SECONDS))
         return patience if left is None else max(0.1, min(patience, left))
 
     def deadline(self) -> float:

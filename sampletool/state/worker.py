@@ -1,59 +1,44 @@
 """The worker of a queue: claims tasks, runs a command for each, keeps their leases, finishes or gives back.
 
-One coordinator, one thread: it alone talks to the store, the commands only run. Whoever has lost a lease is stopped
-and forgotten, because the task is somebody else's then. What a paused or cut-off worker still writes with its
-fence is refused by the store: stopping the command only shortens the mess.
+One coordinator, one thread: it alone talks to the store, the commands only run. A store that is away for less time
+than a lease lasts costs nothing: commands go on, and what ended meanwhile is reported when the store is back. A
+command whose lease cannot be kept is asked to end before the lease does, and killed when it is over, so that it never
+runs beside its successor. What a paused or cut-off worker still writes with its fence is refused by the store.
 """
 
 import os
 import random
+import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from urllib.parse import quote
 
 from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.errors import ToolError
+from sampletool.kit.contract.lock_held import LockHeld
 from sampletool.kit.contract.render import value_text
 from sampletool.kit.safety.children import Children, Ended
+from sampletool.kit.safety.signals import Signals
 from sampletool.state.errors import LeaseLost, StoreUnavailable
 from sampletool.state.promises import Claimed, Store
 from sampletool.state.values import encode
+from sampletool.state.worked import Failure, Worked
 
+AWAY = (StoreUnavailable, LockHeld)
+"""What may pass while a lease lasts."""
 _IDLE_SECONDS = 0.5
 _CANNOT_START = 126
 """The shell's status for a command that is there and cannot be run."""
 _FIRST_DELAY_MS, _LONGEST_DELAY_MS = 1000, 60_000
 _BODY_IN_ENVIRONMENT = 16_384
 _REMEMBERED_FAILURES = 100
-
-
-@dataclass(frozen=True)
-class Failure:
-    """One attempt that went wrong, and the end of what it said."""
-
-    id: str
-    attempts: int
-    exit_status: int
-    tail: str
-
-
-@dataclass(frozen=True)
-class Worked:
-    queue: str
-    finished: int
-    given_back: int
-    lost: int
-    """Claims that ended before their command did; it was stopped, and its task is somebody else's."""
-    failures: list[Failure]
-    left: int | None
-    """Tasks of the queue that are neither done nor failed; not counted by a worker that was interrupted."""
-    effect: Effect
-
-    def lines(self) -> list[str]:
-        left = "" if self.left is None else f", {self.left} left"
-        told = f"{self.queue}: {self.finished} finished, {self.given_back} given back, {self.lost} lost{left}"
-        return [told, *(f"  {one.id}: exit status {one.exit_status}: {one.tail.strip()}" for one in self.failures)]
+_GRACE_SECONDS = 5.0
+"""How long before its lease ends a command is asked to end, if the lease is long enough."""
+_LEAVING_MS = 15_000
+"""A lease that lasts until commands that are stubborn have been ended."""
 
 
 @dataclass
@@ -62,6 +47,11 @@ class _Running:
     body_file: Path
     renew_at: float
     lease_ends_at: float
+    is_lost: bool = False
+    end_at: float | None = None
+    """When it is killed, if it has been asked to end."""
+    ended: Ended | None = None
+    """How it ended, if the store has not been told yet."""
 
 
 @dataclass
@@ -70,107 +60,181 @@ class Worker:
 
     store: Store
     children: Children
+    signals: Signals
     queue: str
     argv: list[str]
     environment: dict[str, str]
     cwd: Path
     scratch: Path
+    logs: Path
     name: str
     jobs: int
     lease_ms: int
     max_attempts: int
     tell: Callable[[str], None]
+    parting_store: Callable[[], Store]
+    """For what is said when a signal has come."""
+    end_orphans: Callable[[], None]
+    """Ends the commands that a worker of this machine left behind when it died."""
     finished: int = 0
     given_back: int = 0
     lost: int = 0
     failures: list[Failure] = field(default_factory=list)
     given_up: list[str] = field(default_factory=list)
     running: dict[str, _Running] = field(default_factory=dict)
+    away_since: float | None = None
 
     def turn(self) -> bool:
         """Fill what is free, keep what is ours, take what has ended. False if there was nothing to do."""
         self._claim()
         self._renew()
-        if not self.running:
+        for one in list(self.running.values()):
+            if one.ended is not None:
+                self._settle(one, one.ended)
+        if not self.running and self.away_since is None:
             return False
-        soonest = min(one.renew_at for one in self.running.values())
-        ended = self.children.next_ended(max(0.0, min(_IDLE_SECONDS, soonest - time.monotonic())))
-        if ended is not None and ended.name in self.running:
-            self._settle(ended)
+        if all(one.ended for one in self.running.values()):
+            self.signals.wait(_IDLE_SECONDS)
+            self.signals.check()
+            return True
+        soonest = min(min(one.renew_at, one.end_at or one.renew_at) for one in self.running.values())
+        seconds = max(0.0, min(_IDLE_SECONDS, soonest - time.monotonic()))
+        if (ended := self.children.next_ended(seconds)) is not None:
+            self._settle(self.running[ended.name], ended)
         return True
+
+    def prepare_to_leave(self) -> None:
+        """Leases that last until the commands have been ended; one that cannot be had ends its command now."""
+        self.store = self.parting_store()
+        for one in self.running.values():
+            is_short = one.lease_ends_at < time.monotonic() + _LEAVING_MS / 1000
+            if is_short and one.ended is None and not one.is_lost:
+                try:
+                    lease_ms = max(self.lease_ms, _LEAVING_MS)
+                    self.store.task_renew(one.task.id, one.task.generation, lease_ms=lease_ms)
+                except ToolError:
+                    self.children.signal(one.task.id, signal.SIGKILL)
 
     def give_all_back(self) -> None:
         """On the way out: nobody has to wait for our leases to end."""
         for one in list(self.running.values()):
-            self._close(one)
             try:
-                self.store.task_release(one.task.id, one.task.generation)
-                self.given_back += 1
+                if one.ended is not None:
+                    self._settle(one, one.ended)
+                if one.task.id in self.running and not one.is_lost:
+                    self._close(one)
+                    self.store.task_release(one.task.id, one.task.generation)
+                    self.given_back += 1
             except ToolError as error:
                 self.tell(f"{one.task.id}: not given back: {error.message}")
 
     def result(self, left: int | None) -> Worked:
         effect: Effect = "updated" if self.finished or self.given_back else "unchanged"
-        return Worked(self.queue, self.finished, self.given_back, self.lost, self.failures, left, effect)
+        counts = (self.finished, self.given_back, self.lost)
+        logs = str(self.logs) if self.logs.is_dir() else None
+        return Worked(self.queue, *counts, self.failures, left, effect, logs)
+
+    def is_patient(self) -> bool:
+        """Whether the store has been away for less time than a lease lasts; asked when it just was."""
+        now = time.monotonic()
+        self.away_since = self.away_since or now
+        return now - self.away_since < self.lease_ms / 1000
 
     def _claim(self) -> None:
         if (free := self.jobs - len(self.running)) <= 0:
             return
         asked = time.monotonic()
-        claim = self.store.task_claim(
-            self.queue, self.name, lease_ms=self.lease_ms, count=free, max_attempts=self.max_attempts
-        )
+        try:
+            claim = self.store.task_claim(
+                self.queue, self.name, lease_ms=self.lease_ms, count=free, max_attempts=self.max_attempts
+            )
+        except AWAY:
+            if not self.is_patient():
+                raise
+            return
+        self.away_since = None
+        if any(task.attempts > 1 for task in claim.tasks):
+            self.end_orphans()
         for task in claim.tasks:
             body_file = self.scratch / f"{os.urandom(8).hex()}.json"
             body_file.write_text(encode(task.body))
             one = _Running(task, body_file, asked + self.lease_ms / 3000, asked + self.lease_ms / 1000)
             self.running[task.id] = one
             environment = self.environment | environment_of(task, body_file)
+            log = self.logs / f"{quote(task.id, safe='')[:150]}.{task.generation}.log"
             try:
-                self.children.start(task.id, self.argv, cwd=self.cwd, env=environment)
+                self.children.start(task.id, self.argv, cwd=self.cwd, env=environment, log=partial(self._log, log))
                 self.tell(f"{task.id}: started, attempt {task.attempts}")
             except OSError as error:
-                self._settle(Ended(task.id, _CANNOT_START, f"{self.argv[0]}: {error.strerror}\n", None, ()))
+                self._settle(one, Ended(task.id, _CANNOT_START, f"{self.argv[0]}: {error.strerror}\n", None, ()))
+
+    def _log(self, path: Path) -> Path:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        return path
 
     def _renew(self) -> None:
-        for one in list(self.running.values()):
+        for one in self.running.values():
             now = time.monotonic()
-            if now < one.renew_at:
-                continue
-            try:
-                self.store.task_renew(one.task.id, one.task.generation, lease_ms=self.lease_ms)
-                one.renew_at, one.lease_ends_at = now + self.lease_ms / 3000, now + self.lease_ms / 1000
-            except StoreUnavailable:
-                one.renew_at = now + _IDLE_SECONDS
-                if time.monotonic() >= one.lease_ends_at:
-                    self._drop(one)
-            except LeaseLost:
-                self._drop(one)
+            if one.ended is None and not one.is_lost and now >= one.renew_at:
+                try:
+                    self.store.task_renew(one.task.id, one.task.generation, lease_ms=self.lease_ms)
+                    one.renew_at, one.lease_ends_at = now + self.lease_ms / 3000, now + self.lease_ms / 1000
+                    self.away_since = one.end_at = None
+                except AWAY:
+                    one.renew_at = now + _IDLE_SECONDS
+                except LeaseLost:
+                    self._lose(one)
+            self._end_in_time(one)
 
-    def _drop(self, one: _Running) -> None:
-        """The claim is over: whoever has the task now must not be disturbed."""
-        self.children.end(one.task.id)
-        self._close(one)
-        self.lost += 1
+    def _end_in_time(self, one: _Running) -> None:
+        """Asked before the lease is over, killed when it is: whoever has the task then must not be disturbed."""
+        now = time.monotonic()
+        if one.ended is not None or one.is_lost:
+            return
+        end_at = one.lease_ends_at - margin_seconds(self.lease_ms)
+        if now >= end_at:
+            self._lose(one)
+        elif one.end_at is None and now >= end_at - min(_GRACE_SECONDS, self.lease_ms / 4000):
+            one.end_at = end_at
+            self.children.signal(one.task.id, signal.SIGTERM)
+            self.tell(f"{one.task.id}: the store is away and its lease ends, asked to end")
+
+    def _lose(self, one: _Running) -> None:
+        one.is_lost = True
+        self.children.signal(one.task.id, signal.SIGKILL)
         self.tell(f"{one.task.id}: lease lost, stopped")
 
-    def _settle(self, ended: Ended) -> None:
-        one = self.running[ended.name]
+    def _settle(self, one: _Running, ended: Ended) -> None:
+        """Tell the store how it ended: now, or as soon as the store is back."""
         task = one.task
-        self._close(one)
+        is_done = ended.status == 0
         try:
-            if ended.status == 0:
+            if is_done:
                 self.store.task_finish(task.id, task.generation)
-                self.finished += 1
-                self.tell(f"{task.id}: done")
-                return
-            longest = min(_LONGEST_DELAY_MS, _FIRST_DELAY_MS * 2 ** min(task.attempts - 1, 16))
-            self.store.task_release(task.id, task.generation, delay_ms=round(longest * random.uniform(0.5, 1)))
+                one.is_lost = False
+            elif not one.is_lost:
+                longest = min(_LONGEST_DELAY_MS, _FIRST_DELAY_MS * 2 ** min(task.attempts - 1, 16))
+                self.store.task_release(task.id, task.generation, delay_ms=round(longest * random.uniform(0.5, 1)))
         except LeaseLost:
-            self.lost += 1
+            one.is_lost = True
+        except AWAY:
+            one.ended = ended
+            if not self.is_patient():
+                raise
             return
+        self.away_since = None
+        self._close(one)
+        if one.is_lost:
+            self.lost += 1
+        elif is_done:
+            self.finished += 1
+            self.tell(f"{task.id}: done")
+        else:
+            self._remember(task, ended)
+
+    def _remember(self, task: Claimed, ended: Ended) -> None:
         self.given_back += 1
-        failure = Failure(task.id, task.attempts, ended.status, ended.tail)
+        failure = Failure(task.id, task.attempts, ended.status, ended.tail, str(ended.log) if ended.log else None)
         self.failures = [*self.failures, failure][-_REMEMBERED_FAILURES:]
         if 0 < self.max_attempts <= task.attempts:
             self.given_up.append(task.id)
@@ -179,6 +243,11 @@ class Worker:
     def _close(self, one: _Running) -> None:
         del self.running[one.task.id]
         one.body_file.unlink(missing_ok=True)
+
+
+def margin_seconds(lease_ms: int) -> float:
+    """No question to the store takes longer, so that a command can be ended before its lease is over."""
+    return min(10.0, lease_ms / 4000)
 
 
 def environment_of(task: Claimed, body_file: Path) -> dict[str, str]:

@@ -136,14 +136,10 @@ class Children:
             self._signals.wait(left if pollable else min(left, _POLL_SECONDS), self._wake_descriptors())
         return None
 
-    def end(self, name: str) -> Ended | None:
-        """End one child: ask, and after the grace, kill. None if it is not running."""
-        child = self._running.get(name)
-        if child is None:
-            return None
-        _signal_group(child, signal.SIGTERM)
-        self._await_exits([child])
-        return self._bury(child)
+    def signal(self, name: str, number: int) -> None:
+        """Send a signal to one child and its group; `next_ended` returns it when it has ended."""
+        if name in self._running:
+            _signal_group(self._running[name], number)
 
     def _await_exits(self, children: list[_Running]) -> None:
         """Give them time to end, unless a second signal says that there is none."""

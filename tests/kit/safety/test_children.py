@@ -215,22 +215,30 @@ def test_a_child_that_ignores_the_request_is_killed_after_the_grace(
         start(children, "trap '' TERM; echo ready; while :; do sleep 1; done")
         hear(children, "ready")
         asked = time.monotonic()
-        ended = children.end("child")
 
     assert time.monotonic() - asked >= 0.3
-    assert ended is not None
-    assert ended.status == -signal.SIGKILL
+    assert children.next_ended() is None
 
 
-def test_a_child_that_is_ended_has_time_to_clean_up(signals: Signals) -> None:
+def test_a_child_that_is_ended_has_time_to_clean_up(signals: Signals, tmp_path: Path) -> None:
+    clean = f"sleep 0.2; touch {tmp_path}/cleaned; exit 5"
     with Children(signals) as children:
-        start(children, "trap 'sleep 0.2; echo cleaned; exit 5' TERM; echo ready; while :; do sleep 0.01; done")
+        start(children, f"trap '{clean}' TERM; echo ready; while :; do sleep 0.01; done")
         hear(children, "ready")
-        ended = children.end("child")
+
+    assert (tmp_path / "cleaned").exists()
+
+
+def test_a_child_that_gets_a_signal_is_returned_when_it_has_ended(signals: Signals) -> None:
+    with Children(signals) as children:
+        start(children, "trap 'exit 5' TERM; echo ready; while :; do sleep 0.01; done")
+        hear(children, "ready")
+        children.signal("child", signal.SIGTERM)
+        children.signal("nobody", signal.SIGTERM)
+        ended = children.next_ended()
 
     assert ended is not None
     assert ended.status == 5
-    assert ended.tail.endswith("cleaned\n")
 
 
 def test_after_a_signal_nothing_more_is_started(signals: Signals, tmp_path: Path) -> None:

@@ -4,8 +4,10 @@ import errno
 import json
 import os
 import signal
+import sqlite3
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -233,7 +235,8 @@ def test_work_runs_a_command_for_every_task_and_finishes_it(tool: Tool, workspac
 
     ran = tool("task", "work", "mail", "--until-empty", "--jobs", "2", "--", "sh", "-c", script)
 
-    assert ran.data == {
+    assert ran.data | {"logs": ""} == {
+        "logs": "",
         "queue": "mail",
         "finished": 3,
         "given_back": 0,
@@ -309,6 +312,104 @@ def test_a_lost_lease_ends_the_command(tool: Tool, workspace: Path) -> None:
     stdout, _ = worker.communicate(timeout=30)
     assert json.loads(stdout)["data"]["lost"] == 1
     assert tool("task", "finish", "a", "2").data["effect"] == "updated"
+
+
+def test_a_worker_outlives_an_outage_and_reports_what_succeeded_meanwhile(tool: Tool, workspace: Path) -> None:
+    """Somebody locks the store's file while one command ends and another one goes on."""
+    tool("task", "add", "mail", "quick", "slow")
+    script = 'echo $$ > "pid-$TOOL_TASK_BODY"; until [ -e "go-$TOOL_TASK_BODY" ]; do sleep 0.05; done'
+    work = ["task", "work", "mail", "--until-empty", "--jobs", "2", "--lease", "8s", "--", "sh", "-c", script]
+    worker = tool.start(*work)
+    pids = [wait_for_pid(workspace / f"pid-{body}") for body in ("quick", "slow")]
+    outsider = sqlite3.connect(workspace / ".tool" / "state.db", isolation_level=None)
+    outsider.execute("BEGIN EXCLUSIVE")
+    (workspace / "go-quick").touch()
+    time.sleep(4)  # longer than any question to the store may take, shorter than the lease
+    assert is_alive(pids[1])
+    outsider.execute("ROLLBACK")
+    outsider.close()
+    (workspace / "go-slow").touch()
+
+    stdout, _ = worker.communicate(timeout=60)
+
+    assert json.loads(stdout)["data"]["finished"] == 2
+    assert [task["attempts"] for task in tool("task", "list", "mail").data["tasks"]] == [1, 1]
+
+
+def test_a_command_is_ended_before_its_lease_if_the_store_stays_away(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", "x")
+    stubborn = 'trap "" TERM; echo $$ > pid; while :; do sleep 0.1; done'
+    worker = tool.start("task", "work", "mail", "--lease", "2s", "--", "sh", "-c", stubborn)
+    child = wait_for_pid(workspace / "pid")
+    outsider = sqlite3.connect(workspace / ".tool" / "state.db", isolation_level=None)
+    outsider.execute("BEGIN EXCLUSIVE")
+    ends = int(outsider.execute("SELECT due_at FROM tool_tasks").fetchone()[0]) / 1000
+
+    while is_alive(child):
+        assert time.time() < ends
+        time.sleep(0.01)
+
+    outsider.execute("ROLLBACK")
+    outsider.close()
+    worker.send_signal(signal.SIGTERM)
+    worker.communicate(timeout=60)
+
+
+def test_the_command_of_a_killed_worker_does_not_run_beside_its_successor(tool: Tool, workspace: Path) -> None:
+    """It has even left its process group."""
+    tool("task", "add", "mail", "x")
+    script = 'echo $$ > "pid-$TOOL_TASK_GENERATION"; [ "$TOOL_TASK_GENERATION" = 2 ] || exec sleep 600'
+    work = ["task", "work", "mail", "--until-empty", "--lease", "1s", "--", "setsid", "-w", "sh", "-c", script]
+    worker = tool.start(*work)
+    child = wait_for_pid(workspace / "pid-1")
+    worker.kill()
+    worker.wait()
+
+    ran = tool(*work)
+
+    assert ran.data["finished"] == 1
+    assert not is_alive(child)
+    assert [warning["code"] for warning in ran.answer["warnings"]][:1] == ["ORPHAN_ENDED"]
+
+
+def test_a_stubborn_command_keeps_the_worker_from_renewing_no_other(tool: Tool, workspace: Path) -> None:
+    """One lease is lost, and its command ignores SIGTERM: the other one is renewed all the same."""
+    tool("task", "add", "mail", "stubborn", "steady", "--id", "stubborn", "--id", "steady")
+    script = 'trap "" TERM; echo $$ > "pid-$TOOL_TASK_BODY"; until [ -e "go-$TOOL_TASK_BODY" ]; do sleep 0.05; done'
+    worker = tool.start("task", "work", "mail", "--jobs", "2", "--lease", "2s", "--", "sh", "-c", script)
+    for body in ("stubborn", "steady"):
+        wait_for_pid(workspace / f"pid-{body}")
+    assert tool("task", "release", "stubborn:1", "--delay", "1h").status == 0
+    time.sleep(4)  # two leases
+    (workspace / "go-steady").touch()
+    deadline = time.monotonic() + 30
+    while "done" not in tool("task", "list", "mail").data["counts"]:
+        assert time.monotonic() < deadline
+    worker.send_signal(signal.SIGTERM)
+    stdout, _ = worker.communicate(timeout=60)
+
+    assert (json.loads(stdout)["data"]["lost"], json.loads(stdout)["data"]["finished"]) == (1, 1)
+    assert [task["attempts"] for task in tool("task", "list", "mail").data["tasks"]] == [1, 1]
+
+
+def test_a_task_whose_command_failed_is_left_alone_for_a_while(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", "x")
+    worker = tool.start("task", "work", "mail", "--", "sh", "-c", "echo $$ >> pids; exit 1")
+    deadline = time.monotonic() + 30
+    while not (freed := [one for one in tool("task", "list").data["tasks"] if "free_at" in one and one["attempts"]]):
+        assert time.monotonic() < deadline
+    worker.send_signal(signal.SIGTERM)
+    worker.communicate(timeout=60)
+
+    assert freed[0]["free_at"] > wait_for_start(workspace / "pids", 0.3)
+
+
+def test_what_commands_write_is_kept_in_the_session(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", "hello", "--id", "a/b")
+
+    ran = tool("task", "work", "mail", "--until-empty", "--", "sh", "-c", "echo $TOOL_TASK_BODY")
+
+    assert (Path(ran.data["logs"]) / "a%2Fb.1.log").read_text() == "hello\n"
 
 
 def test_a_long_command_keeps_its_lease(tool: Tool, workspace: Path) -> None:
@@ -393,6 +494,12 @@ def wait_for_pid(path: Path) -> int:
         assert time.monotonic() < deadline
         time.sleep(0.02)
     return int(path.read_text())
+
+
+def wait_for_start(path: Path, later_seconds: float) -> str:
+    """When the file was first there, and a little later."""
+    started = datetime.fromtimestamp(path.stat().st_mtime + later_seconds, UTC)
+    return started.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def is_alive(pid: int) -> bool:

@@ -30,7 +30,7 @@ def make_terms(*, patience: float = 10.0, rehearse: bool = False, told: list[str
         if told is not None:
             told.append(f"{code}: {message}")
 
-    return Terms(hold, signals, warn, patience, rehearse)
+    return Terms(hold, signals, warn, patience, rehearse=rehearse)
 
 
 class Awaited:

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,12 +10,16 @@ import typer
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import InvalidValues, Mistake, ProgramNotFound, ToolError
 from sampletool.kit.global_options import DryRunOption
+from sampletool.kit.program import variable
 from sampletool.kit.safety.children import Children
-from sampletool.kit.safety.places import private_directory
+from sampletool.kit.safety.orphans import end_orphans
+from sampletool.kit.safety.places import private_directory, state_directory
 from sampletool.state.commands._options import LeaseOption, QueueArgument, StoreOption, changes_store
 from sampletool.state.errors import TasksFailed
-from sampletool.state.opening import store_of
-from sampletool.state.worker import Worked, Worker, count_left
+from sampletool.state.opening import parting_store_of, store_of
+from sampletool.state.terms import USUAL_SECONDS
+from sampletool.state.worked import Worked
+from sampletool.state.worker import AWAY, Worker, count_left, margin_seconds
 
 spec = changes_store(
     "task work mail --until-empty -- ./send",
@@ -32,18 +37,13 @@ _END = {
 
 def work(context: Context, worker: Worker, *, until_empty: bool) -> Worked:
     """Until the queue is settled, or for ever: then a signal or --timeout ends it."""
-    told = False
     try:
         with worker.children:
-            while True:
-                if not worker.turn():
-                    if until_empty and count_left(worker.store, worker.queue) == 0:
-                        break
-                    if not told:
-                        context.tell(f"{worker.queue}: nothing to do; waiting for {_END[until_empty]}")
-                        told = True
-                    context.signals.check()
-                    context.signals.wait(_IDLE_SECONDS)
+            try:
+                _work_on(context, worker, until_empty=until_empty)
+            except ToolError:
+                worker.prepare_to_leave()
+                raise
     except ToolError as error:
         worker.give_all_back()
         error.data = worker.result(None)
@@ -52,6 +52,23 @@ def work(context: Context, worker: Worker, *, until_empty: bool) -> Worked:
     if worker.given_up:
         raise TasksFailed(count=len(worker.given_up), failed=worker.given_up, data=result)
     return result
+
+
+def _work_on(context: Context, worker: Worker, *, until_empty: bool) -> None:
+    told = False
+    while True:
+        if not worker.turn():
+            try:
+                if until_empty and count_left(worker.store, worker.queue) == 0:
+                    return
+            except AWAY:
+                if not worker.is_patient():
+                    raise
+            if not told:
+                context.tell(f"{worker.queue}: nothing to do; waiting for {_END[until_empty]}")
+                told = True
+            context.signals.check()
+            context.signals.wait(_IDLE_SECONDS)
 
 
 def command(
@@ -77,7 +94,8 @@ def command(
     Waits for more tasks, until a signal or --timeout ends it, unless --until-empty is given. The lease of a task is
     kept while its command runs. The command finds its task in TOOL_TASK_ID, TOOL_TASK_BODY and TOOL_TASK_FILE (JSON),
     and TOOL_TASK_FENCE for --fence. Exit status 0 finishes the task; any other gives it back, to be tried again after
-    a growing delay.
+    a growing delay. A store that is away for less time than a lease lasts costs nothing. What commands write is kept in
+    the session.
     """
     context: Context = ctx.obj
     if lease < 1000:
@@ -87,21 +105,36 @@ def command(
         raise ProgramNotFound(what="The command", command=argv[0])
     if dry_run:
         return Worked(queue, 0, 0, 0, [], count_left(store_of(context), queue), "unchanged")
-    worker = Worker(
-        store=store_of(context),
-        children=Children(context.signals),
-        queue=queue,
-        argv=[program, *argv[1:]],
-        environment={**os.environ, "TOOL_SESSION_ID": context.session_id, **({"TOOL_STORE": store} if store else {})},
-        cwd=context.cwd,
-        scratch=private_directory(context.session_directory / context.request_id),
-        name=context.session_id,
-        jobs=jobs or context.jobs(),
-        lease_ms=lease,
-        max_attempts=max_attempts,
-        tell=context.tell,
-    )
+    environment = {variable("SESSION_ID"): context.session_id, **({variable("STORE"): store} if store else {})}
+    path = private_directory(state_directory()) / "workers.lock"
+    scratch = private_directory(context.session_directory / context.request_id)
     try:
-        return work(context, worker, until_empty=until_empty)
+        with context.hold(path, "workers", "shared", USUAL_SECONDS) as hold:
+            worker = Worker(
+                store=store_of(context, margin_seconds(lease)),
+                children=Children(context.signals, hold.descriptors),
+                signals=context.signals,
+                queue=queue,
+                argv=[program, *argv[1:]],
+                environment={**os.environ, **environment},
+                cwd=context.cwd,
+                scratch=scratch,
+                logs=context.session_directory / f"tasks-{context.request_id}",
+                name=context.session_id,
+                jobs=jobs or context.jobs(),
+                lease_ms=lease,
+                max_attempts=max_attempts,
+                tell=context.tell,
+                parting_store=lambda: parting_store_of(context),
+                end_orphans=lambda: _end_orphans(context, path),
+            )
+            worker.end_orphans()
+            return work(context, worker, until_empty=until_empty)
     finally:
-        shutil.rmtree(worker.scratch, ignore_errors=True)
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _end_orphans(context: Context, path: Path) -> None:
+    """A worker that died cannot keep its leases: none of its commands may run beside its successor."""
+    for pid in end_orphans(path, context.signals):
+        context.warn("ORPHAN_ENDED", f"Process {pid}, left behind by a worker that has died, was ended.")

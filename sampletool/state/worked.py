@@ -1,0 +1,36 @@
+"""What a worker did, for its answer."""
+
+from dataclasses import dataclass
+
+from sampletool.kit.contract.answer import Effect
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One attempt that went wrong, and the end of what it said."""
+
+    id: str
+    attempts: int
+    exit_status: int
+    tail: str
+    log: str | None = None
+
+
+@dataclass(frozen=True)
+class Worked:
+    queue: str
+    finished: int
+    given_back: int
+    lost: int
+    """Claims that ended before their command did; it was stopped, and its task is somebody else's."""
+    failures: list[Failure]
+    left: int | None
+    """Tasks of the queue that are neither done nor failed; not counted by a worker that was interrupted."""
+    effect: Effect
+    logs: str | None = None
+    """The directory with the output of every command."""
+
+    def lines(self) -> list[str]:
+        left = "" if self.left is None else f", {self.left} left"
+        told = f"{self.queue}: {self.finished} finished, {self.given_back} given back, {self.lost} lost{left}"
+        return [told, *(f"  {one.id}: exit status {one.exit_status}: {one.tail.strip()}" for one in self.failures)]
