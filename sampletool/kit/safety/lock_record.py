@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..contract.file_errors import UnsafeDirectory
-from ..contract.lock_held import Holder
+from ..contract.lock_held import Holder, State
 from .flock import EXCLUSIVE, try_lock
 from .places import check_private, private_directory
 from .processes import pid_namespace, start_of
@@ -61,10 +61,10 @@ class Record(NamedTuple):
         start = start_of(self.pid)
         return start is not None and self.start in (None, start)
 
-    def as_holder(self, state: str, *, verified: bool, children: tuple[int, ...] | None = None) -> Holder:
-        told = {name: getattr(self, name) for name in ("pid", "host", "command", "session_id", "started_at")}
+    def as_holder(self, state: State, *, verified: bool, children: tuple[int, ...] | None = None) -> Holder:
         age_ms = max(0, round((_boot_seconds() - self.boot_seconds) * 1000))
-        return Holder(state=state, verified=verified, age_ms=age_ms, children=children, **told)  # type: ignore[arg-type]
+        told = (self.host, self.command, self.session_id, self.started_at)
+        return Holder(self.pid, state, verified, *told, age_ms, children)
 
 
 def describe_me(session_id: str = "", command: str = "") -> Record:

@@ -8,34 +8,18 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
-
-
-class _Stat(NamedTuple):
-    """A few fields of /proc/PID/stat."""
-
-    pid: int
-    state: str
-    group: int
-    started: int
-    """Clock ticks since boot."""
 
 
 def can_see() -> bool:
     """Whether /proc is here and its pids are those that a signal from here would reach."""
     me = _stat("self")
-    return me is not None and me.pid == os.getpid()
-
-
-def is_running(pid: int) -> bool:
-    """Whether a process has this pid; a zombie does not count."""
-    return started(pid) is not None
+    return me is not None and me[0] == os.getpid()
 
 
 def started(pid: int) -> int | None:
-    """When the process that has this pid now was started, in clock ticks since boot."""
+    """When the process that has this pid was started, in clock ticks since boot. None if there is none."""
     stat = _stat(str(pid)) if can_see() else None
-    return None if stat is None or stat.state in "ZX" else stat.started
+    return None if stat is None else stat[2]
 
 
 def start_of(pid: int) -> str | None:
@@ -47,9 +31,8 @@ def start_of(pid: int) -> str | None:
 
 
 def members_of_group(group: int) -> tuple[int, ...]:
-    """The living members of a process group; zombies are dead."""
-    stats = [_stat(str(pid)) for pid in pids()]
-    return tuple(stat.pid for stat in stats if stat is not None and stat.group == group and stat.state not in "ZX")
+    """The living members of a process group."""
+    return tuple(pid for pid in pids() if (stat := _stat(str(pid))) is not None and stat[1] == group)
 
 
 def pids() -> list[int]:
@@ -85,11 +68,12 @@ def locker_of(pid: int, file: os.stat_result) -> int | None:
     return None
 
 
-def _stat(name: str) -> _Stat | None:
+def _stat(name: str) -> tuple[int, int, int] | None:
+    """Pid, process group and start of a process that is alive: a zombie is not."""
     with suppress(OSError):
         pid, _, rest = Path(f"/proc/{name}/stat").read_text().partition(" ")
         fields = rest.rpartition(")")[2].split()
-        return _Stat(int(pid), fields[0], int(fields[2]), int(fields[19]))
+        return None if fields[0] in "ZX" else (int(pid), int(fields[2]), int(fields[19]))
     return None
 
 

@@ -68,15 +68,16 @@ def opened(root: Path, session_id: str, make_lock: MakeLock, timeout_seconds: fl
 
 def list_sessions(root: Path) -> list[SessionState]:
     """The one that was used last comes first."""
-    found = []
-    now = time.time()
-    for directory in _directories(root):
-        with suppress(FileNotFoundError):  # somebody has just removed it
-            used = directory.stat().st_mtime
-            at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(used))
-            readers = [record.pid for record, _ in living_readers(directory / _LOCK_NAME)]
-            found.append(SessionState(directory.name, str(directory), at, max(0, int(now - used)), readers))
-    return sorted(found, key=lambda session: session.unused_seconds)
+    sessions, now = [], time.time()
+    for name in sorted(os.listdir(private_directory(root))) if root.exists() else ():
+        directory = root / name
+        if _ID.fullmatch(name) and directory.is_dir() and not directory.is_symlink():
+            with suppress(FileNotFoundError):  # another call has just removed it
+                used = directory.stat().st_mtime
+                at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(used))
+                readers = [record.pid for record, _ in living_readers(directory / _LOCK_NAME)]
+                sessions.append(SessionState(name, str(directory), at, max(0, int(now - used)), readers))
+    return sorted(sessions, key=lambda session: session.unused_seconds)
 
 
 def remove(directory: Path, make_lock: MakeLock) -> bool:
@@ -97,11 +98,3 @@ def sweep_trash(root: Path) -> None:
         for name in os.listdir(root):
             if name.startswith(_TRASH):
                 shutil.rmtree(root / name, ignore_errors=True)
-
-
-def _directories(root: Path) -> list[Path]:
-    if not root.exists():
-        return []
-    private_directory(root)
-    found = (root / name for name in sorted(os.listdir(root)) if _ID.fullmatch(name))
-    return [path for path in found if path.is_dir() and not path.is_symlink()]

@@ -137,9 +137,9 @@ def wait_until(ready: Callable[[], bool]) -> None:
 
 
 @contextmanager
-def waiting(path: Path, mode: str = "exclusive") -> Iterator[Holding]:
+def waiting(path: Path, mode: str = "exclusive", seconds: float = 600) -> Iterator[Holding]:
     """A process that waits for the lock from the moment when the block begins."""
-    waiter = Holding(path, mode, 600)
+    waiter = Holding(path, mode, seconds)
     with waiter.process:
         try:
             wait_until(waiter.is_waiting)
@@ -181,13 +181,19 @@ def test_what_is_won_after_its_caller_has_given_up_is_released_at_once(path: Pat
         pass
 
 
-def test_waiting_uses_no_processor_time(path: Path) -> None:
-    """Naive: to ask again every 10 ms costs more the less there is of it."""
-    with holding(path):
-        began = time.thread_time()
-        refusal(path, 1.0)
+def test_a_waiting_call_asks_the_kernel_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Naive: to ask again every 10 ms costs more processor time the less of it there is."""
+    asked, flock = [], fcntl.flock
 
-    assert time.thread_time() - began < 0.5
+    def counted(descriptor: int, operation: int) -> None:
+        asked.append(operation)
+        flock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", counted)
+    with holding(path):
+        refusal(path, 0.5)
+
+    assert asked == [fcntl.LOCK_EX | fcntl.LOCK_NB, fcntl.LOCK_EX]
 
 
 def test_holds_never_overlap_also_when_a_holder_is_killed(path: Path) -> None:
@@ -287,6 +293,16 @@ def test_a_signal_ends_the_wait_and_leaves_nothing_held(path: Path, mode: str, n
 
     with make_lock(path).exclusively(0):
         pass
+
+
+def test_a_signal_that_comes_while_it_waits_is_seen_in_time(path: Path) -> None:
+    """Naive: the wait goes on to its own end, and only then is the signal looked at."""
+    with holding(path), waiting(path, seconds=20) as waiter:
+        waiter.process.send_signal(signal.SIGTERM)
+        answer = waiter.hear()
+
+    assert answer["told"] == "INTERRUPTED"
+    assert answer["waited"] < 10
 
 
 def test_a_signal_that_came_before_is_obeyed_although_the_lock_is_free(path: Path) -> None:

@@ -101,21 +101,24 @@ def test_an_orphan_is_known_by_its_age_where_its_holder_s_pid_was_reused(tmp_pat
     path = tmp_path / "lock"
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     argv = [sys.executable, "-S", "-c", _LOCK_AND_FORGET, str(descriptor)]
-    with subprocess.Popen(["sleep", "600"], pass_fds=(descriptor,)) as orphan:
-        born = processes.started(orphan.pid)
-        while _starts_at(born):
-            time.sleep(0.01)
-        with subprocess.Popen(argv, pass_fds=(descriptor,), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as later:
-            os.close(descriptor)
-            assert later.stdout is not None
-            later.stdout.readline()
+    orphan = subprocess.Popen(["sleep", "600"], pass_fds=(descriptor,))
+    while _starts_at(processes.started(orphan.pid)):
+        time.sleep(0.01)
+    later = subprocess.Popen(argv, pass_fds=(descriptor,), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    os.close(descriptor)
+    try:
+        assert later.stdout is not None
+        later.stdout.readline()
 
-            (holder,) = find_owners(path).holders
+        (holder,) = find_owners(path).holders
 
-            assert (holder.pid, holder.state, holder.children) == (later.pid, "orphaned", (orphan.pid,))
-            assert end_orphans(path, signals) == [orphan.pid]
-            assert later.poll() is None
-            later.kill()
+        assert (holder.pid, holder.state, holder.children) == (later.pid, "orphaned", (orphan.pid,))
+        assert end_orphans(path, signals) == [orphan.pid]
+        assert later.poll() is None
+    finally:
+        for process in (orphan, later):
+            process.kill()
+            process.communicate()
 
 
 def _starts_at(ticks: int | None) -> bool:

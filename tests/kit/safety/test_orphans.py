@@ -9,7 +9,7 @@ import pytest
 
 from sampletool.kit.safety import orphans
 from sampletool.kit.safety.orphans import end_orphans
-from sampletool.kit.safety.processes import is_running
+from sampletool.kit.safety.processes import started
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.holding import Holding, holding, make_lock
 from tests.kit.safety.test_lock import wait_until
@@ -29,7 +29,7 @@ def test_an_orphan_is_ended_and_the_lock_is_free(tmp_path: Path, signals: Signal
 
     assert end_orphans(path, signals) == [child]
 
-    assert not is_running(child)
+    assert started(child) is None
     with make_lock(path).exclusively(1):
         pass
 
@@ -38,7 +38,7 @@ def test_a_living_holder_is_never_harmed(tmp_path: Path, signals: Signals) -> No
     path = tmp_path / "lock"
     with holding(path, child="") as other:
         assert end_orphans(path, signals) == []
-        assert is_running(other.pid)
+        assert started(other.pid)
 
 
 def test_a_living_reader_beside_an_orphan_is_never_harmed(tmp_path: Path, signals: Signals) -> None:
@@ -46,7 +46,7 @@ def test_a_living_reader_beside_an_orphan_is_never_harmed(tmp_path: Path, signal
     child = orphaned(path, "shared")
     with holding(path, "shared") as other:
         assert end_orphans(path, signals) == [child]
-        assert is_running(other.pid)
+        assert started(other.pid)
 
 
 def test_who_merely_has_the_file_open_is_never_harmed(tmp_path: Path, signals: Signals) -> None:
@@ -57,7 +57,7 @@ def test_who_merely_has_the_file_open_is_never_harmed(tmp_path: Path, signals: S
     os.close(descriptor)
     try:
         assert end_orphans(path, signals) == [child]
-        assert is_running(bystander.pid)
+        assert started(bystander.pid)
     finally:
         bystander.send_signal(signal.SIGKILL)
         bystander.wait()
@@ -88,7 +88,7 @@ def test_an_orphan_is_asked_first_and_killed_if_it_does_not_obey(
 
     assert end_orphans(tmp_path / "lock", signals) == [child]
 
-    assert not is_running(child)
+    assert started(child) is None
     assert (tmp_path / "cleaned").exists() == bool(on_term)
 
 

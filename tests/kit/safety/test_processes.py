@@ -21,13 +21,13 @@ print(os.getpid(), processes.can_see(), processes.pids(), processes.start_of(1))
 
 def test_a_process_is_running_until_it_is_a_zombie() -> None:
     with subprocess.Popen(["sleep", "60"], process_group=0) as child:
-        assert processes.is_running(child.pid)
+        assert processes.started(child.pid)
         assert processes.members_of_group(child.pid) == (child.pid,)
 
         child.kill()
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
 
-        assert not processes.is_running(child.pid)
+        assert processes.started(child.pid) is None
         assert processes.members_of_group(child.pid) == ()
 
 
@@ -68,6 +68,6 @@ def test_a_process_that_is_stopped_is_still_running() -> None:
         child.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, child.pid, os.WSTOPPED)
 
-        assert processes.is_running(child.pid)
+        assert processes.started(child.pid)
 
         child.kill()
