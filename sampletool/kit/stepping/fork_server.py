@@ -166,8 +166,7 @@ def _perform(request: dict[str, Any], descriptors: list[int], foreign: list[int]
         if request["spec"] is None:
             tracee.perform()
         else:
-            sys.argv[:0] = ["stepped", json.dumps({**request["spec"], "socket": descriptors[0]})]
-            tracee.main()
+            tracee.perform_stepped({**request["spec"], "socket": descriptors[0]})
         status = 0
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)

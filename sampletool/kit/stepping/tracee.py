@@ -1,8 +1,8 @@
 """The tracee's side: runs a program and stops before every watched event until the tracer says how to go on.
 
-Started by tracer.py as `python -m acme.kit.stepping.tracee SPEC PROGRAM ARGS…`. If the tracer dies, the tracee reads
-the end of its socket and ends too. A lock that the program would wait for in the kernel is asked for without waiting
-first: while it cannot be had, the tracer is told `blocked` and decides when to ask again.
+Forked by fork_server.py. If the tracer dies, the tracee reads the end of its socket and ends too. A lock that the
+program would wait for in the kernel is asked for without waiting first: while it cannot be had, the tracer is told
+`blocked` and decides when to ask again.
 """
 
 import base64
@@ -138,19 +138,6 @@ def _path_of(argument: Any) -> str:
     return os.path.abspath(os.fsdecode(argument)) if argument is not None else ""
 
 
-def main() -> None:
-    spec = json.loads(sys.argv[1])
-    tracee = Tracee(spec)
-    tracee.wrap("fsync", lambda: {})
-    tracee.wrap("write", lambda data: {"data": base64.b64encode(bytes(data)).decode()})
-    tracee.wrap("pwrite", lambda data, offset: {"data": base64.b64encode(bytes(data)).decode(), "offset": offset})
-    sys.argv[:] = sys.argv[2:]
-    if "sqlite3" in sys.modules:
-        tracee.tell_statements()
-    sys.addaudithook(tracee.see)
-    perform()
-
-
 def perform() -> None:
     """Become the program that `sys.argv` names."""
     if sys.argv[0] == "-m":
@@ -160,5 +147,13 @@ def perform() -> None:
         runpy.run_path(sys.argv[0], run_name="__main__")
 
 
-if __name__ == "__main__":
-    main()
+def perform_stepped(spec: dict[str, Any]) -> None:
+    """The same, but stop before every event."""
+    tracee = Tracee(spec)
+    tracee.wrap("fsync", lambda: {})
+    tracee.wrap("write", lambda data: {"data": base64.b64encode(bytes(data)).decode()})
+    tracee.wrap("pwrite", lambda data, offset: {"data": base64.b64encode(bytes(data)).decode(), "offset": offset})
+    if "sqlite3" in sys.modules:
+        tracee.tell_statements()
+    sys.addaudithook(tracee.see)
+    perform()

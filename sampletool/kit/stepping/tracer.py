@@ -10,14 +10,13 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .fork_server import Forked, ForkServer
+from .fork_server import ForkServer
 
 _PATIENCE_SECONDS = 30
 
@@ -61,19 +60,9 @@ class SteppedProcess:
         ours, theirs = socket.socketpair()
         spec = {"socket": theirs.fileno(), "watch": os.path.realpath(watch), "hide": list(hide)}
         environ = {**(os.environ if env is None else env), "PYTHONDONTWRITEBYTECODE": "1"}
-        self.process: subprocess.Popen[bytes] | Forked
-        if fork_server is not None:
-            self.process = fork_server.start(spec, program, environ, cwd)
-        else:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", f"{__package__}.tracee", json.dumps(spec), *program],
-                env=environ,
-                cwd=cwd,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                pass_fds=(theirs.fileno(),),
-            )
+        self._opened = ExitStack()
+        server = fork_server or self._opened.enter_context(ForkServer([], environ))
+        self.process = server.start(spec, program, environ, cwd)
         theirs.close()
         ours.settimeout(_PATIENCE_SECONDS)
         self._socket = ours
@@ -85,11 +74,11 @@ class SteppedProcess:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
+        self.process.kill()
         self.process.__exit__(None, None, None)
         self._lines.close()
         self._socket.close()
+        self._opened.close()
 
     def step(self) -> Event | None:
         """Let it do what it is about to do; where it stops next."""
