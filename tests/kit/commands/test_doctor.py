@@ -17,7 +17,7 @@ def test_a_healthy_machine_is_told_so_and_nothing_stays(tool: Tool, workspace: P
 
     assert data["healthy"] is True
     assert all(probe["ok"] for probe in data["probes"])
-    assert {"python", "system", "typer", "filelock"} <= data["versions"].keys()
+    assert {"python", "system", "typer"} <= data["versions"].keys()
     assert {*workspace.rglob("*"), *home.rglob("*")} == before
 
 

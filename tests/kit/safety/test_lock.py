@@ -15,6 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from filelock import FileLock, Timeout
 
 from sampletool.kit.contract.errors import Interrupted, NestedCall, TimedOut, ToolError
 from sampletool.kit.contract.file_errors import IoFailure, LocksUnsupported, UnsafePath
@@ -452,3 +453,12 @@ def test_the_log_names_who_asks_gets_waits_and_releases(path: Path, caplog: pyte
 
     assert f"waiting for build (pid {other.pid}" in caplog.text
     assert all(f"{verb} by pid {os.getpid()}" in caplog.text for verb in ("asked for", "got", "released"))
+
+
+def test_our_lock_and_that_of_filelock_exclude_each_other(path: Path) -> None:
+    theirs = FileLock(path, preserve_lock_file=True)
+
+    with theirs, pytest.raises(LockHeld):
+        make_lock(path).exclusively(0).__enter__()
+    with make_lock(path).exclusively(0), pytest.raises(Timeout):
+        theirs.acquire(timeout=0)
