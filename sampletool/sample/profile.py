@@ -2,22 +2,25 @@
 
 A column is exact as long as it has few different values: each is counted, and everything follows from the counts.
 Beyond that it is measured as it streams by: moments exactly, different values by a sample of their checksums,
-frequent ones with a stated error. Columns of the ranges of a file merge into the columns of the file. What is kept
+frequent ones with a stated error. Columns of the parts of a file merge into the columns of the file. What is kept
 is bounded for all columns together, and the same data gives the same profile.
 """
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import blake2b
 from math import dist, fsum, isnan, log1p, sqrt
 from typing import Any, Literal
 from zlib import crc32
 
-from sampletool.sample.csv_ranges import LONG_CELL, Dialect, Range, Reading, Row, read_rows
+from sampletool.sample.csv_file import LONG_CELL, BadRow, Dialect, Part, read_rows
 
 FORMAT_VERSION = 1
 MOST_COLUMNS = 4096
+DESCRIBED = 20
+"""So many bad rows are described; the others are only counted."""
 _ROOM = 131_072
 """Checksums that are kept for all columns together; of values that are counted, five eighths of it."""
 _SHOWN_CHARS = 100
@@ -35,21 +38,52 @@ Moments = tuple[int, float, float]
 """How many, their mean, and the sum of the squared distances from it."""
 
 
-def profile_range(
-    descriptor: int, part: Range, dialect: Dialect, header: tuple[Row, int], *, stop: bool, check: Callable[[], None]
-) -> tuple[Reading, list["Column"]]:
-    """Every column of one range; with `stop` no further than its first bad row. `check` is called now and then."""
-    width = len(header[0])
-    reading, columns = Reading(), [Column(_ROOM // width) for _ in range(width)]
-    for rows in read_rows(descriptor, part, dialect, width, header[1], reading, stop=stop):
+@dataclass
+class PartProfile:
+    """Of one part of a file. Lines are counted from its start."""
+
+    columns: list["Column"]
+    lines: int = 0
+    skipped: int = 0
+    bad_rows: list[BadRow] = field(default_factory=list)
+    """The first of them."""
+    stopped_at: BadRow | None = None
+    can_be_skipped: bool = False
+
+    def followed_by(self, other: "PartProfile") -> "PartProfile":
+        """This part and the one behind it."""
+        self.bad_rows += (BadRow(self.lines + line, reason) for line, reason in other.bad_rows)
+        if other.stopped_at is not None:
+            self.stopped_at = other.stopped_at._replace(line=self.lines + other.stopped_at.line)
+            self.can_be_skipped = other.can_be_skipped
+        self.lines += other.lines
+        self.skipped += other.skipped
+        for column, behind in zip(self.columns, other.columns, strict=True):
+            column.merge(behind)
+        return self
+
+
+def profile_part(
+    descriptor: int, part: Part, dialect: Dialect, width: int, *, skip: bool, check: Callable[[], None]
+) -> PartProfile:
+    """Every column of one part; without `skip` no further than its first bad row. `check` is called now and then."""
+    profile = PartProfile([Column(_ROOM // width) for _ in range(width)])
+    for batch in read_rows(descriptor, part, dialect, width):
         check()
-        for column, values in zip(columns, zip(*rows, strict=True), strict=bool(rows)):
-            column.add([shortened(value) for value in values] if reading.has_long_cells else values)
-    return reading, columns
+        profile.lines = batch.lines
+        if batch.bad_rows and (batch.ends_here or not skip):
+            profile.can_be_skipped = not batch.ends_here
+            profile.stopped_at = batch.bad_rows[-1 if skip else 0]
+            break
+        profile.skipped += len(batch.bad_rows)
+        profile.bad_rows += batch.bad_rows[: DESCRIBED - len(profile.bad_rows)]
+        for column, values in zip(profile.columns, zip(*batch.rows, strict=True), strict=bool(batch.rows)):
+            column.add([shortened(value) for value in values] if batch.has_long_cells else values)
+    return profile
 
 
 class Column:
-    """One column of one range, or of several."""
+    """One column of one part, or of several."""
 
     def __init__(self, room: int) -> None:
         self.rows = 0

@@ -1,10 +1,9 @@
-"""Work spread over processes of ours that cannot outlive us; one coordinator gets their results, in the order of tasks.
+"""Work spread over forks of this process that cannot outlive it; their results come in the order of the tasks.
 
-Workers are forked: they begin at once and share what is in memory already. They only compute and hand over, so one
-that ends early loses nothing but time. Who works on which task is fixed, and the coordinator reads in order: a worker
-that is ahead waits in its pipe, so memory stays bounded. Workers ignore signals, it is the coordinator that decides;
-when it is gone, kill -9 included, each ends at its next `check`, which `work` calls often, or its next hand-over.
-Garbage collection stays off in them, as the door left it: work that makes cycles has to collect for itself.
+Forks begin at once and share what is in memory already. They only compute and hand over, so one that ends early loses
+nothing but time. Which worker does which task is fixed, and a worker that is ahead waits in its pipe, so memory stays
+bounded. A signal is recorded here as in this process, and does nothing: this process ends the workers. When it is
+gone, kill -9 included, each ends at its next `check`, which `work` calls often, or when it hands over.
 """
 
 import os
@@ -15,141 +14,112 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
-from typing import Any, NoReturn, TypeVar
+from typing import NamedTuple, NoReturn, TypeVar
 
 from sampletool.kit.safety.atomic_file import write_all
-from sampletool.kit.safety.signals import HANDLED, Signals
+from sampletool.kit.safety.signals import Signals
 from sampletool.sample.errors import WorkerLost
 
-_HEADER = struct.Struct("<cQ")
-_RESULT, _END, _CRASH = b"r", b"e", b"c"
+_HEADER = struct.Struct("<?Q")
 _READ_BYTES = 1024 * 1024
 _TICK_SECONDS = 0.2
 _REAP_SECONDS = 2.0
 
-T = TypeVar("T")
+Task = TypeVar("Task")
+Out = TypeVar("Out")
 Check = Callable[[], None]
-Send = Callable[[bytes, bytes], None]
-Work = Callable[[T, Check], Iterator[Any]]
-"""From one task to any number of results; has to call the check every now and then."""
+
+
+class _Worker(NamedTuple):
+    pid: int
+    pipe: int
 
 
 @contextmanager
 def workers(
-    tasks: Sequence[T], work: Work[T], jobs: int, signals: Signals
-) -> Iterator[Iterator[tuple[T, Iterator[Any]]]]:
-    """Each task with its results, which have to be used up before the next task. Leaving ends every worker."""
-    crew = _Crew(signals)
+    tasks: Sequence[Task], work: Callable[[Task, Check], Out], jobs: int, signals: Signals, check: Check
+) -> Iterator[Iterator[Out]]:
+    """The result of each task. `check` is called while we wait, and may raise. Leaving ends every worker."""
+    crew: list[_Worker] = []
+    count = min(jobs, len(tasks))
     try:
-        count = min(jobs, len(tasks))
         for number in range(count):
-            crew.fork(partial(_work_on, tasks[number::count], work))
-        yield ((task, crew.results(number % count)) for number, task in enumerate(tasks))
+            crew.append(_fork(tasks[number::count], work))
+        yield (_receive(crew[number % count], signals, check) for number in range(len(tasks)))
     finally:
-        crew.end()
+        _end(crew)
 
 
-def _work_on(tasks: Sequence[T], work: Work[T], send: Send, check: Check) -> None:
-    for task in tasks:
-        for result in work(task, check):
-            send(_RESULT, pickle.dumps(result, pickle.HIGHEST_PROTOCOL))
-        send(_END, b"")
+def _fork(tasks: Sequence[Task], work: Callable[[Task, Check], Out]) -> _Worker:
+    parent = os.getpid()
+    read_end, write_end = os.pipe()
+    try:
+        pid = os.fork()
+    except OSError as error:
+        os.close(read_end)
+        reason = os.strerror(error.errno or 0).lower()
+        raise WorkerLost(f"A worker process could not be started: {reason}.") from error
+    else:
+        if pid == 0:
+            os.close(read_end)  # or writing would not fail when the reader is gone
+            _work(tasks, work, parent, write_end)
+    finally:
+        os.close(write_end)
+    return _Worker(pid, read_end)
 
 
-class _Crew:
-    def __init__(self, signals: Signals) -> None:
-        self._signals = signals
-        self._pids: list[int] = []
-        self._pipes: list[int] = []
-
-    def fork(self, run: Callable[[Send, Check], None]) -> None:
-        parent = os.getpid()
-        read_end, write_end = os.pipe()
-        # Nothing may come between forking and knowing the pid, or between being forked and ignoring signals.
-        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, HANDLED)
-        try:
-            pid = os.fork()
-            if pid == 0:
-                _be_worker(run, parent, write_end, [*self._pipes, read_end], blocked)
-            self._pids.append(pid)
-            self._pipes.append(read_end)
-        finally:
-            os.close(write_end)
-            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-
-    def results(self, number: int) -> Iterator[Any]:
-        while True:
-            kind, size = _HEADER.unpack(self._read(number, _HEADER.size))
-            content = self._read(number, size)
-            if kind == _CRASH:
-                raise RuntimeError(f"a worker process failed:\n{content.decode()}")
-            if kind == _END:
-                return
-            yield pickle.loads(content)  # noqa: S301 - from a fork of ourselves, through a pipe that nobody else has
-
-    def _read(self, number: int, size: int) -> bytes:
-        content = bytearray()
-        while len(content) < size:
-            self._signals.check()
-            if self._signals.wait(_TICK_SECONDS, [self._pipes[number]]):
-                if not (piece := os.read(self._pipes[number], min(_READ_BYTES, size - len(content)))):
-                    raise self._lost(number)
-                content += piece
-        return bytes(content)
-
-    def _lost(self, number: int) -> WorkerLost:
-        pid, status = self._pids.pop(number), 255 << 8
-        with suppress(ChildProcessError):
-            _, status = os.waitpid(pid, 0)
-        code = os.waitstatus_to_exitcode(status)
-        end = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
-        return WorkerLost(pid=pid, end=end)
-
-    def end(self) -> None:
-        """Kill and reap; safe twice."""
-        for pid in self._pids:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        deadline = time.monotonic() + _REAP_SECONDS
-        while self._pids and time.monotonic() < deadline:
-            with suppress(ChildProcessError):  # SIGCHLD is ignored: it has been reaped
-                if not os.waitpid(self._pids[-1], os.WNOHANG)[0]:
-                    time.sleep(0.001)
-                    continue
-            self._pids.pop()
-        while self._pipes:
-            os.close(self._pipes.pop())
-
-
-def _be_worker(
-    run: Callable[[Send, Check], None],
-    parent: int,
-    pipe: int,
-    others: list[int],
-    mask: set[Any],
-) -> NoReturn:
-    """Never returns: what the coordinator has opened is the coordinator's to close."""
+def _work(tasks: Sequence[Task], work: Callable[[Task, Check], Out], parent: int, pipe: int) -> NoReturn:
+    """Never returns: what this process has opened is its own to close."""
 
     def check() -> None:
         if os.getppid() != parent:
             os._exit(1)
 
-    def send(kind: bytes, content: bytes) -> None:
-        write_all(pipe, _HEADER.pack(kind, len(content)) + content)
+    def send(is_result: bool, content: bytes) -> None:
+        write_all(pipe, _HEADER.pack(is_result, len(content)) + content)
 
     try:
-        signal.set_wakeup_fd(-1)
-        for number in HANDLED:
-            signal.signal(number, signal.SIG_IGN)
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        for descriptor in others:
-            os.close(descriptor)
-        try:
-            run(send, check)
-        except BrokenPipeError:
-            os._exit(1)
-        except Exception:
-            send(_CRASH, traceback.format_exc().encode("utf-8", "backslashreplace"))
+        for task in tasks:
+            send(True, pickle.dumps(work(task, check), pickle.HIGHEST_PROTOCOL))
+    except Exception:
+        send(False, traceback.format_exc().encode("utf-8", "backslashreplace"))
     finally:
         os._exit(0)
+
+
+def _receive(worker: _Worker, signals: Signals, check: Check) -> Out:  # type: ignore[type-var]
+    is_result, size = _HEADER.unpack(_read(worker, _HEADER.size, signals, check))
+    content = _read(worker, size, signals, check)
+    if not is_result:
+        raise RuntimeError(f"a worker process failed:\n{content.decode()}")
+    result: Out = pickle.loads(content)  # noqa: S301 - from a fork of ours, through a pipe that nobody else has
+    return result
+
+
+def _read(worker: _Worker, size: int, signals: Signals, check: Check) -> bytes:
+    content = bytearray()
+    while len(content) < size:
+        check()
+        if signals.wait(_TICK_SECONDS, [worker.pipe]):
+            if not (piece := os.read(worker.pipe, min(_READ_BYTES, size - len(content)))):
+                raise _lost(worker)
+            content += piece
+    return bytes(content)
+
+
+def _lost(worker: _Worker) -> WorkerLost:
+    end = os.waitid(os.P_PID, worker.pid, os.WEXITED | os.WNOWAIT)
+    how = f"was killed by {signal.Signals(end.si_status).name}" if end and end.si_code != os.CLD_EXITED else "ended"
+    return WorkerLost(pid=worker.pid, end=how)
+
+
+def _end(crew: list[_Worker]) -> None:
+    """Kill and reap. A worker that does not die, in a system call that cannot be interrupted, is left to the system."""
+    for worker in crew:
+        os.kill(worker.pid, signal.SIGKILL)
+        os.close(worker.pipe)
+    deadline = time.monotonic() + _REAP_SECONDS
+    for worker in crew:
+        with suppress(ChildProcessError):
+            while not os.waitpid(worker.pid, os.WNOHANG)[0] and time.monotonic() < deadline:
+                time.sleep(0.001)

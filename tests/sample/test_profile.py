@@ -1,4 +1,4 @@
-"""domain/profile.py: exact while it can be, and an estimate that says so from there on."""
+"""A profile is exact while it can be, and an estimate that says so from there on."""
 
 import math
 import os
@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from sampletool.sample.csv_ranges import Dialect, read_header, survey
-from sampletool.sample.profile import Column, profile_range, read
+from sampletool.sample.csv_file import Dialect, read_header, survey
+from sampletool.sample.profile import Column, profile_part, read
 
 ROOM = 16_384
 """What a column has where there are eight."""
@@ -196,6 +196,6 @@ def profile_of_file(path: Path) -> list[Column]:
         size = path.stat().st_size
         header = read_header(descriptor, size, Dialect())
         (part,) = survey(descriptor, size, Dialect(), lambda: None)[1]
-        return profile_range(descriptor, part, Dialect(), header, stop=True, check=lambda: None)[1]
+        return profile_part(descriptor, part, Dialect(), len(header), skip=False, check=lambda: None).columns
     finally:
         os.close(descriptor)

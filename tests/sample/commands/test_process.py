@@ -17,7 +17,7 @@ import pytest
 
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import COMMAND, Tool, told_of
-from sampletool.sample.csv_ranges import RANGE_BYTES
+from sampletool.sample.csv_file import PART_BYTES
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def large(tool: Tool) -> Path:
     """Work for long enough to be interrupted, and for several workers."""
     path = tool.cwd / "large.csv"
     rows = "".join(f"{n},user{n * 7919 % 100_003}@example.org,{n / 7:.4f},text of no account\n" for n in range(20_000))
-    path.write_text("id,name,amount,note\n" + rows * (1 + RANGE_BYTES // 2 // len(rows)))
+    path.write_text("id,name,amount,note\n" + rows * (1 + PART_BYTES // 2 // len(rows)))
     return path
 
 
@@ -78,6 +78,76 @@ def test_the_same_again_is_unchanged_from_anywhere_and_anything_else_is_refused(
     assert "--overwrite" in refused.error["suggestion"]
     assert (tool.cwd / "out.json").read_bytes() == before
     assert tool("process", "--input", data, "--output", "out.json", "--overwrite").data["effect"] == "updated"
+
+
+def test_the_answer_has_the_profile_also_where_nothing_was_computed(tool: Tool, data: Path) -> None:
+    created = tool("process", "--input", data, "--output", "out.json")
+    unchanged = tool("process", "--input", data, "--output", "out.json")
+
+    assert created.data["inputs"][0]["profile"] == read(tool.cwd / "out.json")["columns"]
+    assert unchanged.data["inputs"][0]["profile"] == created.data["inputs"][0]["profile"]
+
+
+def test_a_person_sees_the_profile_as_a_table(tool: Tool, data: Path) -> None:
+    ran = tool("process", "--input", data, "--output", "out.json", "--format", "text")
+
+    lines = ran.text.splitlines()[2:]
+    assert [line.split()[:5] for line in lines] == [
+        ["column", "type", "count", "empty", "distinct"],
+        ["id", "integer", "3", "0", "3"],
+        ["name", "text", "2", "1", "2"],
+        ["day", "date", "3", "0", "3"],
+    ]
+    assert len({line.index(word) for line, word in zip(lines, ["type", "integer", "text", "date"], strict=True)}) == 1
+
+
+def test_the_profile_of_many_columns_is_cut_in_the_answer_and_whole_in_the_output(tool: Tool) -> None:
+    (tool.cwd / "wide.csv").write_text(f"{','.join(f'c{n}' for n in range(1000))}\n{','.join('1' * 1000)}\n")
+
+    ran = tool("process", "--input", "wide.csv", "--output", "out.json")
+    whole = tool("process", "--input", "wide.csv", "--output", "-")
+
+    assert ran.meta["truncated"] is True
+    assert len(ran.stdout) < 64 * 1024
+    assert len(read(tool.cwd / "out.json")["columns"]) == len(whole.data["inputs"][0]["profile"]) == 1000
+
+
+def test_a_dash_as_the_output_writes_no_file(tool: Tool, data: Path, home: Path) -> None:
+    before = sorted(tool.cwd.iterdir())
+
+    ran = tool("process", "--input", data, "--output", "-")
+
+    assert ran.data["output"] == "-"
+    assert [column["name"] for column in ran.data["inputs"][0]["profile"]] == ["id", "name", "day"]
+    assert sorted(tool.cwd.iterdir()) == before
+    assert list((home / "tmpdir").iterdir()) == []
+
+
+def test_a_dry_run_sees_what_cannot_be_read(tool: Tool) -> None:
+    (tool.cwd / "bad.csv").write_bytes(b"a,b\n1,2\n3,\xff\n")
+
+    ran = tool("process", "--input", "bad.csv", "--output", "out.json", "--dry-run")
+
+    assert (ran.code, ran.error["context"]["line"]) == ("INVALID_CSV", 3)
+
+
+def test_silence_is_filled_by_heartbeats(tool: Tool, large: Path) -> None:
+    process = tool.start("process", "--input", large, "--output", "out.json", "--format", "jsonl")
+    assert process.stdout is not None
+    with workers_stopped(process):
+        beats = [json.loads(process.stdout.readline()) for _ in range(2)]
+
+    assert [beat["event"] for beat in beats] == ["heartbeat", "heartbeat"]
+    assert json.loads(process.communicate()[0].splitlines()[-1])["ok"]
+
+
+def test_it_works_where_the_parent_ignores_the_end_of_children(tool: Tool, data: Path) -> None:
+    ignoring = ["bash", "-c", 'trap "" CHLD; exec "$@"', "-", *COMMAND, "process", "--input", "data.csv"]
+
+    ran = subprocess.run(ignoring, cwd=tool.cwd, env=tool.environ, capture_output=True, stdin=subprocess.DEVNULL)
+
+    assert json.loads(ran.stdout)["data"]["effect"] == "created"
+    assert ran.returncode == 0
 
 
 def test_one_row_of_one_column_is_said_as_such(tool: Tool) -> None:
@@ -148,7 +218,7 @@ def test_the_result_is_the_same_whatever_the_number_of_workers(tool: Tool, large
 
 def test_a_stray_quote_costs_time_and_nothing_else(tool: Tool, tmp_path: Path) -> None:
     row = 'x,"two\nlines"\n'
-    count = 1 + RANGE_BYTES // 4 // len(row)
+    count = 1 + PART_BYTES // 4 // len(row)
     (tool.cwd / "stray.csv").write_text(f'a,b\n5" pipe,1\n{row * count}')
 
     ran = tool("process", "--input", "stray.csv", "--output", "out.json")
@@ -418,11 +488,11 @@ def test_progress_is_shown_on_a_terminal_and_nowhere_else(tool: Tool, large: Pat
 @pytest.mark.parametrize("kind", ["many columns", "many inputs", "huge cells", "all different"])
 def test_no_process_grows_beyond_60_mb(tool: Tool, kind: str) -> None:
     path = tool.cwd / "big.csv"
-    inputs = [path] * (12 if kind == "many inputs" else 1)
+    inputs = [path] * (40 if kind == "many inputs" else 1)
     with path.open("w") as file:
         if kind == "many inputs":
-            file.write(",".join(f"c{n}" for n in range(4096)) + "\n")
-            file.writelines(",".join(f"{row}-{n}-{'x' * 80}" for n in range(4096)) + "\n" for row in range(5))
+            file.write(",".join(f"c{n}" for n in range(100)) + "\n")
+            file.writelines(",".join(f"{row}-{n}-{'x' * 80}" for n in range(100)) + "\n" for row in range(5))
         elif kind == "many columns":
             file.write(",".join(f"c{n}" for n in range(1000)) + "\n")
             file.writelines(",".join(str(row * 7919 + n) for n in range(1000)) + "\n" for row in range(1500))

@@ -1,14 +1,14 @@
-"""The inputs of `tool process`: opened, with their headers read, or everything that is wrong with any of them."""
+"""The inputs of a profile: opened, with their headers read, or everything that is wrong with any of them."""
 
 import codecs
 import io
 import os
 from contextlib import ExitStack
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import InvalidValues, Mistake, ToolError
-from sampletool.sample.csv_ranges import Dialect, Row, read_header
+from sampletool.sample.csv_file import Dialect, Row, read_header
 from sampletool.sample.errors import BadInputs, InvalidCsv
 from sampletool.sample.input_file import InputFile, opened_input
 from sampletool.sample.profile import MOST_COLUMNS
@@ -17,11 +17,9 @@ _HEADER_ADVICE = "Its first row has to name its columns. Correct it, or name its
 _DELIMITER_NAMES = {"tab": "\t", "\\t": "\t"}
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     file: InputFile
-    header: tuple[Row, int]
-    """The names, and the line the header ends at."""
+    header: Row
 
 
 def open_sources(context: Context, names: list[str], dialect: Dialect, stack: ExitStack) -> list[Source]:
@@ -32,18 +30,35 @@ def open_sources(context: Context, names: list[str], dialect: Dialect, stack: Ex
         try:
             file = stack.enter_context(opened_input(name, context.signals))
             header = read_header(file.descriptor, file.size, dialect)
-            if len(header[0]) > MOST_COLUMNS:
-                raise ValueError(1, f"it has {len(header[0])} columns, more than {MOST_COLUMNS}")
-            _warn_about_names(context, file.path, header[0], dialect)
+            if len(header) > MOST_COLUMNS:
+                raise ValueError(1, f"it has {len(header)} columns, more than {MOST_COLUMNS}")
+            _warn_about_names(context, file.path, header)
             sources.append(Source(file, header))
         except ValueError as error:
             line, reason = error.args
-            errors.append(InvalidCsv(path=file.path, line=line, reason=reason, suggestion=advice(file, _HEADER_ADVICE)))
+            errors.append(invalid_csv(file, line, reason, _HEADER_ADVICE))
         except ToolError as error:
             errors.append(error)
     if errors:
         raise errors[0] if len(errors) == 1 else BadInputs(errors)
     return sources
+
+
+def invalid_csv(file: InputFile, line: int, reason: str, advice: str) -> InvalidCsv:
+    if os.pread(file.descriptor, 2, 0) in (b"\xff\xfe", b"\xfe\xff"):
+        advice = "It looks like UTF-16; pass --encoding utf-16."
+    return InvalidCsv(suggestion=advice, path=file.path, line=line, reason=reason)
+
+
+def _warn_about_names(context: Context, path: str, names: Row) -> None:
+    empty = [str(position) for position, name in enumerate(names, 1) if not name]
+    twice = sorted({repr(name) for name in names if name and names.count(name) > 1})
+    if empty:
+        context.warn("COLUMN_NAMES", f"{path} has columns without a name: {', '.join(empty)}.")
+    if twice:
+        context.warn("COLUMN_NAMES", f"{path} has several columns of one name: {', '.join(twice)}.")
+    if len(names) == 1 and (other := next((char for char in ";\t|," if char in names[0]), None)):
+        context.warn("ONE_COLUMN", f"{path} has one column; if {other!r} separates its cells, pass it as --delimiter.")
 
 
 def read_dialect(delimiter: str, encoding: str) -> Dialect:
@@ -59,20 +74,3 @@ def read_dialect(delimiter: str, encoding: str) -> Dialect:
     if mistakes:
         raise InvalidValues(*mistakes)
     return Dialect(delimiter, encoding)
-
-
-def _warn_about_names(context: Context, path: str, names: Row, dialect: Dialect) -> None:
-    empty = [str(position) for position, name in enumerate(names, 1) if not name]
-    twice = sorted({repr(name) for name in names if name and names.count(name) > 1})
-    if empty:
-        context.warn("COLUMN_NAMES", f"{path} has columns without a name: {', '.join(empty)}.")
-    if twice:
-        context.warn("COLUMN_NAMES", f"{path} has several columns of one name: {', '.join(twice)}.")
-    if len(names) == 1 and (other := next((char for char in ";\t|," if char in names[0]), None)):
-        context.warn("ONE_COLUMN", f"{path} has one column; if {other!r} separates its cells, pass it as --delimiter.")
-
-
-def advice(file: InputFile, usual: str) -> str:
-    if os.pread(file.descriptor, 2, 0) in (b"\xff\xfe", b"\xfe\xff"):
-        return "It looks like UTF-16; pass --encoding utf-16."
-    return usual
