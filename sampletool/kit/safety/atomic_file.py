@@ -106,7 +106,7 @@ def read_regular(path: Path, limit_bytes: int, *, follow: bool = True) -> bytes:
         if found.st_size > limit_bytes:
             raise UnsafePath(str(path), f"it is larger than {limit_bytes} bytes")
         with os.fdopen(descriptor, "rb", closefd=False) as file:
-            return file.read(limit_bytes)
+            return file.read(found.st_size)  # a buffer of the limit would be allocated whole
     finally:
         os.close(descriptor)
 

@@ -1,23 +1,25 @@
 """A small workspace that builds, tests and has data to process."""
 
 import os
-from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sampletool.kit.context import Context
+from sampletool.kit.context import PATIENT_SECONDS, Context
 from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.file_errors import OutputExists, UnsafePath
 from sampletool.kit.global_options import DryRunOption
 from sampletool.kit.program import WORKSPACE_FILE
+from sampletool.kit.safety.atomic_file import create, sweep
+from sampletool.kit.safety.output import lock_path
 
 spec = CommandSpec(
     effect="files",
     errors=(OutputExists,),
+    locks=("output",),
     examples=("init demo",),
 )
 
@@ -31,8 +33,9 @@ class Made:
     files: list[str]
 
     def lines(self) -> list[str]:
+        first = f"Made a workspace of {len(self.files)} files in {self.directory}"
         return [
-            f"Made a workspace of {len(self.files)} files in {self.directory}. There, try:",
+            f"{first if self.effect == 'created' else f'{self.directory} is such a workspace already'}. There, try:",
             "  tool build            twice: the second time there is nothing to do",
             "  tool test             checks what was built",
             "  tool process --input data/sales.csv",
@@ -40,45 +43,46 @@ class Made:
         ]
 
 
-def make(directory: Path, *, dry_run: bool) -> Made:
-    """Every file or none; nothing that is there is replaced, not even by two who do this at once."""
+def make(context: Context, directory: Path, *, dry_run: bool) -> Made:
+    """Nothing that is there is replaced; a file that is as it should be is left, so that a killed call can be repeated.
+
+    tool.toml comes last: a directory that has one is whole.
+    """
     found = [path for path in _EXAMPLE.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     contents = {str(path.relative_to(_EXAMPLE)): path.read_bytes() for path in found}
     names = sorted(contents, key=lambda name: (name == WORKSPACE_FILE, name))
-    in_the_way = [name for name in names if os.path.lexists(directory / name)]
+    there = [name for name in names if os.path.lexists(directory / name)]
+    in_the_way = [name for name in there if not _has(directory / name, contents[name])]
     for parent in {path for name in names for path in (directory / name).parents if path.is_relative_to(directory)}:
         if os.path.lexists(parent) and (not parent.is_dir() or (parent.is_symlink() and parent != directory)):
             in_the_way.append(str(parent.relative_to(directory)))
     if in_the_way:
-        what = f"{', '.join(in_the_way)} is in the way"
-        raise OutputExists(str(directory), found=what, suggestion="Choose an empty or a new directory.")
+        raise _exists(directory, in_the_way)
     if not dry_run:
-        _write({directory / name: contents[name] for name in names})
-    return Made("created", str(directory), names)
+        directory.mkdir(parents=True, exist_ok=True)
+        with context.hold(lock_path(directory / WORKSPACE_FILE), f"output {directory}", "exclusive", PATIENT_SECONDS):
+            for name in names:
+                _write(directory / name, contents[name])
+    return Made("unchanged" if there == names else "created", str(directory), names)
 
 
-def _write(contents: dict[Path, bytes]) -> None:
-    """tool.toml comes last: what has one is whole."""
-    with ExitStack() as undo:
-        for path, content in contents.items():
-            for parent in reversed(path.parents):
-                if not parent.exists():
-                    parent.mkdir(exist_ok=True)
-                    undo.callback(_remove_if_empty, parent)
-            try:
-                file = path.open("xb")
-            except FileExistsError as error:
-                found = "another call has just made it"
-                raise OutputExists(str(path), found=found, suggestion="Choose a new directory.") from error
-            undo.callback(path.unlink)
-            with file:
-                file.write(content)
-        undo.pop_all()
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(exist_ok=True)
+    sweep(path)
+    try:
+        create(path, content)
+    except FileExistsError as error:
+        if not _has(path, content):
+            raise _exists(path.parent, [path.name]) from error
 
 
-def _remove_if_empty(directory: Path) -> None:
-    with suppress(OSError):
-        directory.rmdir()
+def _has(path: Path, content: bytes) -> bool:
+    return path.is_file() and not path.is_symlink() and path.read_bytes() == content
+
+
+def _exists(directory: Path, names: list[str]) -> OutputExists:
+    what = f"{', '.join(names)} is in the way"
+    return OutputExists(str(directory), found=what, suggestion="Choose an empty or a new directory.")
 
 
 def command(
@@ -93,4 +97,4 @@ def command(
     context: Context = ctx.obj
     if not directory or not directory.isprintable() or os.path.basename(directory).startswith("-"):
         raise UnsafePath(directory, "that is not a name for a directory")
-    return make(context.cwd / directory, dry_run=dry_run)
+    return make(context, context.cwd / directory, dry_run=dry_run)

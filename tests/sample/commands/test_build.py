@@ -1,8 +1,10 @@
 """tool build"""
 
+import contextlib
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import time
@@ -620,3 +622,118 @@ def test_a_file_that_was_put_beside_the_outputs_has_them_built_again(tool: Tool)
 
     assert [told.get("note", "")[:22] for told in ran.data["targets"]] == ["", *["what it needs of a chan"[:22]] * 2]
     assert reason(tool("build", "--dry-run"), "a") == "its outputs have a file more or less than were built"
+
+
+def test_memory_is_in_proportion_to_what_is_there(tool: Tool, demo: Path) -> None:
+    """A journal of some hundred bytes needs no gigabyte, wherever the limit of its size is."""
+    tool("build")
+
+    for command in (["build"], ["build", "--dry-run"], ["test"]):
+        limited = ["sh", "-c", 'ulimit -v 400000; exec "$@"', "-", *COMMAND, *command]
+        ran = subprocess.run(limited, cwd=demo, env=tool.environ, capture_output=True, stdin=subprocess.DEVNULL)
+
+        assert json.loads(ran.stdout).get("error") is None
+        assert ran.returncode == 0
+
+
+def test_a_command_sees_the_variables_of_the_caller_and_what_it_declared_goes_before(tool: Tool) -> None:
+    declare(tool, target("a", "env > x") + "env = { TOOL_DECLARED = 'declared' }\n")
+
+    tool("build", "--session-id", "s-1", TOOL_STORE="memory:", TOOL_TRACE_ID="t-1", TOOL_JOBS="3", TOOL_DECLARED="no")
+
+    seen = (tool.cwd / "out" / "a" / "x").read_text().splitlines()
+    assert {"TOOL_TRACE_ID=t-1", "TOOL_JOBS=3", "TOOL_SESSION_ID=s-1", "TOOL_DECLARED=declared"} <= set(seen)
+    assert "TOOL_STORE=memory:" in seen
+    assert tool("build", TOOL_TRACE_ID="t-2").data["effect"] == "unchanged"
+
+
+def test_silence_is_filled_by_heartbeats_that_name_what_runs(tool: Tool) -> None:
+    declare(tool, target("a", 'while ! test -e "$TOOL_WORKSPACE/go"; do sleep 0.02; done; echo > x'))
+    process = tool.start("build", "--format", "jsonl")
+    assert process.stdout is not None
+
+    events = [json.loads(process.stdout.readline()) for _ in range(3)]
+    (tool.cwd / "go").touch()
+    *_, last = process.communicate(timeout=20)[0].splitlines()
+
+    assert [event["event"] for event in events] == ["target_started", "heartbeat", "heartbeat"]
+    assert events[1]["running"] == ["a"]
+    assert json.loads(last)["ok"]
+
+
+def test_a_person_sees_each_target_start_and_end_with_its_seconds_and_what_runs_now(tool: Tool, demo: Path) -> None:
+    ours, theirs = os.openpty()
+    environ = tool.environ | {"TERM": "xterm"}
+    process = subprocess.Popen(
+        [*COMMAND, "build"], cwd=demo, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=theirs
+    )
+    os.close(theirs)
+    process.communicate(timeout=20)
+    shown = b""
+    with contextlib.suppress(OSError):
+        while block := os.read(ours, 65536):
+            shown += block
+    os.close(ours)
+
+    text = shown.decode()
+    assert re.search(
+        r"totals: started.*totals: built in \d+\.\d s.*report: started.*report: built in \d+\.\d s", text, re.S
+    )
+    assert re.search(r"build \[#* *\] +\d+% totals \d+ s", text)
+
+
+def test_lines_about_targets_are_for_a_terminal_or_for_who_asks(tool: Tool, demo: Path) -> None:
+    assert tool("build").stderr == b""
+    (demo / "out" / "totals").unlink()
+
+    assert b"totals: built in " in tool("build", "--verbose").stderr
+
+
+def test_data_have_no_durations(tool: Tool, demo: Path) -> None:
+    assert "seconds" not in json.dumps(tool("build").data)
+
+
+@pytest.mark.parametrize("script", ["exit 3", "kill -9 $$"])
+def test_a_failure_is_one_also_where_the_parent_ignores_the_end_of_children(tool: Tool, script: str) -> None:
+    declare(tool, target("a", f"echo > x; {script}"))
+    ignoring = ["bash", "-c", 'trap "" CHLD; exec "$@"', "-", *COMMAND, "build"]
+
+    ran = subprocess.run(ignoring, cwd=tool.cwd, env=tool.environ, capture_output=True, stdin=subprocess.DEVNULL)
+
+    assert json.loads(ran.stdout)["error"]["code"] == "BUILD_FAILED"
+    assert not (tool.cwd / "out" / "a").exists()
+
+
+def test_a_wrong_name_makes_nothing(tool: Tool, demo: Path) -> None:
+    before = sorted(demo.rglob("*"))
+
+    assert [tool(command, "nosuch").code for command in ("build", "test")] == ["TARGET_NOT_FOUND"] * 2
+    assert sorted(demo.rglob("*")) == before
+
+
+def test_what_never_ran_is_not_called_stopped(tool: Tool) -> None:
+    declare(tool, target("a", "touch started; sleep 30; echo > x") + target("b", "echo > x", needs="'a'"))
+    process = tool.start("build")
+    wait_for(lambda: list(tool.cwd.glob(".tool/tmp/*/*/*/a/started")))
+    process.terminate()
+    stdout, _ = process.communicate(timeout=20)
+
+    assert statuses(json.loads(stdout)["data"]) == {"a": "stopped", "b": "not_started"}
+
+
+def test_the_end_of_the_output_has_no_bytes_that_move_a_cursor(tool: Tool) -> None:
+    declare(tool, target("a", "printf 'a\\tb \\033[31mred\\r\\nlast'; exit 1"))
+
+    (failed,) = tool("build").answer["data"]["targets"]
+
+    assert failed["tail"] == "a       b \\x1b[31mred\nlast"
+
+
+def test_an_input_that_is_gone_makes_its_target_stale(tool: Tool) -> None:
+    declare(tool, target("a", "ls *.txt > x", inputs="'*.txt'"))
+    for name in ("one.txt", "two.txt"):
+        (tool.cwd / name).touch()
+    tool("build")
+    (tool.cwd / "two.txt").unlink()
+
+    assert reason(tool("build"), "a") == "the input two.txt is gone"

@@ -58,10 +58,11 @@ def test_what_is_no_name_for_a_directory_is_refused(tool: Tool, name: str) -> No
     assert os.listdir(tool.cwd) == []
 
 
-def test_of_many_at_once_one_makes_it(tool: Tool) -> None:
+def test_many_at_once_make_one_workspace(tool: Tool) -> None:
     results = tool.together([["init", "demo"]] * 6)
 
-    assert sorted(ran.status for ran in results) == [0, 6, 6, 6, 6, 6]
+    assert [ran.status for ran in results] == [0] * 6
+    assert not [path for path in tool.cwd.rglob("*") if path.name.endswith(".tmp")]
     assert Tool(tool.environ, tool.cwd / "demo")("build").status == 0
 
 
@@ -72,10 +73,32 @@ def test_a_forecast_makes_nothing(tool: Tool) -> None:
     assert os.listdir(tool.cwd) == []
 
 
-def test_a_second_init_in_a_workspace_is_refused_and_leaves_it_whole(tool: Tool) -> None:
+def test_a_second_init_changes_nothing(tool: Tool) -> None:
     tool("init")
-    before = {path: path.read_bytes() for path in tool.cwd.rglob("*") if path.is_file()}
+    before = {path: path.stat().st_mtime_ns for path in tool.cwd.rglob("*") if path.is_file()}
 
-    assert tool("init").status == 6
+    assert tool("init").data["effect"] == "unchanged"
 
-    assert {path: path.read_bytes() for path in tool.cwd.rglob("*") if path.is_file()} == before
+    assert {path: path.stat().st_mtime_ns for path in tool.cwd.rglob("*") if path.is_file()} == before
+
+
+def test_init_that_was_killed_anywhere_can_be_run_again(tool: Tool) -> None:
+    place, kills = 0, 0
+    while True:
+        directory = tool.cwd / f"demo-{place}"
+        with tool.stepped("init", directory, watch=directory) as stepped:
+            steps = 0
+            while stepped.at is not None and steps < place:
+                stepped.step()
+                steps += 1
+            has_ended = stepped.at is None
+
+        ran = tool("init", directory)
+
+        assert ran.data["effect"] in ("created", "unchanged")
+        assert not [path for path in directory.rglob("*") if path.name.endswith(".tmp")]
+        assert Tool(tool.environ, directory)("build", "--dry-run").status == 0
+        if has_ended:
+            break
+        place, kills = place + 3, kills + 1
+    assert kills > 5
