@@ -179,3 +179,18 @@ def test_what_is_linked_is_never_pruned(root: Path, monkeypatch: pytest.MonkeyPa
     publish(root, "f2", x="two").prune()
 
     assert sorted(os.listdir(store.directory)) == ["t-f1", "t-f2"]
+
+
+def test_the_journal_is_flushed_once_at_the_end(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flushed: list[str] = []
+    fsync = os.fsync
+
+    def noted(descriptor: int) -> None:
+        flushed.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noted)
+
+    publish(root, "f1", x="one")
+
+    assert flushed == [str(root / ".tool" / "built.jsonl")]

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from sampletool.kit.safety.children import Ended
 from sampletool.sample.publish import collect, remove
-from sampletool.sample.run import stage
+from sampletool.sample.run import Ran, stage
+from sampletool.sample.workspace import Job
 
 
 @pytest.fixture
@@ -155,3 +157,9 @@ def test_no_link_that_a_command_left_is_written_through(made: Path) -> None:
     collect(made, ["x"])
 
     assert precious.read_text() == "precious"
+
+
+def test_a_job_that_left_a_survivor_has_failed(directory: Path) -> None:
+    alone, survived = (Ran(Job("a"), directory, Ended("a", 0, "", None, left)) for left in ((), (123,)))
+
+    assert (alone.succeeded, survived.succeeded) == (True, False)

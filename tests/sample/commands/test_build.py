@@ -737,3 +737,13 @@ def test_an_input_that_is_gone_makes_its_target_stale(tool: Tool) -> None:
     (tool.cwd / "two.txt").unlink()
 
     assert reason(tool("build"), "a") == "the input two.txt is gone"
+
+
+def test_the_next_build_removes_what_a_killed_one_left(tool: Tool, demo: Path) -> None:
+    left = demo / ".tool" / "tmp" / "killed" / "call" / "targets" / "a"
+    tool("build")
+    left.mkdir(parents=True)
+
+    tool("build")
+
+    assert os.listdir(demo / ".tool" / "tmp") == []
