@@ -86,7 +86,7 @@ def make_workspace_directory(workspace: Path) -> Path:
     """The workspace's own directory: private, and hidden from git."""
     directory = private_directory(workspace / WORKSPACE_DIRECTORY)
     ignore = directory / ".gitignore"
-    if not ignore.exists() or not ignore.stat().st_size:  # empty: the disk was full when it was made
+    if not ignore.is_symlink() and not (ignore.exists() and ignore.stat().st_size):  # empty: the disk was full then
         ignore.write_text("*\n")
     return directory
 
