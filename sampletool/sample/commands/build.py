@@ -49,7 +49,8 @@ class Build:
 
 
 def build(context: Context, names: list[str], jobs: int | None, *, force_unlock: bool) -> Build:
-    choose("target", names, read_workspace(context).targets)  # a wrong name makes nothing
+    if names:  # a wrong name makes nothing
+        choose("target", names, read_workspace(context).targets)
     result = Build()
     with locked(context, "exclusive", force_unlock=force_unlock) as place:
         build_targets(place, read_workspace(context), names, jobs, result)

@@ -66,7 +66,8 @@ class Report:
 
 def test(context: Context, names: list[str], jobs: int | None, *, first_build: bool, force_unlock: bool) -> Report:
     """With `first_build` the lock stays exclusive throughout: turning it into a shared one is not atomic."""
-    choose("check", names, read_workspace(context).checks)  # a wrong name makes nothing
+    if names:  # a wrong name makes nothing
+        choose("check", names, read_workspace(context).checks)
     with locked(context, "exclusive" if first_build else "shared", force_unlock=force_unlock) as place:
         declared = read_workspace(context)
         checks = [declared.checks[name] for name in choose("check", names, declared.checks)]
