@@ -5,6 +5,7 @@ import hashlib
 import io
 import os
 import random
+import tracemalloc
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -173,10 +174,14 @@ def test_bad_rows_without_end_are_told_apart(csv_file: CsvFile) -> None:
 
 
 def test_a_line_without_an_end_is_named_and_never_read_into_memory(csv_file: CsvFile) -> None:
-    csv_file.write(b"a,b\n1,2\n3," + b"x" * 3_000_000)
+    csv_file.write(b"a,b\n1,2\n3," + b"x" * 30_000_000)
+    tracemalloc.start()
 
     reading = csv_file.read()
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
 
+    assert peak_bytes < 15_000_000
     assert reading.rows == [["1", "2"]]
     assert reading.ends_early
     assert reading.bad_lines == [3]

@@ -5,6 +5,7 @@ import json
 import os
 import random
 import re
+import select
 import signal
 import subprocess
 import time
@@ -647,12 +648,22 @@ def test_a_command_sees_the_variables_of_the_caller_and_what_it_declared_goes_be
     assert tool("build", TOOL_TRACE_ID="t-2").data["effect"] == "unchanged"
 
 
+def read_lines(process: "subprocess.Popen[bytes]", count: int) -> list[Any]:
+    """The first lines of JSON that it prints."""
+    assert process.stdout is not None
+    content, deadline = b"", time.monotonic() + 20
+    while content.count(b"\n") < count:
+        readable, _, _ = select.select([process.stdout], [], [], max(0.0, deadline - time.monotonic()))
+        assert readable, f"only this came: {content!r}"
+        content += os.read(process.stdout.fileno(), 65536)
+    return [json.loads(line) for line in content.splitlines()[:count]]
+
+
 def test_silence_is_filled_by_heartbeats_that_name_what_runs(tool: Tool) -> None:
     declare(tool, target("a", 'while ! test -e "$TOOL_WORKSPACE/go"; do sleep 0.02; done; echo > x'))
     process = tool.start("build", "--format", "jsonl")
-    assert process.stdout is not None
 
-    events = [json.loads(process.stdout.readline()) for _ in range(3)]
+    events = read_lines(process, 3)
     (tool.cwd / "go").touch()
     *_, last = process.communicate(timeout=20)[0].splitlines()
 

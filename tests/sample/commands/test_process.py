@@ -18,6 +18,7 @@ import pytest
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import COMMAND, Tool, told_of
 from sampletool.sample.csv_file import PART_BYTES
+from tests.sample.commands.test_build import read_lines
 
 
 @pytest.fixture
@@ -133,9 +134,8 @@ def test_a_dry_run_sees_what_cannot_be_read(tool: Tool) -> None:
 
 def test_silence_is_filled_by_heartbeats(tool: Tool, large: Path) -> None:
     process = tool.start("process", "--input", large, "--output", "out.json", "--format", "jsonl")
-    assert process.stdout is not None
     with workers_stopped(process):
-        beats = [json.loads(process.stdout.readline()) for _ in range(2)]
+        beats = read_lines(process, 2)
 
     assert [beat["event"] for beat in beats] == ["heartbeat", "heartbeat"]
     assert json.loads(process.communicate()[0].splitlines()[-1])["ok"]
