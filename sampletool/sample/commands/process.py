@@ -14,6 +14,7 @@ from sampletool.kit.context import AT_ONCE, Context
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import InvalidValues, Mistake
 from sampletool.kit.contract.file_errors import InputChanged, OutputExists, UnsafePath
+from sampletool.kit.contract.table import Line, heads
 from sampletool.kit.contract.text import counted
 from sampletool.kit.global_options import DryRunOption, JobsOption
 from sampletool.kit.safety.atomic_file import must_be_writable
@@ -41,7 +42,6 @@ _SKIP_ADVICE = "Correct it, name its --encoding or --delimiter, or leave bad row
 _CUT_ADVICE = "Correct it, or name its --encoding or --delimiter; --on-error skip cannot leave it out."
 _SHOWN_BYTES = 48 * 1024
 """Of all columns in an answer, which is at most 64 KiB; the result has all of them."""
-_CELL_CHARS = 16
 
 OnError = Literal["stop", "skip"]
 
@@ -65,12 +65,12 @@ class Processed:
     output: str
     inputs: list[Table]
 
-    def lines(self) -> list[str]:
-        lines = [] if self.output == STDIN else [f"{self.output}: {self.effect}"]
+    def lines(self) -> list[Line]:
+        lines: list[Line] = [] if self.output == STDIN else [f"{self.output}: {self.effect}"]
         for table in self.inputs:
             lines.append(f"  {table.input}: {counted(table.rows, 'row')}, {counted(table.columns, 'column')}")
             lines += [f"    left out: line {row['line']}, {row['reason']}" for row in table.bad_rows or ()]
-            lines += [f"    {line}" for line in _as_table(table.profile)]
+            lines += _as_table(table.profile)
         return lines
 
 
@@ -197,26 +197,17 @@ def _show(context: Context, tables: list[Table], columns: Iterable[dict[str, Any
         tables[column["input"] - 1].profile.append(column)
 
 
-def _as_table(columns: list[dict[str, Any]]) -> list[str]:
+def _as_table(columns: list[dict[str, Any]]) -> Iterator[Line]:
     """One line for each column."""
-    if not columns:
-        return []
-    rows = [["column", "type", "count", "empty", "distinct", "min", "max", "mean", "most frequent"]]
+    if columns:
+        yield heads("column", "type", "count", "empty", "distinct", "min", "max", "mean", "most frequent")
     for column in columns:
-        frequent = column["frequent"][0] if column["frequent"] else None
         distinct = f"{'~' if column.get('distinct_is_estimate') else ''}{column['distinct']}"
         cells = [column["name"], column.get("type", "-"), column["count"], column["empty"], distinct]
-        cells += [
-            f"{cell:.6g}" if isinstance(cell, float) else cell for cell in map(column.get, ("min", "max", "mean"))
-        ]
-        rows.append([_cell(cell) for cell in (*cells, frequent and f"{frequent['value']} ({frequent['count']})")])
-    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-
-
-def _cell(value: Any) -> str:
-    text = "" if value is None else str(value)
-    return text if len(text) <= _CELL_CHARS else f"{text[: _CELL_CHARS - 1]}…"
+        for cell in map(column.get, ("min", "max", "mean")):
+            cells.append(f"{cell:.6g}" if isinstance(cell, float) else "" if cell is None else cell)
+        frequent = "".join(f"{entry['value']} ({entry['count']})" for entry in column["frequent"][:1])
+        yield (*map(str, cells), frequent)
 
 
 def _output_path(context: Context, output: str | None, sources: list[Source], *, dry_run: bool) -> Path:

@@ -94,12 +94,12 @@ def test_a_person_sees_the_profile_as_a_table(tool: Tool, data: Path) -> None:
 
     lines = ran.text.splitlines()[2:]
     assert [line.split()[:5] for line in lines] == [
-        ["column", "type", "count", "empty", "distinct"],
+        ["COLUMN", "TYPE", "COUNT", "EMPTY", "DISTINCT"],
         ["id", "integer", "3", "0", "3"],
         ["name", "text", "2", "1", "2"],
         ["day", "date", "3", "0", "3"],
     ]
-    assert len({line.index(word) for line, word in zip(lines, ["type", "integer", "text", "date"], strict=True)}) == 1
+    assert len({line.index(word) for line, word in zip(lines, ["TYPE", "integer", "text", "date"], strict=True)}) == 1
 
 
 def test_the_profile_of_many_columns_is_cut_in_the_answer_and_whole_in_the_output(tool: Tool) -> None:
