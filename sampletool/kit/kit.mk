@@ -10,7 +10,7 @@ PYTHON ?= python3
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check docs bench soak mutants coverage clean
+.PHONY: help run test busy check docs bench soak mutants coverage clean
 
 help:  ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,6 +20,9 @@ run: $(READY)  ## Set up, then show the tool at work
 
 test: $(READY)  ## Set up, then run the whole suite, in parallel
 	@$(BIN)/python -m pytest
+
+busy: $(READY)  ## The suite beside sixteen busy loops, then twice at the same time (TESTS="tests/kit")
+	@$(BIN)/python -m tests.kit.busy $(TESTS)
 
 check: $(READY)  ## Lint, types, who may import whom, true docs, a kit that nobody edited
 	@$(BIN)/python -m $(PACKAGE).kit.checksums
