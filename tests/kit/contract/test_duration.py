@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sampletool.kit.contract.duration import parse_duration, say_duration
+from sampletool.kit.contract.duration import parse_duration, parse_limit, say_duration
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,15 @@ def test_anything_else_is_refused_by_name(text: str) -> None:
 @given(st.floats(min_value=0.001, max_value=10**7))
 def test_what_is_said_reads_back_as_about_the_same(seconds: float) -> None:
     assert parse_duration(say_duration(seconds)) == pytest.approx(seconds, rel=0.06, abs=0.001)
+
+
+@pytest.mark.parametrize(("text", "hint"), [("5", "5 seconds are 5s"), ("876001h", "less than a hundred years")])
+def test_a_refusal_says_what_to_write(text: str, hint: str) -> None:
+    with pytest.raises(ValueError, match=hint):
+        parse_duration(text)
+
+
+def test_a_limit_leaves_some_time() -> None:
+    assert parse_limit("1ms") == 0.001
+    with pytest.raises(ValueError, match="within 0"):
+        parse_limit("0")
