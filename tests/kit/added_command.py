@@ -37,6 +37,10 @@ sys.exit(sampletool.kit.start.main())
 """
 
 
+def added(body: str, *, before: str = "") -> list[str]:
+    """How it runs: `body` sees `context` and returns a `Result`; `before` runs before anything of ours is imported."""
+    return [sys.executable, "-c", _PROGRAM.format(before=before, body=indent(body, "    "))]
+
+
 def start_added(tool: Tool, body: str, *, before: str = "") -> "subprocess.Popen[bytes]":
-    """Start it: `body` sees `context` and returns a `Result`; `before` runs before anything of ours is imported."""
-    return tool.start(program=[sys.executable, "-c", _PROGRAM.format(before=before, body=indent(body, "    "))])
+    return tool.start(program=added(body, before=before))
