@@ -31,9 +31,13 @@ def offering(names: Callable[[Context], Iterable[str]]) -> Callable[..., list[st
         try:
             os.chdir(context.options.get("cwd", "."))
             context.signals.limit(_LONGEST_SECONDS)
-            return [name for name in names(context) if name.startswith(incomplete) and re.fullmatch(_PLAIN, name)]
+            context.meta["dry_run"] = True
+            found = sorted(names(context))
+            return [name for name in found if name.startswith(incomplete) and re.fullmatch(_PLAIN, name)]
         except Exception:
             return []
+        finally:
+            context.close()
 
     return offered
 

@@ -12,6 +12,8 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command
 
+from .completion import offering
+from .context import Context
 from .contract.duration import parse_duration, parse_limit
 from .contract.render import FORMATS
 from .program import __version__
@@ -113,18 +115,31 @@ def _value(*names: str, metavar: str, help: str, check: Callable[[str], object] 
     return Annotated[str, option]
 
 
+@offering
+def _session_names(_context: Context) -> list[str]:
+    from .safety.places import session_root
+    from .safety.session import list_sessions
+
+    return [session.session_id for session in list_sessions(session_root())]
+
+
 _EVERY_COMMAND = {
     "json": _flag("--json", keep=_keep_json, help="Answer in one line of JSON."),
     "format": _value(
         "--format",
         metavar="|".join(FORMATS),
         check=partial(read_as, "format"),
-        autocompletion=lambda incomplete: [form for form in FORMATS if form.startswith(incomplete)],
+        autocompletion=offering(lambda _: FORMATS),
         help="How to answer; text is for a terminal.",
     ),
     "quiet": _flag("--quiet", "-q", help="Print no progress and no notices on stderr."),
     "verbose": _flag("--verbose", "-v", help="Print on stderr what happens to locks."),
-    "session_id": _value("--session-id", metavar="ID", help="Keep outputs together with calls of the same id."),
+    "session_id": _value(
+        "--session-id",
+        metavar="ID",
+        autocompletion=_session_names,
+        help="Keep outputs together with calls of the same id.",
+    ),
     "cwd": _value("--cwd", "-C", metavar="DIR", help="Run as if started in this directory."),
     "lock_timeout": _value(
         "--lock-timeout", metavar="DURATION", check=parse_duration, help="How long to wait for a lock: 0, 500ms, 5s."

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from sampletool.kit.completion import offering
 from sampletool.kit.context import Context
 from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.command_spec import CommandSpec
@@ -160,7 +161,14 @@ def _as_used(entry: dict[str, Any], outputs: Outputs) -> tuple[dict[str, Any], l
 
 def command(
     ctx: typer.Context,
-    targets: Annotated[list[str] | None, typer.Argument(metavar="[TARGET...]", help="All, if none is named.")] = None,
+    targets: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[TARGET...]",
+            help="All, if none is named.",
+            autocompletion=offering(lambda context: read_workspace(context).targets),
+        ),
+    ] = None,
     jobs: JobsOption = None,
     force_unlock: ForceUnlockOption = False,
     dry_run: DryRunOption = False,

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from sampletool.kit.completion import offering
 from sampletool.kit.context import Context
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import ChecksFailed, InvalidValues, Mistake
@@ -145,7 +146,14 @@ def _is_junit(path: Path) -> bool:
 
 def command(
     ctx: typer.Context,
-    checks: Annotated[list[str] | None, typer.Argument(metavar="[CHECK...]", help="All, if none is named.")] = None,
+    checks: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[CHECK...]",
+            help="All, if none is named.",
+            autocompletion=offering(lambda context: read_workspace(context).checks),
+        ),
+    ] = None,
     first_build: Annotated[
         bool, typer.Option("--build", help="First build what is stale, under the same lock.")
     ] = False,

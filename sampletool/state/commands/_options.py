@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from sampletool.kit.completion import offering
+from sampletool.kit.context import Context
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.duration import parse_duration
 from sampletool.kit.contract.errors import InvalidValues, Mistake, ToolError
@@ -18,6 +20,7 @@ from sampletool.state.errors import (
     StoreUnsafe,
     TaskNotFound,
 )
+from sampletool.state.opening import store_of
 from sampletool.state.promises import Fence
 from sampletool.state.store_url import refuse_password
 
@@ -25,6 +28,9 @@ _ASKED = (StateTooNew, StoreUnsafe, StoreUnavailable, StoreAuthFailed, ExtraNotI
 """How any command that asks the store can end."""
 _CHANGED = (*_ASKED, IdempotencyKeyReused, LeaseLost, TaskNotFound)
 """How any command that changes it can end besides."""
+
+_OFFERED = 1000
+"""As many names at most, and from as many rows, when a shell completes a word."""
 
 
 def reads_store(*examples: str, errors: tuple[type[ToolError], ...] = ()) -> CommandSpec:
@@ -56,6 +62,22 @@ def parse_ms(text: str) -> int:
         raise typer.BadParameter(str(error)) from error
 
 
+@offering
+def counter_names(context: Context) -> list[str]:
+    return [name for name, _ in store_of(context).counter_list("", _OFFERED)]
+
+
+@offering
+def state_keys(context: Context) -> list[str]:
+    return [value.key for value in store_of(context).state_list("", "", _OFFERED)]
+
+
+@offering
+def queue_names(context: Context) -> set[str]:
+    """Of the oldest tasks: looking at all of them takes too long while a shell waits."""
+    return {task.queue for task in store_of(context).task_list(None, None, 0, _OFFERED)}
+
+
 StoreOption = Annotated[
     str | None, typer.Option(metavar="URL", callback=_use_store, help="Which store; without a password in it.")
 ]
@@ -74,7 +96,7 @@ CursorOption = Annotated[
 ]
 LimitOption = Annotated[int, typer.Option(min=1, max=10_000, metavar="N", help="How many at most.")]
 LeaseOption = Annotated[int, typer.Option(metavar="DURATION", parser=parse_ms, help="How long the claim lasts.")]
-QueueArgument = Annotated[str, typer.Argument(metavar="QUEUE")]
+QueueArgument = Annotated[str, typer.Argument(metavar="QUEUE", autocompletion=queue_names)]
 TaskArgument = Annotated[str, typer.Argument(metavar="TASK", help="Its id; or TASK:GENERATION as `task claim` prints.")]
 GenerationArgument = Annotated[
     int | None, typer.Argument(metavar="GENERATION", min=0, help="Of your claim, as `task claim` told.")

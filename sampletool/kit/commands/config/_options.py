@@ -81,14 +81,15 @@ def read_key(text: str) -> Key:
         raise InvalidValues(Mistake("KEY", "INVALID_VALUE", str(error), text)) from error
 
 
-def _keys(context: Context) -> list[str]:
+@offering
+def setting_keys(context: Context) -> list[str]:
     try:
         return context.settings.names()
     except (ToolError, OSError):
         return list(all_known())
 
 
-KeyArgument = Annotated[str, typer.Argument(metavar="KEY", help="A dotted key.", autocompletion=offering(_keys))]
+KeyArgument = Annotated[str, typer.Argument(metavar="KEY", help="A dotted key.", autocompletion=setting_keys)]
 GlobalOption = Annotated[bool, typer.Option("--global", help="Use your own settings, also inside a workspace.")]
 RevealOption = Annotated[bool, typer.Option("--reveal", help="Show the values of secret keys too.")]
 IfVersionOption = Annotated[str | None, typer.Option(metavar="VERSION", help="Only if the version is still this one.")]

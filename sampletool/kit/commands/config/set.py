@@ -14,7 +14,7 @@ from ...settings.change import Changed, must_be_at, set_values, summary
 from ...settings.known import all_known, check, find_known
 from ...settings.precedence import Key
 from ...settings.toml_key import parse_key, parse_value, show_key
-from ._options import GlobalOption, IfVersionOption, changes_settings, scope_to_change
+from ._options import GlobalOption, IfVersionOption, changes_settings, scope_to_change, setting_keys
 
 spec = changes_settings(
     "config set key1 val1",
@@ -82,7 +82,14 @@ def _warn(context: Context, values: dict[Key, Any], *, are_in_argv: bool) -> Non
 
 def command(
     ctx: typer.Context,
-    words: Annotated[list[str], typer.Argument(metavar="KEY VALUE | KEY=VALUE...", help="`-` reads VALUE from stdin.")],
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="KEY VALUE | KEY=VALUE...",
+            help="`-` reads VALUE from stdin.",
+            autocompletion=setting_keys,
+        ),
+    ],
     in_user_file: GlobalOption = False,
     as_text: Annotated[bool, typer.Option("--string", help="Take every value as text.")] = False,
     allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Let stdin be empty.")] = False,

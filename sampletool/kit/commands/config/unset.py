@@ -7,14 +7,14 @@ import typer
 from ...context import Context
 from ...global_options import DryRunOption
 from ...settings.change import Changed, must_be_at, summary, unset_keys
-from ._options import GlobalOption, IfVersionOption, changes_settings, read_key, scope_to_change
+from ._options import GlobalOption, IfVersionOption, changes_settings, read_key, scope_to_change, setting_keys
 
 spec = changes_settings("config unset key1")
 
 
 def command(
     ctx: typer.Context,
-    keys: Annotated[list[str], typer.Argument(metavar="KEY...", help="Dotted keys.")],
+    keys: Annotated[list[str], typer.Argument(metavar="KEY...", help="Dotted keys.", autocompletion=setting_keys)],
     in_user_file: GlobalOption = False,
     if_version: IfVersionOption = None,
     dry_run: DryRunOption = False,

@@ -5,6 +5,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from ...completion import offering
 from ...context import Context
 from ...contract.answer import Effect
 from ...contract.command_spec import CommandSpec
@@ -47,9 +48,16 @@ def release(paths: list[Path], name: str, signals: Signals, *, dry_run: bool) ->
     return Released("deleted" if ended else "unchanged", name, ended)
 
 
+@offering
+def lock_names(context: Context) -> list[str]:
+    return [lock_name(path) for path in all_locks(context.workspace_or_none)]
+
+
 def command(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="LOCK", help="A name as `lock list` shows it.")],
+    name: Annotated[
+        str, typer.Argument(metavar="LOCK", help="A name as `lock list` shows it.", autocompletion=lock_names)
+    ],
     dry_run: DryRunOption = False,
 ) -> Released:
     """Free a lock whose holder has died.

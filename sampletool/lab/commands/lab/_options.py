@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from sampletool.kit.completion import offering
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import InvalidValues, Mistake
 from sampletool.lab.errors import ScenarioNotFound, UnexpectedOutcome
@@ -19,7 +20,10 @@ def _use_store(ctx: typer.Context, url: str | None) -> None:
         use_store(url)
 
 
-NameArgument = Annotated[str | None, typer.Argument(help="A scenario; `tool lab list` lists them.")]
+NameArgument = Annotated[
+    str | None,
+    typer.Argument(help="A scenario; `tool lab list` lists them.", autocompletion=offering(lambda _: names())),
+]
 AllOption = Annotated[bool, typer.Option("--all", help="All scenarios.")]
 StoreOption = Annotated[
     str | None,

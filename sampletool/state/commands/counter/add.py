@@ -8,7 +8,7 @@ import typer
 from sampletool.kit.context import Context
 from sampletool.kit.contract.answer import Effect
 from sampletool.kit.global_options import DryRunOption
-from sampletool.state.commands._options import FenceOption, KeyOption, StoreOption, changes_store
+from sampletool.state.commands._options import FenceOption, KeyOption, StoreOption, changes_store, counter_names
 from sampletool.state.commands._values import answered
 from sampletool.state.errors import CounterRange
 from sampletool.state.opening import store_of
@@ -29,7 +29,9 @@ class Counter:
 
 def command(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A new counter begins at 0.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", autocompletion=counter_names, help="A new counter begins at 0.")
+    ],
     amount: Annotated[int, typer.Argument(metavar="[AMOUNT]", help="Write `--` before a negative one.")] = 1,
     idempotency_key: KeyOption = None,
     fence: FenceOption = None,

@@ -7,7 +7,7 @@ import typer
 
 from sampletool.kit.context import Context
 from sampletool.kit.global_options import RawOption
-from sampletool.state.commands._options import StoreOption, reads_store
+from sampletool.state.commands._options import StoreOption, counter_names, reads_store
 from sampletool.state.opening import store_of
 
 spec = reads_store("counter get builds")
@@ -24,7 +24,10 @@ class Counter:
 
 def command(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A counter that nobody has added to is 0.")],
+    name: Annotated[
+        str,
+        typer.Argument(metavar="NAME", autocompletion=counter_names, help="A counter that nobody has added to is 0."),
+    ],
     store: StoreOption = None,
     raw: RawOption = False,
 ) -> Counter:

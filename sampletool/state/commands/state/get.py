@@ -7,7 +7,7 @@ import typer
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import KeyNotFound
 from sampletool.kit.global_options import RawOption
-from sampletool.state.commands._options import StoreOption, reads_store
+from sampletool.state.commands._options import StoreOption, reads_store, state_keys
 from sampletool.state.commands._values import Value, told
 from sampletool.state.opening import store_of
 
@@ -16,7 +16,7 @@ spec = reads_store("state get plan", errors=(KeyNotFound,))
 
 def command(
     ctx: typer.Context,
-    key: Annotated[str, typer.Argument(metavar="KEY")],
+    key: Annotated[str, typer.Argument(metavar="KEY", autocompletion=state_keys)],
     store: StoreOption = None,
     raw: RawOption = False,
 ) -> Value:

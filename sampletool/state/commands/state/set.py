@@ -9,7 +9,7 @@ from sampletool.kit.context import Context
 from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.errors import VersionConflict
 from sampletool.kit.global_options import DryRunOption
-from sampletool.state.commands._options import FenceOption, KeyOption, StoreOption, changes_store, parse_ms
+from sampletool.state.commands._options import FenceOption, KeyOption, StoreOption, changes_store, parse_ms, state_keys
 from sampletool.state.commands._values import answered, parse_value, read_input
 from sampletool.state.opening import store_of
 from sampletool.state.promises import Once
@@ -35,7 +35,7 @@ class Changed:
 
 def command(
     ctx: typer.Context,
-    key: Annotated[str, typer.Argument(metavar="KEY")],
+    key: Annotated[str, typer.Argument(metavar="KEY", autocompletion=state_keys)],
     value: Annotated[str, typer.Argument(metavar="VALUE", help="JSON, else text; `-` reads it from stdin.")],
     if_version: Annotated[
         int | None,

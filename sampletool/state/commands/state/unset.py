@@ -9,7 +9,7 @@ from sampletool.kit.context import Context
 from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.errors import VersionConflict
 from sampletool.kit.global_options import DryRunOption
-from sampletool.state.commands._options import FenceOption, KeyOption, StoreOption, changes_store
+from sampletool.state.commands._options import FenceOption, KeyOption, StoreOption, changes_store, state_keys
 from sampletool.state.commands._values import answered
 from sampletool.state.opening import store_of
 from sampletool.state.promises import Once
@@ -30,7 +30,7 @@ class Removed:
 
 def command(
     ctx: typer.Context,
-    key: Annotated[str, typer.Argument(metavar="KEY")],
+    key: Annotated[str, typer.Argument(metavar="KEY", autocompletion=state_keys)],
     if_version: Annotated[
         int | None, typer.Option(min=0, metavar="N", help="Only if it is still at this version.")
     ] = None,

@@ -8,7 +8,7 @@ import typer
 from sampletool.kit.context import Context
 from sampletool.kit.contract.render import value_text
 from sampletool.kit.contract.table import Line, heads
-from sampletool.state.commands._options import CursorOption, LimitOption, StoreOption, reads_store
+from sampletool.state.commands._options import CursorOption, LimitOption, StoreOption, queue_names, reads_store
 from sampletool.state.commands._values import page, read_cursor, say_time
 from sampletool.state.opening import store_of
 from sampletool.state.promises import TaskState
@@ -65,7 +65,9 @@ def _shown(task: TaskState) -> Task:
 
 def command(
     ctx: typer.Context,
-    queue: Annotated[str | None, typer.Argument(metavar="[QUEUE]", help="Only this queue.")] = None,
+    queue: Annotated[
+        str | None, typer.Argument(metavar="[QUEUE]", autocompletion=queue_names, help="Only this queue.")
+    ] = None,
     status: Annotated[
         Status | None,
         typer.Option("--status", metavar="STATUS", help="Only free, claimed, expired, done or failed ones."),
