@@ -10,7 +10,7 @@ PYTHON ?= python3
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test busy check docs bench soak mutants coverage clean
+.PHONY: help run test busy check docs bench soak matrix mutants coverage clean
 
 help:  ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ bench: $(READY)  ## Compare speed within one run: with a bare interpreter and wi
 
 soak: $(READY)  ## The counted tests with their large counts
 	@env $(PREFIX)_TEST_SCALE=soak $(BIN)/python -m pytest
+
+matrix: $(READY)  ## The kit's tests with the lowest and newest of every dependency, on every Python that is there
+	@$(BIN)/python -m tests.kit.matrix
 
 mutants: $(READY)  ## Take each mechanism out in a copy: does a test notice? (LISTS="FILE.toml…", or all)
 	@$(BIN)/python -m tests.kit.mutants $(LISTS)

@@ -87,6 +87,7 @@ def _write_all(descriptor: int, content: bytes, over: Callable[[], int]) -> bool
                 return False
             was_over = bool(over())
             continue
+        was_over = False
         with suppress(BlockingIOError):  # another writer of the same pipe was faster
             left = left[os.write(descriptor, left[:_NEVER_BLOCKS_BYTES]) :]
     return True

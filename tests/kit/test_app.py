@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from sampletool.kit.app import main
+from sampletool.kit.safety.signals import HANDLED
 from sampletool.kit.testing import console
 from sampletool.kit.testing.tool import COMMAND, Ran, Tool, check_envelope
 from tests.kit.added_command import start_added
@@ -100,7 +102,9 @@ def test_where_no_report_can_be_kept_it_is_on_stderr(tool: Tool) -> None:
     ["return None", "raise SystemExit(0)", "raise RecursionError", "raise MemoryError", "return Result(float('nan'))"],
 )
 def test_whatever_a_command_does_there_is_an_answer(tool: Tool, body: str) -> None:
-    assert with_command(tool, body).code == "INTERNAL_ERROR"
+    ran = with_command(tool, body)
+
+    assert (ran.code, ran.meta["command"]) == ("INTERNAL_ERROR", "probe")
 
 
 def test_a_closed_pipe_changes_nothing(tool: Tool, workspace: Path) -> None:
@@ -367,3 +371,37 @@ def test_what_cannot_be_given_back_is_the_answer_unless_there_was_a_failure_befo
 
     assert with_command(tool, f"{fails}return Result(1)").code == "INTERNAL_ERROR"
     assert with_command(tool, f"{fails}ctx.obj.workspace").code == "NO_WORKSPACE"
+
+
+def test_where_no_answer_can_be_made_there_is_one_all_the_same_and_no_password(tool: Tool) -> None:
+    broken = "def fail(): raise RuntimeError('postgresql://u:hunter2@h/d')"
+    program = (
+        f"import sys, sampletool.kit.app as app\n{broken}\napp.Stdout = fail\nsys.exit(app.main(['config', 'path']))"
+    )
+
+    ran = run(tool, sys.executable, "-c", program)
+
+    assert (ran.returncode, json.loads(ran.stdout)["error"]["code"]) == (1, "INTERNAL_ERROR")
+    assert b"RuntimeError" in ran.stderr
+    assert b"hunter2" not in ran.stderr
+
+
+def test_a_call_inside_another_program_gives_everything_back(capfd: pytest.CaptureFixture[str], home: Path) -> None:
+    def ours() -> tuple[object, ...]:
+        return (*map(signal.getsignal, HANDLED), len(os.listdir("/proc/self/fd")))
+
+    before = ours()
+    main(["config", "path"])
+    main(["config", "path"])
+
+    assert ours() == before
+    assert capfd.readouterr().out.count('"ok":true') == 2
+
+
+def test_a_reader_that_has_gone_keeps_no_version(tool: Tool) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    ran = run(tool, *COMMAND, "--version", stdout=write)
+    os.close(write)
+
+    assert (ran.returncode, ran.stderr) == (0, b"")
