@@ -1,8 +1,7 @@
 """The tests with the lowest and the newest of every dependency, on every Python that is there: `make matrix`.
 
-With `--commands` only the kit's command tests, which meet the command line library in everything that it does, and without
-the combination that `make test` has run already. The environments lie in .venv/matrix and are made anew when what
-they are made of has changed.
+With `--commands` only the kit's command tests: they meet Typer in everything that it does for us. The environments lie
+in .venv/matrix, and are made anew when what they are made of has changed.
 """
 
 import hashlib

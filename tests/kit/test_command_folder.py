@@ -92,11 +92,11 @@ def test_a_flag_takes_no_value(tool: Tool, option: str) -> None:
     assert tool("config", "list", f"{option}=yes").code == "USAGE_ERROR"
 
 
-def help_of(command: str) -> str:
+def help_of(command: str, width: int = 80) -> str:
     args = [*command.split(), "--help"]
     with pytest.raises(HelpAsked) as asked:
         root(args).main(args=args, prog_name="tool", standalone_mode=False, obj=Context(Signals()))
-    return asked.value.text(80, False)
+    return asked.value.text(width, False)
 
 
 def test_help_of_every_command_is_there_and_its_summary_fits_into_a_line(
@@ -144,9 +144,9 @@ def test_the_version_has_a_short_option(tool: Tool) -> None:
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
 def test_help_is_as_wide_as_the_terminal_and_breaks_between_words_only(tool: Tool, width: int) -> None:
+    assert tool("--help", COLUMNS=str(width)).text == help_of("", width) + "\n"
     for entry in ({"command": ""}, *tool("manifest").data["commands"]):
-        wide = tool(*entry["command"].split(), "--help", COLUMNS="10000").text
-        text = tool(*entry["command"].split(), "--help", COLUMNS=str(width)).text
+        wide, text = help_of(entry["command"], 10_000), help_of(entry["command"], width)
 
         assert set(text.split()) == set(wide.split())
         indented = [line for line in text.partition("Examples:")[0].splitlines() if len(line) > width]
