@@ -1,6 +1,8 @@
-"""Writes docs/index.md: every page by its title; of a folder that has an `index.md`, only that."""
+"""Writes docs/index.md, every page by its title (of a folder that has an `index.md`, only that), and the picture."""
 
 from pathlib import Path
+
+from docs.kit import picture
 
 _DOCS = Path(__file__).parents[1]
 
@@ -20,3 +22,4 @@ def index() -> str:
 
 def main() -> None:
     (_DOCS / "index.md").write_text(index())
+    picture.main()
