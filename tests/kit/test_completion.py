@@ -67,12 +67,20 @@ def test_a_name_that_a_shell_would_run_is_not_offered(tool: Tool, workspace: Pat
 
     for shell in _SHELLS:
         assert offered(tool, shell, "tool config get le") == ["level"]
+        assert not [name for name in offered(tool, shell, "tool config get ") if "touch" in name]
 
 
 def test_completion_creates_nothing_and_never_fails_loudly(tool: Tool, workspace: Path, home: Path) -> None:
     (workspace / "tool.toml").write_text("[broken")
 
-    for words in ("tool config get lock", "tool lock release x", "tool nothing x", 'tool config get "', ""):
+    for words in (
+        "tool config get lock",
+        "tool lock release x",
+        "tool nothing x",
+        "tool config get -C nowhere x",
+        'tool config get "',
+        "",
+    ):
         offered(tool, "bash", words)
 
     assert "lock_timeout" in offered(tool, "bash", "tool config get lock")
