@@ -29,9 +29,7 @@ class Counter:
 
 def command(
     ctx: typer.Context,
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", autocompletion=counter_names, help="A new counter begins at 0.")
-    ],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A new one begins at 0.", autocompletion=counter_names)],
     amount: Annotated[int, typer.Argument(metavar="[AMOUNT]", help="Write `--` before a negative one.")] = 1,
     idempotency_key: KeyOption = None,
     fence: FenceOption = None,

@@ -24,10 +24,7 @@ class Counter:
 
 def command(
     ctx: typer.Context,
-    name: Annotated[
-        str,
-        typer.Argument(metavar="NAME", autocompletion=counter_names, help="A counter that nobody has added to is 0."),
-    ],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A new one is 0.", autocompletion=counter_names)],
     store: StoreOption = None,
     raw: RawOption = False,
 ) -> Counter:
