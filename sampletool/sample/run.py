@@ -21,7 +21,7 @@ from sampletool.kit.contract.text import printable
 from sampletool.kit.program import variable
 from sampletool.kit.safety.children import Children, Ended
 from sampletool.kit.safety.orphans import end_orphans
-from sampletool.kit.safety.places import PRIVATE, make_workspace_directory, private_directory
+from sampletool.kit.safety.places import PRIVATE, make_workspace_directory, private_directory, workspace_lock
 from sampletool.sample.progress import Progress
 from sampletool.sample.publish import remove
 from sampletool.sample.workspace import Job
@@ -87,7 +87,7 @@ class Workplace(NamedTuple):
 @contextmanager
 def locked(context: Context, mode: Literal["exclusive", "shared"], *, force_unlock: bool) -> Iterator[Workplace]:
     """Holds the build lock. What is to be run has to be read inside."""
-    path = private_directory(make_workspace_directory(context.workspace) / "locks") / "build.lock"
+    path = workspace_lock(context.workspace, "build")
     for pid in end_orphans(path, context.signals) if force_unlock else ():
         context.warn("ORPHAN_ENDED", f"Process {pid}, left behind by a holder that has ended, was ended.")
     patience = _AFTER_FORCE_SECONDS if force_unlock else AT_ONCE

@@ -91,6 +91,11 @@ def make_workspace_directory(workspace: Path) -> Path:
     return directory
 
 
+def workspace_lock(workspace: Path, name: str) -> Path:
+    """The file of a lock that the calls of one workspace share."""
+    return private_directory(make_workspace_directory(workspace) / "locks") / f"{name}.lock"
+
+
 def _must_be_safe(path: Path, found: os.stat_result, owners: set[int]) -> None:
     _must_belong_to(path, found, owners)
     if found.st_mode & 0o022:

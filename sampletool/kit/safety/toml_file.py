@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..contract.file_errors import InvalidToml, PermissionDenied, UnsafePath
-from ..program import WORKSPACE_DIRECTORY, WORKSPACE_FILE
+from ..program import WORKSPACE_FILE
 from .atomic_file import read_regular, replace, sweep
-from .places import make_workspace_directory, private_directory
+from .places import private_directory, workspace_lock
 from .signals import Signals
 
 try:
@@ -126,8 +126,7 @@ def _lock_path(resolved: Path) -> Path:
     """A workspace's file is locked in its own directory; any other has its lock beside it, dot-named."""
     directory = resolved.parent
     if resolved.name == WORKSPACE_FILE:
-        make_workspace_directory(directory)
-        return private_directory(directory / WORKSPACE_DIRECTORY / "locks") / f"{WORKSPACE_FILE}.lock"
+        return workspace_lock(directory, WORKSPACE_FILE)
     if not directory.exists():
         private_directory(directory)
     return directory / f".{resolved.name}.lock"
