@@ -126,7 +126,7 @@ class Context:
         from .safety.lock import Lock
         from .verbose import show_locks
 
-        show_locks(self)
+        show_locks(self.say, verbose=bool(self.options.get("verbose")))
         return Lock(path, name, self.me, self.signals)
 
     def patience(self, usual_seconds: float) -> float:
@@ -165,7 +165,7 @@ class Context:
                 raise
             self.warn(error.code, error.message)
             seconds = PATIENT_SECONDS
-        show_locks(self)
+        show_locks(self.say, verbose=bool(self.options.get("verbose")))
         with editing_toml(path, seconds, self.me, self.signals) as file:
             assert file.hold is not None
             self.note(file.hold)

@@ -2,21 +2,21 @@
 
 import logging
 import os
+from collections.abc import Callable
 
-from .context import Context
 from .safety.lock import log
 
 
 class _Lines(logging.Handler):
-    def __init__(self, context: Context) -> None:
+    def __init__(self, say: Callable[[str], None]) -> None:
         super().__init__()
-        self._context = context
+        self._say = say
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._context.say(record.getMessage())
+        self._say(record.getMessage())
 
 
-def show_locks(context: Context) -> None:
+def show_locks(say: Callable[[str], None], *, verbose: bool) -> None:
     """All that happens to a lock, or at a terminal what it waits for."""
-    log.handlers[:] = [_Lines(context)]
-    log.setLevel(logging.DEBUG if context.options.get("verbose") else logging.INFO if os.isatty(2) else logging.WARNING)
+    log.handlers[:] = [_Lines(say)]
+    log.setLevel(logging.DEBUG if verbose else logging.INFO if os.isatty(2) else logging.WARNING)

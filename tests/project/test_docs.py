@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.kit.generate import index
+from docs.kit.generate import index, made
 from sampletool.kit.testing.console import Terminal, commands_of, matches
 
 _ROOT = Path(__file__).parents[2]
@@ -36,6 +36,12 @@ def test_every_file_that_is_named_exists(path: Path) -> None:
 
 def test_the_list_of_all_pages_is_current() -> None:
     assert (_ROOT / "docs" / "index.md").read_text() == index()
+
+
+def test_what_is_made_from_the_code_is_current() -> None:
+    stale = [str(path.relative_to(_ROOT)) for path, content in made().items() if path.read_text() != content]
+
+    assert stale == [], "run make docs"
 
 
 def test_a_wrong_block_is_noticed(tmp_path: Path) -> None:
