@@ -103,7 +103,7 @@ def test_at_random_instants_of_config_set_a_signal_is_obeyed(
         file.write_text(old)
         process = tool.start("config", "set", "a", "1")
         time.sleep(random.uniform(0, 0.12))
-        process.send_signal(signal.SIGSTOP)
+        os.kill(process.pid, signal.SIGSTOP)  # Popen would reap it, if it has ended
         os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
         is_changed = file.read_text() == old + "a = 1\n"
         process.send_signal(number)
