@@ -23,6 +23,14 @@ class TaskConflict(ToolError):
     advice = "Choose another id, or leave it out to get a new one."
 
 
+class TaskNotFailed(ToolError):
+    """Only a failed task is tried again by hand; the others are, or will be, anyway."""
+
+    code, exit_status = "TASK_NOT_FAILED", ExitStatus.CONFLICT
+    sentence = "The task {task!r} is {status}, not failed; nothing was changed."
+    advice = "Add it again under another id, if it is to be done once more."
+
+
 class LeaseLost(ToolError):
     """This claim of the task is over; another one may have begun."""
 

@@ -25,13 +25,15 @@ from sampletool.kit.program import PACKAGE
 from sampletool.kit.safety.signals import Signals
 from sampletool.state.errors import OutcomeUnknown, StateTooNew, StoreAuthFailed, StoreUnavailable, StoreUnsafe
 from sampletool.state.interruptible import interruptibly
-from sampletool.state.sql_database import T, schema
+from sampletool.state.sql_database import T, schema, schema_of_0_2
 from sampletool.state.store_url import no_store, shown_url
 from sampletool.state.terms import Terms
 
+_NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 STEPS = (
     "CREATE TABLE tool_store (version integer NOT NULL); INSERT INTO tool_store VALUES (0);"
     + schema(text='text COLLATE "C"', serial="bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY"),
+    schema_of_0_2(now=_NOW, task_of_key="substr(key, 6)::jsonb ->> 0"),
 )
 """The schema, as the steps that lead to it: a store remembers how many it has been through. Only ever append."""
 _ADVISORY = 0x746F6F6C
@@ -235,7 +237,7 @@ class Postgres:
 class PostgresSession:
     """Advisory locks stand for names that may have no row yet."""
 
-    now = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+    now = _NOW
     locked = "FOR UPDATE"
     unclaimed = "FOR UPDATE SKIP LOCKED"
 

@@ -160,8 +160,8 @@ class Store(Protocol):
 
     def state_list(self, prefix: str, after: str, limit: int) -> list[Value]: ...
 
-    def task_add(self, queue: str, tasks: list[NewTask], once: Once = FREELY) -> Added:
-        """Add all of them, in this order, or none.
+    def task_add(self, queue: str, tasks: list[NewTask], once: Once = FREELY, *, delay_ms: int = 0) -> Added:
+        """Add all of them, in this order, or none; they may be claimed after the delay.
 
         Ids are the store's, not the queue's. A known id with the same body and queue is `unchanged`, whatever has
         become of it; with another it is TASK_CONFLICT.
@@ -193,6 +193,17 @@ class Store(Protocol):
 
     def task_release(self, task: str, generation: int, *, delay_ms: int = 0) -> Effect:
         """Give it back, to be claimed by anybody after the delay. Ends the claim; again is `unchanged`."""
+
+    def task_retry(self, task: str) -> Effect:
+        """Make a failed task free again, with all its attempts; `unchanged` if it is free, else TASK_NOT_FAILED."""
+
+    def task_clean(self, older_ms: int, statuses: list[str], after: int = 0, limit: int = 500) -> tuple[int, int]:
+        """Look at `limit` tasks in the order of adding, and remove those that ended that long ago, as `done` or
+        `failed`, with what their fences remember. How many were removed, and where to go on; 0 if there is nothing
+        left to look at. The id of a removed task means nothing any more: adding it adds a new task."""
+
+    def task_left(self, queue: str, most: int = LARGEST) -> int:
+        """How many tasks of the queue are neither done nor failed, counting up to `most`."""
 
     def task_list(self, queue: str | None, status: str | None, after: int, limit: int) -> list[TaskState]:
         """In the order of adding."""

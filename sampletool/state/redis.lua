@@ -7,6 +7,9 @@
 local prefix = KEYS[1]
 local verb, schema, rehearse, once, digest, life, fence, generation = unpack(ARGV, 1, 8)
 
+-- How many rows one call looks at: a server does nothing else meanwhile.
+local most = 500
+
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
@@ -15,7 +18,8 @@ local function whole(number) return string.format('%.0f', number) end
 local function write(...) if rehearse == '0' then return redis.call(...) end end
 
 local function load(id)
-  local names = {'queue', 'body', 'status', 'generation', 'attempts', 'max', 'by', 'at', 'due', 'position'}
+  local names = {'queue', 'body', 'status', 'generation', 'attempts', 'max', 'by', 'at', 'due', 'position',
+    'ended'}
   local found = redis.call('HMGET', key('task', id), unpack(names))
   if not found[1] then return nil end
   local task = {id = id}
@@ -39,13 +43,13 @@ local function held(id, asked)
   return task
 end
 
--- Moves what has become due to where it is claimed from. Changes nothing that anybody can see.
+-- Moves some of what has become due to where it is claimed from. Changes nothing that anybody can see.
 local function sweep(queue)
-  for _, id in ipairs(redis.call('ZRANGEBYSCORE', key('later', queue), '-inf', now)) do
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', key('later', queue), '-inf', now, 'LIMIT', 0, most)) do
     redis.call('ZREM', key('later', queue), id)
     redis.call('ZADD', key('free', queue), redis.call('HGET', key('task', id), 'position'), id)
   end
-  for _, id in ipairs(redis.call('ZRANGEBYSCORE', key('leased', queue), '-inf', now)) do
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', key('leased', queue), '-inf', now, 'LIMIT', 0, most)) do
     local task = load(id)
     redis.call('ZREM', key('leased', queue), id)
     if not task.is_last then redis.call('ZADD', key('expired', queue), task.position, id) end
@@ -98,23 +102,21 @@ function verbs.state_get(name)
   return {{name, found[1], found[2], found[3]}}
 end
 
+-- With what was found comes where to go on; nothing if that was all.
 function verbs.state_list(start, after, limit)
-  local answer, taken, from = {}, 0, '[' .. start
+  local answer, bytes, from = {}, 0, '[' .. start
   if after ~= '' and after >= start then from = '(' .. after elseif start == '' then from = '-' end
-  while taken < tonumber(limit) do
-    local names = redis.call('ZRANGEBYLEX', key('keys'), from, '+', 'LIMIT', 0, limit)
-    if #names == 0 then break end
-    for _, name in ipairs(names) do
-      if string.sub(name, 1, #start) ~= start then return answer end
-      local found = verbs.state_get(name)
-      if #found > 0 and taken < tonumber(limit) then
-        answer[#answer + 1] = found[1]
-        taken = taken + 1
-      end
-      from = '(' .. name
+  local names = redis.call('ZRANGEBYLEX', key('keys'), from, '+', 'LIMIT', 0, most)
+  for i, name in ipairs(names) do
+    if string.sub(name, 1, #start) ~= start then return {answer, ''} end
+    local found = verbs.state_get(name)
+    if #found > 0 then
+      answer[#answer + 1] = found[1]
+      bytes = bytes + #found[1][2]
     end
+    if #answer == tonumber(limit) or bytes > 1000000 then return {answer, name} end
   end
-  return answer
+  return {answer, #names == most and names[#names] or ''}
 end
 
 function verbs.state_set(name, value, wanted, expires)
@@ -141,7 +143,8 @@ end
 -- So many tasks that they do not fit into a list of arguments.
 function verbs.task_add(queue)
   local answer, fresh = {}, {}
-  for i = 10, #ARGV, 2 do
+  local delay = tonumber(ARGV[#ARGV])
+  for i = 10, #ARGV - 1, 2 do
     local id, body = ARGV[i], ARGV[i + 1]
     local known = redis.call('HMGET', key('task', id), 'queue', 'body')
     if known[1] and (known[1] ~= queue or known[2] ~= body) then return nil, {'TASK_CONFLICT', id} end
@@ -151,8 +154,9 @@ function verbs.task_add(queue)
   for _, task in ipairs(fresh) do
     local id, position = task[1], write('INCR', key('position'))
     write('HSET', key('task', id), 'queue', queue, 'body', task[2], 'status', 'free', 'generation', '0',
-      'attempts', '0', 'max', '0', 'due', whole(now), 'position', position)
-    write('ZADD', key('free', queue), position, id)
+      'attempts', '0', 'max', '0', 'due', delay > 0 and whole(now + delay) or '', 'position', position)
+    if delay > 0 then write('ZADD', key('later', queue), whole(now + delay), id)
+    else write('ZADD', key('free', queue), position, id) end
     write('ZADD', key('tasks'), position, id)
     write('ZADD', key('tasks', queue), position, id)
     write('SADD', key('queues'), queue)
@@ -200,7 +204,7 @@ function verbs.task_finish(id, asked)
   if refusal then return nil, refusal end
   if task.status == 'done' then return 'unchanged' end
   if task.status ~= 'claimed' then return nil, lost(task) end
-  write('HSET', key('task', id), 'status', 'done', 'due', '')
+  write('HSET', key('task', id), 'status', 'done', 'due', '', 'ended', whole(now))
   write('ZREM', key('leased', task.queue), id)
   write('ZREM', key('expired', task.queue), id)
   write('HINCRBY', key('done'), task.queue, 1)
@@ -216,7 +220,7 @@ function verbs.task_release(id, asked, delay)
   write('ZREM', key('expired', task.queue), id)
   local due = now + tonumber(delay)
   write('HSET', key('task', id), 'status', task.is_last and 'failed' or 'free', 'by', '', 'at', '',
-    'due', task.is_last and '' or whole(due))
+    'due', due > now and not task.is_last and whole(due) or '', 'ended', task.is_last and whole(now) or '')
   if not task.is_last then
     if due > now then write('ZADD', key('later', task.queue), whole(due), id)
     else write('ZADD', key('free', task.queue), task.position, id) end
@@ -225,22 +229,57 @@ function verbs.task_release(id, asked, delay)
 end
 
 function verbs.task_list(queue, status, after, limit)
-  local answer, taken = {}, 0
+  local answer, bytes = {}, 0
   local all = queue == '' and key('tasks') or key('tasks', queue)
-  while taken < tonumber(limit) do
-    local found = redis.call('ZRANGEBYSCORE', all, '(' .. after, '+inf', 'LIMIT', 0, limit)
-    if #found == 0 then break end
-    for _, id in ipairs(found) do
-      local task = load(id)
-      after = task.position
-      if taken < tonumber(limit) and (status == '' or status == task.is_now) then
-        taken = taken + 1
-        answer[taken] = {id, task.queue, task.is_now, task.generation, task.attempts, task.by, task.at, task.due,
-          task.position, task.body}
-      end
+  local found = redis.call('ZRANGEBYSCORE', all, '(' .. after, '+inf', 'LIMIT', 0, most)
+  for _, id in ipairs(found) do
+    local task = load(id)
+    after = task.position
+    if status == '' or status == task.is_now then
+      answer[#answer + 1] = {id, task.queue, task.is_now, task.generation, task.attempts, task.by, task.at, task.due,
+        task.position, task.body}
+      bytes = bytes + #task.body
+    end
+    if #answer == tonumber(limit) or bytes > 1000000 then return {answer, after} end
+  end
+  return {answer, #found == most and after or ''}
+end
+
+function verbs.task_left(queue, limit)
+  local left = 0
+  for _, kind in ipairs({'free', 'later', 'leased', 'expired'}) do left = left + redis.call('ZCARD', key(kind, queue)) end
+  return whole(math.min(left, tonumber(limit)))
+end
+
+function verbs.task_retry(id)
+  local task = load(id)
+  if not task then return nil, {'TASK_NOT_FOUND', id} end
+  if task.is_now == 'free' then return 'unchanged' end
+  if task.is_now ~= 'failed' then return nil, {'TASK_NOT_FAILED', id, task.is_now} end
+  write('HSET', key('task', id), 'status', 'free', 'attempts', '0', 'due', '', 'by', '', 'at', '', 'ended', '',
+    'generation', whole(task.generation + 1))
+  write('ZREM', key('leased', task.queue), id)
+  write('ZADD', key('free', task.queue), task.position, id)
+  return 'updated'
+end
+
+function verbs.task_clean(older, done, failed, after, limit)
+  local removed = 0
+  local found = redis.call('ZRANGEBYSCORE', key('tasks'), '(' .. after, '+inf', 'LIMIT', 0, limit)
+  for _, id in ipairs(found) do
+    local task = load(id)
+    after = task.position
+    local ended = tonumber(task.ended) or tonumber(task.due) or tonumber(task.at) or 0
+    if (task.is_now == done or task.is_now == failed) and ended <= now - tonumber(older) then
+      if task.is_now == 'done' then write('HINCRBY', key('done'), task.queue, -1) end
+      for _, known in ipairs(redis.call('SMEMBERS', key('fenced', id))) do write('DEL', key('once', known)) end
+      write('DEL', key('task', id), key('fenced', id))
+      for _, kind in ipairs({'tasks', 'leased', 'expired'}) do write('ZREM', key(kind, task.queue), id) end
+      write('ZREM', key('tasks'), id)
+      removed = removed + 1
     end
   end
-  return answer
+  return {whole(removed), #found == tonumber(limit) and after or '0'}
 end
 
 function verbs.task_count(queue)
@@ -280,6 +319,6 @@ local answer, refusal = verbs[verb](unpack(ARGV, 9, math.min(#ARGV, 16)))
 if refusal then return refusal end
 if once ~= '' then
   write('HSET', key('once', once), 'digest', digest, 'answer', cjson.encode(answer))
-  if life ~= '' then write('PEXPIRE', key('once', once), life) end
+  if life ~= '' then write('PEXPIRE', key('once', once), life) else write('SADD', key('fenced', fence), once) end
 end
 return {'done', answer}

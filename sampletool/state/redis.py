@@ -15,7 +15,7 @@ from redis import Redis, exceptions
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from sampletool.kit.contract.errors import ToolError, VersionConflict
+from sampletool.kit.contract.errors import InvalidValues, Mistake, ToolError, VersionConflict
 from sampletool.kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly
 from sampletool.state.errors import (
     CounterRange,
@@ -26,6 +26,7 @@ from sampletool.state.errors import (
     StoreUnavailable,
     StoreUnsafe,
     TaskConflict,
+    TaskNotFailed,
     TaskNotFound,
 )
 from sampletool.state.interruptible import interruptibly
@@ -38,6 +39,7 @@ _SCHEMA = 1
 _PREFIX = "{sampletool}"
 """In braces: all keys of a store share one slot, as a script needs it on a cluster."""
 _SCHEMES = {"valkey": "redis", "valkeys": "rediss", "redis+unix": "unix"}
+_MOST_AT_ONCE = 2000
 _PAUSE_SECONDS = 0.05
 _QUOTED = re.compile("\n|, with args|`|'")
 """From here on an error of a server may quote what it was sent, and that may be a password."""
@@ -49,6 +51,7 @@ _REFUSALS: dict[str, tuple[Callable[..., ToolError], str]] = {
     "TASK_CONFLICT": (TaskConflict, "task"),
     "LEASE_LOST": (LeaseLost, "task generation actual status"),
     "VERSION_CONFLICT": (VersionConflict, "key expected actual"),
+    "TASK_NOT_FAILED": (TaskNotFailed, "task status"),
     "COUNTER_RANGE": (CounterRange, "counter value amount"),
 }
 """The script answers the code and these facts, in this order."""
@@ -80,6 +83,9 @@ class RedisStore(Verbs):
     def write(self, write: Write) -> tuple[Any, bool]:
         if not self._is_checked:
             self._check_server()
+        if write.verb == "task_add" and len(write.arguments[1]) > _MOST_AT_ONCE:
+            problem = f"more than {_MOST_AT_ONCE} tasks at once would keep the server from everything else"
+            raise InvalidValues(Mistake("BODY", "INVALID_VALUE", problem, suggestion="Add them in several calls."))
         fence = write.once.fence
         head = [write.verb, _SCHEMA, int(self._terms.rehearse), write.key, write.said, write.key_life_ms]
         head += [fence.task, fence.generation] if fence else [None, None]
@@ -97,7 +103,16 @@ class RedisStore(Verbs):
         raise error(**dict(zip(names.split(), facts, strict=True)))
 
     def read(self, verb: str, *arguments: Any) -> Any:
-        return self.write(Write(verb, arguments))[0]
+        if verb not in ("state_list", "task_list"):
+            return self.write(Write(verb, arguments))[0]
+        *where, after, limit = arguments
+        rows: list[Any] = []
+        while len(rows) < limit:
+            some, after = self.write(Write(verb, (*where, after, limit - len(rows))))[0]
+            rows += some
+            if after == "":
+                break
+        return rows
 
     def health(self) -> Health:
         self._is_checked = True
@@ -107,8 +122,18 @@ class RedisStore(Verbs):
         info = self._talk(self._client.info, may_repeat=True)
         name = "Valkey" if "valkey_version" in info else "Redis"
         settings = {name: str(info.get(name)) for name in ("maxmemory_policy", "aof_enabled", "role")}
+        settings["appendfsync"] = self._appendfsync()
         version = info.get("valkey_version", info["redis_version"])
-        return Health(f"{name} {version} ({self._shown})", _problems(info), skew_ms, settings)
+        problems = _problems(info)
+        if info.get("aof_enabled") and settings["appendfsync"] == "no":
+            problems.append("appendfsync is no, so a crash of the machine loses what the system has not yet written")
+        return Health(f"{name} {version} ({self._shown})", problems, skew_ms, settings)
+
+    def _appendfsync(self) -> str:
+        try:
+            return str(self._client.config_get("appendfsync").get("appendfsync", "unknown"))
+        except exceptions.RedisError:
+            return "unknown"
 
     def close(self) -> None:
         self._client.close()
@@ -169,14 +194,22 @@ class RedisStore(Verbs):
 
 
 def _problems(info: dict[str, Any]) -> list[str]:
-    if info.get("aof_enabled"):
-        return []
-    return ["it has no append-only file, so a crash loses everything since its last snapshot"]
+    problems = []
+    if not info.get("aof_enabled"):
+        problems.append("it has no append-only file, so a crash loses everything since its last snapshot")
+    elif info.get("aof_last_write_status", "ok") != "ok":
+        problems.append("it could not write its append-only file")
+    if info.get("role") in ("slave", "replica"):
+        problems.append("it is a replica: what is written here is refused, or lost")
+    return problems
 
 
 def _flat(arguments: tuple[Any, ...]) -> list[Any]:
     """Without the structure of tasks: id and body, one after the other."""
     flat: list[Any] = []
     for argument in arguments:
-        flat += [part for pair in argument for part in pair] if isinstance(argument, list) else [argument]
+        if isinstance(argument, list):
+            flat += [part for pair in argument for part in pair]
+        else:
+            flat.append(argument)
     return flat

@@ -59,9 +59,11 @@ def _remembered(db: Session, write: Write) -> list[Any]:
 
 def _remember(db: Session, write: Write, answer: Any) -> None:
     """In the transaction of the effect; and forget, in passing, some of what nobody can ask for any more."""
-    put = f"""INSERT INTO tool_once VALUES (:key, :digest, :answer, {db.now} + CAST(:life AS bigint))
+    put = f"""INSERT INTO tool_once (key, digest, answer, expires_at, task)
+              VALUES (:key, :digest, :answer, {db.now} + CAST(:life AS bigint), CAST(:task AS text))
               ON CONFLICT (key) DO UPDATE
               SET digest = excluded.digest, answer = excluded.answer, expires_at = excluded.expires_at"""
-    db.rows(put, key=write.key, digest=write.said, answer=json.dumps(answer), life=write.key_life_ms)
+    task = write.once.fence.task if write.once.fence else None
+    db.rows(put, key=write.key, digest=write.said, answer=json.dumps(answer), life=write.key_life_ms, task=task)
     expired = f"SELECT key FROM tool_once WHERE expires_at <= {db.now} LIMIT 20 {db.unclaimed}"
     db.each("DELETE FROM tool_once WHERE key = :key", [{"key": old} for (old,) in db.rows(expired)])

@@ -26,6 +26,19 @@ def schema(*, text: str, serial: str) -> str:
         CREATE INDEX tool_once_expiring ON tool_once (expires_at) WHERE expires_at IS NOT NULL"""
 
 
+def schema_of_0_2(*, now: str, task_of_key: str) -> str:
+    """`due_at` is 0 for a task that may be claimed at once, so that the oldest one is the first of its index, however
+    many are leased, delayed, done or failed. A remembered answer knows its task, so that both go together."""
+    return f"""
+        ALTER TABLE tool_tasks ADD COLUMN ended_at bigint;
+        UPDATE tool_tasks SET due_at = 0 WHERE status = 'free' AND due_at <= {now};
+        DROP INDEX tool_tasks_open;
+        CREATE INDEX tool_tasks_due ON tool_tasks (queue, due_at, position) WHERE due_at IS NOT NULL;
+        ALTER TABLE tool_once ADD COLUMN task text;
+        UPDATE tool_once SET task = {task_of_key} WHERE key LIKE 'task:[%';
+        CREATE INDEX tool_once_task ON tool_once (task) WHERE task IS NOT NULL"""
+
+
 class Session(Protocol):
     """An open transaction, or a connection to read on. Statements name their values `:like_this`."""
 

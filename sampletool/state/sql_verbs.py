@@ -3,7 +3,7 @@
 from typing import Any
 
 from sampletool.kit.contract.errors import VersionConflict
-from sampletool.state.errors import CounterRange, LeaseLost, TaskConflict, TaskNotFound
+from sampletool.state.errors import CounterRange, LeaseLost, TaskConflict, TaskNotFailed, TaskNotFound
 from sampletool.state.promises import LARGEST
 from sampletool.state.sql_database import Session
 
@@ -11,7 +11,7 @@ _IS_LAST = "max_attempts > 0 AND attempts >= max_attempts"
 _STATUS = f"""CASE WHEN status <> 'claimed' OR due_at > now THEN status
               WHEN {_IS_LAST} THEN 'failed' ELSE 'expired' END"""
 _AT_ONCE = 500
-"""How many ids one statement asks for."""
+"""How many rows one statement looks at."""
 
 
 def counter_add(db: Session, name: str, amount: int) -> tuple[int, str]:
@@ -63,9 +63,10 @@ def state_list(db: Session, prefix: str, after: str, limit: int) -> list[Any]:
     return db.rows(page, prefix=prefix, length=len(prefix), after=after, limit=limit)
 
 
-def task_add(db: Session, queue: str, tasks: list[tuple[str, str]]) -> list[tuple[str, str]]:
+def task_add(db: Session, queue: str, tasks: list[tuple[str, str]], delay_ms: int) -> list[tuple[str, str]]:
     """Who adds an id that another caller is just adding waits for that one, and for nobody else."""
-    put = f"""INSERT INTO tool_tasks (id, queue, body, due_at) VALUES (:id, :queue, :body, {db.now})
+    due = f"{db.now} + {int(delay_ms)}" if delay_ms else "0"
+    put = f"""INSERT INTO tool_tasks (id, queue, body, due_at) VALUES (:id, :queue, :body, {due})
               ON CONFLICT (id) DO NOTHING"""
     created = db.each(put, [{"id": task, "queue": queue, "body": body} for task, body in tasks])
     known = {task: body for (task, body), is_new in zip(tasks, created, strict=True) if not is_new}
@@ -79,9 +80,10 @@ def task_add(db: Session, queue: str, tasks: list[tuple[str, str]]) -> list[tupl
 
 
 def task_claim(db: Session, queue: str, worker: str, lease_ms: int, count: int, max_attempts: int) -> list[Any]:
-    oldest = f"""{_clock(db)} SELECT id, generation + 1, body, attempts + 1, now + :lease
-                 FROM tool_tasks, clock WHERE queue = :queue AND due_at <= now AND {_STATUS} <> 'failed'
-                 ORDER BY position LIMIT :count {db.unclaimed}"""
+    _free_what_is_due(db, queue)
+    oldest = f"""SELECT id, generation + 1, body, attempts + 1, (SELECT {db.now}) + :lease
+                 FROM tool_tasks WHERE queue = :queue AND due_at <= 0
+                 ORDER BY due_at, position LIMIT :count {db.unclaimed}"""
     found = db.rows(oldest, queue=queue, lease=lease_ms, count=count)
     take = """UPDATE tool_tasks SET status = 'claimed', generation = generation + 1, attempts = attempts + 1,
               max_attempts = :most, claimed_by = :worker, claimed_at = :due - :lease, due_at = :due
@@ -89,6 +91,47 @@ def task_claim(db: Session, queue: str, worker: str, lease_ms: int, count: int, 
     for task, *_, due in found:
         db.rows(take, most=max_attempts, worker=worker, lease=lease_ms, id=task, due=due)
     return [tuple(row) for row in found]
+
+
+def _free_what_is_due(db: Session, queue: str) -> None:
+    """Some of it, so that no claim takes long; a task whose last attempt is over leaves the index instead."""
+    due = f"""SELECT position FROM tool_tasks WHERE queue = :queue AND due_at > 0 AND due_at <= (SELECT {db.now})
+              ORDER BY due_at, position LIMIT {_AT_ONCE} {db.unclaimed}"""
+    is_over = f"status = 'claimed' AND {_IS_LAST}"
+    free = f"""UPDATE tool_tasks SET ended_at = CASE WHEN {is_over} THEN due_at END,
+               due_at = CASE WHEN {is_over} THEN NULL ELSE 0 END WHERE position IN ({due})"""
+    db.rows(free, queue=queue)
+
+
+def task_left(db: Session, queue: str, most: int) -> int:
+    opened = "SELECT 1 AS one FROM tool_tasks WHERE queue = :queue AND due_at IS NOT NULL LIMIT :most"
+    return int(db.rows(f"SELECT count(*) FROM ({opened}) AS opened", queue=queue, most=most)[0][0])
+
+
+def task_retry(db: Session, task: str) -> str:
+    db.rows(f"SELECT id FROM tool_tasks WHERE id = :id {db.locked}", id=task)
+    for (status,) in db.rows(f"{_clock(db)} SELECT {_STATUS} FROM tool_tasks, clock WHERE id = :id", id=task):
+        if status == "free":
+            return "unchanged"
+        if status != "failed":
+            raise TaskNotFailed(task=task, status=status)
+        db.rows(
+            """UPDATE tool_tasks SET status = 'free', attempts = 0, due_at = 0, ended_at = NULL, claimed_by = NULL,
+               claimed_at = NULL, generation = generation + 1 WHERE id = :id""",
+            id=task,
+        )
+        return "updated"
+    raise TaskNotFound(task=task)
+
+
+def task_clean(db: Session, older_ms: int, done: str, failed: str, after: int, limit: int) -> tuple[int, int]:
+    page = f"""{_clock(db)} SELECT position, id, {_STATUS}, coalesce(ended_at, due_at, claimed_at, 0) <= now - :older
+               FROM tool_tasks, clock WHERE position > :after ORDER BY position LIMIT :limit"""
+    found = db.rows(page, older=older_ms, after=after, limit=limit)
+    gone = [{"id": task} for _, task, status, is_old in found if is_old and status in (done, failed)]
+    db.each("DELETE FROM tool_once WHERE task = :id", gone)
+    removed = sum(db.each("DELETE FROM tool_tasks WHERE id = :id AND status <> 'free'", gone))
+    return removed, found[-1][0] if len(found) == limit else 0
 
 
 def task_renew(db: Session, task: str, generation: int, lease_ms: int) -> int:
@@ -100,10 +143,10 @@ def task_renew(db: Session, task: str, generation: int, lease_ms: int) -> int:
 
 
 def task_finish(db: Session, task: str, generation: int) -> str:
-    written, status, _ = held(db, task, generation)
+    written, status, now = held(db, task, generation)
     if written not in ("claimed", "done"):
         raise LeaseLost(task, generation, generation, status)
-    db.rows("UPDATE tool_tasks SET status = 'done', due_at = NULL WHERE id = :id", id=task)
+    db.rows("UPDATE tool_tasks SET status = 'done', due_at = NULL, ended_at = :now WHERE id = :id", id=task, now=now)
     return "unchanged" if written == "done" else "updated"
 
 
@@ -115,14 +158,15 @@ def task_release(db: Session, task: str, generation: int, delay_ms: int) -> str:
         return "unchanged"
     put = f"""UPDATE tool_tasks SET claimed_by = NULL, claimed_at = NULL,
               status = CASE WHEN {_IS_LAST} THEN 'failed' ELSE 'free' END,
+              ended_at = CASE WHEN {_IS_LAST} THEN CAST(:now AS bigint) END,
               due_at = CASE WHEN {_IS_LAST} THEN NULL ELSE CAST(:due AS bigint) END WHERE id = :id"""
-    db.rows(put, due=now + delay_ms, id=task)
+    db.rows(put, due=now + delay_ms if delay_ms else 0, now=now, id=task)
     return "updated"
 
 
 def task_list(db: Session, queue: str | None, status: str | None, after: int, limit: int) -> list[Any]:
-    page = f"""{_clock(db)} SELECT id, queue, {_STATUS}, generation, attempts, claimed_by, claimed_at, due_at,
-               position, body FROM tool_tasks, clock WHERE position > :after
+    page = f"""{_clock(db)} SELECT id, queue, {_STATUS}, generation, attempts, claimed_by, claimed_at,
+               nullif(due_at, 0), position, body FROM tool_tasks, clock WHERE position > :after
                AND (CAST(:queue AS text) IS NULL OR queue = :queue)
                AND (CAST(:status AS text) IS NULL OR {_STATUS} = :status) ORDER BY position LIMIT :limit"""
     return db.rows(page, queue=queue, status=status, after=after, limit=limit)

@@ -19,12 +19,16 @@ from typing import Any
 from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly, UnsafePath
 from sampletool.state.errors import StateTooNew
-from sampletool.state.sql_database import T, schema
+from sampletool.state.sql_database import T, schema, schema_of_0_2
 from sampletool.state.terms import Terms
 
 Connection = sqlite3.Connection
 
-STEPS = (schema(text="text", serial="integer PRIMARY KEY AUTOINCREMENT"),)
+_NOW = "CAST((julianday('now') - 2440587.5) * 86400000 AS bigint)"
+STEPS = (
+    schema(text="text", serial="integer PRIMARY KEY AUTOINCREMENT"),
+    schema_of_0_2(now=_NOW, task_of_key="json_extract(substr(key, 6), '$[0]')"),
+)
 """The schema, as the steps that lead to it: a file remembers how many it has been through. Only ever append."""
 
 _BUSY_MS = 50
@@ -59,7 +63,11 @@ class Sqlite:
         """Changes no file: what is not there yet reads as an empty store, what is older as it will be."""
         with self._translated():
             db = self._open()
-            return self._patiently(lambda: body(SqliteSession(db)))
+            try:
+                return self._patiently(lambda: body(SqliteSession(db)))
+            finally:
+                if db is not self._connection:
+                    db.close()
 
     def transact(self, body: Callable[["SqliteSession"], T], *, may_repeat: bool) -> T:
         """Committed, and on the disk, when it returns. A local file is never lost half-way, so nothing is repeated."""
@@ -183,7 +191,7 @@ class Sqlite:
             try:
                 return attempt()
             except sqlite3.OperationalError as error:
-                if not error.sqlite_errorname.startswith("SQLITE_BUSY"):
+                if not getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
                     raise
                 self._terms.signals.check()
                 if time.monotonic() >= deadline:
@@ -200,7 +208,7 @@ class Sqlite:
 class SqliteSession:
     """Under the one lock there is nothing left to take. The clock is SQLite's own, not Python's."""
 
-    now = "CAST((julianday('now') - 2440587.5) * 86400000 AS bigint)"
+    now = _NOW
     locked = unclaimed = ""
 
     def __init__(self, connection: Connection) -> None:

@@ -14,7 +14,7 @@ from sampletool.kit.contract.errors import KeyNotFound
 from sampletool.kit.program import PROGRAM
 from sampletool.state import promises
 from sampletool.state.errors import FenceReused, IdempotencyKeyReused
-from sampletool.state.promises import FREELY, KEY_LIFE_MS, NewTask, Once, TaskState, Value, Written
+from sampletool.state.promises import FREELY, KEY_LIFE_MS, LARGEST, NewTask, Once, TaskState, Value, Written
 from sampletool.state.values import check, digest, encode, once_key, with_ids
 
 
@@ -89,10 +89,11 @@ class Verbs(ABC):
         check(prefix=prefix or None, cursor=after or None)
         return [_value(row) for row in self.read("state_list", prefix, after, limit)]
 
-    def task_add(self, queue: str, tasks: list[NewTask], once: Once = FREELY) -> promises.Added:
-        check(queue=queue)
-        given = [[task.id, task.body] for task in tasks]
-        effects, replayed = self._write_once(once, "task_add", queue, with_ids(tasks), said=given)
+    def task_add(self, queue: str, tasks: list[NewTask], once: Once = FREELY, *, delay_ms: int = 0) -> promises.Added:
+        check(queue=queue, delay=delay_ms)
+        given: list[Any] = [[task.id, task.body] for task in tasks]
+        said = [*given, delay_ms] if delay_ms else given
+        effects, replayed = self._write_once(once, "task_add", queue, with_ids(tasks), delay_ms, said=said)
         return promises.Added([(task, effect) for task, effect in effects], replayed)
 
     def task_claim(
@@ -129,6 +130,21 @@ class Verbs(ABC):
         check(task=task, generation=generation, delay=delay_ms)
         effect: Effect = self.write(Write("task_release", (task, generation, delay_ms)))[0]
         return effect
+
+    def task_retry(self, task: str) -> Effect:
+        check(task=task)
+        effect: Effect = self.write(Write("task_retry", (task,)))[0]
+        return effect
+
+    def task_clean(self, older_ms: int, statuses: list[str], after: int = 0, limit: int = 500) -> tuple[int, int]:
+        check(older=older_ms)
+        chosen = (status if status in statuses else "" for status in ("done", "failed"))
+        removed, cursor = self.write(Write("task_clean", (older_ms, *chosen, after, limit)))[0]
+        return int(removed), int(cursor)
+
+    def task_left(self, queue: str, most: int = LARGEST) -> int:
+        check(queue=queue)
+        return int(self.read("task_left", queue, most))
 
     def task_list(self, queue: str | None, status: str | None, after: int, limit: int) -> list[TaskState]:
         check(queue=queue, cursor=after)

@@ -261,8 +261,3 @@ def environment_of(task: Claimed, body_file: Path) -> dict[str, str]:
         "TOOL_TASK_FILE": str(body_file),
         **({"TOOL_TASK_BODY": text} if fits else {}),
     }
-
-
-def count_left(store: Store, queue: str) -> int:
-    counts = store.task_count(queue)
-    return sum(counts.get(status, 0) for status in ("free", "claimed", "expired"))

@@ -11,7 +11,7 @@ LIMITS = {
     "kit/completion.py, kit/upgrade.py, kit/parts.py, kit/rename.py, kit/checksums.py": 400,
     "kit/stepping, kit/testing": 760,
     "sample": 1850,
-    "state": 2800,
+    "state": 2880,
     "lab": 1500,
     "lab/scenarios": 100 * 18,
     "audit": 880,

@@ -2,6 +2,7 @@
 
 import json
 import random
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,14 @@ import pytest
 
 from sampletool.kit.contract.errors import InvalidValues, KeyNotFound, VersionConflict
 from sampletool.kit.testing.scale import scale
-from sampletool.state.errors import CounterRange, IdempotencyKeyReused, LeaseLost, TaskConflict, TaskNotFound
+from sampletool.state.errors import (
+    CounterRange,
+    IdempotencyKeyReused,
+    LeaseLost,
+    TaskConflict,
+    TaskNotFailed,
+    TaskNotFound,
+)
 from sampletool.state.promises import LARGEST, Claimed, Fence, NewTask, Once, Store
 from sampletool.state.update import update
 from tests.state.support.stores import Backend, SharedBackend
@@ -382,6 +390,92 @@ def test_a_task_that_is_not_there_is_said_so(store: Store) -> None:
     ):
         with pytest.raises(TaskNotFound):
             ask()
+
+
+def test_a_task_that_is_added_with_a_delay_waits(store: Store) -> None:
+    store.task_add("work", [NewTask("x", "later")], delay_ms=LONG)
+    store.task_add("work", [NewTask("x", "soon")], delay_ms=1)
+    store.task_add("work", [NewTask("x", "now")])
+
+    assert store.task_left("work") == 3
+    claimed: list[str] = []
+    deadline = time.monotonic() + 30
+    while len(claimed) < 2 and time.monotonic() < deadline:
+        claimed += [task.id for task in store.task_claim("work", "ann", lease_ms=LONG, count=9).tasks]
+    assert sorted(claimed) == ["now", "soon"]
+    later, *_ = store.task_list("work", "free", 0, 9)
+    assert later.due_at is not None
+
+
+def test_a_free_task_has_no_time_that_a_clock_could_put_off(store: Store) -> None:
+    """The clock of a server may have been ahead when it was added."""
+    store.task_add("work", [NewTask("x", "a")])
+    assert store.task_list("work", None, 0, 9)[0].due_at is None
+
+    store.task_release("a", claim_one(store).generation)
+
+    assert store.task_list("work", None, 0, 9)[0].due_at is None
+
+
+@pytest.mark.parametrize("ends", ["released", "expired", "swept"])
+def test_a_failed_task_can_be_tried_again(store: Store, ends: str) -> None:
+    store.task_add("work", [NewTask("x", "a"), NewTask("x", "b")])
+    task = claim_one(store, lease_ms=LONG if ends == "released" else 0, max_attempts=1)
+    if ends == "released":
+        store.task_release("a", task.generation)
+    elif ends == "swept":
+        assert claim_one(store).id == "b"
+
+    assert store.task_retry("a") == "updated"
+
+    assert store.task_retry("a") == "unchanged"
+    again = claim_one(store)
+    assert (again.id, again.attempts) == ("a", 1)
+    assert again.generation > task.generation
+    with pytest.raises(LeaseLost):
+        store.task_finish("a", task.generation)
+    with pytest.raises(TaskNotFailed):
+        store.task_retry("a")
+    with pytest.raises(TaskNotFound):
+        store.task_retry("none")
+
+
+def test_what_ended_long_ago_is_removed_with_what_its_fences_remember(store: Store) -> None:
+    store.task_add("work", [NewTask("x", f"{n}") for n in range(7)])
+    for n in range(3):
+        task = claim_one(store)
+        store.counter_add("hits", 1, fence(task))
+        store.task_finish(f"{n}", task.generation)
+    store.task_release("3", claim_one(store, max_attempts=1).generation)
+    claim_one(store)
+
+    assert store.task_clean(LONG, ["done", "failed"]) == (0, 0)
+    removed, after = store.task_clean(0, ["done"], limit=2)
+    assert removed == 2
+    assert after > 0
+    assert store.task_clean(0, ["done"], after)[0] == 1
+    assert store.task_count("work") == {"failed": 1, "claimed": 1, "free": 2}
+    assert store.task_clean(0, ["done", "failed"])[0] == 1
+    assert [task.id for task in store.task_list(None, None, 0, 9)] == ["4", "5", "6"]
+
+    assert store.task_add("new", [NewTask("x", "0")]).effects == [("0", "created")]
+    (task,) = store.task_claim("new", "ann", lease_ms=LONG).tasks
+    assert store.counter_add("hits", 1, fence(task)).replayed is False
+
+
+def test_more_tasks_than_one_call_looks_at_are_listed_and_counted(store: Store) -> None:
+    store.task_add("work", [NewTask(n, str(n)) for n in range(1200)])
+    store.task_add("other", [NewTask(n, f"o{n}") for n in range(3)])
+    claimed = store.task_claim("work", "ann", lease_ms=0, count=700).tasks
+    (task,) = store.task_claim("other", "ann", lease_ms=LONG).tasks
+
+    assert [found.id for found in store.task_list(None, "claimed", 0, 5)] == [task.id]
+    assert len(store.task_list("work", "expired", 0, 2000)) == 700
+    assert store.task_left("work") == 1200
+    assert store.task_left("work", 1) == 1
+    again = store.task_claim("work", "bob", lease_ms=LONG, count=3).tasks
+    assert [found.id for found in again] == [found.id for found in claimed[:3]]
+    assert store.task_count("work")["free"] == 500
 
 
 # Once

@@ -98,6 +98,7 @@ LimitOption = Annotated[int, typer.Option(min=1, max=10_000, metavar="N", help="
 LeaseOption = Annotated[int, typer.Option(metavar="DURATION", parser=parse_ms, help="How long the claim lasts.")]
 QueueArgument = Annotated[str, typer.Argument(metavar="QUEUE", autocompletion=queue_names)]
 TaskArgument = Annotated[str, typer.Argument(metavar="TASK", help="Its id; or TASK:GENERATION as `task claim` prints.")]
+TaskIdArgument = Annotated[str, typer.Argument(metavar="TASK", help="Its id.")]
 GenerationArgument = Annotated[
     int | None, typer.Argument(metavar="GENERATION", min=0, help="Of your claim, as `task claim` told.")
 ]

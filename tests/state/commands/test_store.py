@@ -404,6 +404,32 @@ def test_a_task_whose_command_failed_is_left_alone_for_a_while(tool: Tool, works
     assert freed[0]["free_at"] > wait_for_start(workspace / "pids", 0.3)
 
 
+def test_a_failed_task_is_tried_again_and_old_ones_are_removed(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", "x", "--id", "a")
+    tool("task", "work", "mail", "--until-empty", "--max-attempts", "1", "--", "false")
+    assert (
+        tool("task", "retry", "a", "--dry-run").data
+        == tool("task", "retry", "a").data
+        == {"id": "a", "effect": "updated"}
+    )
+    assert tool("task", "clean", "--older-than", "0", "--status", "done,failed").data["removed"] == 0
+    tool("task", "work", "mail", "--until-empty", "--", "true")
+
+    assert tool("task", "retry", "a").code == "TASK_NOT_FAILED"
+    assert tool("task", "clean", "--older-than", "1h").data == {"removed": 0, "effect": "unchanged"}
+    assert tool("task", "clean", "--older-than", "0", "--dry-run").data["removed"] == 1
+    assert tool("task", "clean", "--older-than", "0").data == {"removed": 1, "effect": "deleted"}
+    assert tool("task", "clean", "--older-than", "0", "--status", "free").status == 2
+    assert tool("task", "list").data["tasks"] == []
+
+
+def test_a_task_may_be_added_for_later(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", "x", "--delay", "1h")
+
+    assert tool("task", "claim", "mail").data["tasks"] == []
+    assert "free_at" in tool("task", "list").data["tasks"][0]
+
+
 def test_what_commands_write_is_kept_in_the_session(tool: Tool, workspace: Path) -> None:
     tool("task", "add", "mail", "hello", "--id", "a/b")
 

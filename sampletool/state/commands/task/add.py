@@ -10,7 +10,14 @@ from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.errors import InvalidValues, Mistake
 from sampletool.kit.global_options import DryRunOption
 from sampletool.kit.safety.signals import Signals
-from sampletool.state.commands._options import FenceOption, KeyOption, QueueArgument, StoreOption, changes_store
+from sampletool.state.commands._options import (
+    FenceOption,
+    KeyOption,
+    QueueArgument,
+    StoreOption,
+    changes_store,
+    parse_ms,
+)
 from sampletool.state.commands._values import answered, parse_json, parse_value, read_input
 from sampletool.state.errors import TaskConflict
 from sampletool.state.opening import store_of
@@ -100,6 +107,9 @@ def command(
     from_file: Annotated[
         str | None, typer.Option(metavar="FILE", help='One {"body": …, "id": …} in each line; `-` is stdin.')
     ] = None,
+    delay: Annotated[
+        int, typer.Option(metavar="DURATION", parser=parse_ms, help="How long nobody may claim them.")
+    ] = "0",  # type: ignore[assignment]
     idempotency_key: KeyOption = None,
     fence: FenceOption = None,
     store: StoreOption = None,
@@ -111,6 +121,6 @@ def command(
     """
     context: Context = ctx.obj
     tasks = read_tasks(bodies or [], ids or [], from_file, context.signals)
-    added = answered(context, store_of(context).task_add(queue, tasks, Once(idempotency_key, fence)))
+    added = answered(context, store_of(context).task_add(queue, tasks, Once(idempotency_key, fence), delay_ms=delay))
     shown = [Task(task, effect) for task, effect in added.effects]
     return Added(queue, shown, "created" if any(task.effect == "created" for task in shown) else "unchanged")

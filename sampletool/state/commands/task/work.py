@@ -19,7 +19,7 @@ from sampletool.state.errors import TasksFailed
 from sampletool.state.opening import parting_store_of, store_of
 from sampletool.state.terms import USUAL_SECONDS
 from sampletool.state.worked import Worked
-from sampletool.state.worker import AWAY, Worker, count_left, margin_seconds
+from sampletool.state.worker import AWAY, Worker, margin_seconds
 
 spec = changes_store(
     "task work mail --until-empty -- ./send",
@@ -48,7 +48,7 @@ def work(context: Context, worker: Worker, *, until_empty: bool) -> Worked:
         worker.give_all_back()
         error.data = worker.result(None)
         raise
-    result = worker.result(count_left(worker.store, worker.queue))
+    result = worker.result(worker.store.task_left(worker.queue))
     if worker.given_up:
         raise TasksFailed(count=len(worker.given_up), failed=worker.given_up, data=result)
     return result
@@ -59,7 +59,7 @@ def _work_on(context: Context, worker: Worker, *, until_empty: bool) -> None:
     while True:
         if not worker.turn():
             try:
-                if until_empty and count_left(worker.store, worker.queue) == 0:
+                if until_empty and worker.store.task_left(worker.queue, 1) == 0:
                     return
             except AWAY:
                 if not worker.is_patient():
@@ -104,7 +104,7 @@ def command(
     if program is None:
         raise ProgramNotFound(what="The command", command=argv[0])
     if dry_run:
-        return Worked(queue, 0, 0, 0, [], count_left(store_of(context), queue), "unchanged")
+        return Worked(queue, 0, 0, 0, [], store_of(context).task_left(queue), "unchanged")
     environment = {variable("SESSION_ID"): context.session_id, **({variable("STORE"): store} if store else {})}
     path = private_directory(state_directory()) / "workers.lock"
     scratch = private_directory(context.session_directory / context.request_id)

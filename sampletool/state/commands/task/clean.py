@@ -1,0 +1,53 @@
+"""Remove tasks that ended long ago."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from sampletool.kit.context import Context
+from sampletool.kit.contract.answer import Effect
+from sampletool.kit.global_options import DryRunOption
+from sampletool.state.commands._options import StoreOption, changes_store, parse_ms
+from sampletool.state.opening import store_of
+
+spec = changes_store("task clean --older-than 30d", "task clean --older-than 7d --status done,failed")
+
+_ENDED = ("done", "failed")
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    removed: int
+    effect: Effect
+
+    def lines(self) -> list[str]:
+        return [f"{self.removed} removed"]
+
+
+def parse_statuses(text: str) -> list[str]:
+    statuses = text.split(",")
+    if unknown := [status for status in statuses if status not in _ENDED]:
+        raise typer.BadParameter(f"{unknown[0]!r} is not done or failed")
+    return statuses
+
+
+def command(
+    ctx: typer.Context,
+    older_than: Annotated[int, typer.Option(metavar="DURATION", parser=parse_ms, help="How long ago they ended.")],
+    status: Annotated[str, typer.Option(metavar="STATUSES", help="done, failed, or done,failed.")] = "done",
+    store: StoreOption = None,
+    dry_run: DryRunOption = False,
+) -> Cleaned:
+    """Remove tasks that ended long ago.
+
+    In steps of a few hundred, so that nobody waits long. From then on their ids are as good as new.
+    """
+    context: Context = ctx.obj
+    statuses, opened = parse_statuses(status), store_of(context)
+    removed, after, is_first = 0, 0, True
+    while after or is_first:
+        context.signals.check()
+        some, after = opened.task_clean(older_than, statuses, after)
+        removed, is_first = removed + some, False
+    return Cleaned(removed, "deleted" if removed else "unchanged")
