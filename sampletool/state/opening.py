@@ -86,7 +86,14 @@ def _open_default(workspace: Path | None, terms: Terms) -> Store:
 
 def _open_file(path: Path, lock: Path, terms: Terms, make_directory: Callable[[], object]) -> Store:
     from sampletool.state.sql import SqlStore
-    from sampletool.state.sqlite import Sqlite
+
+    try:
+        from sampletool.state.sqlite import Sqlite
+    except ModuleNotFoundError as error:
+        if error.name not in ("sqlite3", "_sqlite3"):
+            raise
+        hint = "This Python was built without its sqlite3 module: use another one, or a server as the store."
+        raise ExtraNotInstalled(extra="sqlite3", purpose="A store in a file", suggestion=hint) from error
 
     return SqlStore(Sqlite(path, lock, terms, make_directory))
 

@@ -5,6 +5,7 @@ import secrets
 import signal
 import socket
 import sqlite3
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,7 +18,7 @@ from sampletool.kit.contract.errors import Interrupted, ToolError
 from sampletool.kit.contract.file_errors import FileNotFound, IoFailure, NoSpace, UnsafePath
 from sampletool.kit.contract.lock_held import LockHeld
 from sampletool.kit.testing.scale import SOAK, scale
-from sampletool.state.errors import StateTooNew, StoreAuthFailed, StoreUnavailable, StoreUnsafe
+from sampletool.state.errors import ExtraNotInstalled, StateTooNew, StoreAuthFailed, StoreUnavailable, StoreUnsafe
 from sampletool.state.opening import open_store
 from sampletool.state.postgres import STEPS as POSTGRES_STEPS
 from sampletool.state.postgres import Postgres
@@ -407,6 +408,30 @@ def test_a_file_with_two_names_is_refused(tmp_path: Path, verb: str) -> None:
             getattr(store, verb)("hits", *[1][: verb == "counter_add"])
         with pytest.raises(UnsafePath, match="hard link"):
             store.health()
+
+
+def test_a_python_without_sqlite_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "_sqlite3", None)
+    for name in ("sqlite3", "sqlite3.dbapi2", "sampletool.state.sqlite"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+
+    with pytest.raises(ExtraNotInstalled) as missing:
+        open_store(f"sqlite://{tmp_path}/state.db", None, make_terms())
+
+    assert "sqlite3" in missing.value.describe()["suggestion"]
+
+
+def test_text_that_is_not_utf_8_in_the_file_is_an_expected_failure(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    store = open_store(f"sqlite://{path}", None, make_terms())
+    store.state_set("key", "value")
+    store.close()
+    with sqlite3.connect(path) as vandal:
+        vandal.execute("UPDATE tool_state SET value = CAST(x'ff' AS text)")
+    vandal.close()
+
+    with pytest.raises(IoFailure):
+        open_store(f"sqlite://{path}", None, make_terms()).state_get("key")
 
 
 def test_a_file_that_is_a_link_is_not_read(tmp_path: Path) -> None:
