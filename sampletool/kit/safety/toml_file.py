@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from .lock_record import Record
 
 _LIMIT_BYTES = 4 * 1024 * 1024
+_DEEPEST = 150
+"""Tables and lists within each other, at the most: far below what recursion can do."""
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -38,7 +40,6 @@ class TomlText(NamedTuple):
     path: Path
     text: str
     version: str
-    exists: bool = True
     has_bom: bool = False
     links: int = 1
 
@@ -47,10 +48,9 @@ class TomlText(NamedTuple):
         """To be read, not to be changed: the next caller gets the same one."""
         try:
             return parse(self.text)
-        except tomllib.TOMLDecodeError as error:
-            raise InvalidToml(str(self.path), str(error)) from error
         except (RecursionError, ValueError) as error:
-            raise InvalidToml(str(self.path), f"{type(error).__name__} while reading it") from error
+            reason = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
+            raise InvalidToml(str(self.path), reason) from error
 
 
 class TomlEdit:
@@ -68,7 +68,7 @@ class TomlEdit:
         before = self.before
         if self.hold is None or self.text == before.text:
             return
-        if before.exists and not (before.path.stat().st_mode & 0o222 and os.access(before.path, os.W_OK)):
+        if before.links and not (before.path.stat().st_mode & 0o222 and os.access(before.path, os.W_OK)):
             raise PermissionDenied(str(before.path), "the file is read-only")
         content = (_BOM if before.has_bom else b"") + self.text.encode()
         if len(content) > _LIMIT_BYTES:
@@ -103,7 +103,7 @@ def read_toml(path: Path) -> TomlText:
         content = read_regular(path, _LIMIT_BYTES)
         links = path.stat().st_nlink
     except FileNotFoundError:
-        return TomlText(path, "", _version(b""), exists=False)
+        return TomlText(path, "", _version(b""), links=0)
     try:
         text = content.removeprefix(_BOM).decode()
     except UnicodeDecodeError as error:
@@ -119,7 +119,14 @@ def resolve(path: Path) -> Path:
 @lru_cache(maxsize=4)
 def parse(text: str) -> dict[str, Any]:
     """To be read, not to be changed: the next caller gets the same one."""
-    return tomllib.loads(text)
+    document = tomllib.loads(text)
+    level: list[Any] = [document]
+    for _ in range(_DEEPEST):
+        each = (value for table in level for value in (table.values() if isinstance(table, dict) else table))
+        level = [value for value in each if isinstance(value, (dict, list))]
+    if level:
+        raise RecursionError
+    return document
 
 
 def _lock_path(resolved: Path) -> Path:

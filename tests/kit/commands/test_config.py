@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from sampletool.kit.program import variable
 from sampletool.kit.testing.tool import Tool
 
 
@@ -131,4 +132,34 @@ def test_text_is_for_pipes_too(tool: Tool, workspace: Path) -> None:
 
     assert tool("config", "get", "name", "--format", "text").text == "a b\n"
     assert tool("config", "get", "level", "--format", "text").text == "1\n"
+    assert workspace
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"), [("jobs", "3", 3), ("lock_timeout", "0", 0), ("jobs", "auto", "auto")]
+)
+def test_a_value_has_one_type_wherever_it_comes_from(
+    tool: Tool, workspace: Path, name: str, text: str, value: object
+) -> None:
+    tool("config", "set", name, text)
+
+    from_file = tool("config", "get", name).data
+    from_environment = tool("config", "get", name, stdin=b"", **{variable(name): text}).data
+
+    assert (from_file["value"], from_file["source"]) == (value, "project")
+    assert (from_environment["value"], from_environment["source"]) == (value, "environment")
+    assert type(from_environment["value"]) is type(from_file["value"])
+    assert workspace
+
+
+def test_a_key_that_is_deep_is_refused_or_shown_and_never_a_crash(tool: Tool, workspace: Path) -> None:
+    for call in (["set", ".".join("a" * 900), "1"], ["get", ".".join("a" * 900)], ["unset", ".".join("a" * 900)]):
+        ran = tool("config", *call)
+        assert ran.code == "VALIDATION_ERROR"
+        assert "at most 100 parts" in ran.error["message"]
+
+    deep = ".".join("a" * 100)
+    assert tool("config", "set", deep, "1").data["effect"] == "created"
+    assert tool("config", "get", deep).data["value"] == 1
+    assert tool("config", "unset", deep).data["effect"] == "deleted"
     assert workspace

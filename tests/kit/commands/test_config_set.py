@@ -86,11 +86,28 @@ def test_a_workspace_without_a_settings_table_gets_one(tool: Tool) -> None:
     assert (tool.cwd / "tool.toml").read_text() == '[target.a]\nrun = ["true"]\n\n[settings]\na = 1\n'
 
 
-def test_a_near_miss_of_a_known_key_is_set_with_a_warning(tool: Tool, workspace: Path) -> None:
-    ran = tool("config", "set", "lock_timeot", "5s")
+@pytest.mark.parametrize(("written", "meant"), [("lock_timeot", "lock_timeout"), ("jbos", "jobs"), ("jbs", "jobs")])
+def test_a_near_miss_of_a_known_key_is_set_with_a_warning(
+    tool: Tool, workspace: Path, written: str, meant: str
+) -> None:
+    ran = tool("config", "set", written, "5s")
 
     assert ran.data["effect"] == "created"
-    assert "lock_timeout" in ran.answer["warnings"][0]["message"]
+    assert meant in ran.answer["warnings"][0]["message"]
+    assert workspace
+
+
+def test_a_value_of_another_type_is_a_change(tool: Tool, workspace: Path) -> None:
+    effects = [tool("config", "set", "level", text).data["effect"] for text in ("1", "true", "1.0", "1")]
+
+    assert effects == ["unchanged", "updated", "updated", "updated"]
+    assert workspace
+
+
+def test_what_is_behind_a_value_is_not_dropped(tool: Tool, workspace: Path) -> None:
+    tool("config", "set", "a", '"x" # c')
+
+    assert tool("config", "get", "a").data["value"] == '"x" # c'
     assert workspace
 
 
@@ -182,13 +199,16 @@ def test_of_many_who_read_the_same_version_exactly_one_may_write(tool: Tool, wor
 
 
 def test_a_dry_run_says_what_would_be_and_touches_nothing(tool: Tool, workspace: Path) -> None:
-    before = sorted(workspace.rglob("*"))
+    def everything() -> dict[Path, bytes]:
+        return {path: path.read_bytes() if path.is_file() else b"" for path in workspace.rglob("*")}
+
+    before = everything()
 
     ran = tool("config", "set", "a=1", "level=1", "--dry-run")
 
     assert ran.meta["dry_run"] is True
     assert [change["effect"] for change in ran.data["changes"]] == ["created", "unchanged"]
-    assert sorted(workspace.rglob("*")) == before
+    assert everything() == before
 
 
 def test_with_the_lock_held_the_answer_says_by_whom_and_when_to_come_back(tool: Tool, workspace: Path) -> None:

@@ -3,6 +3,7 @@
 import errno
 import os
 import stat
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.contract.file_errors import UnsafePath
-from sampletool.kit.safety.atomic_file import read_regular, replace, sweep
+from sampletool.kit.safety.atomic_file import create, read_regular, replace, sweep
 from sampletool.kit.stepping.power_cut import Files, crash_states, states_after
 from sampletool.kit.stepping.tracer import SteppedProcess
 from sampletool.kit.testing.scale import scale
@@ -162,3 +163,119 @@ def test_a_huge_file_is_refused_without_reading_it(directory: Path) -> None:
 
     with pytest.raises(UnsafePath, match="larger"):
         read_regular(directory / "huge", 1000)
+
+
+def test_what_comes_after_the_rename_fails_and_the_change_is_said_to_be_there(directory: Path) -> None:
+    with run_stepped(directory, _REPLACE) as stepped:
+        stepped.run_until("os.rename")
+        stepped.run_until("os.fsync")
+        stepped.fail(errno.ENOSPC)
+        ended = stepped.finish()
+
+    assert b"NotFlushed" in ended.stderr
+    assert b"is changed, but the change may not survive a power cut: no space left on device" in ended.stderr
+    assert os.listdir(directory) == ["file"]
+    assert (directory / "file").read_bytes() == b"new"
+
+
+def test_two_writers_at_once_do_not_meet_in_one_temporary_file(directory: Path) -> None:
+    with run_stepped(directory, _REPLACE) as stepped:
+        stepped.run_until("os.rename")
+        replace(directory / "file", b"from another")
+        ended = stepped.finish()
+
+    assert (ended.status, ended.stderr) == (0, b"")
+    assert (directory / "file").read_bytes() == b"new"
+
+
+def test_mode_and_owner_are_on_the_disk_before_the_name_is(directory: Path) -> None:
+    with run_stepped(directory, _REPLACE) as stepped:
+        while stepped.at is not None:
+            stepped.step()
+
+    names = [event.name for event in stepped.past if event.path.endswith((".tmp", "/file"))]
+    assert names.index("os.chmod") < names.index("os.fsync") < names.index("os.rename")
+
+
+_CUT = """
+import resource, sys
+from pathlib import Path
+from sampletool.kit.safety import atomic_file
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+atomic_file.replace(Path(sys.argv[1]), b"x" * 5000)
+"""
+
+
+def test_a_write_that_takes_only_a_part_is_continued_or_fails(directory: Path) -> None:
+    ran = subprocess.run([sys.executable, "-c", _CUT, str(directory / "file")], capture_output=True, check=False)
+
+    assert b"File too large" in ran.stderr
+    assert (directory / "file").read_bytes() == b"old"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
+def test_owner_and_group_are_kept(directory: Path) -> None:
+    os.chown(directory / "file", 12345, 23456)
+
+    replace(directory / "file", b"new")
+
+    found = (directory / "file").stat()
+    assert (found.st_uid, found.st_gid) == (12345, 23456)
+
+
+_AS_ANOTHER = """
+import os, sys
+from pathlib import Path
+from sampletool.kit.safety import atomic_file
+os.chdir(sys.argv[1])
+os.setgroups([])
+os.setegid(12345)
+os.seteuid(12345)
+atomic_file.replace(Path("file"), b"new")
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a file of a group that the caller is not in")
+def test_a_group_that_cannot_be_kept_is_named_and_the_file_untouched(directory: Path) -> None:
+    os.chown(directory, 12345, 12345)
+    os.chown(directory / "file", 12345, 0)
+
+    ran = subprocess.run([sys.executable, "-c", _AS_ANOTHER, str(directory)], capture_output=True, check=False)
+
+    assert b"the new file cannot be given its owner and group (12345:0)" in ran.stderr
+    assert os.listdir(directory) == ["file"]
+    assert (directory / "file").read_bytes() == b"old"
+
+
+@pytest.mark.parametrize("name", ["x" * 255, "\N{SNOWMAN}" * 85], ids=["ascii", "three bytes each"])
+def test_a_name_may_be_as_long_as_the_system_allows(directory: Path, name: str) -> None:
+    create(directory / name, b"created")
+    replace(directory / name, b"replaced")
+
+    assert (directory / name).read_bytes() == b"replaced"
+    assert sorted(os.listdir(directory)) == sorted(["file", name])
+
+
+@pytest.mark.parametrize("name", ["file", "x" * 255])
+def test_the_litter_of_a_file_is_swept_and_nothing_that_is_beside_it(directory: Path, name: str) -> None:
+    script = f"{_REPLACE.replace('sys.argv[1]', repr(str(directory / name)))}"
+    with run_stepped(directory, script) as stepped:
+        stepped.run_until("os.rename")
+        stepped.kill()
+    (litter,) = (each for each in os.listdir(directory) if each.endswith(".tmp"))
+    begin = litter.rpartition(".")[0].rpartition(".")[0]
+    beside = [f"{begin}.backup.tmp", f"{begin}.12-abc.tmp", f"{litter}x", f"a{litter}", ".other.1-01234567.tmp"]
+    for each in beside:
+        (directory / each).touch()
+
+    sweep(directory / name)
+
+    assert sorted(os.listdir(directory)) == sorted({*beside, "file"})
+
+
+def test_a_link_is_not_followed_where_that_is_asked_for(directory: Path) -> None:
+    (directory / "link").symlink_to(directory / "file")
+
+    assert read_regular(directory / "link", 10) == b"old"
+    with pytest.raises(OSError, match=os.strerror(errno.ELOOP)):
+        read_regular(directory / "link", 10, follow=False)

@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.contract.file_errors import UnsafeDirectory
-from sampletool.kit.safety.places import config_file, find_workspace, private_directory, session_root, state_directory
+from sampletool.kit.safety.places import (
+    config_file,
+    find_workspace,
+    make_workspace_directory,
+    private_directory,
+    session_root,
+    state_directory,
+)
 from sampletool.kit.testing.tool import Tool
 
 
@@ -55,7 +62,8 @@ def test_a_trap_in_its_place_is_refused(tmp_path: Path, trap: str) -> None:
         place.mkdir()
         place.chmod(0o777)
 
-    with pytest.raises(UnsafeDirectory):
+    reason = {"link": "it is a link", "writable": "others may write to it"}.get(trap, "it is not a directory")
+    with pytest.raises(UnsafeDirectory, match=reason):
         private_directory(place)
 
 
@@ -80,6 +88,80 @@ def test_the_workspace_is_the_nearest_one_above(tmp_path: Path) -> None:
     (tmp_path / "a" / "tool.toml").touch()
 
     assert find_workspace(tmp_path / "a" / "b" / "c") == tmp_path / "a"
+
+
+def test_a_relative_temporary_directory_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "relative").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TMPDIR", "relative")
+
+    assert session_root() == Path("/tmp") / f"tool-{os.geteuid()}"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make what belongs to another user")
+def test_a_link_of_another_user_makes_no_workspace(tmp_path: Path) -> None:
+    (tmp_path / "ours.toml").touch()
+    (tmp_path / "tool.toml").symlink_to("ours.toml")
+    os.lchown(tmp_path / "tool.toml", 12345, 12345)
+
+    with pytest.raises(UnsafeDirectory, match="another user"):
+        find_workspace(tmp_path)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make what belongs to another user")
+def test_a_link_to_the_file_of_another_user_makes_no_workspace(tmp_path: Path) -> None:
+    (tmp_path / "theirs.toml").touch()
+    os.chown(tmp_path / "theirs.toml", 12345, 12345)
+    (tmp_path / "tool.toml").symlink_to("theirs.toml")
+
+    with pytest.raises(UnsafeDirectory, match="another user"):
+        find_workspace(tmp_path)
+
+
+@pytest.mark.parametrize("whose", ["another user", "a link of another user", "others may write to it"])
+def test_settings_where_others_could_put_theirs_are_neither_read_nor_written(
+    tool: Tool, home: Path, whose: str
+) -> None:
+    config = home / "xdg_config_home" / "sampletool"
+    real = home / "real" if "link" in whose else config
+    real.mkdir(mode=0o700)
+    (real / "config.toml").write_text("jobs = 7\n")
+    if "link" in whose:
+        config.symlink_to(real)
+    if "user" not in whose:
+        real.chmod(0o770)
+    elif os.geteuid() == 0:
+        os.lchown(config, 12345, 12345)
+    else:
+        pytest.skip("only root can make what belongs to another user")
+
+    for call in (["set", "a", "1"], ["get", "jobs"], ["list"], ["unset", "jobs"]):
+        ran = tool("config", *call)
+        assert (ran.status, ran.code) == (7, "UNSAFE_DIRECTORY")
+        assert whose.removeprefix("a link of ") in ran.error["message"]
+    assert os.listdir(real) == ["config.toml"]
+
+
+def test_a_link_of_ours_to_the_settings_is_followed(tool: Tool, home: Path) -> None:
+    (home / "dotfiles").mkdir(mode=0o755)
+    (home / "xdg_config_home" / "sampletool").symlink_to(home / "dotfiles")
+
+    assert tool("config", "set", "a", "1").status == 0
+
+    assert (home / "dotfiles" / "config.toml").read_text() == "a = 1\n"
+
+
+def test_the_workspace_s_own_directory_is_hidden_from_git_also_after_a_full_disk(tmp_path: Path) -> None:
+    made = make_workspace_directory(tmp_path)
+    assert (made / ".gitignore").read_text() == "*\n"
+
+    (made / ".gitignore").write_text("")
+    make_workspace_directory(tmp_path)
+    assert (made / ".gitignore").read_text() == "*\n"
+
+    (made / ".gitignore").write_text("!kept\n")
+    make_workspace_directory(tmp_path)
+    assert (made / ".gitignore").read_text() == "!kept\n"
 
 
 @pytest.mark.homeless

@@ -8,6 +8,9 @@ import termios
 import time
 from pathlib import Path
 
+import pytest
+
+from sampletool.kit.program import PACKAGE
 from sampletool.kit.testing.tool import Ran, Tool, ended
 
 
@@ -48,3 +51,49 @@ def test_the_time_for_the_call_ends_the_wait_for_stdin(tool: Tool, workspace: Pa
 
     assert ended_with_open_stdin(process).status == 10
     assert "k" not in (workspace / "tool.toml").read_text().split()
+
+
+_LATE = """
+import os, signal
+from sampletool.kit.safety import stdin
+from sampletool.kit.safety.signals import Signals
+
+class Late(Signals):
+    "The signal comes between the wait and the read."
+    def wait(self, seconds, descriptors=()):
+        self.received = signal.SIGINT
+        return [0]
+
+print(list(stdin.stdin_blocks(Late())))
+"""
+
+
+@pytest.mark.parametrize("content", [b"", b"half"])
+def test_a_signal_that_comes_when_stdin_ends_is_seen(content: bytes) -> None:
+    ran = subprocess.run([sys.executable, "-c", _LATE], input=content, capture_output=True, check=False)
+
+    assert ran.stdout == b""
+    assert b"Interrupted" in ran.stderr
+
+
+@pytest.mark.parametrize("content", ["", "\n", "\r\n", "closed"])
+def test_an_empty_or_closed_stdin_is_no_value_unless_it_is_allowed(tool: Tool, workspace: Path, content: str) -> None:
+    def run(*options: str) -> Ran:
+        call = [sys.executable, "-m", PACKAGE, "config", "set", "api.token", "-", *options]
+        closed = ["sh", "-c", 'exec "$@" <&-', "sh", *call]
+        ran = subprocess.run(
+            closed if content == "closed" else call,
+            input=None if content == "closed" else content.encode(),
+            capture_output=True, check=False, cwd=workspace, env=tool.environ,
+        )  # fmt: skip
+        return Ran(ran.returncode, ran.stdout, ran.stderr)
+
+    tool("config", "set", "api.token", "-", stdin=b"hunter2")
+
+    refused = run()
+
+    assert (refused.status, refused.code) == (2, "VALIDATION_ERROR")
+    assert "--allow-empty" in refused.error["suggestion"]
+    assert tool("config", "get", "api.token", "--reveal").data["value"] == "hunter2"
+    assert run("--allow-empty").data["effect"] == "updated"
+    assert tool("config", "get", "api.token", "--reveal").data["value"] == ""

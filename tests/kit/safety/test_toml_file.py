@@ -1,15 +1,21 @@
 """No change by anybody is lost, and what cannot be changed safely is left alone."""
 
 import os
+import signal
 import stat
 import tomllib
 from pathlib import Path
 
 import pytest
 
-from sampletool.kit.stepping.tracer import SteppedProcess
+from sampletool.kit.contract.errors import TimedOut
+from sampletool.kit.contract.lock_held import LockHeld
+from sampletool.kit.safety.signals import Signals
+from sampletool.kit.safety.toml_file import editing_toml, read_toml
+from sampletool.kit.settings.toml_edit import set_value
+from sampletool.kit.stepping.tracer import Event, SteppedProcess
 from sampletool.kit.testing.scale import scale
-from sampletool.kit.testing.tool import Tool
+from sampletool.kit.testing.tool import Ran, Tool
 
 _NAIVE = """
 import sys, tomllib
@@ -144,7 +150,13 @@ def test_a_hard_linked_file_is_changed_with_a_warning(tool: Tool, file: Path) ->
 
 @pytest.mark.parametrize(
     ("content", "code"),
-    [(b"[settings\n", "INVALID_TOML"), (b"\xff\xfe", "INVALID_TOML"), (b"a = " + b"[" * 5000, "INVALID_TOML")],
+    [
+        (b"[settings\n", "INVALID_TOML"),
+        (b"\xff\xfe", "INVALID_TOML"),
+        (b"a = " + b"[" * 5000, "INVALID_TOML"),
+        (b"a = " + b"[" * 200 + b"]" * 200, "INVALID_TOML"),
+        (b"[settings]\n" + b".".join([b"a"] * 900) + b" = 1\n", "INVALID_TOML"),
+    ],
 )
 def test_a_file_that_does_not_parse_is_left_alone(tool: Tool, file: Path, content: bytes, code: str) -> None:
     file.write_bytes(content)
@@ -168,3 +180,113 @@ def test_what_is_no_regular_file_is_refused(tool: Tool, file: Path, kind: str) -
 
     for call in (["set", "a", "1"], ["get", "a"]):
         assert tool("config", *call).code == "UNSAFE_PATH"
+
+
+def test_any_program_can_edit_a_file_without_our_command_line(tmp_path: Path) -> None:
+    path = tmp_path / "settings.toml"
+
+    with editing_toml(path) as file:
+        file.text = set_value(file.text, ("colour", "sky"), "blue")
+        file.write()
+        with pytest.raises(LockHeld), editing_toml(path, 0):
+            pass
+
+    assert path.read_text() == '[colour]\nsky = "blue"\n'
+    assert file.version == read_toml(path).version
+    with editing_toml(path, 0) as file:
+        assert file.before.document == {"colour": {"sky": "blue"}}
+
+
+def test_what_is_not_written_is_not_changed(tmp_path: Path) -> None:
+    (tmp_path / "settings.toml").write_text("a = 1\n")
+
+    with editing_toml(tmp_path / "settings.toml") as file:
+        file.text = "a = 2\n"
+
+    assert (tmp_path / "settings.toml").read_text() == "a = 1\n"
+
+
+def test_after_the_deadline_nothing_is_changed(tmp_path: Path) -> None:
+    now = [0.0]
+    signals = Signals(clock=lambda: now[0])
+    signals.limit(5)
+    (tmp_path / "settings.toml").write_text("a = 1\n")
+
+    with editing_toml(tmp_path / "settings.toml", signals=signals) as file:
+        file.text = "a = 2\n"
+        now[0] = 5.0
+        with pytest.raises(TimedOut):
+            file.write()
+
+    assert (tmp_path / "settings.toml").read_text() == "a = 1\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_after_a_signal_under_the_lock_nothing_is_changed(tool: Tool, file: Path, number: int) -> None:
+    before = file.read_text()
+
+    def is_read(event: Event) -> bool:
+        return event.name == "open" and event.path == str(file)
+
+    with tool.stepped("config", "set", "a", "1", watch=file.parent) as stepped:
+        stepped.run_until("fcntl.flock")
+        stepped.run_until(is_read)
+        stepped.signal(number)
+        ended = stepped.finish()
+
+    assert ended.status == -number
+    assert Ran(ended.status, ended.stdout, ended.stderr).code == "INTERRUPTED"
+    assert file.read_text() == before
+
+
+def test_a_link_that_is_changed_during_the_wait_is_looked_at_again(tool: Tool, tmp_path: Path) -> None:
+    link = tmp_path / "work" / "tool.toml"
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "tool.toml").write_text("[settings]\n")
+    link.symlink_to(tmp_path / "old" / "tool.toml")
+
+    with tool.stepped("config", "set", "a", "1", watch=tmp_path) as stepped:
+        stepped.run_until(lambda event: event.name == "fcntl.flock" and event.path.endswith("tool.toml.lock"))
+        link.unlink()
+        link.symlink_to(tmp_path / "new" / "tool.toml")
+        ended = stepped.finish()
+
+    assert ended.status == 0
+    assert (tmp_path / "old" / "tool.toml").read_text() == "[settings]\n"
+    assert (tmp_path / "new" / "tool.toml").read_text() == "[settings]\na = 1\n"
+
+
+def test_a_failed_flush_of_the_directory_says_that_the_change_is_there(tool: Tool, file: Path) -> None:
+    with tool.stepped("config", "set", "a", "1", watch=file.parent) as stepped:
+        stepped.run_until("os.rename")
+        stepped.run_until("os.fsync")
+        stepped.fail(28)
+        ended = stepped.finish()
+
+    ran = Ran(ended.status, ended.stdout, ended.stderr)
+    assert (ran.status, ran.code, ran.error["context"]["path"]) == (1, "NOT_FLUSHED", str(file))
+    assert "is changed" in ran.error["message"]
+    assert "a" in keys(file)
+
+
+@pytest.mark.parametrize("text", ["[[settings]]\n", "settings = 3\n"])
+def test_settings_that_are_no_table_are_named(tool: Tool, file: Path, text: str) -> None:
+    file.write_text(text)
+
+    for call in (["set", "a", "1"], ["get", "a"], ["unset", "a"], ["list"]):
+        ran = tool("config", *call)
+        assert ran.code == "INVALID_TOML"
+        assert "settings is not a table" in ran.error["message"]
+    assert file.read_text() == text
+
+
+def test_the_next_writer_removes_what_a_killed_one_left(tool: Tool, file: Path) -> None:
+    with tool.stepped("config", "set", "a", "1", watch=file.parent) as stepped:
+        stepped.run_until("os.rename")
+        stepped.kill()
+    assert [name for name in os.listdir(file.parent) if name.endswith(".tmp")]
+
+    assert "recovered_from" in tool("config", "set", "b", "2").meta
+
+    assert sorted(os.listdir(file.parent)) == [".tool", "tool.toml"]

@@ -1,6 +1,9 @@
 """Changing one key leaves every other byte alone, or is refused by name."""
 
+import sys
 import tomllib
+from collections import Counter
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -86,7 +89,7 @@ def test_a_set_key_reads_back_and_every_other_byte_stays(text: str, path: Path) 
         assert show_key(path) in str(refusal)
         return
 
-    assert get(tomllib.loads(after), path) == _NEW
+    assert tomllib.loads(after) == with_value(tomllib.loads(text), path)
     if has(tomllib.loads(text), path):
         assert_only_the_value_changed(text, after)
     else:
@@ -117,8 +120,33 @@ def test_every_value_of_a_document_can_be_changed_or_is_refused_by_name(text: st
         except CannotEdit as refusal:
             assert show_key(path) in str(refusal)
             continue
-        assert get(tomllib.loads(after), path) == _NEW
+        assert tomllib.loads(after) == with_value(tomllib.loads(text), path)
         assert_only_the_value_changed(text, after)
+
+
+@_PROPERTY
+@given(_documents())
+def test_every_value_of_a_document_can_be_taken_out_or_is_refused_by_name(text: str) -> None:
+    for path in _leaves(tomllib.loads(text)):
+        try:
+            after = unset_value(text, path)
+        except CannotEdit as refusal:
+            assert show_key(path) in str(refusal)
+            continue
+        wanted = tomllib.loads(text)
+        del get(wanted, path[:-1])[path[-1]]
+        assert _without_empty_tables(tomllib.loads(after)) == _without_empty_tables(wanted)
+        assert was_only_inserted(after, text)
+        kept = Counter(after.splitlines()) - Counter(text.splitlines())
+        assert kept.total() <= 1, "more than the line of the value is another one"
+
+
+def with_value(document: dict[str, Any], path: Path) -> dict[str, Any]:
+    table = changed = deepcopy(document)
+    for part in path[:-1]:
+        table = table.setdefault(part, {})
+    table[path[-1]] = _NEW
+    return changed
 
 
 def assert_only_the_value_changed(before: str, after: str) -> None:
@@ -165,6 +193,17 @@ def _leaves(document: dict[str, Any], above: Path = ()) -> list[Path]:
         ("x = [\n  1,\n]\ny = 2\n", "a", "x = [\n  1,\n]\ny = 2\na = 1\n"),
         ("  x = 0\r\n[t]\r\n", "a", "  x = 0\r\n  a = 1\r\n[t]\r\n"),
         ("a = 'old' # keep\n", "a", "a = 1 # keep\n"),
+        ("a = [\n 1, # one\n [2],\n] # keep\n", "a", "a = 1 # keep\n"),
+        ("a = '''\nb = 2\n[c]\n''' # keep\n", "a", "a = 1 # keep\n"),
+        ("a = 1979-05-27 07:32:00 # keep\n", "a", "a = 1 # keep\n"),
+        ("t = { x = [0, {y = 2}] } # keep\n", "t.a", "t = { x = [0, {y = 2}], a = 1 } # keep\n"),
+        ("t = {x.y = 0}\n", "t.x.a", "t = {x.y = 0, x.a = 1}\n"),
+        ("t = {u = {a = 0}, b = 2}\n", "t.u.a", "t = {u = {a = 1}, b = 2}\n"),
+        ("t = {}\n", "t.a", "t = { a = 1}\n"),
+        ("x = '''\n[t]\na = 0\n'''\n[t]\na = 2\n", "t.a", "x = '''\n[t]\na = 0\n'''\n[t]\na = 1\n"),
+        ("[t]\na = 0\n[u]\nx = '''\n[t]\na = 2'''\n", "t.a", "[t]\na = 1\n[u]\nx = '''\n[t]\na = 2'''\n"),
+        ('[ "t" . u ] # [x]\n"a" = 0\n', "t.u.a", '[ "t" . u ] # [x]\n"a" = 1\n'),
+        ("[[x]]\na = 0\n[t]\n[[x]]\na = 2\n", "t.a", "[[x]]\na = 0\n[t]\na = 1\n[[x]]\na = 2\n"),
     ],
 )
 def test_a_value_goes_where_a_person_would_write_it(before: str, key: str, after: str) -> None:
@@ -177,6 +216,9 @@ def test_a_value_goes_where_a_person_would_write_it(before: str, key: str, after
         ("x = 0\na = 1 # gone too\ny = 2\n", "a", "x = 0\ny = 2\n"),
         ("t = {a = 1, x = 0}\n", "t.a", "t = {x = 0}\n"),
         ("t = {x = 0, a = 1}\n", "t.a", "t = {x = 0}\n"),
+        ("t = { x = 0, a = [1, 2], y = 3 } # keep\n", "t.a", "t = { x = 0, y = 3 } # keep\n"),
+        ("t = {a = 1}\n", "t.a", "t = {}\n"),
+        ("t = {u = {a = 1, b = 2}}\n", "t.u.a", "t = {u = {b = 2}}\n"),
         ("a = [\n 1,\n]\nx = 0\n", "a", "x = 0\n"),
         ("[t]\na = 1\n", "t.a", "[t]\n"),
     ],
@@ -191,6 +233,11 @@ def test_a_way_that_leads_through_something_else_is_refused(text: str) -> None:
         set_value(text, ("a", "b"), 1)
 
 
+def test_a_key_of_an_array_of_tables_cannot_be_unset() -> None:
+    with pytest.raises(CannotEdit, match=r"a\.b"):
+        unset_value("[[a]]\nb = 1\n", ("a", "b"))
+
+
 @pytest.mark.parametrize("key", ["a b", "a..b", "", "a=b", 'a"', "a\nb", "[a]", "a # b", ".a"])
 def test_what_is_no_key_is_refused(key: str) -> None:
     with pytest.raises(ValueError, match="not"):
@@ -199,3 +246,31 @@ def test_what_is_no_key_is_refused(key: str) -> None:
 
 def test_odd_parts_of_a_key_are_quoted() -> None:
     assert parse_key(show_key(("a", "x.y", "with space"))) == ("a", "x.y", "with space")
+
+
+def calls_for_one_change(keys: int, change: str) -> Counter[str]:
+    """How often each function was called; comparing the documents looks at every value and does not count."""
+    text = f"[settings] # {change}\n" + "".join(
+        f"a_{n} = \"value {n}\" # {n}\nb_{n} = [{n}, 'x']\n" for n in range(keys)
+    )
+    calls: Counter[str] = Counter()
+
+    def profile(frame: Any, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_filename.endswith(("toml_edit.py", "tomllib/_parser.py")):
+            calls[frame.f_code.co_name] += 1
+
+    sys.setprofile(profile)
+    try:
+        set_value(text, ("settings", f"{change}_{keys - 3}"), keys)
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+@pytest.mark.parametrize("change", ["a", "b", "new"])
+def test_a_large_file_is_parsed_twice_and_only_the_edited_lines_are_looked_at_one_by_one(change: str) -> None:
+    few, many = calls_for_one_change(10, change), calls_for_one_change(1000, change)
+
+    assert few["loads"] == many["loads"] == 2
+    ours = ("_survey", "_on_the_way", "_statement", "_end_of_value", "_last_statement", "_line_of", "_members")
+    assert {name: many[name] for name in ours} == {name: few[name] for name in ours}
