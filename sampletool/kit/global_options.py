@@ -76,6 +76,7 @@ RawOption = Annotated[
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", callback=_rehearse, help="Say what would change; change nothing.")
 ]
+AllowEmptyOption = Annotated[bool, typer.Option("--allow-empty", help="Let stdin be empty.")]
 
 
 def _keep(ctx: typer.Context, param: typer.CallbackParam, value: Any) -> None:

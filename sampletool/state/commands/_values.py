@@ -101,10 +101,10 @@ def _is_deeper(value: Any, depth: int) -> bool:
     return depth == 0 or any(_is_deeper(member, depth - 1) for member in members)
 
 
-def read_input(name: str, signals: Signals) -> str:
+def read_input(name: str, signals: Signals, *, allow_empty: bool = True) -> str:
     """All of stdin (`-`) or of a file, as text, up to a limit."""
     if name == "-":
-        return read_stdin(signals, _STDIN_LIMIT_BYTES)
+        return read_stdin(signals, _STDIN_LIMIT_BYTES, allow_empty=allow_empty)
     content = read_regular(Path(name).absolute(), _STDIN_LIMIT_BYTES)
     try:
         return content.decode()

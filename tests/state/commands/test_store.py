@@ -104,6 +104,15 @@ def test_a_value_is_json_where_it_prints_back_as_typed(tool: Tool, workspace: Pa
     assert tool("state", "set", "key", "-", stdin=typed.encode()).data["value"] == value
 
 
+def test_an_empty_stdin_is_no_value_unless_it_is_allowed(tool: Tool, workspace: Path) -> None:
+    refused = tool("state", "set", "key", "-")
+
+    assert (refused.status, refused.code) == (2, "VALIDATION_ERROR")
+    assert tool("state", "get", "key").code == "KEY_NOT_FOUND"
+    assert tool("state", "set", "key", "-", "--allow-empty").data["value"] == ""
+    assert workspace
+
+
 def test_a_task_goes_from_hand_to_hand(tool: Tool, workspace: Path) -> None:
     tool("task", "add", "mail", "to: ann", "to: bob", "--id", "a", "--id", "b")
     (task,) = tool("task", "claim", "mail", "--worker", "w1").data["tasks"]

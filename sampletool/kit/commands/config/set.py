@@ -7,7 +7,7 @@ import typer
 from ...context import Context
 from ...contract.errors import InvalidValues, Mistake, did_you_mean
 from ...contract.redaction import is_secret
-from ...global_options import DryRunOption
+from ...global_options import AllowEmptyOption, DryRunOption
 from ...program import PROGRAM
 from ...safety.stdin import read_stdin
 from ...settings.change import Changed, must_be_at, set_values, summary
@@ -92,7 +92,7 @@ def command(
     ],
     in_user_file: GlobalOption = False,
     as_text: Annotated[bool, typer.Option("--string", help="Take every value as text.")] = False,
-    allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Let stdin be empty.")] = False,
+    allow_empty: AllowEmptyOption = False,
     if_version: IfVersionOption = None,
     dry_run: DryRunOption = False,
 ) -> Changed:

@@ -8,7 +8,7 @@ import typer
 from sampletool.kit.context import Context
 from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.errors import VersionConflict
-from sampletool.kit.global_options import DryRunOption
+from sampletool.kit.global_options import AllowEmptyOption, DryRunOption
 from sampletool.state.commands._options import FenceOption, KeyOption, StoreOption, changes_store, parse_ms, state_keys
 from sampletool.state.commands._values import answered, parse_value, read_input
 from sampletool.state.opening import store_of
@@ -45,6 +45,7 @@ def command(
         int | None, typer.Option(metavar="DURATION", parser=parse_ms, help="Expires after this long.")
     ] = None,
     as_text: Annotated[bool, typer.Option("--string", help="Take the value as text.")] = False,
+    allow_empty: AllowEmptyOption = False,
     idempotency_key: KeyOption = None,
     fence: FenceOption = None,
     store: StoreOption = None,
@@ -55,8 +56,9 @@ def command(
     With --if-version nobody's change is overwritten unseen.
     """
     context: Context = ctx.obj
-    text = read_input("-", context.signals).removesuffix("\n") if value == "-" else value
-    parsed = parse_value(text, as_text=as_text)
+    if value == "-":
+        value = read_input("-", context.signals, allow_empty=allow_empty).removesuffix("\n")
+    parsed = parse_value(value, as_text=as_text)
     once = Once(idempotency_key, fence)
     written = store_of(context).state_set(key, parsed, if_version=if_version, expires_ms=expires, once=once)
     answered(context, written)
