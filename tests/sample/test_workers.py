@@ -21,10 +21,11 @@ def square(task: int, check: Check) -> int:
     return task * task
 
 
-def for_ever(task: str, check: Check) -> None:
+def for_long(task: str, check: Check) -> None:
     """Says which process works, in a file of this name."""
     Path(task).write_text(str(os.getpid()))
-    while True:
+    end = time.monotonic() + 25
+    while time.monotonic() < end:
         check()
 
 
@@ -57,14 +58,14 @@ def test_results_larger_than_a_pipe_arrive_whole(signals: Signals) -> None:
 
 
 def test_leaving_early_ends_every_worker(signals: Signals, tmp_path: Path) -> None:
-    with workers([f"{tmp_path}/{n}" for n in range(2)], for_ever, 2, signals, signals.check):
+    with workers([f"{tmp_path}/{n}" for n in range(2)], for_long, 2, signals, signals.check):
         pids = [pid_in(tmp_path / str(n)) for n in range(2)]
 
     assert all(map(is_gone, pids))
 
 
 def test_a_worker_that_was_killed_is_an_error_and_not_a_wait(signals: Signals, tmp_path: Path) -> None:
-    with workers([f"{tmp_path}/0"], for_ever, 1, signals, signals.check) as results:
+    with workers([f"{tmp_path}/0"], for_long, 1, signals, signals.check) as results:
         os.kill(pid_in(tmp_path / "0"), signal.SIGKILL)
 
         with pytest.raises(WorkerLost, match="SIGKILL"):
@@ -95,7 +96,7 @@ def test_a_worker_that_cannot_be_started_is_an_error_that_says_why(
 
 
 def test_a_signal_ends_the_wait_for_a_worker_and_the_worker(signals: Signals, tmp_path: Path) -> None:
-    with workers([f"{tmp_path}/0"], for_ever, 1, signals, signals.check) as results:
+    with workers([f"{tmp_path}/0"], for_long, 1, signals, signals.check) as results:
         pid = pid_in(tmp_path / "0")
         signals.received = signal.SIGTERM
 
@@ -110,7 +111,7 @@ def test_the_time_limit_ends_the_wait_for_a_worker(signals: Signals, tmp_path: P
 
     with (
         pytest.raises(TimedOut),
-        workers([f"{tmp_path}/0"], for_ever, 1, signals, signals.check) as results,
+        workers([f"{tmp_path}/0"], for_long, 1, signals, signals.check) as results,
     ):
         next(results)
 
@@ -118,12 +119,12 @@ def test_the_time_limit_ends_the_wait_for_a_worker(signals: Signals, tmp_path: P
 def test_no_worker_outlives_a_coordinator_that_was_killed(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
-        "from tests.sample.test_workers import for_ever\n"
+        "from tests.sample.test_workers import for_long\n"
         "from sampletool.kit.safety.signals import Signals\n"
         "from sampletool.sample.workers import workers\n"
         "signals = Signals()\n"
         f"tasks = ['{tmp_path}/0', '{tmp_path}/1', '{tmp_path}/2']\n"
-        "with workers(tasks, for_ever, 3, signals, signals.check) as results:\n"
+        "with workers(tasks, for_long, 3, signals, signals.check) as results:\n"
         "    next(results)\n"
     )
     with subprocess.Popen([sys.executable, program]) as coordinator:
@@ -131,7 +132,7 @@ def test_no_worker_outlives_a_coordinator_that_was_killed(tmp_path: Path) -> Non
 
         coordinator.kill()
         coordinator.wait()
-        left = [pid for pid in pids if not is_gone(pid)]
+        left = still_there(pids)
         for pid in left:
             os.kill(pid, signal.SIGKILL)
 
@@ -157,11 +158,17 @@ def test_a_worker_that_waits_in_its_pipe_ends_with_its_coordinator(tmp_path: Pat
 
         coordinator.kill()
         coordinator.wait()
-        left = [pid for pid in pids if not is_gone(pid)]
+        left = still_there(pids)
         for pid in left:
             os.kill(pid, signal.SIGKILL)
 
     assert left == []
+
+
+def still_there(pids: list[int]) -> list[int]:
+    """After a time that is less than they would work."""
+    deadline = time.monotonic() + 12
+    return [pid for pid in pids if not is_gone(pid, deadline - time.monotonic())]
 
 
 def is_gone(pid: int, patience_seconds: float = 20.0) -> bool:
