@@ -87,6 +87,7 @@ class Workplace(NamedTuple):
 @contextmanager
 def locked(context: Context, mode: Literal["exclusive", "shared"], *, force_unlock: bool) -> Iterator[Workplace]:
     """Holds the build lock. What is to be run has to be read inside."""
+    context.settings.must_be_right("jobs", "lock_timeout")
     path = workspace_lock(context.workspace, "build")
     for pid in end_orphans(path, context.signals) if force_unlock else ():
         context.warn("ORPHAN_ENDED", f"Process {pid}, left behind by a holder that has ended, was ended.")

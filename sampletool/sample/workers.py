@@ -108,15 +108,19 @@ def _read(worker: _Worker, size: int, signals: Signals, check: Check) -> bytes:
 
 
 def _lost(worker: _Worker) -> WorkerLost:
-    end = os.waitid(os.P_PID, worker.pid, os.WEXITED | os.WNOWAIT)
-    how = f"was killed by {signal.Signals(end.si_status).name}" if end and end.si_code != os.CLD_EXITED else "ended"
+    how = "ended"
+    with suppress(ChildProcessError):  # SIGCHLD is ignored: how it ended is lost
+        end = os.waitid(os.P_PID, worker.pid, os.WEXITED | os.WNOWAIT)
+        if end is not None and end.si_code != os.CLD_EXITED:
+            how = f"was killed by {signal.Signals(end.si_status).name}"
     return WorkerLost(pid=worker.pid, end=how)
 
 
 def _end(crew: list[_Worker]) -> None:
     """Kill and reap. A worker that does not die, in a system call that cannot be interrupted, is left to the system."""
     for worker in crew:
-        os.kill(worker.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.kill(worker.pid, signal.SIGKILL)
         os.close(worker.pipe)
     deadline = time.monotonic() + _REAP_SECONDS
     for worker in crew:

@@ -40,14 +40,15 @@ def test_process_works_all_the_same(tool: Tool) -> None:
 _WORKERS = """
 import os, signal, sys
 from sampletool.kit.safety.signals import Signals
-from sampletool.sample.workers import WorkerLost, workers
+from sampletool.sample.errors import WorkerLost
+from sampletool.sample.workers import workers
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+signals = Signals()
 def work(task, check):
-    yield task
     if task == 2: os._exit(0)
 try:
-    with workers([1, 2], work, 2, Signals()) as results:
-        for _, pieces in results: list(pieces)
+    with workers([1, 2], work, 2, signals, signals.check) as results:
+        list(results)
 except WorkerLost as error:
     print(error.code)
 """

@@ -141,15 +141,6 @@ def test_silence_is_filled_by_heartbeats(tool: Tool, large: Path) -> None:
     assert json.loads(process.communicate()[0].splitlines()[-1])["ok"]
 
 
-def test_it_works_where_the_parent_ignores_the_end_of_children(tool: Tool, data: Path) -> None:
-    ignoring = ["bash", "-c", 'trap "" CHLD; exec "$@"', "-", *COMMAND, "process", "--input", "data.csv"]
-
-    ran = subprocess.run(ignoring, cwd=tool.cwd, env=tool.environ, capture_output=True, stdin=subprocess.DEVNULL)
-
-    assert json.loads(ran.stdout)["data"]["effect"] == "created"
-    assert ran.returncode == 0
-
-
 def test_one_row_of_one_column_is_said_as_such(tool: Tool) -> None:
     (tool.cwd / "data.csv").write_text("id\n1\n")
 

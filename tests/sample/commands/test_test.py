@@ -1,9 +1,7 @@
 """tool test"""
 
-import json
 import os
 import stat
-import subprocess
 import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -11,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.testing.scale import scale
-from sampletool.kit.testing.tool import COMMAND, Tool
+from sampletool.kit.testing.tool import Tool
 from tests.sample.commands.test_build import declare, target, wait_for
 
 
@@ -218,12 +216,3 @@ def test_a_check_may_have_the_name_of_a_target(tool: Tool, check: str) -> None:
     ran = tool("test", "--build")
 
     assert {told["status"] for told in ran.data["checks"]} == {"passed"}
-
-
-def test_a_failing_check_fails_also_where_the_parent_ignores_the_end_of_children(tool: Tool) -> None:
-    declare(tool, check("bad", "exit 3"))
-    ignoring = ["bash", "-c", 'trap "" CHLD; exec "$@"', "-", *COMMAND, "test"]
-
-    ran = subprocess.run(ignoring, cwd=tool.cwd, env=tool.environ, capture_output=True, stdin=subprocess.DEVNULL)
-
-    assert json.loads(ran.stdout)["error"]["code"] == "CHECKS_FAILED"
