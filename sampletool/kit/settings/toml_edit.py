@@ -136,8 +136,8 @@ def _survey(text: str, path: Path) -> _Survey:
 
 @cache
 def _lines_without(part: str | None) -> re.Pattern[str]:
-    """Lines that are no header, end what they begin, and have no key that may begin with this part."""
-    others = r"\[" if part is None else rf"""\[ | ["'] | {re.escape(part) or "'"}"""
+    """Lines that are no header, end what they begin, and have no key that may have this part first."""
+    others = r"\[" if part is None else rf"""\[ | ["'] | {re.escape(part)} [ \t]*+ [.=]"""
     line = rf"(?! [ \t]*+ (?:{others}) ) {_TEXT} (?: [\[{{] {_TEXT} [\]}}] {_TEXT} )*+ (?:\#[^\n]*+)?+ \n"
     return re.compile(rf"(?: {line} )*+", re.VERBOSE)
 

@@ -261,7 +261,7 @@ def calls_for_one_change(keys: int, change: str) -> Counter[str]:
 
     sys.setprofile(profile)
     try:
-        set_value(text, ("settings", f"{change}_{keys - 3}"), keys)
+        set_value(text, ("settings", f"{change}_1"), keys)
     finally:
         sys.setprofile(None)
     return calls
