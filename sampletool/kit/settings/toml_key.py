@@ -18,19 +18,13 @@ _DEEPEST = 100
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
 
-def show_value(value: Any) -> str:
-    """A value in TOML's own notation, tables inline."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{show_key((key,))} = {show_value(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(show_value, value)) + "]"
-    if isinstance(value, (str, bool)):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return repr(value)
-
-
 def show_key(path: Path) -> str:
-    return ".".join(part if _BARE_KEY.fullmatch(part) else show_value(part) for part in path)
+    """The parts with dots between them, quoted where they have to be."""
+    return ".".join(part if _BARE_KEY.fullmatch(part) else _quoted(part) for part in path)
+
+
+def _quoted(part: str) -> str:
+    return json.dumps(part, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def parse_key(text: str) -> Path:
