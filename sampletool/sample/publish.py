@@ -164,7 +164,7 @@ class Outputs:
         return self._link_of[name]
 
     def _link(self, name: str, version: str) -> None:
-        beside = f"{self._links}/.{name}.{os.getpid()}"
+        beside = f"{self.directory}/.link"  # under the lock one name is enough, and the next call replaces it
         with suppress(FileNotFoundError):
             os.unlink(beside)
         os.symlink(f"../{WORKSPACE_DIRECTORY}/out/{version}", beside)

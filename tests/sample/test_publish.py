@@ -194,3 +194,20 @@ def test_the_journal_is_flushed_once_at_the_end(root: Path, monkeypatch: pytest.
     publish(root, "f1", x="one")
 
     assert flushed == [str(root / ".tool" / "built.jsonl")]
+
+
+def test_a_call_that_is_killed_while_it_links_leaves_nothing_beside_the_outputs(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(root, "f1", x="one")
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(os, "replace", killed)
+        publish(root, "f2", x="two")
+
+    assert os.listdir(root / "out") == ["t"]
+    publish(root, "f3", x="three")
+    assert (root / "out" / "t" / "x").read_text() == "three"
