@@ -66,10 +66,6 @@ def _print_raw(ctx: typer.Context, is_asked: bool) -> bool:
     return is_asked
 
 
-JobsOption = Annotated[
-    int | None,
-    typer.Option("--jobs", "-j", metavar="N", min=1, help="How many at once.  [default: one for each processor]"),
-]
 RawOption = Annotated[
     bool, typer.Option("--raw", callback=_print_raw, help="Print the value as it is, and nothing else.")
 ]

@@ -2,6 +2,7 @@
 
 from sampletool.kit.contract.errors import Mistake, Mistakes, ToolError
 from sampletool.kit.contract.exit_status import ExitStatus
+from sampletool.kit.contract.file_errors import PathError
 
 
 class BuildFailed(ToolError):
@@ -48,6 +49,14 @@ class WorkerLost(ToolError):
     code, exit_status = "WORKER_LOST", ExitStatus.INTERNAL
     sentence = "A worker process (pid {pid}) {end}, so there is no result."
     advice = "Run it again; if the machine is short of memory, with fewer --jobs."
+
+
+class InputChanged(PathError):
+    """An input was changed while it was read."""
+
+    code, exit_status = "INPUT_CHANGED", ExitStatus.CONFLICT
+    sentence = "{path} was changed while it was being read, so there is no result."
+    advice = "Run it again when nobody writes to it, or on a copy."
 
 
 class BadInputs(Mistakes):

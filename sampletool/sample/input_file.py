@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sampletool.kit.contract.errors import did_you_mean
-from sampletool.kit.contract.file_errors import FileNotFound, InputChanged, UnsafePath, from_os_error
+from sampletool.kit.contract.file_errors import FileNotFound, UnsafePath, from_os_error
 from sampletool.kit.safety.atomic_file import write_all
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.safety.stdin import stdin_blocks
+from sampletool.sample.errors import InputChanged
 
 STDIN = "-"
 

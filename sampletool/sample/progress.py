@@ -4,7 +4,7 @@ import time
 
 from sampletool.kit.context import Context
 from sampletool.kit.contract.text import counted
-from sampletool.kit.terminal import Progress as LiveLine
+from sampletool.sample.live_line import LiveLine
 
 _SILENCE_SECONDS = 1.0
 

@@ -76,8 +76,20 @@ class Jobs:
         return [job for name, job in self.targets.items() if name in found]
 
 
+def settings_must_be_right(context: Context) -> None:
+    """Every known setting that building reads, before anything is done: all mistakes in one answer."""
+    mistakes: list[Mistake] = []
+    for name in ("jobs", "lock_timeout"):
+        try:
+            context.settings.value(name)
+        except InvalidValues as error:
+            mistakes += error.mistakes
+    if mistakes:
+        raise InvalidValues(*mistakes)
+
+
 def read_workspace(context: Context) -> Jobs:
-    context.settings.must_be_right("jobs", "lock_timeout")
+    settings_must_be_right(context)
     toml = read_toml(resolve(context.workspace / WORKSPACE_FILE))
     document, jobs = toml.document, Jobs()
     near = {key: did_you_mean(key, list(_TABLES), nearness=0.7) for key in document if key not in _TABLES}

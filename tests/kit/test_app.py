@@ -408,3 +408,12 @@ def test_a_reader_that_has_gone_keeps_no_version(tool: Tool) -> None:
     os.close(write)
 
     assert (ran.returncode, ran.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize(("setting", "expected"), [("3", 3), ("auto", os.cpu_count())])
+def test_a_command_may_run_as_many_jobs_at_once_as_are_set(tool: Tool, setting: str, expected: int) -> None:
+    tool.environ["TOOL_JOBS"] = setting
+
+    stdout, _ = start_added(tool, "return Result(context.jobs())").communicate(timeout=60)
+
+    assert f'"said":{expected}' in stdout.decode()

@@ -30,14 +30,6 @@ class InvalidToml(PathError):
     advice = "Correct the file by hand; it was not changed."
 
 
-class InputChanged(PathError):
-    """An input was changed while it was read."""
-
-    code, exit_status = "INPUT_CHANGED", ExitStatus.CONFLICT
-    sentence = "{path} was changed while it was being read, so there is no result."
-    advice = "Run it again when nobody writes to it, or on a copy."
-
-
 class UnsafePath(PathError):
     """A path that leads where we will not go: a link, a device, a directory in a file's place."""
 

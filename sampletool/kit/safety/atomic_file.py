@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from ..contract.file_errors import FileNotFound, NotFlushed, PermissionDenied, UnsafePath
+from ..contract.file_errors import NotFlushed, PermissionDenied, UnsafePath
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -69,16 +69,6 @@ def _link(temporary: Path, path: Path) -> None:
     """A second name is refused where there is one; a rename would replace it."""
     os.link(temporary, path, follow_symlinks=False)
     temporary.unlink()
-
-
-def must_be_writable(path: Path) -> None:
-    """Said before the work: that there can be no file at this path, or none of ours."""
-    if not path.parent.is_dir():
-        raise FileNotFound(str(path.parent))
-    if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise PermissionDenied(str(path.parent), "nothing can be written here")
-    if path.exists() and not path.is_file():
-        raise UnsafePath(str(path), "it is not a regular file")
 
 
 def sweep(path: Path, older_than_seconds: float = 0.0) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ..contract.errors import InvalidValues, KeyNotFound, Mistake, did_you_mean
+from ..contract.errors import KeyNotFound, did_you_mean
 from ..contract.file_errors import InvalidToml
 from ..program import WORKSPACE_FILE, variable
 from ..safety.places import config_file
@@ -102,17 +102,6 @@ class Settings:
         """A known setting, checked; None where it is left to the call."""
         source = self.find((name,))
         return check(name, source.value, source.where)
-
-    def must_be_right(self, *names: str) -> None:
-        """Tells at once what is wrong with any of these known settings."""
-        mistakes: list[Mistake] = []
-        for name in names:
-            try:
-                self.value(name)
-            except InvalidValues as error:
-                mistakes += error.mistakes
-        if mistakes:
-            raise InvalidValues(*mistakes)
 
     def names(self) -> list[str]:
         """Every key that has a value."""

@@ -11,8 +11,9 @@ from sampletool.kit.context import Context
 from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import NoWorkspace
-from sampletool.kit.global_options import DryRunOption, JobsOption
+from sampletool.kit.global_options import DryRunOption
 from sampletool.kit.program import WORKSPACE_FILE
+from sampletool.sample.commands._options import JobsOption
 from sampletool.sample.content import CHANGED, has_changed
 from sampletool.sample.errors import BuildFailed, TargetNotFound
 from sampletool.sample.plan import Planned, fingerprint, plan, why_stale

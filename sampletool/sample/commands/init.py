@@ -14,7 +14,7 @@ from sampletool.kit.contract.file_errors import OutputExists, UnsafePath
 from sampletool.kit.global_options import DryRunOption
 from sampletool.kit.program import WORKSPACE_FILE
 from sampletool.kit.safety.atomic_file import create, sweep
-from sampletool.kit.safety.output import lock_path
+from sampletool.sample.output import lock_path
 
 spec = CommandSpec(
     effect="files",

@@ -13,17 +13,17 @@ import typer
 from sampletool.kit.context import AT_ONCE, Context
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import InvalidValues, Mistake
-from sampletool.kit.contract.file_errors import InputChanged, OutputExists, UnsafePath
+from sampletool.kit.contract.file_errors import OutputExists, UnsafePath
 from sampletool.kit.contract.table import Line, heads
 from sampletool.kit.contract.text import counted
-from sampletool.kit.global_options import DryRunOption, JobsOption
-from sampletool.kit.safety.atomic_file import must_be_writable
-from sampletool.kit.safety.output import Result, forecast, lock_path, publish
+from sampletool.kit.global_options import DryRunOption
 from sampletool.kit.safety.places import session_root
+from sampletool.sample.commands._options import JobsOption
 from sampletool.sample.csv_file import Dialect, Part, survey
 from sampletool.sample.csv_inputs import Source, invalid_csv, open_sources, read_dialect
-from sampletool.sample.errors import InvalidCsv, ProcessPartial, WorkerLost
+from sampletool.sample.errors import InputChanged, InvalidCsv, ProcessPartial, WorkerLost
 from sampletool.sample.input_file import STDIN
+from sampletool.sample.output import Result, forecast, lock_path, must_be_writable, publish
 from sampletool.sample.profile import FORMAT_VERSION, PartProfile, profile_part
 from sampletool.sample.progress import Progress
 from sampletool.sample.workers import Check, workers

@@ -13,12 +13,14 @@ from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import ChecksFailed, InvalidValues, Mistake
 from sampletool.kit.contract.file_errors import UnsafePath
 from sampletool.kit.contract.text import printable
-from sampletool.kit.global_options import DryRunOption, JobsOption
+from sampletool.kit.global_options import DryRunOption
 from sampletool.kit.program import PROGRAM, WORKSPACE_FILE
-from sampletool.kit.safety.atomic_file import FOR_ALL, must_be_writable, replace
+from sampletool.kit.safety.atomic_file import FOR_ALL, replace
+from sampletool.sample.commands._options import JobsOption
 from sampletool.sample.commands.build import Build, ForceUnlockOption, build_targets
 from sampletool.sample.commands.build import spec as build_spec
 from sampletool.sample.errors import NotBuilt
+from sampletool.sample.output import must_be_writable
 from sampletool.sample.plan import plan
 from sampletool.sample.progress import Progress
 from sampletool.sample.publish import Outputs

@@ -114,7 +114,7 @@ scenario = Scenario(
         line="    directory = private_directory(root) / session_id\n",
         instead='    directory = private_directory(root) / "session"\n',
     ),
-    symbol="sampletool.kit.safety.output:publish",
+    symbol="sampletool.sample.output:publish",
     still_broken_by="one session id that is given to two runs on purpose: then the second is told LOCK_HELD or "
     "OUTPUT_EXISTS.",
 )

@@ -1,4 +1,4 @@
-"""safety/output.py: nobody is ever silently overwritten, with a shared lock or without one."""
+"""output.py: nobody is ever silently overwritten, with a shared lock or without one."""
 
 import json
 import os
@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from sampletool.kit.contract.file_errors import OutputExists, UnsafePath
-from sampletool.kit.safety.output import Published, Result, forecast, lock_path, publish
 from sampletool.kit.safety.places import session_root
+from sampletool.sample.output import Published, Result, forecast, lock_path, publish
 
 RESULT = Result({"rows": 1}, "items", [{"a": 1}, {"b": 2}])
 

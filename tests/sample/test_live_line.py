@@ -1,16 +1,14 @@
 """A person sees how far a call has come, and nothing of it stays behind."""
 
-import os
-
 import pytest
 
 from sampletool.kit.testing.console import on_terminal
 from sampletool.kit.testing.tool import Tool
-from tests.kit.added_command import added, start_added
+from tests.kit.added_command import added
 
 _PROGRESS = """
-from sampletool.kit.terminal import Progress
-with Progress(context, "count", 4) as progress:
+from sampletool.sample.live_line import LiveLine
+with LiveLine(context, "count", 4) as progress:
     progress.show(1, "file\\x1b[2J")
     progress.show(2, "too soon to be seen")
 return Result("done")
@@ -28,12 +26,3 @@ def test_progress_is_one_line_that_is_gone_at_the_end(tool: Tool) -> None:
 @pytest.mark.parametrize("environ", [{"TERM": "dumb"}, {"TERM": "xterm", "CI": "true"}])
 def test_where_a_line_cannot_be_rewritten_no_progress_is_shown(tool: Tool, environ: dict[str, str]) -> None:
     assert _CLEAR_LINE not in on_terminal(added(_PROGRESS), tool.cwd, tool.environ | environ, stderr_too=True)
-
-
-@pytest.mark.parametrize(("setting", "expected"), [("3", 3), ("auto", os.cpu_count())])
-def test_a_command_may_run_as_many_jobs_at_once_as_are_set(tool: Tool, setting: str, expected: int) -> None:
-    tool.environ["TOOL_JOBS"] = setting
-
-    stdout, _ = start_added(tool, "return Result(context.jobs())").communicate(timeout=60)
-
-    assert f'"said":{expected}' in stdout.decode()

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from ..contract.file_errors import OutputExists, UnsafePath
-from .atomic_file import FOR_ALL, create, replace, sweep
-from .places import private_directory, session_root, state_directory
+from sampletool.kit.contract.file_errors import FileNotFound, OutputExists, PermissionDenied, UnsafePath
+from sampletool.kit.safety.atomic_file import FOR_ALL, create, replace, sweep
+from sampletool.kit.safety.places import private_directory, session_root, state_directory
 
 _HEAD = b'{"about":'
 _LONGEST_HEAD_BYTES = 64 * 1024 * 1024
@@ -82,6 +82,16 @@ def forecast(path: Path, identify: Callable[[], About], *, overwrite: bool) -> P
     if not overwrite:
         raise OutputExists(str(path), found=found.what)
     return Published("updated", {"identity": identity})
+
+
+def must_be_writable(path: Path) -> None:
+    """Said before the work: that there can be no file at this path, or none of ours."""
+    if not path.parent.is_dir():
+        raise FileNotFound(str(path.parent))
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise PermissionDenied(str(path.parent), "nothing can be written here")
+    if path.exists() and not path.is_file():
+        raise UnsafePath(str(path), "it is not a regular file")
 
 
 def lock_path(path: Path) -> Path:

@@ -4,15 +4,15 @@ import os
 import time
 from shutil import get_terminal_size
 
-from .context import Context, in_ci, write_stderr
-from .contract.text import printable
+from sampletool.kit.context import Context, in_ci, write_stderr
+from sampletool.kit.contract.text import printable
 
 _WIDTH = 30
 _INTERVAL_SECONDS = 0.1
 _CLEAR_LINE = "\r\x1b[K"
 
 
-class Progress:
+class LiveLine:
     """Shown only to a person: not with --quiet, in CI, or where the terminal cannot rewrite a line."""
 
     def __init__(self, context: Context, label: str, total: int) -> None:
@@ -23,7 +23,7 @@ class Progress:
         )
         self._next = 0.0
 
-    def __enter__(self) -> "Progress":
+    def __enter__(self) -> "LiveLine":
         return self
 
     def __exit__(self, *_error: object) -> None:
