@@ -83,7 +83,8 @@ def test_every_error_is_raised_with_the_facts_that_its_sentence_names() -> None:
                 kind = kinds[call.func.id]
                 given = {keyword.arg for keyword in call.keywords}
                 given |= set([*inspect.signature(kind).parameters][: len(call.args)])
-                texts = (kind.sentence, "" if "suggestion" in given and not kind.advice else kind.advice)
+                advice = "" if "suggestion" in given and not kind.advice else kind.advice
+                texts = ("" if "message" in given else kind.sentence, advice)
                 named = {field for text in texts for _, field, _, _ in Formatter().parse(text) if field}
                 if kind.__init__ in (ToolError.__init__, PathError.__init__):
                     missing = named - given - {"PROGRAM", "WORKSPACE_FILE", "directory"}

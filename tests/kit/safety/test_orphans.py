@@ -86,7 +86,7 @@ def test_an_orphan_is_asked_first_and_killed_if_it_does_not_obey(
     wait_until((tmp_path / "ready").exists)
     holder.kill()
 
-    assert end_orphans(tmp_path / "lock", signals) == [child]
+    assert child in end_orphans(tmp_path / "lock", signals)  # beside the `sleep` that it was running
 
     assert started(child) is None
     assert (tmp_path / "cleaned").exists() == bool(on_term)

@@ -102,7 +102,7 @@ scenario = Scenario(
             program=fixed,
             steps=(
                 LOCK,
-                Step("look", "sql", "state.db", statement="WITH CLOCK"),
+                Step("look", "sql", "state.db", statement="SELECT ID, GENERATION"),
                 Step("take it", "sql", "state.db", statement="UPDATE TOOL_TASKS"),
                 *steps("commit", sql="COMMIT", verb="task_claim"),
             ),
@@ -113,8 +113,8 @@ scenario = Scenario(
     removal=Removal(
         "state/sql_verbs.py",
         says="not looking whether somebody has it",
-        line="WHERE queue = :queue AND due_at <= now AND",
-        instead="WHERE queue = :queue AND",
+        line="WHERE queue = :queue AND due_at <= 0\n",
+        instead="WHERE queue = :queue\n",
     ),
     symbol="sampletool.state.sql_verbs:task_claim",
     still_broken_by="work that outlasts its lease: see zombie-worker.",

@@ -105,7 +105,6 @@ scenario = Scenario(
             program=fixed,
             steps=(
                 LOCK,
-                Step("look for it", "sql", "state.db", statement="SELECT ID, QUEUE, BODY FROM TOOL_TASKS"),
                 Step("add", "sql", "state.db", statement="INSERT INTO TOOL_TASKS"),
                 *steps("commit", sql="COMMIT", verb="task_add"),
             ),

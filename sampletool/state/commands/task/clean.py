@@ -7,6 +7,7 @@ import typer
 
 from sampletool.kit.context import Context
 from sampletool.kit.contract.answer import Effect
+from sampletool.kit.contract.errors import InvalidValues, Mistake
 from sampletool.kit.global_options import DryRunOption
 from sampletool.state.commands._options import StoreOption, changes_store, parse_ms
 from sampletool.state.opening import store_of
@@ -28,7 +29,8 @@ class Cleaned:
 def parse_statuses(text: str) -> list[str]:
     statuses = text.split(",")
     if unknown := [status for status in statuses if status not in _ENDED]:
-        raise typer.BadParameter(f"{unknown[0]!r} is not done or failed")
+        problem = f"{unknown[0]!r} is not done or failed"
+        raise InvalidValues(Mistake("--status", "INVALID_VALUE", problem, text, "Give done, failed, or done,failed."))
     return statuses
 
 
