@@ -152,6 +152,7 @@ class Postgres:
                     autocommit=True,
                     prepare_threshold=None,
                 ),
+                Link.close,
             )
             link.signals, link.give_up_at = self._terms.signals, deadline
             try:
