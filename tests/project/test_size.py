@@ -11,7 +11,7 @@ LIMITS = {
     "kit/completion.py, kit/upgrade.py, kit/parts.py, kit/rename.py, kit/checksums.py": 400,
     "kit/stepping, kit/testing": 760,
     "sample": 2040,
-    "state": 2880,
+    "state": 2890,
     "lab": 1500,
     "lab/scenarios": 100 * 18,
     "audit": 880,
