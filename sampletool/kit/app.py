@@ -110,7 +110,7 @@ def _run(args: list[str], context: Context) -> Result | ToolError | HelpAsked:
 def _closed(outcome: Result | ToolError | HelpAsked, context: Context) -> Result | ToolError | HelpAsked:
     """Give everything back; if that fails, it is the answer, unless there was a failure before."""
     try:
-        context.close()
+        context.opened.close()
     except Exception as surprise:
         failed = surprise if isinstance(surprise, ToolError) else _crash(surprise, context)
         return outcome if isinstance(outcome, ToolError) else failed

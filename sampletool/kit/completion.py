@@ -37,7 +37,7 @@ def offering(names: Callable[[Context], Iterable[str]]) -> Callable[..., list[st
         except Exception:
             return []
         finally:
-            context.close()
+            context.opened.close()
 
     return offered
 

@@ -48,10 +48,6 @@ class Context:
         self.opened = ExitStack()
         """What is closed when the call ends, in reverse order: a part enters here what it opens."""
 
-    def close(self) -> None:
-        """Give back what was opened, in reverse order, once."""
-        self.opened.close()
-
     def begin(self) -> None:
         """Apply the options that concern every command; called when the whole command line has been understood."""
         if "cwd" in self.options:

@@ -52,10 +52,11 @@ def _describe_param(param: Any, hint: Any) -> dict[str, Any]:
     several = "..." if param.nargs == -1 else ""
     written = ("N" if kind in (int, float) else "TEXT") if is_option else f"{param.name.upper()}{several}"
     is_parsed = any(getattr(each, "parser", None) for each in declared)
+    value_type = "string" if is_parsed else _VALUE_TYPES.get(kind, "string")
     described = {
         "name": param.name,
         "flags": [*param.opts, *param.secondary_opts] if is_option else None,
-        "type": "choice" if choices else _METAVAR_TYPES.get(metavar) or _value_type(kind, is_parsed),
+        "type": "choice" if choices else _METAVAR_TYPES.get(metavar) or value_type,
         "choices": list(choices) or None,
         "minimum": next((each.min for each in declared if hasattr(each, "min")), None),
         "maximum": next((each.max for each in declared if hasattr(each, "max")), None),
@@ -74,10 +75,6 @@ def _without_none_and_list(hint: Any) -> Any:
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         return _without_none_and_list(parts[0])
     return parts[0] if typing.get_origin(hint) is list else hint
-
-
-def _value_type(kind: Any, is_parsed: bool) -> str:
-    return "string" if is_parsed else _VALUE_TYPES.get(kind, "string")
 
 
 def describe_errors(specs: Iterable[CommandSpec]) -> dict[str, Any]:
@@ -100,7 +97,7 @@ def schema_of(kind: Any) -> dict[str, Any]:
         return {
             "type": "object",
             "properties": {name: schema_of(hints[name]) for name in names},
-            "required": [name for name in names if not _may_be_absent(hints[name])],
+            "required": [name for name in names if type(None) not in typing.get_args(hints[name])],
         }
     origin, parts = typing.get_origin(kind), typing.get_args(kind)
     if origin in (list, tuple):
@@ -112,7 +109,3 @@ def schema_of(kind: Any) -> dict[str, Any]:
         return {"enum": list(parts)}
     kind = origin or kind
     return {"type": _JSON_TYPES[kind]} if kind in _JSON_TYPES else {}
-
-
-def _may_be_absent(kind: Any) -> bool:
-    return type(None) in typing.get_args(kind)

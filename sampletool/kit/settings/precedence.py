@@ -14,7 +14,7 @@ from ..contract.file_errors import InvalidToml
 from ..program import WORKSPACE_FILE, variable
 from ..safety.places import config_file
 from ..safety.toml_file import TomlText, read_toml
-from .known import Known, all_known, check, find_known
+from .known import all_known, check, find_known
 from .toml_key import get, has, parse_value, show_key
 
 Key = tuple[str, ...]
@@ -84,8 +84,9 @@ class Settings:
             if name in self.flags:
                 yield Source("flag", self.flags[name], f"--{name.replace('_', '-')}")
             named = variable(name)
-            if self.environ.get(named):
-                yield Source("environment", _as_in_a_file(known, self.environ[named]), named)
+            if given := self.environ.get(named):
+                in_a_file = parse_value(given) if known.kind in ("count", "duration") else given
+                yield Source("environment", in_a_file, named)
         for scope in self.scopes:
             if has(self._tables[scope.name], key):
                 yield Source(scope.name, get(self._tables[scope.name], key), str(scope.path))
@@ -129,8 +130,3 @@ def leaves_of(table: dict[str, Any], above: Key = ()) -> Iterator[tuple[Key, Any
             yield from leaves_of(value, (*above, name))
         else:
             yield (*above, name), value
-
-
-def _as_in_a_file(known: Known, text: str) -> Any:
-    """A text from the environment, in the type that the same value has in a file."""
-    return parse_value(text) if known.kind in ("count", "duration") else text

@@ -7,7 +7,6 @@ import typer
 from ...context import Context
 from ...contract.render import value_text
 from ...settings.known import find_known
-from ...settings.precedence import Key, Settings
 from ...settings.toml_key import show_key
 from ._options import KeyArgument, RevealOption, read_key, reads_settings, shown
 
@@ -35,18 +34,15 @@ class Explanation(NamedTuple):
         return told
 
 
-def explain(settings: Settings, key: Key, *, reveal: bool) -> Explanation:
-    winner = settings.find(key)
-    given = [
-        Given(source.name, source.where, shown(key, source.value, reveal=reveal), source == winner)
-        for source in settings.sources(key)
-    ]
-    name = show_key(key)
-    known = find_known(name)
-    return Explanation(name, given[0].value, winner.name, given, known.help if known else None)
-
-
 def command(ctx: typer.Context, key: KeyArgument, reveal: RevealOption = False) -> Explanation:
     """Show each source of a value, and which one wins."""
     context: Context = ctx.obj
-    return explain(context.settings, read_key(key), reveal=reveal)
+    settings, path = context.settings, read_key(key)
+    winner = settings.find(path)
+    given = [
+        Given(source.name, source.where, shown(path, source.value, reveal=reveal), source == winner)
+        for source in settings.sources(path)
+    ]
+    name = show_key(path)
+    known = find_known(name)
+    return Explanation(name, given[0].value, winner.name, given, known.help if known else None)

@@ -7,7 +7,6 @@ import typer
 from ...context import Context
 from ...contract.render import value_text
 from ...contract.table import Line, heads
-from ...settings.precedence import Settings
 from ._options import GlobalOption, RevealOption, Setting, reads_settings, show
 
 spec = reads_settings("config list")
@@ -24,12 +23,8 @@ class Listing(NamedTuple):
         ]
 
 
-def list_settings(settings: Settings, *, reveal: bool) -> Listing:
-    found = [show(settings, name, reveal=reveal) for name in settings.names()]
-    return Listing(found, settings.version)
-
-
 def command(ctx: typer.Context, in_user_file: GlobalOption = False, reveal: RevealOption = False) -> Listing:
     """List every key that has a value, and its source."""
     context: Context = ctx.obj
-    return list_settings(context.user_settings if in_user_file else context.settings, reveal=reveal)
+    settings = context.user_settings if in_user_file else context.settings
+    return Listing([show(settings, name, reveal=reveal) for name in settings.names()], settings.version)

@@ -1,6 +1,5 @@
 """Clear what a dead holder's children still hold."""
 
-from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
@@ -15,7 +14,6 @@ from ...global_options import DryRunOption
 from ...safety.lock_owners import find_held, orphans_of
 from ...safety.orphans import end_orphans
 from ...safety.places import all_locks, lock_name
-from ...safety.signals import Signals
 
 spec = CommandSpec(
     effect="locks",
@@ -35,19 +33,6 @@ class Released(NamedTuple):
         return [f"{self.lock}: ended {', '.join(map(str, self.ended))}, left behind by a holder that has ended."]
 
 
-def release(paths: list[Path], name: str, signals: Signals, *, dry_run: bool) -> Released:
-    known = {lock_name(path): path for path in paths}
-    if name not in known:
-        held = ", ".join(lock_name(path) for path, _ in find_held(paths, signals.check))
-        used = f"Held now: {held}." if held else "No lock is held here."
-        raise LockNotFound(lock=name, suggestion=did_you_mean(name, list(known)) or used)
-    ended = orphans_of(known[name]) if dry_run else end_orphans(known[name], signals)
-    if not ended and not dry_run:
-        for _, owners in find_held([known[name]], signals.check):
-            raise LockHeld(name, owners)
-    return Released("deleted" if ended else "unchanged", name, ended)
-
-
 @offering
 def lock_names(context: Context) -> list[str]:
     return [lock_name(path) for path in all_locks(context.workspace_or_none)]
@@ -65,4 +50,14 @@ def command(
     Ends the processes that the dead holder left behind and that keep it. A living holder is never harmed.
     """
     context: Context = ctx.obj
-    return release(all_locks(context.workspace_or_none), name, context.signals, dry_run=dry_run)
+    paths, signals = all_locks(context.workspace_or_none), context.signals
+    known = {lock_name(path): path for path in paths}
+    if name not in known:
+        held = ", ".join(lock_name(path) for path, _ in find_held(paths, signals.check))
+        used = f"Held now: {held}." if held else "No lock is held here."
+        raise LockNotFound(lock=name, suggestion=did_you_mean(name, list(known)) or used)
+    ended = orphans_of(known[name]) if dry_run else end_orphans(known[name], signals)
+    if not ended and not dry_run:
+        for _, owners in find_held([known[name]], signals.check):
+            raise LockHeld(name, owners)
+    return Released("deleted" if ended else "unchanged", name, ended)

@@ -32,7 +32,13 @@ class Cleaned(NamedTuple):
         return told or [f"Nothing has been unused for {self.unused_for} (session_ttl)."]
 
 
-def clean(context: Context, root: Path, older_than_seconds: float, *, dry_run: bool) -> Cleaned:
+def command(ctx: typer.Context, dry_run: DryRunOption = False) -> Cleaned:
+    """Remove sessions that have not been used for long.
+
+    For longer than the setting session_ttl. What is in use stays.
+    """
+    context: Context = ctx.obj
+    root, older_than_seconds = session_root(), context.settings.value("session_ttl")
     removed: list[str] = []
     in_use: list[str] = []
     for session in list_sessions(root):
@@ -43,15 +49,3 @@ def clean(context: Context, root: Path, older_than_seconds: float, *, dry_run: b
     if not dry_run:
         sweep_trash(root)
     return Cleaned("deleted" if removed else "unchanged", removed, in_use, say_duration(older_than_seconds))
-
-
-def command(
-    ctx: typer.Context,
-    dry_run: DryRunOption = False,
-) -> Cleaned:
-    """Remove sessions that have not been used for long.
-
-    For longer than the setting session_ttl. What is in use stays.
-    """
-    context: Context = ctx.obj
-    return clean(context, session_root(), context.settings.value("session_ttl"), dry_run=dry_run)
