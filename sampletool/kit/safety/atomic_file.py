@@ -11,8 +11,8 @@ import re
 import stat
 import time
 import zlib
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..contract.file_errors import NotFlushed, PermissionDenied, UnsafePath
@@ -23,6 +23,16 @@ _LONGEST_STEM_BYTES = 200
 
 FOR_ALL = 0o666
 """The mode of a new file that others are to read, as far as the umask lets them."""
+
+
+@contextmanager
+def opened(path: Path, flags: int, new_mode: int = 0o600) -> Iterator[int]:
+    """A descriptor that is closed when the block ends."""
+    descriptor = os.open(path, flags, new_mode)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def replace(path: Path, content: bytes | Iterable[bytes], new_mode: int = 0o600) -> None:
@@ -38,14 +48,11 @@ def create(path: Path, content: bytes | Iterable[bytes]) -> None:
 def _put(path: Path, content: bytes | Iterable[bytes], mode: int, publish: Callable[[Path, Path], None]) -> None:
     temporary = path.with_name(f".{_stem(path)}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
     try:
-        descriptor = os.open(temporary, _NEW, mode)
-        try:
+        with opened(temporary, _NEW, mode) as descriptor:
             for block in (content,) if isinstance(content, bytes) else content:
                 write_all(descriptor, block)
             _keep_metadata(path, descriptor)
             os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
         publish(temporary, path)
     except BaseException as error:
         with suppress(OSError):
@@ -88,8 +95,7 @@ def sweep(path: Path, older_than_seconds: float = 0.0) -> None:
 def read_regular(path: Path, limit_bytes: int, *, follow: bool = True) -> bytes:
     """The whole content of a regular file. A FIFO, a device or a directory is an error, not a wait."""
     no_links = 0 if follow else os.O_NOFOLLOW
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | no_links)
-    try:
+    with opened(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | no_links) as descriptor:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise UnsafePath(str(path), "it is not a regular file")
@@ -97,16 +103,11 @@ def read_regular(path: Path, limit_bytes: int, *, follow: bool = True) -> bytes:
             raise UnsafePath(str(path), f"it is larger than {limit_bytes} bytes")
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             return file.read(found.st_size)  # a buffer of the limit would be allocated whole
-    finally:
-        os.close(descriptor)
 
 
 def flush_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with opened(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) as descriptor:
         os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def write_all(descriptor: int, content: bytes) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ..contract.lock_held import Holder, Owners
 from . import processes
+from .atomic_file import opened
 from .flock import SHARED, try_lock
 from .lock_record import Record, living_readers, read_record
 
@@ -117,17 +118,11 @@ def _believe(record: Record, file: os.stat_result) -> Holder:
 
 
 def _read(lock_path: Path) -> tuple[Record | None, os.stat_result]:
-    descriptor = os.open(lock_path, _FLAGS)
-    try:
+    with opened(lock_path, _FLAGS) as descriptor:
         return read_record(descriptor), os.fstat(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _is_locked(path: Path) -> bool:
     """The kernel's own answer, had by trying: a caller that does not wait may be refused for that moment."""
-    descriptor = os.open(path, _FLAGS)
-    try:
+    with opened(path, _FLAGS) as descriptor:
         return not try_lock(descriptor, SHARED)
-    finally:
-        os.close(descriptor)

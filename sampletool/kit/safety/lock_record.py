@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 from ..contract.file_errors import UnsafeDirectory
 from ..contract.lock_held import Holder, State
+from .atomic_file import opened
 from .flock import EXCLUSIVE, try_lock
 from .places import check_private, private_directory
 from .processes import pid_namespace, start_of
@@ -116,15 +117,14 @@ def registered(lock_path: Path, me: Record) -> Iterator[int]:
     directory = private_directory(readers_of(lock_path))
     while True:
         path = directory / f"{me.pid}-{os.urandom(4).hex()}"
-        descriptor = os.open(path, _FLAGS | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            if try_lock(descriptor, EXCLUSIVE) and os.fstat(descriptor).st_nlink:
-                write_record(descriptor, began_now(me))
-                yield descriptor
-                return
-        finally:
-            path.unlink(missing_ok=True)
-            os.close(descriptor)
+        with opened(path, _FLAGS | os.O_CREAT | os.O_EXCL) as descriptor:
+            try:
+                if try_lock(descriptor, EXCLUSIVE) and os.fstat(descriptor).st_nlink:
+                    write_record(descriptor, began_now(me))
+                    yield descriptor
+                    return
+            finally:
+                path.unlink(missing_ok=True)
 
 
 def living_readers(lock_path: Path) -> list[tuple[Record, os.stat_result]]:
@@ -136,13 +136,9 @@ def living_readers(lock_path: Path) -> list[tuple[Record, os.stat_result]]:
         return []
     living = []
     for name in names:
-        with suppress(OSError):
-            descriptor = os.open(directory / name, _FLAGS)
-            try:
-                if try_lock(descriptor, EXCLUSIVE):
-                    (directory / name).unlink()
-                elif (record := read_record(descriptor)) is not None:
-                    living.append((record, os.fstat(descriptor)))
-            finally:
-                os.close(descriptor)
+        with suppress(OSError), opened(directory / name, _FLAGS) as descriptor:
+            if try_lock(descriptor, EXCLUSIVE):
+                (directory / name).unlink()
+            elif (record := read_record(descriptor)) is not None:
+                living.append((record, os.fstat(descriptor)))
     return sorted(living, key=lambda reader: reader[0].boot_seconds)
