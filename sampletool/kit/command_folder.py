@@ -18,7 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from .contract.errors import CommandIncomplete, Mistake, UsageMistakes, did_you_mean
-from .global_options import HelpAsked, described_options, global_options, parameters_of
+from .global_options import HelpAsked, describe, described_options, global_options, parameters_of
 from .program import PROGRAM
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class FileCommand(_Collecting, TyperCommand):
 
     @cached_property
     def described(self) -> list[dict[str, Any]]:
-        return _described(self.params, get_type_hints(self.callback, include_extras=True))
+        return describe(self.params, get_type_hints(self.callback, include_extras=True))
 
 
 class CommandFolder(_Collecting, TyperGroup):
@@ -135,7 +135,7 @@ class CommandFolder(_Collecting, TyperGroup):
 
     @cached_property
     def described(self) -> list[dict[str, Any]]:
-        return _described(self.params, self._options)
+        return describe(self.params, self._options)
 
     def commands_listed(self, ctx: Any) -> "list[tuple[str, list[Item]]]":
         """Those of each part below its own heading, which its `commands/__init__.py` says; the kit's last."""
@@ -199,12 +199,6 @@ def load(module_name: str, name: str) -> FileCommand | CommandFolder:
 
 def _summary(text: str | None) -> str:
     return (text or "").partition("\n")[0]
-
-
-def _described(params: list[Any], hints: Mapping[str, Any]) -> list[dict[str, Any]]:
-    from .contract.manifest import describe_params
-
-    return describe_params(params, hints)
 
 
 def _names_in(package: Any) -> list[str]:

@@ -47,11 +47,16 @@ def global_options() -> list[Any]:
     return parameters_of(_EVERY_COMMAND)
 
 
-@cache
-def described_options() -> list[dict[str, Any]]:
+def describe(params: list[Any], hints: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """As programs and help read them. Imported when it is asked for: most calls describe nothing."""
     from .contract.manifest import describe_params
 
-    return describe_params(global_options(), _EVERY_COMMAND)
+    return describe_params(params, hints)
+
+
+@cache
+def described_options() -> list[dict[str, Any]]:
+    return describe(global_options(), _EVERY_COMMAND)
 
 
 def _rehearse(ctx: typer.Context, is_asked: bool) -> bool:

@@ -1,6 +1,6 @@
 """Text from outside (names, keys, values, child output), made safe to show: it cannot move a cursor or forge a line."""
 
-BOLD, DIM, RED, GREEN, YELLOW, PLAIN = (f"\x1b[{number}m" for number in (1, 2, 31, 32, 33, 0))
+BOLD, RED, GREEN, YELLOW, PLAIN = (f"\x1b[{number}m" for number in (1, 31, 32, 33, 0))
 
 
 def printable(text: str) -> str:
