@@ -199,7 +199,8 @@ def test_a_log_that_cannot_be_written_keeps_nobody_from_ending_the_children(
 ) -> None:
     monkeypatch.setattr(module, "GRACE_SECONDS", 0.3)
     with pytest.raises(OSError, match="No space"), Children(signals) as children:
-        start(children, f"until [ -e {tmp_path}/ready ]; do :; done; while :; do echo loud; done", Path("/dev/full"))
+        loud = f"trap 'echo more; exit' TERM; until [ -e {tmp_path}/ready ]; do :; done; while :; do echo loud; done"
+        start(children, loud, Path("/dev/full"))
         start(children, f"trap '' TERM; touch {tmp_path}/ready; while :; do sleep 1; done", name="stubborn")
         pids = [child.process.pid for child in children._running.values()]
         children.next_ended()
