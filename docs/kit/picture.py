@@ -29,7 +29,9 @@ def screens() -> list[str]:
         lines: list[str] = []
         for call in _CALLS:
             said = on_terminal([sys.executable, "-m", PACKAGE, *call.split()], work, environ, stderr_too=True)
-            said = said.replace(str(work), "~/work").replace(str(home), "~")
+            said = said.replace(str(work), "~/work").replace(str(home), "~").replace("\r", "")
+            if call == "doctor":  # the versions of this machine are of no interest
+                said = said.partition("\n\n")[0]
             lines += [f"\x1b[1m$ {PROGRAM} {call}\x1b[0m", *said.rstrip("\n").split("\n"), ""]
         return lines[:-1]
 
@@ -45,12 +47,12 @@ def drawn(lines: list[str]) -> str:
             for ((begin, style), _), end in zip(pairwise(ends), starts, strict=True)
             if begin < end
         )
-        rows.append(f'<text x="{_MARGIN}" y="{_MARGIN + _HEIGHT * (number + 1)}">{spans}</text>')
+        rows.append(f'<text xml:space="preserve" x="{_MARGIN}" y="{_MARGIN + _HEIGHT * (number + 1)}">{spans}</text>')
     width, height = round(_COLUMNS * _WIDTH + 2 * _MARGIN), _HEIGHT * len(lines) + 3 * _MARGIN
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">\n'
         f"<title>Four calls at a terminal: {escape(', '.join(_CALLS))}</title>\n"
-        "<style>text { font: 12px ui-monospace, Menlo, Consolas, monospace; fill: #1f2328; white-space: pre }</style>\n"
+        "<style>text { font: 12px ui-monospace, Menlo, Consolas, monospace; fill: #1f2328 }</style>\n"
         f'<rect width="{width}" height="{height}" rx="8" fill="#f6f8fa"/>\n' + "\n".join(rows) + "\n</svg>\n"
     )
 
