@@ -20,11 +20,12 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
 def show_key(path: Path) -> str:
     """The parts with dots between them, quoted where they have to be."""
-    return ".".join(part if _BARE_KEY.fullmatch(part) else _quoted(part) for part in path)
+    return ".".join(part if _BARE_KEY.fullmatch(part) else show_plain(part) for part in path)
 
 
-def _quoted(part: str) -> str:
-    return json.dumps(part, ensure_ascii=False).replace("\x7f", "\\u007f")
+def show_plain(value: str | int) -> str:
+    """A text, a whole number or a boolean: TOML and JSON write them alike."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def parse_key(text: str) -> Path:

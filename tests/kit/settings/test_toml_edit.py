@@ -274,3 +274,26 @@ def test_a_large_file_is_parsed_twice_and_only_the_edited_lines_are_looked_at_on
     assert few["loads"] == many["loads"] == 2
     ours = ("_survey", "_on_the_way", "_statement", "_end_of_value", "_last_statement", "_line_of", "_members")
     assert {name: many[name] for name in ours} == {name: few[name] for name in ours}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"a": 1, "b": {"c": [1, 2, "x"]}},
+        {},
+        [],
+        [[]],
+        [{}],
+        [{"a": 1}, {"b": 2}],
+        {"a b": {"x": [{}]}},
+        1.5,
+        True,
+        "a\x1b\n",
+    ],
+    ids=str,
+)
+def test_a_value_of_any_shape_is_read_back_as_it_was_set(value: object) -> None:
+    text = set_value("x = 1  # kept\n", ("y",), value)
+
+    assert tomllib.loads(text) == {"x": 1, "y": value}
+    assert text.startswith("x = 1  # kept\n")
