@@ -32,7 +32,7 @@ def plain(lines: Sequence[Line]) -> list[str]:
 
 
 def painted(lines: Sequence[Line]) -> list[str]:
-    """With colour. What comes from a file is escaped first, as the door does for plain lines."""
+    """With colour. What comes from a file is escaped first, as render.py does for plain lines."""
 
     def paint(text: str, style: str) -> str:
         code = _STYLES.get(style, "")

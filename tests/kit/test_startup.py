@@ -1,4 +1,4 @@
-"""Light at the door: a call imports what it needs and nothing else."""
+"""A light start: a call imports what it needs and nothing else."""
 
 import json
 import subprocess

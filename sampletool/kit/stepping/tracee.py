@@ -59,7 +59,7 @@ class Tracee:
         try:
             paths = [_path_of(argument) for argument in args[: _PATHS_OF[event]]]
             if any(path.startswith(prefix) for path in paths for prefix in self._hide):
-                raise FileNotFoundError(errno.ENOENT, "hidden by the stage", paths[0])
+                raise FileNotFoundError(errno.ENOENT, "hidden by the tracer", paths[0])
             facts = {name: args[position] for name, position in _FACTS_OF.get(event, {}).items()}
             if self._stop(event, paths, facts) and event == "fcntl.flock":
                 self._wait_visibly(args[0], args[1], paths)

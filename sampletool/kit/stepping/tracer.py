@@ -45,7 +45,7 @@ class Ended:
 
 
 class SteppedProcess:
-    """One process on the stage, stopped before `at`; None once it has ended."""
+    """One process that is stepped, stopped before `at`; None once it has ended."""
 
     def __init__(
         self,

@@ -86,7 +86,7 @@ class Tool:
         self._started: list[subprocess.Popen[bytes]] = []
 
     def __call__(self, *args: str | Path, stdin: bytes = b"", **environ: str) -> Ran:
-        """In a process that is forked from one with the door loaded, unless it is Python that is told otherwise."""
+        """In a process that is forked from one that has the app loaded, unless a variable of Python differs."""
         env = {**self.environ, **environ}
         if stdin or any(env.get(name) != os.environ.get(name) for name in env if name.startswith(("LC_", "PYTHON"))):
             return ended(self.start(*args, environ=environ), stdin)

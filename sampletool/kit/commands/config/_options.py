@@ -1,4 +1,4 @@
-"""What the commands of the settings share: what they promise and take, and a setting as an answer tells it."""
+"""What the commands of the settings share: their specs and parameters, and a setting as an answer tells it."""
 
 from datetime import date, time
 from math import isfinite
