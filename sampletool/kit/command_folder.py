@@ -138,9 +138,10 @@ class CommandFolder(_Collecting, TyperGroup):
         return describe(self.params, self._options)
 
     def commands_listed(self, ctx: Any) -> "list[tuple[str, list[Item]]]":
-        """Those of each part below its own heading, which its `commands/__init__.py` says; the kit's last."""
+        """Those of each part below its own heading: the largest part first, the kit last."""
         sections = []
-        for module in [*self._modules[1:], self._modules[0]]:
+        sources = list(self._module_of.values())
+        for module in [*sorted(self._modules[1:], key=sources.count, reverse=True), self._modules[0]]:
             names = [name for name, other in self._module_of.items() if other is module]
             title = "Commands" if ctx.parent else _summary(module.__doc__).rstrip(".")
             sections.append((title, [(name, _summary(self.get_command(ctx, name).help)) for name in names]))
