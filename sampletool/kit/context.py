@@ -182,7 +182,7 @@ class Context:
             write_stderr(f"{printable(line)}\n")
 
     def tell(self, line: str, important: bool = True) -> None:
-        """What only who watches wants to know: with --verbose, and what is important also at a terminal."""
+        """A notice on stderr: with --verbose, and if it is important also at a terminal."""
         if self.options.get("verbose") or (important and os.isatty(2)):
             self.say(line)
 

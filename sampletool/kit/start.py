@@ -3,8 +3,8 @@
 What runs here runs before anything of ours is imported, on any Python: SIGINT gets its default back (Python's own
 handler would print a traceback), and so does SIGCHLD (where the parent ignores it the kernel throws away how our
 children ended), collecting garbage is switched off (a call is over before it pays), closed standard descriptors are
-opened on the null device (or the next file opened would become stdout), and an old Python is refused.
-Who closes stdout (`>&-`) wants no answer: that is not an error, and the status tells how the call went.
+opened on the null device (or the next file opened would become stdout), and an old Python is refused. A caller that
+closes stdout (`>&-`) wants no answer: that is not an error, and the exit status still says how the call ended.
 """
 
 # The built-in part of `signal`: importing the rest takes long enough to be interrupted.

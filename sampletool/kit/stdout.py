@@ -62,7 +62,7 @@ class Stdout:
 
 
 def write(descriptor: int, content: bytes, status: int, over: Callable[[], int] = lambda: 0) -> int:
-    """Write it all. A reader that has gone changes nothing; any other failure is told on stderr, and is status 1."""
+    """Write it all. A reader that has gone changes nothing; any other failure is a line on stderr, and status 1."""
     try:
         if _write_all(descriptor, content, over):
             return status

@@ -1,7 +1,7 @@
 """A recorded run as a picture in text: a lane for each worker, and what the shared thing holds.
 
-A bar marks who is alone with it, shading who has to wait, an arrow the step that broke it. Every line is a list of
-pieces with a style, so that the plain picture and the coloured one are the same picture.
+A bar marks the worker that holds the lock, shading one that waits, an arrow the step that broke the invariant. Every
+line is a list of pieces with a style, so that the plain picture and the coloured one are the same picture.
 """
 
 from collections.abc import Sequence

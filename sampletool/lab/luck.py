@@ -17,7 +17,7 @@ _LONGEST_SECONDS = 10
 def broke_by_luck(
     name: str, variant: str, *, runs: int, workers: int | None, check: Callable[[], None] = lambda: None
 ) -> int:
-    """In how many of the runs the invariant was broken, or somebody was stuck."""
+    """In how many of the runs the invariant was broken, or a worker was stuck."""
     if not can_be_lucky(find(name), find(name).ways[variant]):
         problem = "nothing here is left to luck: the turns of one event loop, or a kill that has to be arranged"
         raise InvalidValues(Mistake("--by-luck", "INVALID_VALUE", problem, suggestion=f"See tool lab prove {name}."))

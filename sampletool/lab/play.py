@@ -126,7 +126,7 @@ class _Play:
         self._record(worker, f"{STRIKES[strike]} {at}", "struck")
 
     def _see_power_cut(self, worker: Worker) -> str | None:
-        """What may be broken then. Of several things that may, always the same one is told."""
+        """What may be broken then. Of several, always the same one is named."""
         judge = self.scenario.after_power_cut
         assert judge is not None
         was_told = worker.ended is not None and worker.ended.status == 0

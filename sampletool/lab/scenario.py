@@ -92,7 +92,7 @@ class Outcome:
 
     @property
     def served(self) -> list[str]:
-        """The workers that were told that all is well."""
+        """The workers whose call answered that it worked."""
         return [letter for letter in self.letters if self.statuses.get(letter) == 0]
 
 

@@ -77,7 +77,7 @@ def _picture(recording: Recording, top: int) -> tuple[str, int, int]:
 
 
 def _row(event: Event, letter: str, left: float, y: float, held: tuple[str, ...]) -> str:
-    """`held` says who was alone before: giving it back is part of the step that ends it."""
+    """`held` names the worker that held the lock before: the release is part of the step that ends it."""
     out = ""
     if letter in event.holds or (letter in held and event.worker == letter):
         out += f'<rect class="hold" x="{left - 3:g}" y="{y}" width="6" height="{_ROW}"/>\n'
@@ -93,7 +93,7 @@ def _row(event: Event, letter: str, left: float, y: float, held: tuple[str, ...]
 
 
 def _in_words(recording: Recording) -> str:
-    """For those who do not see it."""
+    """The picture in words, for screen readers."""
     return "; ".join(
         f"{event.worker} {label(event)}, then {recording.shared} holds {event.state}"
         + (f", {event.note}" if event.note else "")

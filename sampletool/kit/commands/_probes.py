@@ -106,7 +106,7 @@ _PROBES: dict[str, Callable[[Path], str | None]] = {
 
 @contextmanager
 def _asking(path: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """Another process that asks for a lock, and what it was told; it keeps the lock until the block ends."""
+    """Another process that asks for a lock, and its answer; it keeps the lock until the block ends."""
     with subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", _HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:

@@ -20,7 +20,7 @@ Changes = Literal["nothing", "settings", "files", "outputs", "sessions", "locks"
 
 ANY_CALL = (UsageMistakes, InvalidValues, InvalidToml, FileNotFound, PermissionDenied, UnsafePath, UnsafeDirectory,
             ReadOnly, NoSpace, NotFlushed, IoFailure, TimedOut, Interrupted, InternalError)  # fmt: skip
-"""The errors that any call can end with: a mistake, what files and disks do, --timeout, a signal, a fault of ours."""
+"""The errors that any call can end with: a mistake, what files and disks do, --timeout, a signal, a bug in the tool."""
 
 
 class CommandSpec(NamedTuple):

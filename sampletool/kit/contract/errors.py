@@ -74,7 +74,7 @@ class Mistake(NamedTuple):
 
 
 class Mistakes(ToolError):
-    """All that is wrong with the input, told at once."""
+    """The input is wrong. All its mistakes are in one answer."""
 
     exit_status: ExitStatus = ExitStatus.USAGE
 

@@ -63,7 +63,7 @@ class PermissionDenied(PathError):
 
 
 class UnsafeDirectory(PathError):
-    """Others could put something into a directory that has to be ours."""
+    """Other users can write to a directory that must be private."""
 
     code, exit_status = "UNSAFE_DIRECTORY", ExitStatus.PERMISSION
     sentence = "{path} is not safe to use: {reason}."
@@ -129,7 +129,7 @@ _ADVICE = {
 
 
 def from_os_error(error: OSError, path: str | None = None) -> ToolError:
-    """What the operating system said, as one of ours."""
+    """The error of this package that an OSError stands for."""
     where = path or (os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes)) else "the file")
     reason = (error.strerror or str(error)).lower()
     return _KINDS.get(error.errno, IoFailure)(where, reason, _ADVICE.get(error.errno or 0, ""))

@@ -1,4 +1,4 @@
-"""LOCK_HELD: who has the lock, how sure that is, and when it is worth coming back."""
+"""LOCK_HELD: which process holds the lock, how sure that is, and when to try again."""
 
 from random import uniform
 from typing import Literal, NamedTuple

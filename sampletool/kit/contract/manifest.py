@@ -42,7 +42,7 @@ def describe_params(params: list[Any], hints: Mapping[str, Any]) -> list[dict[st
 
 
 def _describe_param(param: Any, hint: Any) -> dict[str, Any]:
-    """How the value is parsed is not told: callers write text."""
+    """The type of the parser is left out: callers write text."""
     value, *declared = typing.get_args(hint) if typing.get_origin(hint) is typing.Annotated else (hint,)
     kind = _without_none_and_list(value)
     is_option = param.param_type_name == "option"

@@ -30,7 +30,7 @@ _DEATH_SECONDS = 2.0
 _POLL_SECONDS = 0.02
 _CHUNK_BYTES = 65536
 _CHUNKS_AT_ONCE = 16
-"""Who writes without end must not keep us from the others; more than this does not fit into a pipe."""
+"""A child that writes without end must not starve the others; a pipe holds no more than this."""
 TAIL_BYTES = 4096
 LOST_STATUS = 255
 """A failure, as in asyncio: where SIGCHLD is ignored the kernel throws away how a child ended."""
@@ -184,7 +184,7 @@ class Children:
                             child.log_path = child.log()
                             child.log_file = os.open(child.log_path, _APPEND, 0o600)
                         write_all(child.log_file, chunk)
-                    except OSError as error:  # told by who waits; whoever ends the children must not be kept from it
+                    except OSError as error:  # raised by the wait: ending the children must go on
                         self._log_failure = error
 
     def _wake_descriptors(self) -> list[int]:
@@ -220,7 +220,7 @@ def _signal_group(child: _Running, number: int) -> None:
 
 
 def _await_group(group: int, deadline: float) -> tuple[int, ...]:
-    """Wait until nothing of the group lives; who still does when the time is over."""
+    """Wait until no member of the group lives. The pids of those that are left when the time is over."""
     while True:
         try:
             os.killpg(group, 0)

@@ -1,6 +1,6 @@
 """A lock between processes: exclusive or shared, with a deadline, and freed by any death.
 
-    with Lock(path).exclusively(timeout_seconds=10) as hold:    # LockHeld says who has it
+    with Lock(path).exclusively(timeout_seconds=10) as hold:    # LockHeld names the holder
         ...
 
 The kernel's flock on a file is the mechanism, and its queue is where we wait (see flock.py). The file is never removed:
@@ -39,7 +39,7 @@ ANCESTORS_LOCKS = variable("LOCKS")
 
 
 class Hold:
-    """A lock that is ours until the `with` block ends."""
+    """A lock that this process holds until the `with` block ends."""
 
     def __init__(self, descriptor: int, waited_ms: int) -> None:
         record = read_record(descriptor)
@@ -114,7 +114,7 @@ class Lock:
 
     @contextmanager
     def _gate(self, operation: int, deadline: float) -> Iterator[None]:
-        """Stand at the head of the queue, if there are readers who would pass by a waiting writer."""
+        """Wait first in the queue, so that new readers cannot overtake a waiting writer."""
         if operation == EXCLUSIVE and not readers_of(self._path).exists():
             yield
             return
@@ -181,7 +181,7 @@ class _TooLate(Exception):
 
 
 def _is_current(descriptor: int, path: Path) -> bool:
-    """Whether the path still names the file that was locked. UnsafePath if that is not a lock file of ours."""
+    """Whether the path still names the file that was locked. UnsafePath if it is not a lock file."""
     locked = os.fstat(descriptor)
     if not stat.S_ISREG(locked.st_mode):
         raise UnsafePath(str(path), "a lock file has to be a regular file")

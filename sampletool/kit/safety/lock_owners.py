@@ -1,4 +1,4 @@
-"""Who holds a lock: what the records say, confirmed by the kernel where it tells.
+"""Which processes hold a lock: what the records say, confirmed by the kernel where it can be asked.
 
 On Linux the `lock:` line in /proc/PID/fdinfo names the process that took a lock, for every descriptor that carries
 it and for no other. Unknown beats wrong: a name that cannot be confirmed is reported as not verified.
@@ -58,7 +58,7 @@ def find_held(lock_paths: list[Path], check: Callable[[], None]) -> Iterator[tup
 
 
 def orphans_of(lock_path: Path) -> list[int]:
-    """Processes that keep the lock of a holder that has ended: its children, or theirs."""
+    """Descendants of a holder that has ended, which keep its lock."""
     with suppress(FileNotFoundError):
         orphans = {child for holder in find_owners(lock_path).holders for child in holder.children or ()}
         for pid, locker in carriers_of(_read(lock_path)[1]):

@@ -90,7 +90,7 @@ def write_free(descriptor: int, record: Record, usual_ms: int | None) -> None:
 
 
 def read_record(descriptor: int) -> Record | None:
-    """The record, or None if there is none that is whole and ours to understand."""
+    """The record, or None if there is none, or it is cut short, or of an unknown format."""
     block = os.pread(descriptor, _BLOCK_BYTES, _RECORD_AT)
     if len(block) != _BLOCK_BYTES or block[:9] != b"%08x " % zlib.crc32(block[9:-1]):
         return None

@@ -1,8 +1,8 @@
-"""Ends what still holds a lock for a holder that has ended, or is about to. Nobody else is ever harmed.
+"""Ends the processes that still hold a lock for a holder that has ended, or is about to. No other process is harmed.
 
-Only a process whose descriptor carries this very lock, taken by a process that no longer runs (or by ours), is ended:
-the kernel tells both. Having the file open is no proof, and where the kernel does not tell, nothing is ended. It is
-ended through a pid descriptor: opened, looked at again, then signalled, so that a reused pid is never hit.
+Only a process whose descriptor carries this very lock, taken by a process that no longer runs (or by this one), is
+ended: the kernel says both. Having the file open is no proof, and where the kernel does not say, nothing is ended. It
+is ended through a pid descriptor: opened, looked at again, then signalled, so that a reused pid is never hit.
 """
 
 import os
@@ -27,7 +27,7 @@ def end_orphans(lock_path: Path, signals: Signals) -> list[int]:
 
 
 def end_strays(descriptor: int, signals: Signals) -> list[int]:
-    """The descendants of ours that carry our lock although their group has been ended: they had left it."""
+    """Descendants of this process that left their group, and so still carry the lock after the group was ended."""
     file, me = os.fstat(descriptor), os.getpid()
     return _end(lambda: [pid for pid, locker in carriers_of(file) if locker == me != pid], signals)
 

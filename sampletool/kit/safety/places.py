@@ -1,6 +1,6 @@
 """Where things are kept: settings, state, sessions, and the workspace that a directory belongs to.
 
-Directories of ours are created private and then checked, because a name in a shared directory may already be
+Directories are created private and then checked, because a name in a shared directory may already be
 somebody's trap. The tool's own variables override XDG ones, which override the platform's own places.
 """
 
@@ -17,7 +17,7 @@ PRIVATE = 0o700
 
 
 def config_file() -> Path:
-    """The user's settings. A directory where others could put some of theirs is refused."""
+    """The user's settings. A directory that other users can write to is refused."""
     directory = _place("CONFIG")
     with suppress(FileNotFoundError, NotADirectoryError):
         _must_be_safe(directory, directory.stat(), {os.geteuid(), 0})
@@ -74,7 +74,7 @@ def private_directory(path: Path) -> Path:
 
 
 def check_private(path: Path) -> Path:
-    """A real directory of ours, which nobody else may write to; else it is not touched."""
+    """A real directory of this user, which nobody else may write to; any other is not touched."""
     found = path.lstat()
     if not stat.S_ISDIR(found.st_mode):
         raise UnsafeDirectory(str(path), "it is a link, not a directory")

@@ -1,7 +1,7 @@
 """What the kernel says of processes: the only file that reads /proc.
 
-Where there is no /proc, or it belongs to another pid namespace than ours, nothing is known: None, or nobody. A pid
-that was read there would be a different process here.
+Where there is no /proc, or it belongs to another pid namespace, nothing is known: None, or an empty list. A pid that
+was read there would be a different process here.
 """
 
 import os

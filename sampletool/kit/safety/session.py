@@ -81,7 +81,7 @@ def list_sessions(root: Path) -> list[SessionState]:
 
 
 def remove(directory: Path, make_lock: MakeLock) -> bool:
-    """Rename away, then delete; False if somebody uses it, or somebody else removed it."""
+    """Rename away, then delete. False if it is in use, or another process has removed it."""
     trash = directory.with_name(f"{_TRASH}{os.urandom(8).hex()}")
     try:
         with make_lock(directory / _LOCK_NAME, f"session {directory.name}").exclusively(0):

@@ -27,7 +27,7 @@ class Signals:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.received: int | None = None
         self.timeout_seconds = 0.0
-        """What `limit` was told, for who says that it is over."""
+        """The argument of `limit`, for the error that says so."""
         self.is_repeated = False
         """A second signal came, and not as the echo of the first: children get no more time to end."""
         self._clock = clock

@@ -63,7 +63,7 @@ def find_known(name: str) -> Known | None:
 
 
 def check(name: str, value: Any, where: str) -> Any:
-    """What a known setting means, or an error that names who gave it; None if it is left to the call."""
+    """The parsed value of a known setting, or an error that names its source; None if the call is to decide."""
     known = find_known(name)
     assert known is not None
     meant = known.default if value == AUTO else value

@@ -1,4 +1,4 @@
-"""Where the value of a setting comes from, and who wins: flag, environment, project file, user file, default.
+"""Where the value of a setting comes from: flag, environment, project file, user file, default; the first wins.
 
 Any dotted key may be set; those that the tool obeys are checked, wherever they come from (see known.py).
 """

@@ -73,7 +73,7 @@ class Forked:
         return self._await(0)
 
     def send_signal(self, number: int) -> None:
-        """Only to one that still runs: its number is its own until its end has been told."""
+        """Only to one that still runs: its pid cannot be reused before its end was reported."""
         if self.poll() is None:
             os.kill(self.pid, number)
 

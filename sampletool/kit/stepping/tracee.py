@@ -35,7 +35,7 @@ _PATHS_OF: dict[str, int] = {
 """The events that are seen, and how many paths each begins with."""
 
 _FACTS_OF = {"open": {"flags": 2}, "fcntl.flock": {"operation": 1}, "stepping.verb": {"statement": 0}}
-"""What else the tracer is told: name and position among the event's arguments."""
+"""What else goes to the tracer: name and position among the event's arguments."""
 
 
 class Tracee:

@@ -26,7 +26,7 @@ def make_lock(path: Path, signals: Signals | None = None) -> Lock:
 
 
 class Holding:
-    """One such process; `answer` is what it was told."""
+    """One such process; `answer` is its answer."""
 
     def __init__(self, path: Path, mode: str = "exclusive", timeout_seconds: float = 0.0, child: str = "") -> None:
         self.process = subprocess.Popen(
@@ -59,7 +59,7 @@ class Holding:
 
 @contextmanager
 def holding(path: Path, mode: str = "exclusive", timeout_seconds: float = 0.0, child: str = "") -> Iterator[Holding]:
-    """Somebody who has the lock when the block begins."""
+    """A process that holds the lock when the block begins."""
     other = Holding(path, mode, timeout_seconds, child)
     with other.process:
         try:

@@ -116,7 +116,7 @@ class Tool:
         return SteppedProcess(call, watch=watch, env=self.environ, cwd=self.cwd, hide=hide, fork_server=_fork_server())
 
     def end(self) -> None:
-        """End what a test that failed has left running, or another test is told of its open pipes."""
+        """End what a failed test has left running, or another test gets the warning about its open pipes."""
         for process in self._started:
             with suppress(BrokenPipeError), process:  # what was written may never have been read
                 process.kill()

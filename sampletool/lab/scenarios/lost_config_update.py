@@ -1,7 +1,7 @@
 """Two people, or two agents, run `config set` at the same moment, each for a key of its own.
 
-Both are told that it worked. Only one of the keys is in the file: whoever wrote last wrote back what it had read
-before the other one wrote. Nothing failed, nothing was logged, and it works whenever one looks closely.
+Both are answered that it worked. Only one of the keys is in the file: the one that wrote last wrote back what it had
+read before the other one wrote. Nothing failed, nothing was logged, and it works whenever one looks closely.
 """
 
 import fcntl

@@ -1,6 +1,6 @@
 """A program makes sure that it is alone by creating a file, and removes it when it is done. Then it is killed.
 
-The file stays. Everybody who comes later waits for somebody who is long dead, until a person finds the file and
+The file stays. Every later caller waits for a process that is long dead, until a person finds the file and
 removes it by hand. So people teach the program to look whether the owner is still alive, and to remove what the dead
 left: now two of them look at the same moment, and the second one removes the lock that the first has just taken.
 """

@@ -1,5 +1,5 @@
 """Settings in TOML that many may change at once.
 
-Nobody's change is lost. In a workspace they are the [settings] of its own file; elsewhere, and with --global, they
+No change is lost. In a workspace they are the [settings] of its own file; elsewhere, and with --global, they
 are your own.
 """

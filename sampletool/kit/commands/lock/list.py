@@ -34,7 +34,7 @@ class Listing(NamedTuple):
 
 
 def command(ctx: typer.Context) -> Listing:
-    """List the locks that somebody holds.
+    """List the locks that are held.
 
     Those of this workspace, of your outputs and of your settings.
     """

@@ -1,4 +1,4 @@
-"""Which sessions have a directory, and who uses them."""
+"""Which sessions have a directory, and which processes use them."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Runs of scenarios, told as a story: a picture of each, the verdict, and the rule to remember."""
+"""Runs of scenarios as text: a picture of each, the verdict, and the rule to remember."""
 
 import textwrap
 from dataclasses import dataclass

@@ -1,8 +1,9 @@
-"""A build is running. Somebody, or some agent, starts another one.
+"""A build is running. A person or an agent starts another one.
 
 It must not run beside the first, so it fails: with a traceback that names a file. Is the lock stale? Is it to be
 deleted? Is it worth trying again, and when? Or it waits without a word, for as long as the other takes, and is taken
-for hanging. A conflict is nothing unusual: it deserves an answer that says who, since when, and when to come back.
+for hanging. A conflict is nothing unusual: it deserves an answer that says which process, since when, and when to try
+again.
 """
 
 import fcntl

@@ -65,7 +65,7 @@ LOCK = Step("lock", "fcntl.flock", _LOCK_FILE, kind="lock", holds=True)
 
 
 class _Told:
-    """A store on a server, whose verbs are told before they begin."""
+    """A store on a server, which announces each verb before it begins."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -1,4 +1,4 @@
-"""Who does the nightly run? Whoever finds no mark in the store sets one, and does it.
+"""Which worker does the nightly run? The one that sees no mark in the store sets one, and does it.
 
 The check and the set are two steps, and two find no mark. A time after which the mark ends by itself, which is what
 everybody adds next, helps when its owner dies; it does nothing about two owners.

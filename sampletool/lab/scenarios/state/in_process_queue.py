@@ -1,8 +1,8 @@
 """One process, no threads, one event loop: what could go wrong? Two coroutines take items from one list.
 
-Each looks whether there is an item, asks somebody whether it may take it, and takes it. While it asks, the other one
-goes on: every `await` is a moment at which the world may change. Nothing is written at the same time, and still two
-took what was there once.
+Each looks whether there is an item, asks another service whether it may take it, and takes it. While it asks, the
+other one goes on: every `await` is a moment at which the world may change. Nothing is written at the same time, and
+still two took what was there once.
 """
 
 import asyncio

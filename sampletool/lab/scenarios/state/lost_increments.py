@@ -1,7 +1,7 @@
 """A counter that many raise by one: visits, retries, invoices. Each reads it, adds one, and writes it back.
 
-A hundred were counted, and the counter says seventy-three. Two who read the same number write the same number, and
-one of them might as well not have come.
+A hundred were counted, and the counter says seventy-three. Two workers that read the same number write the same
+number, and one of them might as well not have come.
 """
 
 import threading

@@ -1,8 +1,8 @@
 """A list of things to do, kept as one value, to which many agents add.
 
-Each reads the list, appends its item, and writes the list back. The items of whoever came between are not on it, and
-their work is never done. Looking afterwards whether one's own item is there does not help: it is, until the next one
-writes the list that it read earlier.
+Each reads the list, appends its item, and writes the list back. The items that others added in between are not on it,
+and their work is never done. Looking afterwards whether one's own item is there does not help: it is, until the next
+one writes the list that it read earlier.
 """
 
 from pathlib import Path

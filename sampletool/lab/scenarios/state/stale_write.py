@@ -1,6 +1,6 @@
 """An agent reads a value, thinks about it for a minute, and writes back what it made of it.
 
-Nobody can hold a lock for as long as somebody thinks. Meanwhile another one has changed the value, and that change is
+No lock can be held for as long as a person thinks. Meanwhile another caller has changed the value, and that change is
 written over without anybody having seen it. Reading once more just before writing only makes the gap smaller.
 """
 
