@@ -137,7 +137,9 @@ class Worker:
     def is_patient(self) -> bool:
         """Whether the store has been away for less time than a lease lasts; asked when it just was."""
         now = time.monotonic()
-        self.away_since = self.away_since or now
+        if self.away_since is None:
+            self.away_since = now
+            self.tell(f"{self.queue}: the store is away; commands go on while their leases last")
         return now - self.away_since < self.lease_ms / 1000
 
     def _claim(self) -> None:

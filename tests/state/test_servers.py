@@ -1,16 +1,18 @@
-"""tests/support/servers.py: servers start once, are shared, and nobody's death leaves one behind."""
+"""tests/state/support/servers.py: servers start once, are shared, and nobody's death leaves one behind."""
 
+import json
 import os
 import secrets
 import signal
 import subprocess
 import sys
-import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.state.support.servers import run_directory
+from tests.state.support.servers import Server, run_directory
+from tests.state.support.waiting import is_alive, wait_until
 
 _USER = """
 import sys
@@ -31,13 +33,6 @@ def start_user(kind: str, directory: Path) -> tuple[subprocess.Popen[bytes], int
     return user, int(user.stdout.readline())
 
 
-def is_alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 def end(user: subprocess.Popen[bytes]) -> None:
     user.kill()
     user.communicate()
@@ -51,14 +46,13 @@ def test_a_server_is_shared_and_goes_with_its_last_user_even_after_kill_9(kind: 
     assert server == same_server
 
     end(first)
-    time.sleep(0.2)
+    third, still_the_same = start_user(kind, directory)
+    assert still_the_same == server
+    end(second)
     assert is_alive(server)
 
-    end(second)
-    deadline = time.monotonic() + 20
-    while is_alive(server) or directory.exists():
-        assert time.monotonic() < deadline, "the server outlived its users"
-        time.sleep(0.02)
+    end(third)
+    wait_until(lambda: not is_alive(server) and not directory.exists())
 
 
 def test_a_killed_server_comes_back_as_another_process() -> None:
@@ -67,11 +61,17 @@ def test_a_killed_server_comes_back_as_another_process() -> None:
 
     os.kill(server, signal.SIGKILL)
 
-    again, new_server = start_user("valkey", directory)
-    deadline = time.monotonic() + 20
-    while new_server == server:
-        end(again)
-        assert time.monotonic() < deadline
-        again, new_server = start_user("valkey", directory)
+    wait_until(lambda: json.loads((directory / "running.json").read_text())["pid"] != server)
+    assert not is_alive(server)
     end(user)
-    end(again)
+
+
+def test_a_server_can_be_kept_away_for_a_while(private_server: Callable[[str], Server]) -> None:
+    server = private_server("valkey")
+    before = server.running.pid
+
+    with server.killed():
+        wait_until(lambda: not is_alive(before))
+        assert server.running.pid == before
+
+    assert is_alive(server.running.pid)

@@ -2,19 +2,17 @@
 
 import errno
 import json
-import os
 import signal
-import sqlite3
-import sys
-import time
-from datetime import UTC, datetime
+from fcntl import ioctl
 from pathlib import Path
+from termios import FIONREAD
 
 import pytest
 
 from sampletool.kit.safety.places import state_directory
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import Ran, Tool, told_of
+from tests.state.support.waiting import wait_until
 
 
 def test_no_increment_of_10_processes_is_lost(tool: Tool, workspace: Path) -> None:
@@ -238,181 +236,6 @@ def test_a_password_in_the_environment_is_never_shown(tool: Tool, workspace: Pat
         assert b"sek" not in ran.stdout + ran.stderr
 
 
-def test_work_runs_a_command_for_every_task_and_finishes_it(tool: Tool, workspace: Path) -> None:
-    tool("task", "add", "mail", "ann", "bob", '{"to":"eve"}')
-    script = 'printf "%s\\n" "$TOOL_TASK_BODY" >> out; cmp -s /dev/null "$TOOL_TASK_FILE" || true'
-
-    ran = tool("task", "work", "mail", "--until-empty", "--jobs", "2", "--", "sh", "-c", script)
-
-    assert ran.data | {"logs": ""} == {
-        "logs": "",
-        "queue": "mail",
-        "finished": 3,
-        "given_back": 0,
-        "lost": 0,
-        "failures": [],
-        "left": 0,
-        "effect": "updated",
-    }
-    assert sorted((workspace / "out").read_text().splitlines()) == ["ann", "bob", '{"to": "eve"}']
-    assert tool("task", "list", "mail").data["counts"] == {"done": 3}
-
-
-def test_two_workers_share_a_queue_and_each_task_has_one_effect(tool: Tool, workspace: Path) -> None:
-    tool("task", "add", "mail", *map(str, range(8)))
-    count = f'{sys.executable} -m sampletool counter add sent --fence "$TOOL_TASK_FENCE"'
-    work = ["task", "work", "mail", "--until-empty", "--jobs", "2", "--", "sh", "-c", count]
-
-    ran = tool.together([work, work])
-
-    assert sum(one.data["finished"] for one in ran) == 8
-    assert tool("counter", "get", "sent").data["value"] == 8
-
-
-def test_a_command_that_fails_is_tried_again_and_then_given_up(tool: Tool, workspace: Path) -> None:
-    tool("task", "add", "mail", "x", "--id", "a")
-
-    ran = tool("task", "work", "mail", "--until-empty", "--max-attempts", "2", "--", "sh", "-c", "echo oops; exit 3")
-
-    assert (ran.status, ran.code) == (3, "TASKS_FAILED")
-    failures = ran.answer["data"]["failures"]
-    assert [(one["attempts"], one["exit_status"], one["tail"]) for one in failures] == [
-        (1, 3, "oops\n"),
-        (2, 3, "oops\n"),
-    ]
-    assert tool("task", "list", "--status", "failed").data["tasks"][0]["id"] == "a"
-
-
-def test_an_interrupted_worker_ends_its_commands_and_gives_their_tasks_back(tool: Tool, workspace: Path) -> None:
-    tool("task", "add", "mail", "x", "--id", "a")
-    worker = tool.start("task", "work", "mail", "--", "sh", "-c", "echo $$ > pid; exec sleep 600")
-    child = wait_for_pid(workspace / "pid")
-
-    worker.send_signal(signal.SIGTERM)
-    stdout, _ = worker.communicate(timeout=30)
-
-    answer = json.loads(stdout)
-    assert answer["error"]["code"] == "INTERRUPTED"
-    assert answer["data"]["given_back"] == 1
-    assert "left" not in answer["data"]
-    assert not is_alive(child)
-    assert tool("task", "list", "mail").data["tasks"][0]["status"] == "free"
-
-
-def test_a_lost_lease_ends_the_command(tool: Tool, workspace: Path) -> None:
-    """The worker is stopped past its lease and somebody else takes the task: on waking up it must let go."""
-    tool("task", "add", "mail", "x", "--id", "a")
-    worker = tool.start(
-        "task", "work", "mail", "--lease", "1s", "--jobs", "1", "--", "sh", "-c", "echo $$ > pid; exec sleep 600"
-    )
-    child = wait_for_pid(workspace / "pid")
-    os.kill(worker.pid, signal.SIGSTOP)
-    deadline = time.monotonic() + 30
-    while not (claimed := tool("task", "claim", "mail", "--lease", "10m").data["tasks"]):
-        assert time.monotonic() < deadline
-    assert claimed[0]["generation"] == 2
-
-    os.kill(worker.pid, signal.SIGCONT)
-
-    while is_alive(child):
-        assert time.monotonic() < deadline + 30
-        time.sleep(0.02)
-    worker.send_signal(signal.SIGTERM)
-    stdout, _ = worker.communicate(timeout=30)
-    assert json.loads(stdout)["data"]["lost"] == 1
-    assert tool("task", "finish", "a", "2").data["effect"] == "updated"
-
-
-def test_a_worker_outlives_an_outage_and_reports_what_succeeded_meanwhile(tool: Tool, workspace: Path) -> None:
-    """Somebody locks the store's file while one command ends and another one goes on."""
-    tool("task", "add", "mail", "quick", "slow")
-    script = 'echo $$ > "pid-$TOOL_TASK_BODY"; until [ -e "go-$TOOL_TASK_BODY" ]; do sleep 0.05; done'
-    work = ["task", "work", "mail", "--until-empty", "--jobs", "2", "--lease", "8s", "--", "sh", "-c", script]
-    worker = tool.start(*work)
-    pids = [wait_for_pid(workspace / f"pid-{body}") for body in ("quick", "slow")]
-    outsider = sqlite3.connect(workspace / ".tool" / "state.db", isolation_level=None)
-    outsider.execute("BEGIN EXCLUSIVE")
-    (workspace / "go-quick").touch()
-    time.sleep(4)  # longer than any question to the store may take, shorter than the lease
-    assert is_alive(pids[1])
-    outsider.execute("ROLLBACK")
-    outsider.close()
-    (workspace / "go-slow").touch()
-
-    stdout, _ = worker.communicate(timeout=60)
-
-    assert json.loads(stdout)["data"]["finished"] == 2
-    assert [task["attempts"] for task in tool("task", "list", "mail").data["tasks"]] == [1, 1]
-
-
-def test_a_command_is_ended_before_its_lease_if_the_store_stays_away(tool: Tool, workspace: Path) -> None:
-    tool("task", "add", "mail", "x")
-    stubborn = 'trap "" TERM; echo $$ > pid; while :; do sleep 0.1; done'
-    worker = tool.start("task", "work", "mail", "--lease", "2s", "--", "sh", "-c", stubborn)
-    child = wait_for_pid(workspace / "pid")
-    outsider = sqlite3.connect(workspace / ".tool" / "state.db", isolation_level=None)
-    outsider.execute("BEGIN EXCLUSIVE")
-    ends = int(outsider.execute("SELECT due_at FROM tool_tasks").fetchone()[0]) / 1000
-
-    while is_alive(child):
-        assert time.time() < ends
-        time.sleep(0.01)
-
-    outsider.execute("ROLLBACK")
-    outsider.close()
-    worker.send_signal(signal.SIGTERM)
-    worker.communicate(timeout=60)
-
-
-def test_the_command_of_a_killed_worker_does_not_run_beside_its_successor(tool: Tool, workspace: Path) -> None:
-    """It has even left its process group."""
-    tool("task", "add", "mail", "x")
-    script = 'echo $$ > "pid-$TOOL_TASK_GENERATION"; [ "$TOOL_TASK_GENERATION" = 2 ] || exec sleep 600'
-    work = ["task", "work", "mail", "--until-empty", "--lease", "1s", "--", "setsid", "-w", "sh", "-c", script]
-    worker = tool.start(*work)
-    child = wait_for_pid(workspace / "pid-1")
-    worker.kill()
-    worker.wait()
-
-    ran = tool(*work)
-
-    assert ran.data["finished"] == 1
-    assert not is_alive(child)
-    assert [warning["code"] for warning in ran.answer["warnings"]][:1] == ["ORPHAN_ENDED"]
-
-
-def test_a_stubborn_command_keeps_the_worker_from_renewing_no_other(tool: Tool, workspace: Path) -> None:
-    """One lease is lost, and its command ignores SIGTERM: the other one is renewed all the same."""
-    tool("task", "add", "mail", "stubborn", "steady", "--id", "stubborn", "--id", "steady")
-    script = 'trap "" TERM; echo $$ > "pid-$TOOL_TASK_BODY"; until [ -e "go-$TOOL_TASK_BODY" ]; do sleep 0.05; done'
-    worker = tool.start("task", "work", "mail", "--jobs", "2", "--lease", "2s", "--", "sh", "-c", script)
-    for body in ("stubborn", "steady"):
-        wait_for_pid(workspace / f"pid-{body}")
-    assert tool("task", "release", "stubborn:1", "--delay", "1h").status == 0
-    time.sleep(4)  # two leases
-    (workspace / "go-steady").touch()
-    deadline = time.monotonic() + 30
-    while "done" not in tool("task", "list", "mail").data["counts"]:
-        assert time.monotonic() < deadline
-    worker.send_signal(signal.SIGTERM)
-    stdout, _ = worker.communicate(timeout=60)
-
-    assert (json.loads(stdout)["data"]["lost"], json.loads(stdout)["data"]["finished"]) == (1, 1)
-    assert [task["attempts"] for task in tool("task", "list", "mail").data["tasks"]] == [1, 1]
-
-
-def test_a_task_whose_command_failed_is_left_alone_for_a_while(tool: Tool, workspace: Path) -> None:
-    tool("task", "add", "mail", "x")
-    worker = tool.start("task", "work", "mail", "--", "sh", "-c", "echo $$ >> pids; exit 1")
-    deadline = time.monotonic() + 30
-    while not (freed := [one for one in tool("task", "list").data["tasks"] if "free_at" in one and one["attempts"]]):
-        assert time.monotonic() < deadline
-    worker.send_signal(signal.SIGTERM)
-    worker.communicate(timeout=60)
-
-    assert freed[0]["free_at"] > wait_for_start(workspace / "pids", 0.3)
-
-
 def test_a_failed_task_is_tried_again_and_old_ones_are_removed(tool: Tool, workspace: Path) -> None:
     tool("task", "add", "mail", "x", "--id", "a")
     tool("task", "work", "mail", "--until-empty", "--max-attempts", "1", "--", "false")
@@ -439,48 +262,13 @@ def test_a_task_may_be_added_for_later(tool: Tool, workspace: Path) -> None:
     assert "free_at" in tool("task", "list").data["tasks"][0]
 
 
-def test_what_commands_write_is_kept_in_the_session(tool: Tool, workspace: Path) -> None:
-    tool("task", "add", "mail", "hello", "--id", "a/b")
-
-    ran = tool("task", "work", "mail", "--until-empty", "--", "sh", "-c", "echo $TOOL_TASK_BODY")
-
-    assert (Path(ran.data["logs"]) / "a%2Fb.1.log").read_text() == "hello\n"
-
-
-def test_a_long_command_keeps_its_lease(tool: Tool, workspace: Path) -> None:
-    tool("task", "add", "mail", "x")
-
-    ran = tool("task", "work", "mail", "--until-empty", "--lease", "1s", "--", "sleep", "2.2")
-
-    assert (ran.data["finished"], ran.data["lost"]) == (1, 0)
-    assert tool("task", "list", "mail").data["tasks"][0]["attempts"] == 1
-
-
-def test_a_worker_with_nothing_to_do_says_once_that_it_waits(tool: Tool, workspace: Path) -> None:
-    waiting = tool("task", "work", "mail", "--verbose", "--timeout", "1200ms", "--", "true")
-    assert waiting.code == "TIMEOUT"
-    assert waiting.stderr.count(b"mail: nothing to do; waiting for tasks (Ctrl-C ends it, --until-empty") == 1
-
-    tool("task", "add", "mail", "x")
-    tool("task", "claim", "mail", "--lease", "1s")
-    ended = tool("task", "work", "mail", "--until-empty", "--verbose", "--", "true")
-    assert ended.data["finished"] == 1
-    assert b"waiting for tasks that are claimed or delayed" in ended.stderr
-
-
-def test_a_command_that_is_not_there_claims_nothing(tool: Tool, workspace: Path) -> None:
-    tool("task", "add", "mail", "x")
-
-    assert tool("task", "work", "mail", "--", "./no-such-program").code == "COMMAND_NOT_FOUND"
-    assert tool("task", "list", "mail").data["counts"] == {"free": 1}
-
-
 def test_half_of_a_value_from_an_interrupted_producer_is_not_stored(tool: Tool, workspace: Path) -> None:
     process = tool.start("state", "set", "k", "-")
-    assert process.stdin is not None
-    process.stdin.write(b"first half of a long")
-    process.stdin.flush()
-    time.sleep(0.7)
+    pipe = process.stdin
+    assert pipe is not None
+    pipe.write(b"first half of a long")
+    pipe.flush()
+    wait_until(lambda: ioctl(pipe, FIONREAD, bytes(4)) == bytes(4))  # it has read that, and waits for more
     process.send_signal(signal.SIGINT)
     stdout, _ = process.communicate(timeout=30)
 
@@ -521,24 +309,3 @@ def test_doctor_finds_a_store_that_cannot_be_written(tool: Tool, workspace: Path
         ended = stepped.finish()
 
     assert Ran(ended.status, ended.stdout, ended.stderr).error["context"]["failed"] == ["store is reachable"]
-
-
-def wait_for_pid(path: Path) -> int:
-    deadline = time.monotonic() + 30
-    while not (path.exists() and path.read_text().endswith("\n")):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    return int(path.read_text())
-
-
-def wait_for_start(path: Path, later_seconds: float) -> str:
-    """When the file was first there, and a little later."""
-    started = datetime.fromtimestamp(path.stat().st_mtime + later_seconds, UTC)
-    return started.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False

@@ -16,10 +16,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import quote
 
 _NOBODY = 65534
 _START_SECONDS = 30
@@ -68,11 +69,36 @@ class Server:
         """As of now: after a kill it is another process."""
         return Running(**json.loads(self._record().read_text()))
 
+    @property
+    def url(self) -> str:
+        if self._kind == "postgres":
+            return f"postgresql://test@/postgres?host={quote(self.running.socket, safe='')}"
+        return f"unix://{self.running.socket}"
+
     def kill(self) -> None:
         """kill -9, and wait until the supervisor has brought it back."""
-        before = self.running.pid
-        os.kill(before, signal.SIGKILL)
+        with self.killed():
+            pass
+
+    @contextlib.contextmanager
+    def killed(self) -> Iterator[None]:
+        """kill -9; it comes back when the block ends."""
+        before, down = self.running.pid, self._directory / "down"
+        down.touch()
+        try:
+            os.kill(before, signal.SIGKILL)
+            yield
+        finally:
+            down.unlink()
         _wait_until(lambda: self.running.pid != before)
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        self.pause()
+        try:
+            yield
+        finally:
+            self.resume()
 
     def pause(self) -> None:
         """The server and whoever serves our connections."""
@@ -153,7 +179,7 @@ def supervise(kind: str, directory: Path) -> None:
     try:
         while True:
             _publish(directory, Running(kind, process.pid, start.socket))
-            while process.poll() is None:
+            while process.poll() is None or (directory / "down").exists():
                 try:
                     fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     return

@@ -1,0 +1,285 @@
+"""tool task work: a command for every task, through outages, signals and kill -9."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sampletool.kit.testing.tool import Tool
+from tests.state.support.servers import Server
+from tests.state.support.waiting import is_alive, wait_for_line, wait_for_pid, wait_until
+
+Outage = Callable[[], AbstractContextManager[object]]
+UNTIL_GO = 'echo $$ > "pid-$TOOL_TASK_BODY"; until [ -e "go-$TOOL_TASK_BODY" ]; do sleep 0.05; done'
+"""A command that writes its pid, and ends with success when it may."""
+
+
+def test_work_runs_a_command_for_every_task_and_finishes_it(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", "ann", "bob", '{"to":"eve"}')
+    script = 'printf "%s\\n" "$TOOL_TASK_BODY" >> out; cmp -s /dev/null "$TOOL_TASK_FILE" || true'
+
+    ran = tool("task", "work", "mail", "--until-empty", "--jobs", "2", "--", "sh", "-c", script)
+
+    assert ran.data | {"logs": ""} == {
+        "logs": "",
+        "queue": "mail",
+        "finished": 3,
+        "given_back": 0,
+        "lost": 0,
+        "failures": [],
+        "left": 0,
+        "effect": "updated",
+    }
+    assert sorted((workspace / "out").read_text().splitlines()) == ["ann", "bob", '{"to": "eve"}']
+    assert tool("task", "list", "mail").data["counts"] == {"done": 3}
+
+
+def test_two_workers_share_a_queue_and_each_task_has_one_effect(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", *map(str, range(8)))
+    count = f'{sys.executable} -m sampletool counter add sent --fence "$TOOL_TASK_FENCE"'
+    work = ["task", "work", "mail", "--until-empty", "--jobs", "2", "--", "sh", "-c", count]
+
+    ran = tool.together([work, work])
+
+    assert sum(one.data["finished"] for one in ran) == 8
+    assert tool("counter", "get", "sent").data["value"] == 8
+
+
+def test_a_command_that_fails_is_tried_again_and_then_given_up(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", "x", "--id", "a")
+
+    ran = tool("task", "work", "mail", "--until-empty", "--max-attempts", "2", "--", "sh", "-c", "echo oops; exit 3")
+
+    assert (ran.status, ran.code) == (3, "TASKS_FAILED")
+    failures = ran.answer["data"]["failures"]
+    assert [(one["attempts"], one["exit_status"], one["tail"]) for one in failures] == [
+        (1, 3, "oops\n"),
+        (2, 3, "oops\n"),
+    ]
+    assert tool("task", "list", "--status", "failed").data["tasks"][0]["id"] == "a"
+
+
+def test_an_interrupted_worker_ends_its_commands_and_gives_their_tasks_back(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", "x", "--id", "a")
+    worker = tool.start("task", "work", "mail", "--", "sh", "-c", "echo $$ > pid; exec sleep 600")
+    child = wait_for_pid(workspace / "pid")
+
+    worker.send_signal(signal.SIGTERM)
+    stdout, _ = worker.communicate(timeout=30)
+
+    answer = json.loads(stdout)
+    assert answer["error"]["code"] == "INTERRUPTED"
+    assert answer["data"]["given_back"] == 1
+    assert "left" not in answer["data"]
+    assert not is_alive(child)
+    assert tool("task", "list", "mail").data["tasks"][0]["status"] == "free"
+
+
+def test_the_command_of_a_killed_worker_does_not_run_beside_its_successor(tool: Tool, workspace: Path) -> None:
+    """It has even left its process group."""
+    tool("task", "add", "mail", "x")
+    script = 'echo $$ > "pid-$TOOL_TASK_GENERATION"; [ "$TOOL_TASK_GENERATION" = 2 ] || exec sleep 600'
+    work = ["task", "work", "mail", "--until-empty", "--lease", "3s", "--", "setsid", "-w", "sh", "-c", script]
+    worker = tool.start(*work)
+    child = wait_for_pid(workspace / "pid-1")
+    worker.kill()
+    worker.wait()
+
+    ran = tool(*work)
+
+    assert ran.data["finished"] == 1
+    assert not is_alive(child)
+    assert [warning["code"] for warning in ran.answer["warnings"]][:1] == ["ORPHAN_ENDED"]
+
+
+def test_what_commands_write_is_kept_in_the_session(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", "hello", "--id", "a/b")
+
+    ran = tool("task", "work", "mail", "--until-empty", "--", "sh", "-c", "echo $TOOL_TASK_BODY")
+
+    assert (Path(ran.data["logs"]) / "a%2Fb.1.log").read_text() == "hello\n"
+
+
+def test_a_worker_with_nothing_to_do_says_once_that_it_waits(tool: Tool, workspace: Path) -> None:
+    waiting = tool("task", "work", "mail", "--verbose", "--timeout", "4s", "--", "true")
+    assert waiting.code == "TIMEOUT"
+    assert waiting.stderr.count(b"mail: nothing to do; waiting for tasks (Ctrl-C ends it, --until-empty") == 1
+
+    tool("task", "add", "mail", "x")
+    tool("task", "claim", "mail", "--lease", "1s")
+    ended = tool("task", "work", "mail", "--until-empty", "--verbose", "--", "true")
+    assert ended.data["finished"] == 1
+    assert b"waiting for tasks that are claimed or delayed" in ended.stderr
+
+
+def test_a_command_that_is_not_there_claims_nothing(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", "x")
+
+    assert tool("task", "work", "mail", "--", "./no-such-program").code == "COMMAND_NOT_FOUND"
+    assert tool("task", "list", "mail").data["counts"] == {"free": 1}
+
+
+def test_a_lost_lease_ends_the_command(tool: Tool, workspace: Path) -> None:
+    """The worker is stopped past its lease and another caller takes the task: on waking up it must let go."""
+    tool("task", "add", "mail", "x", "--id", "a")
+    worker = tool.start("task", "work", "mail", "--lease", "3s", "--", "sh", "-c", UNTIL_GO)
+    child = wait_for_pid(workspace / "pid-x")
+    os.kill(worker.pid, signal.SIGSTOP)
+    (claimed,) = wait_until(lambda: tool("task", "claim", "mail", "--lease", "10m").data["tasks"])
+    assert claimed["generation"] == 2
+
+    os.kill(worker.pid, signal.SIGCONT)
+
+    wait_until(lambda: not is_alive(child), 20)
+    assert ended(worker)["lost"] == 1
+    assert tool("task", "finish", "a", "2").data["effect"] == "updated"
+
+
+@pytest.fixture(params=["sqlite locked", "postgres killed", "postgres stopped", "valkey killed", "valkey stopped"])
+def outage(
+    request: pytest.FixtureRequest, tool: Tool, workspace: Path, private_server: Callable[[str], Server]
+) -> Outage:
+    """Makes the store of `tool` go away for as long as a block lasts."""
+    kind, _, how = request.param.partition(" ")
+    if kind == "sqlite":
+        return lambda: locked(workspace)
+    server = private_server(kind)
+    tool.environ["TOOL_STORE"] = server.url
+    return server.killed if how == "killed" else server.paused
+
+
+@contextmanager
+def locked(workspace: Path) -> Iterator[sqlite3.Connection]:
+    """A foreign program keeps the file of the store, and can read it."""
+    outsider = sqlite3.connect(workspace / ".tool" / "state.db", isolation_level=None)
+    outsider.execute("BEGIN EXCLUSIVE")
+    yield outsider
+    outsider.execute("ROLLBACK")
+    outsider.close()
+
+
+def test_a_worker_outlives_outages_and_reports_what_succeeded_meanwhile(
+    tool: Tool, workspace: Path, outage: Outage
+) -> None:
+    """While it waits for tasks, and while one of its commands ends and another goes on."""
+    tool("counter", "add", "warm")
+    work = ["task", "work", "mail", "--jobs", "2", "--lease", "60s", "--lock-timeout", "1s", "--verbose"]
+    worker = tool.start(*work, "--", "sh", "-c", UNTIL_GO)
+    wait_for_line(worker, "nothing to do")
+    with outage():
+        wait_for_line(worker, "the store is away")
+    tool("task", "add", "mail", "quick", "slow")
+    pids = [wait_for_pid(workspace / f"pid-{body}") for body in ("quick", "slow")]
+
+    with outage():
+        (workspace / "go-quick").touch()
+        wait_until(lambda: not is_alive(pids[0]))
+        wait_for_line(worker, "the store is away")
+        assert is_alive(pids[1])
+    (workspace / "go-slow").touch()
+
+    wait_until(lambda: tool("task", "list", "mail").data["counts"] == {"done": 2})
+    assert [task["attempts"] for task in tool("task", "list", "mail").data["tasks"]] == [1, 1]
+    assert (counts := ended(worker))["finished"] == 2
+    assert counts["lost"] == counts["given_back"] == 0
+
+
+def test_a_renewal_that_meets_an_outage_is_tried_again(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", "x")
+    work = ["task", "work", "mail", "--lease", "30s", "--lock-timeout", "100ms", "--verbose"]
+    worker = tool.start(*work, "--", "sh", "-c", UNTIL_GO)
+    child = wait_for_pid(workspace / "pid-x")
+    before = lease_end(tool)
+
+    with locked(workspace):
+        wait_for_line(worker, "the store is away")
+
+    wait_until(lambda: lease_end(tool) > before)
+    assert is_alive(child)
+    (workspace / "go-x").touch()
+    wait_until(lambda: tool("task", "list", "mail").data["counts"] == {"done": 1})
+    assert (ended(worker)["finished"], tool("task", "list").data["tasks"][0]["attempts"]) == (1, 1)
+
+
+def test_a_command_is_ended_before_its_lease_if_the_store_stays_away(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", "x")
+    stubborn = f'trap "" TERM; {UNTIL_GO}'
+    worker = tool.start("task", "work", "mail", "--lease", "8s", "--", "sh", "-c", stubborn)
+    child = wait_for_pid(workspace / "pid-x")
+    with locked(workspace) as outsider:
+        (ends_ms,) = outsider.execute("SELECT due_at FROM tool_tasks").fetchone()
+
+        while is_alive(child):
+            assert time.time() < ends_ms / 1000
+            time.sleep(0.01)
+
+    assert ended(worker)["lost"] == 1
+
+
+def test_a_stubborn_command_keeps_the_worker_from_renewing_no_other(tool: Tool, workspace: Path) -> None:
+    """One lease is lost, and its command ignores SIGTERM: the other one is renewed all the same."""
+    tool("task", "add", "mail", "stubborn", "steady", "--id", "stubborn", "--id", "steady")
+    work = ["task", "work", "mail", "--jobs", "2", "--lease", "6s", "--verbose"]
+    worker = tool.start(*work, "--", "sh", "-c", f'trap "" TERM; {UNTIL_GO}')
+    for body in ("stubborn", "steady"):
+        wait_for_pid(workspace / f"pid-{body}")
+    assert tool("task", "release", "stubborn:1", "--delay", "1h").status == 0
+    wait_for_line(worker, "stubborn: lease lost")
+    lost_at = lease_end(tool, 1)
+
+    wait_until(lambda: lease_end(tool, 1) > lost_at + timedelta(seconds=6))
+    (workspace / "go-steady").touch()
+
+    wait_until(lambda: "done" in tool("task", "list", "mail").data["counts"])
+    assert (counts := ended(worker))["lost"] == counts["finished"] == 1
+    assert [task["attempts"] for task in tool("task", "list", "mail").data["tasks"]] == [1, 1]
+
+
+def test_a_task_whose_command_failed_is_left_alone_for_a_while(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", "x")
+    worker = tool.start("task", "work", "mail", "--", "sh", "-c", "echo $$ > pid-$TOOL_TASK_GENERATION; exit 1")
+    freed = wait_until(lambda: [one for one in tool("task", "list").data["tasks"] if "free_at" in one])
+    ended(worker)
+
+    began = (workspace / f"pid-{freed[0]['generation']}").stat().st_mtime
+    assert datetime.fromisoformat(freed[0]["free_at"]).timestamp() > began + 0.3
+
+
+def test_a_long_command_keeps_its_lease(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", "x")
+    worker = tool.start("task", "work", "mail", "--lease", "6s", "--until-empty", "--", "sh", "-c", UNTIL_GO)
+    wait_for_pid(workspace / "pid-x")
+    first = lease_end(tool)
+
+    wait_until(lambda: datetime.now(UTC) > first)
+    (workspace / "go-x").touch()
+
+    stdout, _ = worker.communicate(timeout=60)
+    data = json.loads(stdout)["data"]
+    assert (data["finished"], data["lost"]) == (1, 0)
+    assert tool("task", "list", "mail").data["tasks"][0]["attempts"] == 1
+
+
+def ended(worker: "subprocess.Popen[bytes]") -> dict[str, Any]:
+    """What a worker that waits for more has done, as it answers a signal."""
+    worker.send_signal(signal.SIGTERM)
+    stdout, _ = worker.communicate(timeout=60)
+    answer = json.loads(stdout)
+    assert answer["error"]["code"] == "INTERRUPTED"
+    data: dict[str, Any] = answer["data"]
+    return data
+
+
+def lease_end(tool: Tool, number: int = 0) -> datetime:
+    """Of a task that is claimed."""
+    return datetime.fromisoformat(tool("task", "list", "mail").data["tasks"][number]["lease_expires_at"])

@@ -1,0 +1,39 @@
+"""Tests wait for events; these are the ways to. The limits are a safety net, for a busy machine as well."""
+
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def wait_until(look: Callable[[], T], seconds: float = 40) -> T:
+    """What it answers, as soon as that is true."""
+    deadline = time.monotonic() + seconds
+    while not (seen := look()):
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.01)
+    return seen
+
+
+def wait_for_pid(path: Path) -> int:
+    """That a process has written into a file, with the end of the line."""
+    return int(wait_until(lambda: path.exists() and path.read_text().endswith("\n") and path.read_text()))
+
+
+def wait_for_line(process: "subprocess.Popen[bytes]", text: str) -> None:
+    """On its stderr, which ends if the process does."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        if text in line.decode():
+            return
+    raise AssertionError(f"the process ended and never wrote {text!r}")
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
