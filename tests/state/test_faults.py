@@ -31,6 +31,7 @@ from tests.state.support.proxy import CuttingProxy
 from tests.state.support.servers import Server
 from tests.state.support.store_client import make_terms
 from tests.state.support.stores import SharedBackend
+from tests.state.support.waiting import wait_until
 
 SOON_MS = 300
 LONG = 3_600_000
@@ -38,12 +39,8 @@ LONG = 3_600_000
 
 def claim_when_expired(store: Store) -> Claimed:
     """The lease has to end first; that it does is what is waited for."""
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        for task in store.task_claim("work", "bob", lease_ms=LONG).tasks:
-            return task
-        time.sleep(0.02)
-    raise AssertionError("the lease never ended")
+    (task,) = wait_until(lambda: store.task_claim("work", "bob", lease_ms=LONG).tasks)
+    return task
 
 
 # Workers
@@ -213,7 +210,7 @@ def test_a_server_killed_under_load_keeps_every_acknowledged_write(
     kind: str, private_server: Callable[[str], Server], worker_id: str
 ) -> None:
     server = private_server(kind)
-    backend = SharedBackend(kind, url_of(server, kind))
+    backend = SharedBackend(kind, server.url)
     store, clients, each = backend.open(), 3, scale(60, 2000)
     workers = [backend.start("count_with_keys", number, each) for number in range(clients)]
     for worker in workers:
@@ -221,8 +218,7 @@ def test_a_server_killed_under_load_keeps_every_acknowledged_write(
         worker.go()
 
     for reached in range(10, clients * each, max(10, clients * each // 3)):
-        while store.counter_get("hits") < reached:
-            time.sleep(0.005)
+        wait_until(lambda: store.counter_get("hits") >= reached)  # noqa: B023  at once
         server.kill()
 
     assert [worker.result() for worker in workers] == [each] * clients
@@ -232,7 +228,7 @@ def test_a_server_killed_under_load_keeps_every_acknowledged_write(
 
 def test_a_server_that_does_not_answer_is_given_up_in_time(kind: str, private_server: Callable[[str], Server]) -> None:
     server = private_server(kind)
-    store = open_store(url_of(server, kind), None, make_terms(patience=0.1))
+    store = open_store(server.url, None, make_terms(patience=0.1))
     store.counter_add("hits", 1)
     server.pause()
     began = time.monotonic()
@@ -250,7 +246,7 @@ def test_a_signal_does_not_wait_for_a_server_that_does_not_answer(
     kind: str, is_connected: bool, private_server: Callable[[str], Server]
 ) -> None:
     server, terms = private_server(kind), make_terms()
-    store = open_store(url_of(server, kind), None, terms)
+    store = open_store(server.url, None, terms)
     if is_connected:
         store.counter_add("hits", 1)
     server.pause()
@@ -303,11 +299,11 @@ def test_a_server_that_may_evict_is_refused(private_server: Callable[[str], Serv
     with redis.Redis.from_url(f"unix://{server.running.socket}") as admin:
         admin.config_set("maxmemory-policy", "allkeys-lru")
         with pytest.raises(StoreUnsafe):
-            open_store(url_of(server, "valkey"), None, make_terms()).counter_add("hits", 1)
+            open_store(server.url, None, make_terms()).counter_add("hits", 1)
         admin.config_set("maxmemory-policy", "noeviction")
         admin.config_set("appendonly", "no")
 
-    store = open_store(url_of(server, "valkey"), None, make_terms(told=told))
+    store = open_store(server.url, None, make_terms(told=told))
     store.counter_add("hits", 1)
 
     assert [line.partition(":")[0] for line in told] == ["STORE_NOT_DURABLE"]
@@ -541,9 +537,3 @@ def test_a_rehearsal_makes_no_store(tmp_path: Path) -> None:
 
     assert list(tmp_path.glob("*.db*")) == []
     store.close()
-
-
-def url_of(server: Server, kind: str) -> str:
-    if kind == "postgres":
-        return f"postgresql://test@/postgres?host={quote(server.running.socket, safe='')}"
-    return f"unix://{server.running.socket}"

@@ -4,19 +4,21 @@ import secrets
 import signal
 import time
 from collections.abc import Callable
-from threading import Timer
+from threading import Thread
 from urllib.parse import quote
 
 import pytest
 
 from sampletool.kit.contract.errors import Interrupted, InvalidValues
 from sampletool.kit.contract.lock_held import LockHeld
+from sampletool.kit.safety.signals import Signals
 from sampletool.state.errors import StoreUnavailable, StoreUnsafe
 from sampletool.state.opening import open_store
 from sampletool.state.promises import NewTask, Once, Store
 from tests.state.support.servers import Server
 from tests.state.support.store_client import make_terms
 from tests.state.support.stores import SharedBackend
+from tests.state.support.waiting import wait_until
 
 
 @pytest.fixture
@@ -177,7 +179,7 @@ def test_a_claim_that_is_changed_while_its_holder_looks_is_looked_at_again(backe
         client = backend.start("finish", 0, task.id, task.generation)
         client.wait_until_ready()
         client.go()
-        wait_until_one_waits_for_a_lock(backend.url)
+        wait_until(lambda: waiting_for_locks(backend.url))
         outsider.commit()
 
     assert client.result() == "LEASE_LOST"
@@ -193,7 +195,7 @@ def test_a_signal_cancels_on_the_server_what_it_waits_for(backend: SharedBackend
     store.counter_get("hits")
     with psycopg.connect(backend.url) as outsider:
         outsider.execute("UPDATE tool_counters SET value = value")
-        Timer(0.3, lambda: setattr(terms.signals, "received", signal.SIGTERM)).start()
+        Thread(target=signal_when_it_waits, args=(terms.signals, backend.url)).start()
 
         with pytest.raises(Interrupted):
             store.counter_add("hits", 1)
@@ -202,11 +204,9 @@ def test_a_signal_cancels_on_the_server_what_it_waits_for(backend: SharedBackend
     store.close()
 
 
-def wait_until_one_waits_for_a_lock(url: str) -> None:
-    deadline = time.monotonic() + 30
-    while waiting_for_locks(url) == 0:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+def signal_when_it_waits(signals: Signals, url: str) -> None:
+    wait_until(lambda: waiting_for_locks(url))
+    signals.received = signal.SIGTERM
 
 
 def waiting_for_locks(url: str) -> int:
