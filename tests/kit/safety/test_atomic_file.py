@@ -16,6 +16,7 @@ from sampletool.kit.safety.atomic_file import create, read_regular, replace, swe
 from sampletool.kit.stepping.power_cut import Files, crash_states, states_after
 from sampletool.kit.stepping.tracer import SteppedProcess
 from sampletool.kit.testing.scale import scale
+from tests.kit.failing import failure_of
 
 _REPLACE = """
 import sys
@@ -134,6 +135,7 @@ def test_mode_and_attributes_are_kept(directory: Path) -> None:
     replace(path, b"new")
 
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert not attributes or "user.origin" in os.listxattr(path)
     assert not attributes or os.getxattr(path, "user.origin") == b"here"
 
 
@@ -181,9 +183,10 @@ def test_what_comes_after_the_rename_fails_and_the_change_is_said_to_be_there(di
 def test_two_writers_at_once_do_not_meet_in_one_temporary_file(directory: Path) -> None:
     with run_stepped(directory, _REPLACE) as stepped:
         stepped.run_until("os.rename")
-        replace(directory / "file", b"from another")
+        failure = failure_of(lambda: replace(directory / "file", b"from another"))
         ended = stepped.finish()
 
+    assert failure is None
     assert (ended.status, ended.stderr) == (0, b"")
     assert (directory / "file").read_bytes() == b"new"
 
@@ -249,8 +252,8 @@ def test_a_group_that_cannot_be_kept_is_named_and_the_file_untouched(directory: 
 
 @pytest.mark.parametrize("name", ["x" * 255, "\N{SNOWMAN}" * 85], ids=["ascii", "three bytes each"])
 def test_a_name_may_be_as_long_as_the_system_allows(directory: Path, name: str) -> None:
-    create(directory / name, b"created")
-    replace(directory / name, b"replaced")
+    assert failure_of(lambda: create(directory / name, b"created")) is None
+    assert failure_of(lambda: replace(directory / name, b"replaced")) is None
 
     assert (directory / name).read_bytes() == b"replaced"
     assert sorted(os.listdir(directory)) == sorted(["file", name])

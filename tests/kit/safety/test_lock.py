@@ -10,9 +10,10 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from filelock import FileLock, Timeout
@@ -27,6 +28,7 @@ from sampletool.kit.safety.signals import Signals
 from sampletool.kit.stepping.tracer import SteppedProcess
 from sampletool.kit.testing.holding import Holding, holding, make_lock
 from sampletool.kit.testing.scale import scale
+from tests.kit.failing import failure_in, failure_of
 
 
 @pytest.fixture
@@ -162,13 +164,20 @@ def test_a_gate_that_is_taken_for_a_moment_refuses_nobody(path: Path, monkeypatc
     monkeypatch.setattr(lock_module, "_GATE_SECONDS", 60)
     gate = os.open(path.with_name("build.lock.gate"), os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(gate, fcntl.LOCK_EX)
-    waiting = threading.Timer(0.2, os.close, [gate])
-    waiting.start()
+    is_over, threads = threading.Event(), len(os.listdir("/proc/self/task")) + 1
 
-    with make_lock(path).shared(0) as hold:
-        assert hold.waited_ms > 0
+    def leave_when_another_thread_waits() -> None:
+        while not is_over.wait(0.005) and len(os.listdir("/proc/self/task")) <= threads:
+            pass
+        os.close(gate)
 
-    waiting.join()
+    leaving = threading.Thread(target=leave_when_another_thread_waits)
+    leaving.start()
+    failure = failure_in(make_lock(path).shared(0))
+    is_over.set()
+    leaving.join()
+
+    assert failure is None
 
 
 def test_what_is_won_after_its_caller_has_given_up_is_released_at_once(path: Path) -> None:
@@ -178,8 +187,7 @@ def test_what_is_won_after_its_caller_has_given_up_is_released_at_once(path: Pat
         assert len(os.listdir("/proc/self/task")) == threads + 1
 
     wait_until(lambda: len(os.listdir("/proc/self/task")) == threads)
-    with make_lock(path).exclusively(0):
-        pass
+    assert failure_in(make_lock(path).exclusively(0)) is None
 
 
 def test_a_waiting_call_asks_the_kernel_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,8 +252,9 @@ def test_what_is_no_lock_file_of_ours_is_refused(path: Path, kind: str) -> None:
         path.chmod(0o666)
 
     for mode in ("exclusively", "shared"):
-        with pytest.raises(UnsafePath, match="build"), getattr(make_lock(path), mode)(0):
-            pass
+        error = failure_in(getattr(make_lock(path), mode)(0))
+        assert isinstance(error, UnsafePath)
+        assert "build" in error.message
 
 
 @pytest.mark.parametrize("mode", ["exclusively", "shared"])
@@ -280,8 +289,7 @@ def test_a_file_system_without_locks_is_told_by_name_and_never_papered_over(
     monkeypatch.setattr(fcntl, "flock", refuse)
 
     for mode in ("exclusively", "shared"):
-        with pytest.raises(LocksUnsupported), getattr(make_lock(path), mode)(0):
-            pass
+        assert isinstance(failure_in(getattr(make_lock(path), mode)(0)), LocksUnsupported)
 
 
 @pytest.mark.parametrize("mode", ["exclusive", "shared"])
@@ -319,12 +327,13 @@ def test_the_end_of_the_whole_call_s_time_is_told_as_such_with_who_was_waited_fo
     signals = Signals()
     signals.limit(limit)
 
-    with holding(path) as other, pytest.raises(TimedOut) as caught, make_lock(path, signals).exclusively(10):
-        pass
+    with holding(path) as other:
+        error = failure_in(make_lock(path, signals).exclusively(10))
 
-    assert caught.value.context["timeout_ms"] == limit * 1000
-    assert caught.value.context["holder"].pid == other.pid
-    assert str(other.pid) in caught.value.message
+    assert isinstance(error, TimedOut)
+    assert error.context["timeout_ms"] == limit * 1000
+    assert error.context["holder"].pid == other.pid
+    assert str(other.pid) in error.message
 
 
 def test_a_wait_that_ends_by_its_own_patience_is_lock_held_also_where_the_call_has_a_limit(path: Path) -> None:
@@ -393,17 +402,20 @@ def usual_ms(path: Path) -> int | None:
         return hold.usual_ms
 
 
-def test_only_a_hold_that_did_work_says_how_long_one_usually_takes(path: Path) -> None:
+def test_only_a_hold_that_did_work_says_how_long_one_usually_takes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Naive: a build that had nothing to do makes the next hint one of milliseconds."""
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(lock_module, "time", SimpleNamespace(monotonic=lambda: clock.now))
     assert usual_ms(path) is None
     with make_lock(path).exclusively(0):
-        time.sleep(0.3)
+        clock.now += 3
     with make_lock(path).exclusively(0) as idle:
         idle.did_work = False
+        clock.now += 1
     with pytest.raises(ZeroDivisionError), make_lock(path).exclusively(0):
         raise ZeroDivisionError
 
-    assert (usual_ms(path) or 0) >= 300
+    assert usual_ms(path) == 3000
 
 
 def test_a_lock_is_called_free_before_it_is(path: Path) -> None:
@@ -425,8 +437,11 @@ def test_a_full_disk_is_no_reason_to_have_no_lock(path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(os, "pwrite", refuse)
 
-    with make_lock(path).exclusively(0), pytest.raises(BlockingIOError), path.open() as other:
-        fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    with ExitStack() as held:
+        assert failure_of(lambda: held.enter_context(make_lock(path).exclusively(0))) is None
+        other = held.enter_context(path.open())
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)
 
 
 def test_where_no_thread_can_be_started_a_wait_is_refused_by_name(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -435,8 +450,11 @@ def test_where_no_thread_can_be_started_a_wait_is_refused_by_name(path: Path, mo
 
     monkeypatch.setattr(_thread, "start_new_thread", refuse)
 
-    with holding(path), pytest.raises(IoFailure, match="can't start new thread"), make_lock(path).exclusively(5):
-        pass
+    with holding(path):
+        error = failure_in(make_lock(path).exclusively(5))
+
+    assert isinstance(error, IoFailure)
+    assert "can't start new thread" in error.message
 
 
 def test_a_lock_of_a_path_alone_waits_and_excludes(path: Path) -> None:

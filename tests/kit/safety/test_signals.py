@@ -225,12 +225,12 @@ def test_a_signal_that_comes_during_a_wait_ends_it() -> None:
     try:
         began = time.monotonic()
         sender.start()
-        signals.wait(40)
+        signals.wait(20)
     finally:
         sender.join()
         signals.uninstall()
 
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 20
     assert signals.received == signal.SIGHUP
 
 

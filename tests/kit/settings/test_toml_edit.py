@@ -3,6 +3,7 @@
 import sys
 import tomllib
 from collections import Counter
+from contextlib import suppress
 from copy import deepcopy
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from sampletool.kit.settings.toml_edit import CannotEdit, set_value, unset_value
 from sampletool.kit.settings.toml_key import Path, get, has, parse_key, show_key
 from sampletool.kit.testing.scale import scale
+from tests.kit.failing import failure_of
 
 _WORDS = st.sampled_from(["a", "b", "c", "key-1", "x.y", "ü", "with space", ""])
 _SCALARS = st.sampled_from(
@@ -207,7 +209,11 @@ def _leaves(document: dict[str, Any], above: Path = ()) -> list[Path]:
     ],
 )
 def test_a_value_goes_where_a_person_would_write_it(before: str, key: str, after: str) -> None:
-    assert set_value(before, parse_key(key), 1) == after
+    changed = ""
+    with suppress(CannotEdit):
+        changed = set_value(before, parse_key(key), 1)
+
+    assert changed == after
 
 
 @pytest.mark.parametrize(
@@ -234,8 +240,10 @@ def test_a_way_that_leads_through_something_else_is_refused(text: str) -> None:
 
 
 def test_a_key_of_an_array_of_tables_cannot_be_unset() -> None:
-    with pytest.raises(CannotEdit, match=r"a\.b"):
-        unset_value("[[a]]\nb = 1\n", ("a", "b"))
+    error = failure_of(lambda: unset_value("[[a]]\nb = 1\n", ("a", "b")))
+
+    assert isinstance(error, CannotEdit)
+    assert "a.b" in str(error)
 
 
 @pytest.mark.parametrize("key", ["a b", "a..b", "", "a=b", 'a"', "a\nb", "[a]", "a # b", ".a"])
