@@ -11,7 +11,7 @@ from sampletool.audit.command_line import CommandLine
 from sampletool.audit.store import Candidate
 
 _CANDIDATES = Path(__file__).parent / "candidates"
-_PATIENCE_SECONDS = 20
+_PATIENCE_SECONDS = 60
 
 
 def script(name: str, verb: str) -> str:

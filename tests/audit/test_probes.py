@@ -56,7 +56,7 @@ def test_who_is_stopped_with_a_lock_stands_in_the_way(signals: Signals) -> None:
 
 
 def test_another_that_waits_for_a_stopped_one_hangs(signals: Signals) -> None:
-    stall = probe_stall(candidate("waiting", deadline_seconds=1.0), signals, _FEW_MOMENTS)
+    stall = probe_stall(candidate("waiting", deadline_seconds=2.0), signals, _FEW_MOMENTS)
 
     assert stall.hung_meanwhile == 1
     assert stall.tally.silently_lost == 0

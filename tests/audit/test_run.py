@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
@@ -132,9 +131,7 @@ def test_a_stopped_run_does_not_outlive_an_auditor_that_is_killed(tmp_path: Path
 
 def test_how_long_it_took_is_measured_when_it_ends(start: Start) -> None:
     run = start("true")
+
     _finish(run)
-    lasted = run.lasted_seconds
 
-    time.sleep(0.01)
-
-    assert run.lasted_seconds == lasted
+    assert len({run.lasted_seconds for _ in range(100)}) == 1

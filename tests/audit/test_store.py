@@ -59,7 +59,7 @@ def test_leaving_it_removes_the_files_read_only_directories_and_every_process(si
 
 
 def test_who_does_not_end_in_time_is_ended_and_has_hung(signals: Signals) -> None:
-    with Store(candidate("endless", deadline_seconds=0.5), signals) as store:
+    with Store(candidate("endless", deadline_seconds=2.0), signals) as store:
         before = store.prepare()
 
         outcomes = store.finish(store.start(), store.start())
@@ -102,24 +102,25 @@ def test_a_reader_may_show_everything_at_once(signals: Signals) -> None:
 
 
 @pytest.mark.parametrize(
-    ("set_text", "get_text", "complaint"),
+    ("set_text", "get_text", "deadline_seconds", "complaint"),
     [
         (
             "sh -c 'echo no such table >&2; exit 3' {key} {value}",
             "true",
+            60,
             "failed with status 3. It said: no such table",
         ),
-        ("true {key} {value}", "echo {key}", "did not show the value that had just been set"),
-        ("sh -c 'sleep 600' {key} {value}", "true", "did not end within 200ms"),
-        ("true {key} {value}", "sleep 600", "did not end within 200ms"),
+        ("true {key} {value}", "echo {key}", 60, "did not show the value that had just been set"),
+        ("sh -c 'sleep 600' {key} {value}", "true", 0.2, "did not end within 200ms"),
+        ("true {key} {value}", "sleep 600", 0.2, "did not end within 200ms"),
     ],
 )
 def test_a_command_that_does_not_work_alone_cannot_be_audited(
-    set_text: str, get_text: str, complaint: str, signals: Signals
+    set_text: str, get_text: str, deadline_seconds: float, complaint: str, signals: Signals
 ) -> None:
     with (
         pytest.raises(FailsAlone) as refused,
-        Store(_made_of(set_text, get_text, deadline_seconds=0.2), signals) as store,
+        Store(_made_of(set_text, get_text, deadline_seconds), signals) as store,
     ):
         store.prepare()
 

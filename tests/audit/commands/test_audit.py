@@ -17,7 +17,7 @@ from tests.audit.support import eventually, is_gone, processes_of, script
 _OURS = f"{shlex.quote(sys.executable)} -m sampletool"
 _ENDLESS = ("--set", script("endless", "set"), "--get", script("endless", "get"), "--runs", "3", "--deadline", "10m")
 _APPEND, _SHOW = "sh -c 'echo $1 >> all' sh {key}={value}", "cat all"
-_SOON_SECONDS = 20
+_SOON_SECONDS = 60
 _SET, _GET = "true {key} {value}", "true {key}"
 
 

@@ -221,7 +221,10 @@ def test_a_child_that_ignores_the_request_is_killed_after_the_grace(
     assert children.next_ended() is None
 
 
-def test_a_child_that_is_ended_has_time_to_clean_up(signals: Signals, tmp_path: Path) -> None:
+def test_a_child_that_is_ended_has_time_to_clean_up(
+    signals: Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "GRACE_SECONDS", 600)
     clean = f"sleep 0.2; touch {tmp_path}/cleaned; exit 5"
     with Children(signals) as children:
         start(children, f"trap '{clean}' TERM; echo ready; while :; do sleep 0.01; done")
@@ -251,9 +254,13 @@ def test_after_a_signal_nothing_more_is_started(signals: Signals, tmp_path: Path
     assert children._running == {}
 
 
-def test_an_interrupt_is_passed_on_as_what_it_was(signals: Signals, tmp_path: Path) -> None:
+def test_an_interrupt_is_passed_on_as_what_it_was(
+    signals: Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "GRACE_SECONDS", 600)
+    traps = " ".join(f"trap 'echo {name} > {tmp_path}/got; exit' {name};" for name in ("INT", "TERM"))
     with pytest.raises(Interrupted), Children(signals) as children:
-        start(children, f"trap 'echo INT > {tmp_path}/got; exit' INT; echo ready; while :; do sleep 0.05; done")
+        start(children, f"{traps} echo ready; while :; do sleep 0.05; done")
         hear(children, "ready")
         signals.received = signal.SIGINT
         children.next_ended()
@@ -306,6 +313,7 @@ def test_a_parent_that_ignores_sigchld_does_not_make_a_failed_child_a_success(to
 
 _UNDER_A_LOCK = """
 module.GRACE_SECONDS = orphans._PATIENCE_SECONDS = {grace}
+sys.modules[context.signals.__module__]._SAME_WISH_SECONDS = {echo}
 lock = os.open("lock", os.O_RDWR | os.O_CREAT)
 fcntl.flock(lock, fcntl.LOCK_EX)
 with Children(context.signals, [lock]) as children:
@@ -317,10 +325,15 @@ return Result(None)
 """
 
 
-def under_a_lock(tool: Tool, script: str, count: int = 1, grace: float = 600) -> "subprocess.Popen[bytes]":
-    """A call whose children carry its lock, and the number of those that were started is the length of the file."""
+def under_a_lock(
+    tool: Tool, script: str, count: int = 1, grace: float = 600, echo: float = 600
+) -> "subprocess.Popen[bytes]":
+    """A call whose children carry its lock, and the number of those that were started is the length of the file.
+
+    A second signal within `echo` seconds is taken for an echo of the first.
+    """
     (tool.cwd / "lock").write_bytes(b"")
-    return start_added(tool, _UNDER_A_LOCK.format(script=script, count=count, grace=grace))
+    return start_added(tool, _UNDER_A_LOCK.format(script=script, count=count, grace=grace, echo=echo))
 
 
 def is_free(tool: Tool) -> bool:
@@ -381,11 +394,10 @@ _STUBBORN = """exec 2> /dev/null; trap '' TERM INT
 
 @pytest.mark.parametrize("script", ["exec", "setsid -f"], ids=["child", "stray"])
 def test_a_later_signal_ends_the_grace_and_the_call_still_answers(tool: Tool, script: str) -> None:
-    process = under_a_lock(tool, f'{script} /bin/sh -c "{_STUBBORN}"; exec sleep 600')
+    process = under_a_lock(tool, f'{script} /bin/sh -c "{_STUBBORN}"; exec sleep 600', echo=0)
     wait_until((tool.cwd / "ready").exists)
     process.terminate()
     wait_until((tool.cwd / "asked").exists)
-    time.sleep(0.6)  # an echo comes sooner
     process.send_signal(signal.SIGINT)
     ran = ended(process)
 
