@@ -4,6 +4,7 @@ import os
 import random
 import signal
 import time
+from collections.abc import Callable
 from typing import Any
 
 from sampletool.kit.contract.errors import VersionConflict
@@ -67,44 +68,99 @@ async def stop_before_the_effect(store: Any, number: int, lease_ms: int) -> str:
     return "done"
 
 
-async def stop_at_every_message(store: Any, _number: int) -> int:
-    """Every verb that writes, once; stopped after each answer of the server, with whatever it has locked by then."""
-    from sampletool.state.postgres import Link
-
-    answered, wait = 0, Link.wait
-
-    def wait_and_stop(link: Link, *args: Any, **options: Any) -> Any:
-        nonlocal answered
-        answer = wait(link, *args, **options)
-        answered += 1
-        os.kill(os.getpid(), signal.SIGSTOP)
-        return answer
-
-    Link.wait = wait_and_stop  # type: ignore[method-assign, assignment]
+async def every_write(store: Any, _number: int) -> None:
+    """Each verb that writes, on names of its own, and one that reads."""
     await store.counter_add("mine", 1, Once("mine"))
     await store.state_set("mine", 1, expires_ms=0)
     await store.state_set("my other", 1)
     await store.state_unset("my other")
     await store.task_add("work", [NewTask(1, "mine"), NewTask(2, "there")])
-    first, second = (await store.task_claim("work", "me", lease_ms=60_000, count=2)).tasks
+    first, second = (await store.task_claim("work", "me", lease_ms=60_000, count=2, max_attempts=1)).tasks
     await store.counter_add("mine", 1, Once(fence=_fence(first)))
     await store.task_renew(first.id, first.generation, lease_ms=60_000)
     await store.task_finish(first.id, first.generation)
     await store.task_release(second.id, second.generation)
-    return answered
+    await store.task_retry(second.id)
+    await store.task_clean(0, ["done"])
+    await store.counter_get("mine")
+
+
+async def stop_at_every_step(store: Any, number: int, backend: str) -> list[str]:
+    """Stopped at each statement of SQLite, or each message to and from a server: which they were."""
+    steps: list[str] = []
+
+    def stop(step: str) -> None:
+        steps.append(step)
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+    {"sqlite": _stop_sqlite, "postgres": _stop_postgres, "valkey": _stop_redis}[backend](stop)
+    await every_write(store, number)
+    return steps
+
+
+def _stop_sqlite(stop: Callable[[str], None]) -> None:
+    """Before each statement."""
+    import sqlite3
+
+    connect = sqlite3.connect
+
+    def traced(*args: Any, **options: Any) -> Any:
+        connection = connect(*args, **options)
+        connection.set_trace_callback(stop)
+        return connection
+
+    sqlite3.connect = traced
+
+
+def _stop_postgres(stop: Callable[[str], None]) -> None:
+    """After each answer, with whatever is locked by then, for longer than the test takes."""
+    import psycopg
+
+    from sampletool.state import postgres
+
+    connection: Any = psycopg.Connection
+    wait, postgres._IDLE_MS = connection.wait, 60_000
+
+    def wait_and_stop(link: Any, *args: Any, **options: Any) -> Any:
+        answer = wait(link, *args, **options)
+        stop("an answer")
+        return answer
+
+    connection.wait = wait_and_stop
+
+
+def _stop_redis(stop: Callable[[str], None]) -> None:
+    """After each request, and after each answer."""
+    from redis import connection
+
+    talking: Any = connection.AbstractConnection
+    send, read = talking.send_packed_command, talking.read_response
+
+    def send_and_stop(connection: Any, command: Any, *args: Any, **options: Any) -> Any:
+        send(connection, command, *args, **options)
+        stop(b" ".join(command).decode(errors="replace") if isinstance(command, list) else str(command))
+
+    def read_and_stop(connection: Any, *args: Any, **options: Any) -> Any:
+        answer = read(connection, *args, **options)
+        stop("an answer")
+        return answer
+
+    talking.send_packed_command, talking.read_response = send_and_stop, read_and_stop
 
 
 async def stop_before_the_commit(store: Any, number: int) -> int:
-    from sampletool.state.postgres import Link
+    """For some seconds longer than usual a server of PostgreSQL waits for such a client, so that a test can look."""
+    from sampletool.state import postgres
 
-    commit = Link.commit
+    commit = postgres.Link.commit
+    postgres._IDLE_MS *= 3
 
-    def stop_and_commit(link: Link) -> None:
-        Link.commit = commit  # type: ignore[method-assign]
+    def stop_and_commit(link: Any) -> None:
+        postgres.Link.commit = commit  # type: ignore[method-assign]
         os.kill(os.getpid(), signal.SIGSTOP)
         commit(link)
 
-    Link.commit = stop_and_commit  # type: ignore[method-assign, assignment]
+    postgres.Link.commit = stop_and_commit  # type: ignore[method-assign, assignment]
     return int((await store.counter_add("hits", 1)).value)
 
 

@@ -14,7 +14,7 @@ from sampletool.kit.contract.lock_held import LockHeld
 from sampletool.kit.safety.signals import Signals
 from sampletool.state.errors import StoreUnavailable, StoreUnsafe
 from sampletool.state.opening import open_store
-from sampletool.state.promises import NewTask, Once, Store
+from sampletool.state.promises import NewTask, Once
 from tests.state.support.servers import Server
 from tests.state.support.store_client import make_terms
 from tests.state.support.stores import SharedBackend
@@ -31,54 +31,19 @@ def admin_url(server_of: Callable[[str], Server]) -> str:
     return f"postgresql://test@/postgres?host={quote(server_of('postgres').running.socket, safe='')}"
 
 
-def test_a_client_that_is_paused_at_any_message_stops_nobody_else(backend: SharedBackend) -> None:
-    """Patience is shorter than the time after which the server ends an idle transaction: they do not wait for that."""
-    store = backend.open(patience=1.0)
-    store.task_add("work", [NewTask(2, "there")])
-    client = backend.start("stop_at_every_message", 0)
-    client.wait_until_ready()
-    client.go()
-
-    stops = 0
-    while client.wait_until_stopped():
-        stops += 1
-        work_beside_it(store, stops)
-        client.resume()
-
-    assert client.result() == stops > 30
-    assert store.counter_get("mine") == 2
-    assert store.task_count("work")["done"] == 1
-
-
-def work_beside_it(store: Store, number: int) -> None:
-    """Each verb that writes, on other names, in the same queue."""
-    store.counter_add("ours", 1, Once(f"ours {number}"))
-    store.state_set(f"ours {number}", number, expires_ms=0)
-    store.state_set(f"our other {number}", number)
-    store.state_unset(f"our other {number}")
-    ids = [f"{number} {kind}" for kind in ("renewed", "finished", "released")]
-    store.task_add("work", [NewTask(number, task) for task in ids])
-    store.task_add("ours", [NewTask(number, f"{number} ours")])
-    (task,) = store.task_claim("ours", "us", lease_ms=60_000).tasks
-    store.task_renew(task.id, task.generation, lease_ms=60_000)
-    store.task_release(task.id, task.generation)
-    (task,) = store.task_claim("ours", "us", lease_ms=60_000).tasks
-    store.task_finish(task.id, task.generation)
-    assert store.task_claim("work", "us", lease_ms=0).tasks
-
-
 def test_who_needs_the_same_name_as_a_paused_client_waits_until_its_transaction_is_ended(
     backend: SharedBackend,
 ) -> None:
-    store = backend.open()
+    store, impatient = backend.open(patience=60.0), backend.open(patience=0.2)
     store.counter_add("hits", 1)
+    impatient.counter_get("hits")
     client = backend.start("stop_before_the_commit", 0)
     client.wait_until_ready()
     client.go()
     assert client.wait_until_stopped()
 
     with pytest.raises(LockHeld):
-        backend.open(patience=0.2).counter_add("hits", 1)
+        impatient.counter_add("hits", 1)
     assert store.counter_add("hits", 1).value == 2
 
     client.resume()

@@ -1,9 +1,14 @@
 """sampletool/state/store_url.py: a password is never shown, whatever is in the URL, and never taken from argv."""
 
+import socket
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from threading import Thread
 from urllib.parse import quote
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from sampletool.kit.contract.errors import InvalidValues, ToolError
@@ -15,7 +20,8 @@ from tests.state.support.store_client import make_terms
 
 SCHEMES = ["postgresql", "postgres", "redis", "rediss", "valkey", "valkeys", "unix", "sqlite", "memory", "mysql"]
 HIDDEN = "topsecret"
-around = st.text(st.sampled_from(list("@:/?#;&=%[]\\ '\"\n\tä€x0+,.")), max_size=8)
+special = st.text(st.sampled_from(list("@:/?#;&=%[]\\ '\"\n\tä€x0+,.")), max_size=8)
+around = special | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
 passwords = st.tuples(around, around).map(HIDDEN.join)
 
 
@@ -57,11 +63,12 @@ def test_what_holds_no_password_is_shown(url: str, shown: str) -> None:
     assert shown_url(url) == shown
 
 
-@settings(max_examples=30, deadline=None)
-@given(scheme=st.sampled_from(SCHEMES), password=passwords, is_escaped=st.booleans(), is_option=st.booleans())
-@example(scheme="postgresql", password=f"a@{HIDDEN}", is_escaped=False, is_option=False)
-@example(scheme="postgresql", password=f"1/{HIDDEN}", is_escaped=False, is_option=False)
-@example(scheme="redis", password=f"{HIDDEN}", is_escaped=True, is_option=True)
+@pytest.mark.parametrize("scheme", [scheme for scheme in SCHEMES if scheme != "postgres"])
+@settings(max_examples=10, deadline=None)
+@given(password=passwords, is_escaped=st.booleans(), is_option=st.booleans())
+@example(password=f"a@{HIDDEN}", is_escaped=False, is_option=False)
+@example(password=f"1/{HIDDEN}", is_escaped=False, is_option=False)
+@example(password=f"{HIDDEN}", is_escaped=True, is_option=True)
 def test_no_failure_of_a_store_shows_the_password(
     scheme: str, password: str, is_escaped: bool, is_option: bool
 ) -> None:
@@ -72,6 +79,71 @@ def test_no_failure_of_a_store_shows_the_password(
     said = failure_of(url)
 
     assert HIDDEN not in said
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "redis"])
+@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@given(password=passwords)
+@example(password=HIDDEN)
+def test_a_server_that_says_the_password_back_does_not_show_it(
+    scheme: str, password: str, parrot: Callable[[str], int]
+) -> None:
+    said = failure_of(f"{scheme}://u:{quote(password, safe='')}@127.0.0.1:{parrot(scheme)}/0")
+
+    assert HIDDEN not in said
+
+
+@pytest.fixture
+def parrot() -> Iterator[Callable[[str], int]]:
+    """The port of a server that refuses, with what it was sent in the text of its error."""
+    servers: list[Parrot] = []
+
+    def get(scheme: str) -> int:
+        if not servers:
+            servers.append(Parrot(scheme))
+        return servers[0].port
+
+    yield get
+    for server in servers:
+        server.close()
+
+
+class Parrot:
+    def __init__(self, scheme: str) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        answer = _answer_postgres if scheme == "postgresql" else _answer_redis
+        self._thread = Thread(target=self._serve, args=(answer,))
+        self._thread.start()
+
+    def _serve(self, answer: Callable[[socket.socket], None]) -> None:
+        while True:
+            client, _ = self._listener.accept()
+            with client, suppress(OSError):
+                if not self.port:
+                    return
+                answer(client)
+
+    def close(self) -> None:
+        port, self.port = self.port, 0
+        socket.create_connection(("127.0.0.1", port)).close()
+        self._thread.join()
+        self._listener.close()
+
+
+def _answer_redis(client: socket.socket) -> None:
+    while received := client.recv(65536):
+        quoted = "' '".join(received.decode().split("\r\n"))
+        client.sendall(f"-ERR unknown command '{quoted}', with args beginning with: '{quoted}'\r\n".encode())
+
+
+def _answer_postgres(client: socket.socket) -> None:
+    while len(client.recv(65536)) == 8:  # it asks for encryption first
+        client.sendall(b"N")
+    client.sendall(b"R" + struct.pack("!ii", 8, 3))  # a password in clear text
+    sent = client.recv(65536)[5:].rstrip(b"\0")
+    fields = b"SFATAL\0VFATAL\0C28P01\0M" + b'password "' + sent + b'" is wrong\0\0'
+    client.sendall(b"E" + struct.pack("!i", len(fields) + 4) + fields)
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ class SharedBackend:
     name: str
     url: str
     opened: list[Store] = field(default_factory=list)
+    clients: list["Client"] = field(default_factory=list)
 
     def open(self, *, patience: float = 10.0, rehearse: bool = False) -> Store:
         store = open_store(self.url, None, make_terms(patience=patience, rehearse=rehearse))
@@ -45,9 +46,13 @@ class SharedBackend:
         return [client.result() for client in clients]
 
     def start(self, job: str, number: int, *args: Any) -> "Client":
-        return Client(self.url, job, number, args)
+        self.clients.append(Client(self.url, job, number, args))
+        return self.clients[-1]
 
     def close(self) -> None:
+        """Ends the clients that a test which failed has left, perhaps stopped."""
+        for client in self.clients:
+            client.kill()
         for store in self.opened:
             store.close()
 
