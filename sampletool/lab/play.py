@@ -1,4 +1,4 @@
-"""Play one schedule for real: the workers are processes on the stage, and each goes on only when it is its turn.
+"""Play one schedule for real: the workers are stepped processes, and each goes on only when it is its turn.
 
 A *step* lasts from one named event of a worker to its next, or to its end. A worker that has to wait for a lock is
 blocked: it is asked again after every step of another, and goes on by itself as soon as it can. When everybody who is
@@ -16,12 +16,12 @@ from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.stepping import tracer
 from sampletool.kit.stepping.fork_server import ForkServer
 from sampletool.kit.stepping.power_cut import Files, states_after
-from sampletool.lab.cast import Worker
 from sampletool.lab.coroutines import play_coroutines
 from sampletool.lab.errors import UnexpectedOutcome
 from sampletool.lab.recording import Event, Happened, Played, follow, recorded, wait_for_ever
 from sampletool.lab.scenario import INTERRUPT, KILL, LETTERS, POWER_CUT, STRIKES, Outcome, Scenario, Way, find
 from sampletool.lab.scratch import PACKAGE_ROOT, program_of, scratch
+from sampletool.lab.stepped_worker import Worker
 
 
 def play(
@@ -45,18 +45,18 @@ def play(
         if scenario.world is not None:
             return play_coroutines(name, variant, schedule, letters, directory, environ)
         before = {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
-        cast = []
+        players = []
         for letter in letters:
             program = program_of(name, variant, letter)
             stepped = tracer.SteppedProcess(
                 program, watch=directory.parent, env=environ, cwd=directory, fork_server=fork_server
             )
-            cast.append(Worker(letter, way, stack.enter_context(stepped), check))
-        scene = _Play(f"{name}, {variant}", scenario, way, directory, cast, before)
-        scene.begin()
-        taken, choices = follow(schedule, scene.enabled, scene.do)
-        reason = scene.reason()
-        return Played(recorded(name, variant, letters, scenario.shared, taken, reason, scene.events), choices)
+            players.append(Worker(letter, way, stack.enter_context(stepped), check))
+        running = _Play(f"{name}, {variant}", scenario, way, directory, players, before)
+        running.begin()
+        taken, choices = follow(schedule, running.enabled, running.do)
+        reason = running.reason()
+        return Played(recorded(name, variant, letters, scenario.shared, taken, reason, running.events), choices)
 
 
 @dataclass
@@ -65,7 +65,7 @@ class _Play:
     scenario: Scenario
     way: Way
     directory: Path
-    cast: list[Worker]
+    workers: list[Worker]
     before: Files
     queue: list[Worker] = field(default_factory=list)
     """Those that wait, in the order in which they came."""
@@ -74,16 +74,16 @@ class _Play:
     is_dark: bool = False
 
     def begin(self) -> None:
-        for worker in self.cast:
+        for worker in self.workers:
             worker.come_to_a_step()
             self.queue += [worker] * worker.is_blocked
 
     def enabled(self) -> list[str]:
-        left = [worker for worker in self.cast if not worker.is_over]
+        left = [worker for worker in self.workers if not worker.is_over]
         if self.scenario.in_turn:
             left = left[:1]
         enabled = [f"{worker.letter}{worker.done + 1}" for worker in left if not worker.is_blocked]
-        first = self.cast[0]
+        first = self.workers[0]
         if any(event.outcome == "struck" for event in self.events):
             return enabled
         strikes = self.scenario.strikes_of(self.way)
@@ -94,7 +94,7 @@ class _Play:
         return enabled
 
     def do(self, token: str) -> None:
-        worker = next(worker for worker in self.cast if worker.letter == token[0])
+        worker = next(worker for worker in self.workers if worker.letter == token[0])
         if token[1:] in STRIKES:
             self._strike(worker, token[1:])
         else:
@@ -121,7 +121,7 @@ class _Play:
         elif strike == POWER_CUT:
             self.power_cut = self._see_power_cut(worker)
             self.is_dark = True
-            for each in self.cast:
+            for each in self.workers:
                 each.stepped.kill()
         self._record(worker, f"{STRIKES[strike]} {at}", "struck")
 
@@ -157,14 +157,14 @@ class _Play:
         note = self.power_cut
         if self.scenario.damage is not None and outcome in ("done", "resumed"):
             note = self.scenario.damage(worker.letter, before, state)
-        alone = [each.letter for each in self.cast if each.holds and not each.is_over]
+        alone = [each.letter for each in self.workers if each.holds and not each.is_over]
         if len(alone) > 1:
             note = f"{' and '.join(alone)} are both alone"
         if worker.is_over:
             worker.holds = False
             note = note or worker.complaint()
-        holds = tuple(each.letter for each in self.cast if each.holds)
-        waiting = tuple(each.letter for each in self.cast if each.is_blocked)
+        holds = tuple(each.letter for each in self.workers if each.holds)
+        waiting = tuple(each.letter for each in self.workers if each.is_blocked)
         acts = (len(self.events) + 1, worker.letter, worker.done, step)
         self.events.append(Event(*acts, outcome, state, holds, waiting, worker.is_over, note))
 
@@ -178,20 +178,20 @@ class _Play:
         """What is broken."""
         if self.is_dark:
             return self.power_cut
-        if stuck := wait_for_ever([worker.letter for worker in self.cast if not worker.is_over]):
+        if stuck := wait_for_ever([worker.letter for worker in self.workers if not worker.is_over]):
             return stuck
         struck = {event.worker for event in self.events if event.outcome == "struck"}
-        for worker in self.cast:
+        for worker in self.workers:
             said = worker.complaint() or "it succeeded"
             if worker.done == 0 and worker.letter not in struck and not said.startswith("told "):
                 raise UnexpectedOutcome([f"{self.title}: {worker.letter} came to none of its steps ({said})"], None)
-        ended = {worker.letter: worker.ended for worker in self.cast if worker.ended is not None}
+        ended = {worker.letter: worker.ended for worker in self.workers if worker.ended is not None}
         answers = {}
         for letter, end in ended.items():
             with suppress(ValueError):
                 answers[letter] = json.loads(end.stdout)
         statuses = {letter: end.status for letter, end in ended.items()}
-        letters = [worker.letter for worker in self.cast]
+        letters = [worker.letter for worker in self.workers]
         crowd = next((event.holds for event in self.events if len(event.holds) > 1), ())
         waited = sorted({event.worker for event in self.events if event.outcome == "blocked"})
         return self.scenario.check(Outcome(self.directory, letters, statuses, answers, waited, crowd))

@@ -1,10 +1,10 @@
-"""A process that has the program loaded already, and forks an stepped for each request: real, but quickly there.
+"""A process that has the program loaded already, and forks one for each request: a real process, started quickly.
 
 with ForkServer(preload=["acme.kit.app"]) as fork_server:
     with SteppedProcess(program, watch=directory, fork_server=fork_server) as stepped: ...
 
 Exploring thousands of schedules would otherwise spend nine tenths of its time importing. It ends when its `with` block
-ends, or when whoever started it dies: it then reads the end of its socket.
+ends, or when the process that started it dies: it then reads the end of its socket.
 """
 
 import json
@@ -17,6 +17,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ class ForkServer:
     def start(
         self, spec: dict[str, Any] | None, program: Sequence[str], env: Mapping[str, str], cwd: Path | None
     ) -> "Forked":
-        """An stepped that has been cast; `spec` names the descriptor of its socket here. Without it, nobody directs."""
+        """Start the program. `spec` names the descriptor of the tracer's socket; without it nothing is stepped."""
         output, errors = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 - Forked closes them
         status, theirs = os.pipe()
         request = {"spec": spec, "program": list(program), "env": dict(env), "cwd": str(cwd or Path.cwd())}
@@ -73,9 +74,10 @@ class Forked:
         return self._await(0)
 
     def send_signal(self, number: int) -> None:
-        """Only to one that still runs: its pid cannot be reused before its end was reported."""
+        """To a process that has ended since it does nothing."""
         if self.poll() is None:
-            os.kill(self.pid, number)
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
@@ -107,7 +109,7 @@ class Forked:
 
 
 def main() -> None:
-    """The helper's side: fork on request, tell each end."""
+    """The helper's side: fork on request, report each end."""
     from importlib import import_module
 
     requests = socket.socket(fileno=int(sys.argv[1]))
@@ -122,7 +124,7 @@ def main() -> None:
         ready, _, _ = select.select([requests.fileno(), wake], [], [])
         if wake in ready:
             os.read(wake, 4096)
-            _tell_ends(living)
+            _report_ends(living)
         if requests.fileno() in ready:
             message, descriptors, _, _ = socket.recv_fds(requests, _LIMIT_BYTES, 4)
             if not message:
@@ -131,14 +133,14 @@ def main() -> None:
             pid = os.fork()
             if pid == 0:
                 os.close(status)
-                _perform(json.loads(message), descriptors, [requests.fileno(), wake, woken, *living.values()])
+                _run(json.loads(message), descriptors, [requests.fileno(), wake, woken, *living.values()])
             for descriptor in descriptors:
                 os.close(descriptor)
             living[pid] = status
             requests.send(str(pid).encode())
 
 
-def _tell_ends(living: dict[int, int]) -> None:
+def _report_ends(living: dict[int, int]) -> None:
     for pid in list(living):
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
@@ -147,8 +149,8 @@ def _tell_ends(living: dict[int, int]) -> None:
             os.close(descriptor)
 
 
-def _perform(request: dict[str, Any], descriptors: list[int], foreign: list[int]) -> None:
-    """In the child: become the stepped, as if started by its command line."""
+def _run(request: dict[str, Any], descriptors: list[int], foreign: list[int]) -> None:
+    """In the child: run the program, as if started by its command line."""
     from . import tracee
 
     signal.set_wakeup_fd(-1)
@@ -164,9 +166,9 @@ def _perform(request: dict[str, Any], descriptors: list[int], foreign: list[int]
     status = 1
     try:
         if request["spec"] is None:
-            tracee.perform()
+            tracee.run()
         else:
-            tracee.perform_stepped({**request["spec"], "socket": descriptors[0]})
+            tracee.run_stepped({**request["spec"], "socket": descriptors[0]})
         status = 0
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)

@@ -138,8 +138,8 @@ def _path_of(argument: Any) -> str:
     return os.path.abspath(os.fsdecode(argument)) if argument is not None else ""
 
 
-def perform() -> None:
-    """Become the program that `sys.argv` names."""
+def run() -> None:
+    """Run the program that `sys.argv` names, in this process."""
     if sys.argv[0] == "-m":
         sys.argv.pop(0)
         runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
@@ -147,7 +147,7 @@ def perform() -> None:
         runpy.run_path(sys.argv[0], run_name="__main__")
 
 
-def perform_stepped(spec: dict[str, Any]) -> None:
+def run_stepped(spec: dict[str, Any]) -> None:
     """The same, but stop before every event."""
     tracee = Tracee(spec)
     tracee.wrap("fsync", lambda: {})
@@ -156,4 +156,4 @@ def perform_stepped(spec: dict[str, Any]) -> None:
     if "sqlite3" in sys.modules:
         tracee.tell_statements()
     sys.addaudithook(tracee.see)
-    perform()
+    run()

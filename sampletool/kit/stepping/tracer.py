@@ -1,4 +1,4 @@
-"""The tracer's side: decides when each stepped goes on, and whether it fails or dies at that point.
+"""The tracer's side: decides when each stepped process goes on, and whether it fails or dies at that point.
 
 with SteppedProcess(["-m", "acme", "config", "set", "a", "1"], watch=directory) as a:
     a.run_until("os.rename")      # the new file is written, the old one still there
@@ -23,7 +23,7 @@ _PATIENCE_SECONDS = 30
 
 @dataclass(frozen=True)
 class Event:
-    """What an stepped is about to do."""
+    """What a stepped process is about to do."""
 
     name: str
     paths: tuple[str, ...]

@@ -1,6 +1,6 @@
 """The production store, as scenarios use it: SQLite in the scratch directory, or the server that --store names.
 
-On SQLite the steps are its locks and statements. A server's inside is not on the stage: there a step is a whole verb,
+On SQLite the steps are its locks and statements. A server is not stepped: there a step is a whole verb,
 told by this file as an audit event of its own, and what happens within one is the server's promise.
 """
 

@@ -1,4 +1,4 @@
-"""One worker of a run: a process on the stage that goes from one named step to the next, or has to wait."""
+"""One worker of a run: a stepped process that goes from one named step to the next, or has to wait."""
 
 import fcntl
 import json
