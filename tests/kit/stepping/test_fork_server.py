@@ -3,12 +3,14 @@
 import fcntl
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from sampletool.kit.stepping.fork_server import ForkServer
+from sampletool.kit.stepping.fork_server import Forked, ForkServer
 from sampletool.kit.stepping.tracer import SteppedProcess
+from tests.kit.failing import failure_of
 
 
 @pytest.fixture
@@ -56,6 +58,20 @@ def test_a_forked_actor_can_be_killed_and_the_others_go_on(program: Path, tmp_pa
 
         assert one.process.returncode == -signal.SIGKILL
         assert other.finish().status == 7
+
+
+def test_a_signal_to_an_actor_that_has_just_ended_is_no_failure() -> None:
+    """Its end was not reported yet."""
+    with subprocess.Popen(["true"]) as dead:
+        pass
+    status, report = os.pipe()
+    actor = Forked(dead.pid, status, None, None)
+
+    assert failure_of(actor.kill) is None
+
+    os.write(report, b"7")
+    os.close(report)
+    assert actor.wait() == 7
 
 
 def test_an_actor_that_waits_for_a_lock_says_that_it_is_blocked(tmp_path: Path) -> None:
