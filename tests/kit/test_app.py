@@ -17,7 +17,7 @@ import pytest
 from sampletool.kit.app import main
 from sampletool.kit.safety.signals import HANDLED
 from sampletool.kit.testing import console
-from sampletool.kit.testing.tool import COMMAND, Ran, Tool, check_envelope
+from sampletool.kit.testing.tool import COMMAND, Ran, Tool, check_envelope, ended
 from tests.kit.added_command import start_added
 
 _WITH_COMMAND = """
@@ -399,6 +399,12 @@ def test_a_call_inside_another_program_gives_everything_back(capfd: pytest.Captu
 
     assert ours() == before
     assert capfd.readouterr().out.count('"ok":true') == 2
+
+
+def test_a_line_for_people_cannot_move_the_cursor(tool: Tool) -> None:
+    ran = ended(start_added(tool, r"context.say('from \x1b[2J elsewhere'); return Result(1)"))
+
+    assert ran.stderr == rb"from \x1b[2J elsewhere" + b"\n"
 
 
 def test_a_reader_that_has_gone_keeps_no_version(tool: Tool) -> None:

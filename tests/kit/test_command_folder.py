@@ -29,6 +29,7 @@ def test_an_option_may_stand_anywhere_and_the_innermost_wins(tool: Tool, call: l
 def test_what_stands_behind_two_dashes_is_no_option(tool: Tool) -> None:
     ran = tool("config", "set", "--", "message", "--format=text")
 
+    assert ran.text.startswith("{")
     assert ran.data["changes"] == [{"key": "message", "effect": "created"}]
     assert tool("config", "get", "message").data["value"] == "--format=text"
 
@@ -80,6 +81,7 @@ def test_the_sentences_of_several_mistakes_read_as_one(tool: Tool) -> None:
 def test_a_usage_error_has_the_form_that_was_asked_for(tool: Tool) -> None:
     ran = tool("config", "get", "--bogus", "--format", "text")
     assert (ran.stdout, ran.stderr.partition(b" -")[0]) == (b"", b"Error: No such option:")
+    assert tool("confg", "--format", "text").stdout == b""
     assert tool("config", "get", "--bogus", "--format=text", "--json").code == "USAGE_ERROR"
 
 

@@ -126,6 +126,19 @@ def test_nothing_of_ours_is_inherited(signals: Signals) -> None:
     assert ended.tail.strip() == "4"
 
 
+def test_a_child_knows_the_locks_of_the_call_and_of_its_callers(
+    signals: Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A nested call that needs one of them fails at once, instead of waiting for itself."""
+    monkeypatch.setenv("TOOL_LOCKS", "/of/the/caller")
+    with Children(signals, locks=[Path("/of/the/call")]) as children:
+        start(children, 'echo "$TOOL_LOCKS"')
+        ended = children.next_ended()
+
+    assert ended is not None
+    assert ended.tail == "/of/the/caller\n/of/the/call\n"
+
+
 def test_a_grandchild_does_not_outlive_the_child(signals: Signals, tmp_path: Path) -> None:
     with Children(signals) as children:
         start(children, f"sleep 60 & echo $! > {tmp_path}/pid; exit 0")

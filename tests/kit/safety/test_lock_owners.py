@@ -142,6 +142,27 @@ def test_the_orphans_of_readers_are_found(tmp_path: Path) -> None:
     assert {(holder.pid, holder.state) for holder in holders} == {(reader.pid, "orphaned"), (other.pid, "running")}
 
 
+_SHARE_WITH_A_CHILD = """
+import fcntl, subprocess, sys
+with open(sys.argv[1]) as lock:
+    fcntl.flock(lock, fcntl.LOCK_SH)
+    child = subprocess.Popen(["sleep", "600"], pass_fds=[lock.fileno()], stdout=subprocess.DEVNULL)
+    print(child.pid)
+"""
+
+
+def test_an_orphan_without_a_record_is_found_beside_the_readers_that_have_one(tmp_path: Path) -> None:
+    """What a child starts may inherit the lock and close the record."""
+    path = tmp_path / "lock"
+    with holding(path, "shared"):
+        argv = [sys.executable, "-S", "-c", _SHARE_WITH_A_CHILD, str(path)]
+        child = int(subprocess.run(argv, stdout=subprocess.PIPE, check=True).stdout)
+        orphans = orphans_of(path)
+    os.kill(child, signal.SIGKILL)
+
+    assert orphans == [child]
+
+
 def test_a_lock_of_a_holder_that_cannot_be_seen_is_listed_only_while_it_is_held(
     tmp_path: Path, signals: Signals
 ) -> None:

@@ -31,6 +31,12 @@ def test_an_id_that_could_leave_its_place_is_refused_with_its_source(session_id:
         check_id(session_id, "TOOL_SESSION_ID")
 
 
+def test_an_id_is_checked_wherever_it_comes_from(tool: Tool) -> None:
+    for ran in (tool("config", "list", "--session-id", "../x"), tool("config", "list", TOOL_SESSION_ID="../x")):
+        assert ran.text.startswith('{"ok":false')
+        assert (ran.code, ran.error["errors"][0]["value"]) == ("VALIDATION_ERROR", "../x")
+
+
 def test_two_calls_use_one_session_at_once_and_both_are_seen() -> None:
     root = session_root()
     with opened(root, "s", make_lock, 1) as one, opened(root, "s", make_lock, 1) as two:

@@ -234,6 +234,17 @@ def test_a_signal_that_comes_during_a_wait_ends_it() -> None:
     assert signals.received == signal.SIGHUP
 
 
+def test_the_end_of_the_call_s_time_ends_a_wait() -> None:
+    signals = Signals()
+    signals.limit(0.1)
+    began = time.monotonic()
+
+    signals.wait(20)
+
+    assert time.monotonic() - began < 20
+    assert signals.is_over()
+
+
 def test_the_echo_of_a_signal_is_no_second_wish_and_a_later_one_is() -> None:
     now = [0.0]
     signals = Signals(clock=lambda: now[0])
