@@ -33,6 +33,7 @@ class InvalidCsv(ToolError):
 
     code, exit_status = "INVALID_CSV", ExitStatus.USAGE
     sentence = "{path}, line {line}: {reason}."
+    advice = "Correct it, or name its --encoding or --delimiter."
 
 
 class ProcessPartial(ToolError):

@@ -1,168 +1,148 @@
-"""What a column of text holds: how many values, of what type, how large, how different, which most often.
+"""What a column of text holds: how many values, of what type, how large, how many different, which most often.
 
-A column is exact as long as it has few different values: each is counted, and everything follows from the counts.
-Beyond that it is measured as it streams by: moments exactly, different values by a sample of their checksums,
-frequent ones with a stated error. Columns of the parts of a file merge into the columns of the file. What is kept
-is bounded for all columns together, and the same data gives the same profile.
+As long as a column has few different values each is counted, and everything follows from the counts. Beyond that it is
+measured as it streams by, and how many are different is no longer known. Columns of the parts of a file merge into the
+columns of the file. What is kept is bounded for all columns together, and the same data gives the same profile.
 """
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
-from hashlib import blake2b
-from math import dist, fsum, isnan, log1p, sqrt
+from math import dist, fsum, isnan, sqrt
 from typing import Any, Literal
-from zlib import crc32
 
-from sampletool.sample.csv_file import LONG_CELL, BadRow, Dialect, Part, read_rows
+from sampletool.sample.csv_file import BadRow, Dialect, Part, read_rows
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MOST_COLUMNS = 4096
-DESCRIBED = 20
+_DESCRIBED = 20
 """So many bad rows are described; the others are only counted."""
-_ROOM = 131_072
-"""Checksums that are kept for all columns together; of values that are counted, five eighths of it."""
+_MOST_COUNTED, _COUNTED_TOGETHER = 10_000, 80_000
+"""Different values that are counted, of one column and of all together."""
 _SHOWN_CHARS = 100
 _SHOWN_VALUES = 5
-_CHECKSUMS = 2**32
-_MIXED = 699_053
-"""Checksums of values that are alike have bits alike; their remainders by this, a prime, are mixed well."""
 _DATE_CHARS = [set("0123456789-:.T"), set("0123456789-:. ")]
 _LARGEST = 1e140
 """What is larger is text: its square would not be a number."""
 
 Type = Literal["integer", "number", "date", "boolean", "text"]
-Span = tuple[float, float]
 Moments = tuple[int, float, float]
 """How many, their mean, and the sum of the squared distances from it."""
 
 
-@dataclass
 class PartProfile:
     """Of one part of a file. Lines are counted from its start."""
 
-    columns: list["Column"]
-    lines: int = 0
-    skipped: int = 0
-    bad_rows: list[BadRow] = field(default_factory=list)
-    """The first of them."""
-    stopped_at: BadRow | None = None
-    can_be_skipped: bool = False
+    def __init__(self, width: int) -> None:
+        self.columns = [Column(min(_MOST_COUNTED, _COUNTED_TOGETHER // width)) for _ in range(width)]
+        self.lines = 0
+        self.skipped = 0
+        self.bad_rows: list[BadRow] = []
+        """The first of them."""
+        self.stopped_at: BadRow | None = None
 
-    def followed_by(self, other: "PartProfile") -> "PartProfile":
-        """This part and the one behind it."""
-        self.bad_rows += (BadRow(self.lines + line, reason) for line, reason in other.bad_rows)
-        if other.stopped_at is not None:
-            self.stopped_at = other.stopped_at._replace(line=self.lines + other.stopped_at.line)
-            self.can_be_skipped = other.can_be_skipped
-        self.lines += other.lines
-        self.skipped += other.skipped
-        for column, behind in zip(self.columns, other.columns, strict=True):
-            column.merge(behind)
-        return self
+    def merge(self, behind: "PartProfile") -> None:
+        """Add the part that comes next."""
+        self.bad_rows += [row._replace(line=self.lines + row.line) for row in behind.bad_rows]
+        if behind.stopped_at is not None:
+            self.stopped_at = behind.stopped_at._replace(line=self.lines + behind.stopped_at.line)
+        self.lines += behind.lines
+        self.skipped += behind.skipped
+        for column, other in zip(self.columns, behind.columns, strict=True):
+            column.merge(other)
+
+    def describe(self) -> dict[str, Any]:
+        bad_rows = [{"line": row.line, "reason": row.reason} for row in self.bad_rows[:_DESCRIBED]]
+        return {"rows": self.columns[0].rows, "skipped": self.skipped, "bad_rows": bad_rows}
 
 
 def profile_part(
     descriptor: int, part: Part, dialect: Dialect, width: int, *, skip: bool, check: Callable[[], None]
 ) -> PartProfile:
     """Every column of one part; without `skip` no further than its first bad row. `check` is called now and then."""
-    profile = PartProfile([Column(_ROOM // width) for _ in range(width)])
+    profile = PartProfile(width)
     for batch in read_rows(descriptor, part, dialect, width):
         check()
         profile.lines = batch.lines
-        if batch.bad_rows and (batch.ends_here or not skip):
-            profile.can_be_skipped = not batch.ends_here
-            profile.stopped_at = batch.bad_rows[-1 if skip else 0]
+        profile.stopped_at = next((row for row in batch.bad_rows if row.is_last or not skip), None)
+        if profile.stopped_at is not None:
             break
         profile.skipped += len(batch.bad_rows)
-        profile.bad_rows += batch.bad_rows[: DESCRIBED - len(profile.bad_rows)]
+        profile.bad_rows += batch.bad_rows[: _DESCRIBED - len(profile.bad_rows)]
         for column, values in zip(profile.columns, zip(*batch.rows, strict=True), strict=bool(batch.rows)):
-            column.add([shortened(value) for value in values] if batch.has_long_cells else values)
+            column.add(values)
     return profile
 
 
 class Column:
     """One column of one part, or of several."""
 
-    def __init__(self, room: int) -> None:
+    def __init__(self, most_counted: int) -> None:
         self.rows = 0
         self._empty = 0
-        self._most_counted = min(10_000, room * 5 // 8)
-        self._most_sampled = min(16_384, room)
-        self._is_exact = True
-        self._counts: Counter[str] = Counter()
-        """Of every value; no longer exact, of those that come often, too low by no more than the error."""
-        self._counts_error = 0
+        self._most_counted = most_counted
+        self._counts: Counter[str] | None = Counter()
+        """None when there are more different values than are counted; then the others say what was measured."""
         self._type: Type | None = None
-        self._numbers: Span | None = None
+        self._numbers: tuple[float, float] | None = None
         self._texts: tuple[str, str] | None = None
         """Smallest and largest. Those of texts always: the next value may turn numbers into text."""
         self._moments: Moments = (0, 0.0, 0.0)
-        self._sample: set[int] = set()
-        self._mask = 0
 
     def add(self, values: Sequence[str]) -> None:
         self.rows += len(values)
-        before = self._counts.copy() if not self._is_exact else self._counts
-        self._counts.update(values)
-        if empty := self._counts.pop("", 0):
-            self._empty += empty
-            values = [value for value in values if value]
-        if not self._is_exact:
-            self._measure(values)
-            if len(self._counts) == len(before) + len(values):
-                # None of them occurs twice, so none would be left: usual, and cheaper so.
-                self._counts = before
-            self._forget(1)
-        self._keep_within_limits()
+        if self._counts is None:
+            filled = [*filter(None, values)]
+            self._empty += len(values) - len(filled)
+            self._measure(filled)
+        else:
+            self._counts.update(values)
+            self._keep_within_limit()
 
     def merge(self, other: "Column") -> None:
         self.rows += other.rows
+        if self._counts is not None and other._counts is not None:
+            self._counts.update(other._counts)
+            self._keep_within_limit()
+            return
+        self._stop_counting()
+        other._stop_counting()
         self._empty += other._empty
-        if not (self._is_exact and other._is_exact):
-            self._stop_counting()
-            other._stop_counting()
-            self._become(other._type)
-            self._texts = _span(self._texts, other._texts)
-            self._numbers = _span(self._numbers, other._numbers)
-            self._moments = _merged(self._moments, other._moments)
-            self._mask |= other._mask
-            self._sample = {c for c in self._sample | other._sample if not c % _MIXED & self._mask}
-        self._counts.update(other._counts)
-        self._counts_error += other._counts_error
-        self._keep_within_limits()
+        self._become(other._type)
+        self._texts = _span(self._texts, other._texts)
+        self._numbers = _span(self._numbers, other._numbers)
+        self._moments = _merged(self._moments, other._moments)
 
     def describe(self) -> dict[str, Any]:
-        described: dict[str, Any] = {"count": self.rows - self._empty, "empty": self._empty}
-        was_exact = self._is_exact
+        counts = self._counts
         self._stop_counting()
+        described: dict[str, Any] = {"count": self.rows - self._empty, "empty": self._empty}
         if self._type is not None:
             described["type"] = self._type
-        if was_exact:
-            described["distinct"] = len(self._counts)
+        if counts is None:
+            described["distinct_more_than"] = self._most_counted
         else:
-            # Some remainders are sampled, and stand for all; that different values may share a checksum is put right.
-            share = len(self._sample) * _MIXED / -(-_MIXED // (self._mask + 1)) / _CHECKSUMS
-            distinct = round(-_CHECKSUMS * log1p(-min(share, 0.999)))
-            described["distinct"] = max(1, min(distinct, described["count"]))
-            described["distinct_is_estimate"] = True
-            described["distinct_error"] = round(1 / sqrt(max(1, len(self._sample))), 4)
+            described["distinct"] = len(counts)
         if self._numbers and self._type in ("integer", "number"):
             n, mean, squares = self._moments
             described |= {"min": self._numbers[0], "max": self._numbers[1], "mean": mean}
             described |= {"stddev": sqrt(squares / (n - 1))} if n > 1 else {}
         elif self._texts:
             described |= {"min": _shown(self._texts[0]), "max": _shown(self._texts[1])}
-        # What is not listed occurs at most `error` times, so what is not seen more often than that tells nothing.
-        often = sorted((-count, value) for value, count in self._counts.items() if count > self._counts_error)
-        described["frequent"] = [{"value": _shown(value), "count": -count} for count, value in often[:_SHOWN_VALUES]]
-        return described | ({} if was_exact else {"frequent_error": self._counts_error})
+        if counts is not None:
+            often = sorted((-count, value) for value, count in counts.items())[:_SHOWN_VALUES]
+            described["frequent"] = [{"value": _shown(value), "count": -count} for count, value in often]
+        return described
+
+    def _keep_within_limit(self) -> None:
+        if self._counts is not None and len(self._counts) - ("" in self._counts) > self._most_counted:
+            self._stop_counting()
 
     def _stop_counting(self) -> None:
-        if self._is_exact:
-            self._is_exact = False
-            self._measure(list(self._counts), list(self._counts.values()))
+        if self._counts is not None:
+            counts, self._counts = self._counts, None
+            self._empty = counts.pop("", 0)
+            self._measure([*counts], [*counts.values()])
 
     def _measure(self, values: Sequence[str], weights: Sequence[int] | None = None) -> None:
         """`weights`: how often each occurs, where all are different."""
@@ -170,12 +150,11 @@ class Column:
             return
         self._texts = _span(self._texts, (min(values), max(values)))
         if self._type != "text":
-            found, numbers, span = read(values, self._type)
+            found, numbers = read(values, self._type)
             self._become(found)
             if numbers:
-                self._numbers = _span(self._numbers, span)
+                self._numbers = _span(self._numbers, (min(numbers), max(numbers)))
                 self._moments = _merged(self._moments, _moments(numbers, weights))
-        self._sample.update([c for c in map(crc32, map(str.encode, values)) if not c % _MIXED & self._mask])
 
     def _become(self, found: Type | None) -> None:
         if self._type is None or found in (None, self._type):
@@ -183,22 +162,9 @@ class Column:
         else:
             self._type = "number" if {self._type, found} == {"integer", "number"} else "text"
 
-    def _keep_within_limits(self) -> None:
-        if len(self._counts) > self._most_counted:
-            self._stop_counting()
-            self._forget(sorted(self._counts.values(), reverse=True)[self._most_counted])
-        while len(self._sample) > self._most_sampled and self._mask < _MIXED:
-            self._mask = self._mask * 2 + 1
-            self._sample = {c for c in self._sample if not c % _MIXED & self._mask}
 
-    def _forget(self, count: int) -> None:
-        """Lossy counting: every count falls, and those that reach nothing are dropped."""
-        self._counts_error += count
-        self._counts = Counter({value: n - count for value, n in self._counts.items() if n > count})
-
-
-def read(values: Sequence[str], known: Type | None = None) -> tuple[Type, list[float], Span | None]:
-    """The narrowest type that all of them have, their numbers, and the span of these; `known`: what others have.
+def read(values: Sequence[str], known: Type | None = None) -> tuple[Type, list[float]]:
+    """The narrowest type that all of them have, and their numbers; `known`: what others have.
 
     Python reads more as a number than people do: `1_000`, digits of other scripts, nan and inf are text here.
     Integers of more than 64 bits are numbers. Dates are `YYYY-MM-DD`, also with a time but without an offset, all with
@@ -206,7 +172,7 @@ def read(values: Sequence[str], known: Type | None = None) -> tuple[Type, list[f
     """
     joined = "".join(values)
     if not joined.isascii() or "_" in joined:
-        return "text", [], None
+        return "text", []
     for wanted, convert in (("integer", int), ("number", float), ("date", datetime.fromisoformat)):
         if known not in (None, wanted, "integer" if wanted == "number" else wanted):
             continue
@@ -214,17 +180,16 @@ def read(values: Sequence[str], known: Type | None = None) -> tuple[Type, list[f
             found: list[Any] = list(map(convert, values))
         except ValueError:
             continue
-        span = (min(found), max(found)) if wanted != "date" else (0, 0)
-        if wanted == "integer" and span[0] >= -(2**63) and span[1] < 2**63:
-            return "integer", found, span
-        if wanted == "number" and not isnan(sum(found)) and span[0] > -_LARGEST and span[1] < _LARGEST:
-            return "number", found, span
+        if wanted == "integer" and min(found) >= -(2**63) and max(found) < 2**63:
+            return "integer", found
+        if wanted == "number" and not isnan(sum(found)) and min(found) > -_LARGEST and max(found) < _LARGEST:
+            return "number", found
         # Between date and time Python takes any character, and before it `20240101` too.
         if wanted != "date" or not {value[7:11:3] for value in values} <= {"-", "-T", "- "}:
             continue
         if joined.count("-") == 2 * len(values) and any(map(set(joined).issubset, _DATE_CHARS)):
-            return "date", [], None
-    return "boolean" if {value.lower() for value in values} <= {"true", "false"} else "text", [], None
+            return "date", []
+    return "boolean" if {value.lower() for value in values} <= {"true", "false"} else "text", []
 
 
 def _moments(numbers: list[float], weights: Sequence[int] | None) -> Moments:
@@ -243,13 +208,6 @@ def _merged(a: Moments, b: Moments) -> Moments:
 
 def _span(a: Any, b: Any) -> Any:
     return (min(a[0], b[0]), max(a[1], b[1])) if a and b else a or b
-
-
-def shortened(value: str) -> str:
-    """Of a long cell only the beginning is kept, and a digest that keeps different ones different."""
-    if len(value) <= LONG_CELL:
-        return value
-    return f"{value[:_SHOWN_CHARS]}…{blake2b(value.encode(), digest_size=8).hexdigest()}"
 
 
 def _shown(value: str) -> str:

@@ -10,7 +10,7 @@ LIMITS = {
     "kit": 3573,
     "kit/completion.py, kit/upgrade.py, kit/parts.py, kit/rename.py, kit/checksums.py": 400,
     "kit/stepping, kit/testing": 760,
-    "sample": 2040,
+    "sample": 1870,
     "state": 2890,
     "lab": 1500,
     "lab/scenarios": 100 * 18,

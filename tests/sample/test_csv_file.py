@@ -60,7 +60,7 @@ class CsvFile:
             reading.rows += batch.rows
             reading.bad_rows += batch.bad_rows
             reading.lines = batch.lines
-            reading.ends_early = batch.ends_here
+            reading.ends_early = any(row.is_last for row in batch.bad_rows)
         return reading
 
 
@@ -73,7 +73,7 @@ class Reading:
 
     @property
     def bad_lines(self) -> list[int]:
-        return [line for line, _ in self.bad_rows]
+        return [row.line for row in self.bad_rows]
 
 
 def a_table(rng: random.Random) -> list[Row]:
@@ -132,14 +132,14 @@ def test_the_hash_is_of_every_byte(csv_file: CsvFile) -> None:
 
 
 def test_bad_rows_are_named_by_the_line_they_begin_at_and_the_others_are_kept(csv_file: CsvFile) -> None:
-    csv_file.write(b'a,b\n1,"two\nlines"\nshort\n\n2,x\n3,4,long\n5,\xff\n6,nul\0\n7,"quote" here\n9,z\n8,"open\n')
+    csv_file.write(b'a,b\n1,"two\nlines"\nshort\n\n2,x\n3,"4\n4",long\n5,\xff\n6,nul\0\n7,"quote" here\n9,z\n8,"open\n')
 
     reading = csv_file.read()
 
     assert [row[0] for row in reading.rows] == ["1", "2", "9"]
-    assert reading.bad_lines == [4, 7, 8, 9, 10, 12]
+    assert reading.bad_lines == [4, 7, 9, 10, 11, 13]
     assert reading.bad_rows[-1].reason == "a quoted cell that never ends"
-    assert reading.lines == 12
+    assert reading.lines == 13
     assert not reading.ends_early
 
 
@@ -151,7 +151,7 @@ def test_lines_of_a_cell_that_is_too_long_are_never_taken_for_rows(csv_file: Csv
 
     assert reading.rows == [["1", "2"]]
     assert reading.ends_early
-    assert reading.bad_rows == [(3, "a cell is longer than 131072 characters; nothing behind it was read")]
+    assert reading.bad_rows == [BadRow(3, "a cell is longer than 131072 characters; nothing behind it was read", True)]
 
 
 def test_a_record_of_many_lines_is_never_read_into_memory_whole(csv_file: CsvFile) -> None:
@@ -162,7 +162,7 @@ def test_a_record_of_many_lines_is_never_read_into_memory_whole(csv_file: CsvFil
 
     assert reading.rows == []
     assert reading.ends_early
-    assert reading.bad_rows == [(2, "it is longer than 4194304 characters; nothing behind it was read")]
+    assert reading.bad_rows == [BadRow(2, "it is longer than 2097152 bytes; nothing behind it was read", True)]
 
 
 def test_bad_rows_without_end_are_told_apart(csv_file: CsvFile) -> None:

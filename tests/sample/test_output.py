@@ -10,14 +10,21 @@ import pytest
 
 from sampletool.kit.contract.file_errors import OutputExists, UnsafePath
 from sampletool.kit.safety.places import session_root
-from sampletool.sample.output import Published, Result, forecast, lock_path, publish
+from sampletool.sample.output import OutputEffect, Result, lock_path, look, publish
 
-RESULT = Result({"rows": 1}, "items", [{"a": 1}, {"b": 2}])
+COLUMNS = [{"a": 1}, {"b": 2}]
 
 
-def put(path: Path, identity: dict[str, Any], *, overwrite: bool = False, **given: Any) -> Published:
-    compute = given.get("compute", lambda: RESULT)
-    return publish(path, lambda: identity, compute, overwrite=overwrite)
+def result(inputs: str = "abc", **about: Any) -> Result:
+    return Result({"identity": {"inputs": [inputs]}, **about}, COLUMNS)
+
+
+def put(path: Path, inputs: str = "abc", *, overwrite: bool = False) -> OutputEffect:
+    return publish(path, result(inputs), overwrite=overwrite)
+
+
+def look_for(path: Path, inputs: str = "abc", *, overwrite: bool = False) -> OutputEffect:
+    return look(path, {"inputs": [inputs]}, overwrite=overwrite)[0]
 
 
 @pytest.fixture
@@ -25,44 +32,29 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "out.json"
 
 
-def never() -> Result:
-    raise AssertionError("it was computed")
-
-
 def test_a_result_is_json_that_names_what_it_was_made_of(path: Path) -> None:
-    published = put(path, {"inputs": ["abc"]})
+    assert put(path) == "created"
 
     written = json.loads(path.read_bytes())
-    assert published.effect == "created"
-    assert written["about"] == published.about == {"identity": {"inputs": ["abc"]}, "rows": 1}
-    assert written["items"] == RESULT.items
+    assert written["about"] == {"identity": {"inputs": ["abc"]}}
+    assert written["columns"] == COLUMNS
     assert len(path.read_bytes().splitlines()) == 5
 
 
-def test_a_result_that_says_much_about_itself_is_recognized_too(path: Path) -> None:
-    wordy = Result({"bad_rows": ["it has 1 instead of 2 cells"] * 100_000}, "items", [])
-    put(path, {"inputs": ["abc"]}, compute=lambda: wordy)
-
-    assert put(path, {"inputs": ["abc"]}, compute=never).effect == "unchanged"
-
-
-def test_the_same_again_is_unchanged_and_is_not_computed(path: Path) -> None:
-    first = put(path, {"inputs": ["abc"]})
-    before = path.stat()
+def test_the_same_again_is_there_already_whatever_else_it_says_about_itself(path: Path) -> None:
+    wordy = result(bad_rows=["it has 1 instead of 2 cells"] * 100_000)
+    publish(path, wordy, overwrite=False)
 
     for overwrite in (False, True):
-        again = put(path, {"inputs": ["abc"]}, compute=never, overwrite=overwrite)
-
-        assert again == Published("unchanged", first.about)
-    assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+        assert look(path, {"inputs": ["abc"]}, overwrite=overwrite) == ("unchanged", wordy)
 
 
 def test_anything_else_is_refused_before_the_work(path: Path) -> None:
-    put(path, {"inputs": ["abc"]})
+    put(path)
     before = path.read_bytes()
 
     with pytest.raises(OutputExists) as refused:
-        put(path, {"inputs": ["other"]}, compute=never)
+        look_for(path, "other")
 
     assert "--overwrite" in refused.value.suggestion
     assert "--session-id" in refused.value.suggestion
@@ -72,24 +64,24 @@ def test_anything_else_is_refused_before_the_work(path: Path) -> None:
 @pytest.mark.parametrize(
     "content", [b"", b"notes of mine\n", b'{"about":1,\n', b'{"about":{"identity":{"inputs":["abc"]}},\n']
 )
-def test_a_file_that_we_did_not_write_is_refused_without_even_looking_at_the_inputs(path: Path, content: bytes) -> None:
+def test_a_file_that_we_did_not_write_is_refused(path: Path, content: bytes) -> None:
     path.write_bytes(content)
 
     with pytest.raises(OutputExists):
-        publish(path, never, never, overwrite=False)  # type: ignore[arg-type]
+        look_for(path)
 
     assert path.read_bytes() == content
 
 
 @pytest.mark.parametrize("damage", [lambda text: text[:-10], lambda text: text.replace(b'"b":2', b'"b":3')])
 def test_a_result_that_was_cut_or_edited_is_not_taken_for_the_result(path: Path, damage: Any) -> None:
-    put(path, {"inputs": ["abc"]})
+    put(path)
     path.write_bytes(damage(path.read_bytes()))
 
     with pytest.raises(OutputExists, match="changed after"):
-        put(path, {"inputs": ["abc"]}, compute=never)
+        look_for(path)
 
-    assert put(path, {"inputs": ["abc"]}, overwrite=True).effect == "updated"
+    assert put(path, overwrite=True) == "updated"
 
 
 @pytest.mark.parametrize("kind", ["link", "dangling link", "directory", "fifo"])
@@ -105,9 +97,9 @@ def test_what_is_not_a_file_is_never_replaced(path: Path, tmp_path: Path, kind: 
         os.mkfifo(path)
 
     with pytest.raises(OutputExists):
-        put(path, {}, compute=never)
+        put(path)
     with pytest.raises(UnsafePath):
-        put(path, {}, compute=never, overwrite=True)
+        put(path, overwrite=True)
 
     assert kind != "link" or target.read_text() == "mine"
 
@@ -116,10 +108,9 @@ def test_overwriting_replaces_it_and_keeps_its_mode(path: Path) -> None:
     path.write_text("old")
     path.chmod(0o640)
 
-    published = put(path, {"inputs": ["abc"]}, overwrite=True)
+    assert put(path, overwrite=True) == "updated"
 
-    assert published.effect == "updated"
-    assert json.loads(path.read_bytes())["about"]["rows"] == 1
+    assert json.loads(path.read_bytes())["columns"] == COLUMNS
     assert path.stat().st_mode & 0o777 == 0o640
 
 
@@ -127,31 +118,34 @@ def test_overwriting_replaces_it_and_keeps_its_mode(path: Path) -> None:
 def test_a_new_result_is_for_all_to_read_whom_the_umask_lets(path: Path, overwrite: bool) -> None:
     umask = os.umask(0o027)
     try:
-        put(path, {"inputs": ["abc"]}, overwrite=overwrite)
+        put(path, overwrite=overwrite)
     finally:
         os.umask(umask)
 
     assert path.stat().st_mode & 0o777 == 0o640
 
 
-def test_somebody_without_our_lock_who_was_faster_keeps_what_is_theirs(path: Path) -> None:
-    def compute_while_another_publishes() -> Result:
-        put(path, {"inputs": ["theirs"]})
-        return RESULT
+@pytest.mark.parametrize("theirs", ["theirs", "abc"])
+def test_what_a_faster_caller_without_our_lock_published_stays(
+    path: Path, theirs: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same result is no reason to complain."""
+    link = os.link
 
-    with pytest.raises(OutputExists):
-        put(path, {"inputs": ["ours"]}, compute=compute_while_another_publishes)
+    def link_after_another(temporary: Path, place: Path, **given: Any) -> None:
+        monkeypatch.setattr(os, "link", link)
+        put(path, theirs)
+        os.link(temporary, place, **given)
 
-    assert json.loads(path.read_bytes())["about"]["identity"] == {"inputs": ["theirs"]}
-    assert [entry.name for entry in path.parent.iterdir() if entry.name.endswith(".tmp")] == []
+    monkeypatch.setattr(os, "link", link_after_another)
+    if theirs == "abc":
+        assert put(path) == "unchanged"
+    else:
+        with pytest.raises(OutputExists):
+            put(path)
 
-
-def test_somebody_without_our_lock_who_was_faster_with_the_same_result_did_our_work(path: Path) -> None:
-    def compute_while_another_publishes() -> Result:
-        put(path, {"inputs": ["abc"]})
-        return RESULT
-
-    assert put(path, {"inputs": ["abc"]}, compute=compute_while_another_publishes).effect == "unchanged"
+    assert json.loads(path.read_bytes())["about"]["identity"] == {"inputs": [theirs]}
+    assert not [name for name in os.listdir(path.parent) if name.endswith(".tmp")]
 
 
 def test_a_directory_by_another_name_has_the_same_lock(tmp_path: Path) -> None:
@@ -171,16 +165,15 @@ def test_the_lock_of_a_session_s_result_goes_with_the_session() -> None:
     assert lock_path(path).parent == path.parent
 
 
-def test_a_forecast_says_what_would_happen_and_leaves_nothing(path: Path, home: Path) -> None:
-    forecasts = [forecast(path, lambda: {"inputs": ["abc"]}, overwrite=False).effect]
+def test_looking_says_what_would_happen_and_leaves_nothing(path: Path, home: Path) -> None:
+    effects = [look_for(path)]
     left = [*path.parent.glob("*.json"), *(home / "xdg_state_home").iterdir()]
-    put(path, {"inputs": ["abc"]})
-    forecasts.append(forecast(path, lambda: {"inputs": ["abc"]}, overwrite=False).effect)
-    forecasts.append(forecast(path, lambda: {"inputs": ["new"]}, overwrite=True).effect)
+    put(path)
+    effects += [look_for(path), look_for(path, "new", overwrite=True)]
     with pytest.raises(OutputExists):
-        forecast(path, lambda: {"inputs": ["new"]}, overwrite=False)
+        look_for(path, "new")
 
-    assert forecasts == ["created", "unchanged", "updated"]
+    assert effects == ["created", "unchanged", "updated"]
     assert left == []
 
 
@@ -190,7 +183,7 @@ def test_litter_of_the_killed_is_removed_and_the_file_of_a_living_writer_is_not(
     new.write_text("half")
     os.utime(old, (time.time() - 7200,) * 2)
 
-    put(path, {})
+    put(path)
 
     assert not old.exists()
     assert new.exists()

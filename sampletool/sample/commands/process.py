@@ -1,8 +1,10 @@
 """CSV in, a profile of every column out: streaming, in parallel, and never over somebody else's result."""
 
+import codecs
+import io
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -20,10 +22,9 @@ from sampletool.kit.global_options import DryRunOption
 from sampletool.kit.safety.places import session_root
 from sampletool.sample.commands._options import JobsOption
 from sampletool.sample.csv_file import Dialect, Part, survey
-from sampletool.sample.csv_inputs import Source, invalid_csv, open_sources, read_dialect
 from sampletool.sample.errors import InputChanged, InvalidCsv, ProcessPartial, WorkerLost
-from sampletool.sample.input_file import STDIN
-from sampletool.sample.output import Result, forecast, lock_path, must_be_writable, publish
+from sampletool.sample.inputs import STDIN, Input, open_inputs
+from sampletool.sample.output import OutputEffect, Result, lock_path, look, must_be_writable, publish
 from sampletool.sample.profile import FORMAT_VERSION, PartProfile, profile_part
 from sampletool.sample.progress import Progress
 from sampletool.sample.workers import Check, workers
@@ -39,7 +40,6 @@ spec = CommandSpec(
     ),
 )
 _SKIP_ADVICE = "Correct it, name its --encoding or --delimiter, or leave bad rows out with --on-error skip."
-_CUT_ADVICE = "Correct it, or name its --encoding or --delimiter; --on-error skip cannot leave it out."
 _SHOWN_BYTES = 48 * 1024
 """Of all columns in an answer, which is at most 64 KiB; the result has all of them."""
 
@@ -55,13 +55,13 @@ class Table:
     columns: int
     rows: int
     skipped: int
-    bad_rows: list[dict[str, Any]] | None
+    bad_rows: list[dict[str, Any]]
     profile: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Processed:
-    effect: Literal["created", "updated", "unchanged"]
+    effect: OutputEffect
     output: str
     inputs: list[Table]
 
@@ -69,8 +69,8 @@ class Processed:
         lines: list[Line] = [] if self.output == STDIN else [f"{self.output}: {self.effect}"]
         for table in self.inputs:
             lines.append(f"  {table.input}: {counted(table.rows, 'row')}, {counted(table.columns, 'column')}")
-            lines += [f"    left out: line {row['line']}, {row['reason']}" for row in table.bad_rows or ()]
-            lines += _as_table(table.profile)
+            lines += [f"    left out: line {row['line']}, {row['reason']}" for row in table.bad_rows]
+            lines += _as_table(table.profile) if table.profile else []
         return lines
 
 
@@ -86,47 +86,34 @@ def process(
     dry_run: bool = False,
 ) -> Processed:
     """A dry run does all the work, and publishes nothing."""
+    effect: OutputEffect = "unchanged"
+    result: Result | None = None
     with ExitStack() as stack:
-        sources = open_sources(context, names, dialect, stack)
-        path = None if output == "-" else _output_path(context, output, sources, dry_run=dry_run)
+        inputs = open_inputs(names, dialect, context.signals, stack)
+        path = None if output == STDIN else _output_path(context, output, inputs, dry_run=dry_run)
         if path is not None and not dry_run:
             hold = stack.enter_context(context.hold(lock_path(path), f"output {path}", "exclusive", AT_ONCE))
-        progress = stack.enter_context(Progress(context, "input", sum(source.file.size for source in sources)))
-        surveys = [survey(file.descriptor, file.size, dialect, progress.beat) for file, _ in sources]
+        progress = stack.enter_context(Progress(context, "input", sum(file.found.st_size for file in inputs)))
+        surveys = [survey(file.descriptor, file.found.st_size, dialect, progress.beat) for file in inputs]
         identity = {
             "format": f"column-profile/{FORMAT_VERSION}",
             "inputs": [sha256 for sha256, _ in surveys],
             "options": {**asdict(dialect), "on_error": on_error},
         }
-        columns: Iterable[dict[str, Any]] = ()
-
-        def compute() -> Result:
-            nonlocal columns
-            parts = [parts for _, parts in surveys]
-            result = _profile(context, sources, parts, dialect, jobs, progress, skip=on_error == "skip")
-            columns = result.items
-            return result
-
-        effect: Literal["created", "updated", "unchanged"] = "unchanged"
-        if path is None:
-            about = compute().summary
-        elif dry_run:
-            published = forecast(path, lambda: identity, overwrite=overwrite)
-            effect, about = published.effect, published.about
-            if effect != "unchanged":
-                about = compute().summary
-        else:
-            published = publish(path, lambda: identity, compute, overwrite=overwrite)
-            effect, about = published.effect, published.about
-            hold.did_work = effect != "unchanged"
+        if path is not None:
+            effect, result = look(path, identity, overwrite=overwrite)
+        if result is None:
+            tasks = [(number, part) for number, (_, parts) in enumerate(surveys) for part in parts]
+            result = _profile(context, identity, inputs, tasks, dialect, jobs, progress, skip=on_error == "skip")
+            if path is not None and not dry_run:
+                effect = publish(path, result, overwrite=overwrite)
+                hold.did_work = True
     tables = [
-        Table(file.path, sha256, len(header), known["rows"], known["skipped"], known["bad_rows"] or None)
-        for (file, header), (sha256, _), known in zip(sources, surveys, about["inputs"], strict=True)
+        Table(file.path, sha256, len(file.header), **known)
+        for file, (sha256, _), known in zip(inputs, surveys, result.about["inputs"], strict=True)
     ]
-    if path is not None and effect == "unchanged":
-        columns = _read_columns(path)
-    _show(context, tables, columns, limit=None if path is None else _SHOWN_BYTES)
-    done = Processed(effect, output if path is None and output else str(path), tables)
+    _show(context, tables, result.columns, limit=None if path is None else _SHOWN_BYTES)
+    done = Processed(effect, str(path or STDIN), tables)
     if skipped := sum(table.skipped for table in tables):
         raise ProcessPartial(skipped=skipped, data=done)
     return done
@@ -134,58 +121,49 @@ def process(
 
 def _profile(
     context: Context,
-    sources: list[Source],
-    parts: list[list[Part]],
+    identity: dict[str, Any],
+    inputs: list[Input],
+    tasks: list[tuple[int, Part]],
     dialect: Dialect,
     jobs: int,
     progress: Progress,
     *,
     skip: bool,
 ) -> Result:
-    """By workers that each take some of the parts; an input is described as soon as its last part is there."""
+    """By workers that take a part each; an input is described as soon as its last part is there."""
 
     def work(task: tuple[int, Part], check: Check) -> PartProfile:
-        file, header = sources[task[0]]
-        return profile_part(file.descriptor, task[1], dialect, len(header), skip=skip, check=check)
+        file = inputs[task[0]]
+        return profile_part(file.descriptor, task[1], dialect, len(file.header), skip=skip, check=check)
 
     about: list[dict[str, Any]] = []
     columns: list[dict[str, Any]] = []
-    total: PartProfile | None = None
-    tasks = [(number, part) for number, of_one in enumerate(parts) for part in of_one]
     with workers(tasks, work, jobs, context.signals, progress.beat) as results:
         for (number, part), profile in zip(tasks, results, strict=True):
-            total = total.followed_by(profile) if total else profile
+            if part.start == 0:
+                total = profile
+            else:
+                total.merge(profile)
             progress.done += part.end - part.start
-            file, header = sources[number]
+            file = inputs[number]
             if bad_row := total.stopped_at:
-                _must_be_unchanged(sources)
-                raise invalid_csv(
-                    file, bad_row.line, bad_row.reason, _SKIP_ADVICE if total.can_be_skipped else _CUT_ADVICE
-                )
-            if part.end == file.size:
-                bad_rows = [bad_row._asdict() for bad_row in total.bad_rows]
-                about.append({"rows": total.columns[0].rows, "skipped": total.skipped, "bad_rows": bad_rows})
-                for position, (name, column) in enumerate(zip(header, total.columns, strict=True), 1):
+                _must_be_unchanged(inputs)
+                advice = "" if bad_row.is_last else _SKIP_ADVICE
+                raise InvalidCsv(suggestion=advice, path=file.path, line=bad_row.line, reason=bad_row.reason)
+            if part.end == file.found.st_size:
+                about.append(total.describe())
+                for position, (name, column) in enumerate(zip(file.header, total.columns, strict=True), 1):
                     columns.append({"input": number + 1, "position": position, "name": name, **column.describe()})
-                total = None
-    _must_be_unchanged(sources)
-    return Result({"inputs": about}, "columns", columns)
+    _must_be_unchanged(inputs)
+    return Result({"identity": identity, "inputs": about}, columns)
 
 
-def _must_be_unchanged(sources: list[Source]) -> None:
-    for source in sources:
-        source.file.must_be_unchanged()
+def _must_be_unchanged(inputs: list[Input]) -> None:
+    for file in inputs:
+        file.must_be_unchanged()
 
 
-def _read_columns(path: Path) -> Iterator[dict[str, Any]]:
-    """A result has one column on each line."""
-    with path.open() as file:
-        for line in file:
-            if line.startswith('{"input":'):
-                yield json.loads(line.rstrip(",]\n"))
-
-
-def _show(context: Context, tables: list[Table], columns: Iterable[dict[str, Any]], limit: int | None) -> None:
+def _show(context: Context, tables: list[Table], columns: list[dict[str, Any]], limit: int | None) -> None:
     """Put the columns into the answer, as far as there is room."""
     used = 0
     for column in columns:
@@ -199,18 +177,17 @@ def _show(context: Context, tables: list[Table], columns: Iterable[dict[str, Any
 
 def _as_table(columns: list[dict[str, Any]]) -> Iterator[Line]:
     """One line for each column."""
-    if columns:
-        yield heads("column", "type", "count", "empty", "distinct", "min", "max", "mean", "most frequent")
+    yield heads("column", "type", "count", "empty", "distinct", "min", "max", "mean", "most frequent")
     for column in columns:
-        distinct = f"{'~' if column.get('distinct_is_estimate') else ''}{column['distinct']}"
+        distinct = column.get("distinct", f">{column.get('distinct_more_than')}")
         cells = [column["name"], column.get("type", "-"), column["count"], column["empty"], distinct]
         for cell in map(column.get, ("min", "max", "mean")):
             cells.append(f"{cell:.6g}" if isinstance(cell, float) else "" if cell is None else cell)
-        frequent = "".join(f"{entry['value']} ({entry['count']})" for entry in column["frequent"][:1])
+        frequent = "".join(f"{entry['value']} ({entry['count']})" for entry in column.get("frequent", [])[:1])
         yield (*map(str, cells), frequent)
 
 
-def _output_path(context: Context, output: str | None, sources: list[Source], *, dry_run: bool) -> Path:
+def _output_path(context: Context, output: str | None, inputs: list[Input], *, dry_run: bool) -> Path:
     """Where the result goes; what can be said against it is said before the work."""
     if output is None:
         directory = session_root() / context.session_id if dry_run else context.session_directory
@@ -220,9 +197,24 @@ def _output_path(context: Context, output: str | None, sources: list[Source], *,
     if not output or not path.name or path.name.startswith("-") or not path.name.isprintable():
         raise UnsafePath(output, "that is not a name for a file")
     must_be_writable(path)
-    if any(source.file.is_at(path) for source in sources):
+    if any(file.is_at(path) for file in inputs):
         raise UnsafePath(str(path), "it is one of the inputs")
     return path
+
+
+def _dialect(delimiter: str, encoding: str) -> Dialect:
+    mistakes = []
+    delimiter = "\t" if delimiter == "tab" else delimiter
+    if len(delimiter) != 1 or delimiter in '"\r\n\0':
+        mistakes.append(Mistake("--delimiter", "INVALID_VALUE", f"{delimiter!r} is not one character", delimiter))
+    try:
+        io.TextIOWrapper(io.BytesIO(), encoding)
+        encoding = codecs.lookup(encoding).name
+    except (LookupError, ValueError):
+        mistakes.append(Mistake("--encoding", "INVALID_VALUE", f"{encoding!r} is not a text encoding", encoding))
+    if mistakes:
+        raise InvalidValues(*mistakes)
+    return Dialect(delimiter, encoding)
 
 
 def command(
@@ -255,7 +247,7 @@ def command(
         raise InvalidValues(Mistake("--input", "MISSING", "Missing option '--input'", suggestion="Name a CSV file."))
     if names.count(STDIN) > 1:
         raise InvalidValues(Mistake("--input", "INVALID_VALUE", "stdin can be read only once", STDIN))
-    dialect = read_dialect(delimiter, encoding)
+    dialect = _dialect(delimiter, encoding)
     at_once = jobs or context.jobs()
     return process(
         context, names, output, dialect, on_error=on_error, jobs=at_once, overwrite=overwrite, dry_run=dry_run

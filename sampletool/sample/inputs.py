@@ -1,0 +1,79 @@
+"""The inputs of a profile: regular files, or standard input, the same from beginning to end, with their headers.
+
+A FIFO, a device or a directory is an error, not a wait. Standard input is first copied to a nameless temporary file,
+so that it too can be read twice, by several at once; whatever ends the call, that file is gone.
+"""
+
+import os
+import stat
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+from sampletool.kit.contract.errors import ToolError
+from sampletool.kit.contract.file_errors import UnsafePath, from_os_error
+from sampletool.kit.safety.atomic_file import write_all
+from sampletool.kit.safety.signals import Signals
+from sampletool.kit.safety.stdin import stdin_blocks
+from sampletool.sample.csv_file import Dialect, Row, read_header
+from sampletool.sample.errors import BadInputs, InputChanged, InvalidCsv
+from sampletool.sample.profile import MOST_COLUMNS
+
+STDIN = "-"
+
+
+class Input(NamedTuple):
+    path: str
+    descriptor: int
+    found: os.stat_result
+    header: Row
+
+    def is_at(self, path: Path) -> bool:
+        return path.exists() and os.path.samestat(self.found, path.stat())
+
+    def must_be_unchanged(self) -> None:
+        now, before = os.fstat(self.descriptor), self.found
+        if (now.st_size, now.st_mtime_ns, now.st_ctime_ns) != (before.st_size, before.st_mtime_ns, before.st_ctime_ns):
+            raise InputChanged(self.path)
+
+
+def open_inputs(names: list[str], dialect: Dialect, signals: Signals, stack: ExitStack) -> list[Input]:
+    """Every input, open until the stack is left, or everything that is wrong with any of them."""
+    inputs: list[Input] = []
+    errors: list[ToolError] = []
+    for name in names:
+        path = name if name == STDIN else os.path.abspath(name)
+        try:
+            descriptor = _copy_of_stdin(signals, stack) if name == STDIN else _open(path, stack)
+            found = os.fstat(descriptor)
+            header = read_header(descriptor, found.st_size, dialect)
+            if len(header) > MOST_COLUMNS:
+                raise ValueError(1, f"it has {len(header)} columns, more than {MOST_COLUMNS}")
+            inputs.append(Input(path, descriptor, found, header))
+        except ValueError as error:
+            line, reason = error.args
+            errors.append(InvalidCsv(path=path, line=line, reason=reason))
+        except (FileNotFoundError, PermissionError) as error:
+            errors.append(from_os_error(error, path))
+        except UnsafePath as error:
+            errors.append(error)
+    if errors:
+        raise errors[0] if len(errors) == 1 else BadInputs(errors)
+    return inputs
+
+
+def _open(path: str, stack: ExitStack) -> int:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    stack.callback(os.close, descriptor)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        raise UnsafePath(path, f"it is not a regular file; pipe it in and name {STDIN!r}")
+    return descriptor
+
+
+def _copy_of_stdin(signals: Signals, stack: ExitStack) -> int:
+    import tempfile
+
+    copy = stack.enter_context(tempfile.TemporaryFile(buffering=0))  # noqa: SIM115 - the stack closes it
+    for block in stdin_blocks(signals):
+        write_all(copy.fileno(), block)
+    return copy.fileno()
