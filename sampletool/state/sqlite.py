@@ -36,6 +36,9 @@ _BUSY_MS = 50
 _OURS = 0x746F6F6C
 """Marks our files (`file` shows it), so that nobody else's database is ever migrated."""
 
+_ASKED = ("integrity_check", "journal_mode", "synchronous")
+_LEVELS = ("off", "normal", "full", "extra")
+
 _abandoned: list[Connection] = []
 """Connections from before a fork: closing one in the child could drop locks of the parent."""
 
@@ -79,24 +82,23 @@ class Sqlite:
 
     def health(self) -> tuple[str, list[str], dict[str, str]]:
         """A file that is there is written to, but not changed; of one that is not, whether it could be made."""
-        durable = {"journal_mode": "truncate", "synchronous": "full"}
-        problems = []
         if self._path.exists():
             with self._writing():  # first: who has opened it to read only is not told that it cannot be written
                 pass
-            found = self.read(lambda db: db.rows("PRAGMA integrity_check"))
+            found, mode, level = self.read(lambda db: [db.rows(f"PRAGMA {name}") for name in _ASKED])
             problems = [said for (said,) in found if said != "ok"]
+            settings = {"journal_mode": mode[0][0], "synchronous": _LEVELS[level[0][0]]}
         else:
             from tempfile import TemporaryFile
 
-            durable = {"file": "not there yet; the first write makes it", **durable}
+            settings = {"file": "not there yet; the first write makes it"}
             directory = next(path for path in self._path.parents if path.is_dir())
             try:
                 with TemporaryFile(dir=directory):
-                    pass
+                    problems = []
             except OSError as error:
                 problems = [f"it cannot be created in {directory}: {(error.strerror or str(error)).lower()}"]
-        return f"SQLite {sqlite3.sqlite_version} ({self._path})", problems, durable
+        return f"SQLite {sqlite3.sqlite_version} ({self._path})", problems, settings
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:

@@ -4,6 +4,7 @@ import os
 import random
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -192,16 +193,25 @@ async def count_for(store: Any, _number: int, seconds: float) -> int:
     return times
 
 
-async def fork_and_count(store: Any, _number: int) -> list[int]:
-    """Before, in the child, and after: the child tells its value through a pipe."""
+async def fork_and_count(store: Any, _number: int) -> tuple[list[int], int]:
+    """Before, in the child, and after: the child tells its value through a pipe, and how many connections it opened."""
     values = [(await store.counter_add("hits", 1)).value]
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        os.write(writing, str((await store.counter_add("hits", 1)).value).encode())
+        before = _open_descriptors()
+        value = (await store.counter_add("hits", 1)).value
+        os.write(writing, f"{value} {(_open_descriptors() - before).total()}".encode())
         os._exit(0)
     os.waitpid(child, 0)
-    return [*values, int(os.read(reading, 9)), (await store.counter_add("hits", 1)).value]
+    value, opened = map(int, os.read(reading, 9).split())
+    return [*values, value, (await store.counter_add("hits", 1)).value], opened
+
+
+def _open_descriptors() -> Counter[str]:
+    """What they lead to."""
+    names = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
+    return Counter(os.readlink(name) for name in names if os.path.exists(name) or os.path.islink(name))
 
 
 async def append(store: Any, number: int, times: int) -> int:

@@ -14,6 +14,7 @@ from sampletool.kit.contract.lock_held import LockHeld
 from sampletool.kit.safety.signals import Signals
 from sampletool.state.errors import StoreUnavailable, StoreUnsafe
 from sampletool.state.opening import open_store
+from sampletool.state.postgres import Postgres
 from sampletool.state.promises import NewTask, Once
 from tests.state.support.servers import Server
 from tests.state.support.store_client import make_terms
@@ -167,6 +168,22 @@ def test_a_signal_cancels_on_the_server_what_it_waits_for(backend: SharedBackend
 
         assert waiting_for_locks(backend.url) == 0
     store.close()
+
+
+def test_a_statement_that_takes_too_long_does_not_go_on_without_its_caller(backend: SharedBackend) -> None:
+    """Else the server would be busy with what nobody waits for any more."""
+    import psycopg
+
+    slow = Postgres(backend.url, make_terms(patience=0.0))
+    slow.read(lambda db: db.rows("SELECT 1"))
+
+    with pytest.raises(StoreUnavailable, match="in time"):
+        slow.read(lambda db: db.rows("SELECT pg_sleep(600)"))
+
+    with psycopg.connect(backend.url, autocommit=True) as watcher:
+        active = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg_sleep(600)'"
+        assert watcher.execute(active).fetchone() == (0,)
+    slow.close()
 
 
 def signal_when_it_waits(signals: Signals, url: str) -> None:

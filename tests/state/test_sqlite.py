@@ -1,0 +1,230 @@
+"""sampletool/state/sqlite.py: one file, what may stand in its place, and who waits for whom."""
+
+import os
+import signal
+import sqlite3
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from threading import Timer
+
+import pytest
+
+from sampletool.kit.contract.errors import Interrupted
+from sampletool.kit.contract.file_errors import FileNotFound, IoFailure, NoSpace, UnsafePath
+from sampletool.kit.contract.lock_held import LockHeld
+from sampletool.kit.testing.scale import SOAK, scale
+from sampletool.state.errors import ExtraNotInstalled
+from sampletool.state.opening import open_store
+from sampletool.state.sql import SqlStore
+from sampletool.state.sqlite import STEPS as SQLITE_STEPS
+from sampletool.state.sqlite import Sqlite
+from tests.state.support.store_client import make_terms
+from tests.state.support.stores import SharedBackend
+
+LONG = 3_600_000
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_no_writer_starves(make_backend: Callable[[str], SharedBackend], kind: str) -> None:
+    turns = make_backend(kind).together("count_for", 4, scale(2, 10))
+
+    assert min(turns) >= max(turns) * (0.5 if SOAK else 0.2), turns
+
+
+@pytest.mark.parametrize("planted", ["link", "fifo", "directory"])
+def test_a_planted_file_is_refused(tmp_path: Path, planted: str) -> None:
+    path = tmp_path / "state.db"
+    if planted == "link":
+        (tmp_path / "elsewhere").touch()
+        path.symlink_to(tmp_path / "elsewhere")
+    elif planted == "fifo":
+        os.mkfifo(path)
+    else:
+        path.mkdir()
+
+    with pytest.raises((UnsafePath, OSError)):
+        open_store(f"sqlite://{path}", None, make_terms()).counter_add("hits", 1)
+
+    if planted == "link":
+        assert (tmp_path / "elsewhere").read_bytes() == b""
+
+
+@pytest.mark.parametrize("verb", ["counter_add", "counter_get"])
+def test_a_file_with_two_names_is_refused(tmp_path: Path, verb: str) -> None:
+    """After a crash the journal would be looked for under one of them, and missed under the other."""
+    path = tmp_path / "state.db"
+    store = open_store(f"sqlite://{path}", None, make_terms())
+    store.counter_add("hits", 1)
+    store.close()
+    (tmp_path / "other.db").hardlink_to(path)
+
+    for name in (path, tmp_path / "other.db"):
+        store = open_store(f"sqlite://{name}", None, make_terms())
+        with pytest.raises(UnsafePath, match="hard link"):
+            getattr(store, verb)("hits", *[1][: verb == "counter_add"])
+        with pytest.raises(UnsafePath, match="hard link"):
+            store.health()
+
+
+def test_a_python_without_sqlite_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "_sqlite3", None)
+    for name in ("sqlite3", "sqlite3.dbapi2", "sampletool.state.sqlite"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+
+    with pytest.raises(ExtraNotInstalled) as missing:
+        open_store(f"sqlite://{tmp_path}/state.db", None, make_terms())
+
+    assert "sqlite3" in missing.value.describe()["suggestion"]
+
+
+def test_text_that_is_not_utf_8_in_the_file_is_an_expected_failure(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    store = open_store(f"sqlite://{path}", None, make_terms())
+    store.state_set("key", "value")
+    store.close()
+    with sqlite3.connect(path) as vandal:
+        vandal.execute("UPDATE tool_state SET value = CAST(x'ff' AS text)")
+    vandal.close()
+
+    with pytest.raises(IoFailure):
+        open_store(f"sqlite://{path}", None, make_terms()).state_get("key")
+
+
+def test_a_file_that_is_a_link_is_not_read(tmp_path: Path) -> None:
+    store = open_store(f"sqlite://{tmp_path}/real.db", None, make_terms())
+    store.counter_add("hits", 1)
+    store.close()
+    (tmp_path / "state.db").symlink_to(tmp_path / "real.db")
+
+    with pytest.raises(UnsafePath):
+        open_store(f"sqlite://{tmp_path}/state.db", None, make_terms()).counter_get("hits")
+
+
+def test_health_notices_an_index_that_misses_a_row(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    store = open_store(f"sqlite://{path}", None, make_terms())
+    store.state_set("key", "value", expires_ms=LONG)
+    store.close()
+    with sqlite3.connect(path) as vandal:
+        (root,) = vandal.execute("SELECT rootpage FROM sqlite_master WHERE name = 'tool_state_expiring'").fetchone()
+        (size,) = vandal.execute("PRAGMA page_size").fetchone()
+    vandal.close()
+    content = bytearray(path.read_bytes())
+    content[(root - 1) * size + 3 : (root - 1) * size + 5] = b"\0\0"  # the number of its entries
+    path.write_bytes(content)
+
+    assert "missing from index" in " ".join(open_store(f"sqlite://{path}", None, make_terms()).health().problems)
+
+
+def test_what_is_no_store_is_left_alone(tmp_path: Path) -> None:
+    text, foreign = tmp_path / "text", tmp_path / "foreign"
+    text.write_text("not a database, but long enough to look like one\n" * 100)
+    with sqlite3.connect(foreign) as db:
+        db.execute("CREATE TABLE theirs (x)")
+    db.close()
+
+    with pytest.raises(IoFailure):
+        open_store(f"sqlite://{text}", None, make_terms()).counter_add("hits", 1)
+    with pytest.raises(UnsafePath):
+        open_store(f"sqlite://{foreign}", None, make_terms()).counter_add("hits", 1)
+    with pytest.raises(FileNotFound):
+        open_store(f"sqlite://{tmp_path}/none/state.db", None, make_terms()).counter_add("hits", 1)
+
+    assert text.read_text().startswith("not a database")
+
+
+def test_a_full_disk_is_said_so_and_changes_nothing(tmp_path: Path) -> None:
+    full = (*SQLITE_STEPS, "PRAGMA max_page_count = 40")
+    store = SqlStore(Sqlite(tmp_path / "state.db", tmp_path / "lock", make_terms(), steps=full))
+    store.state_set("key", "small")
+
+    with pytest.raises(NoSpace):
+        store.state_set("key", "x" * 1024 * 1024)
+
+    assert store.state_get("key").value == "small"
+    assert store.state_set("key", "again").version == 2
+    store.close()
+
+
+def test_an_outsider_who_locks_the_file_is_waited_for_until_the_deadline(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    store = open_store(f"sqlite://{path}", None, make_terms(patience=0.2))
+    store.counter_add("hits", 1)
+    outsider = sqlite3.connect(path, isolation_level=None)
+    outsider.execute("BEGIN EXCLUSIVE")
+
+    with pytest.raises(LockHeld):
+        store.counter_add("hits", 1)
+    with pytest.raises(LockHeld):
+        store.counter_get("hits")
+
+    outsider.execute("ROLLBACK")
+    outsider.close()
+    assert store.counter_add("hits", 1).value == 2
+    store.close()
+
+
+def test_reading_an_older_file_changes_nothing(tmp_path: Path) -> None:
+    path, lock = tmp_path / "state.db", tmp_path / "lock"
+    today = Sqlite(path, lock, make_terms())
+    SqlStore(today).counter_add("hits", 1)
+    today.close()
+    before = path.read_bytes()
+
+    tomorrow = Sqlite(path, lock, make_terms(), steps=(*SQLITE_STEPS, "CREATE TABLE tool_more (name text)"))
+
+    assert SqlStore(tomorrow).counter_get("hits") == 1
+    assert tomorrow.read(lambda db: db.rows("SELECT * FROM tool_more")) == []
+    assert path.read_bytes() == before
+    tomorrow.close()
+
+
+def test_a_rehearsal_makes_no_store(tmp_path: Path) -> None:
+    store = open_store(f"sqlite://{tmp_path}/state.db", None, make_terms(rehearse=True))
+
+    assert store.counter_add("hits", 1).value == 1
+
+    assert list(tmp_path.glob("*.db*")) == []
+    store.close()
+
+
+def test_health_says_what_the_database_does(tmp_path: Path) -> None:
+    """It is asked, after a write: what we wanted would be there whatever it does."""
+    store = open_store(f"sqlite://{tmp_path}/state.db", None, make_terms())
+    store.counter_add("hits", 1)
+
+    health = store.health()
+
+    assert health.settings == {"journal_mode": "truncate", "synchronous": "full"}
+    assert health.problems == []
+    store.close()
+
+
+def test_a_file_of_another_user_is_refused(tmp_path: Path) -> None:
+    path = Path("/etc/passwd")
+    if os.geteuid() == 0:
+        path = tmp_path / "state.db"
+        store = open_store(f"sqlite://{path}", None, make_terms())
+        store.counter_add("hits", 1)
+        store.close()
+        os.chown(path, 65534, 65534)
+
+    with pytest.raises(UnsafePath, match="of your own"):
+        open_store(f"sqlite://{path}", None, make_terms()).counter_get("hits")
+
+
+def test_a_signal_ends_the_wait_for_a_file_that_an_outsider_locks(tmp_path: Path) -> None:
+    path, terms = tmp_path / "state.db", make_terms(patience=20.0)
+    store = open_store(f"sqlite://{path}", None, terms)
+    store.counter_add("hits", 1)
+    outsider = sqlite3.connect(path, isolation_level=None)
+    outsider.execute("BEGIN EXCLUSIVE")
+    Timer(0.3, lambda: setattr(terms.signals, "received", signal.SIGTERM)).start()
+
+    with pytest.raises(Interrupted):
+        store.counter_get("hits")
+
+    outsider.execute("ROLLBACK")
+    outsider.close()
+    store.close()
