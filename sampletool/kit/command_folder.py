@@ -147,10 +147,10 @@ class CommandFolder(_Collecting, TyperGroup):
             sections.append((title, [(name, _summary(self.get_command(ctx, name).help)) for name in names]))
         return sections
 
-    def get_command(self, ctx: Any, name: str) -> Any:
-        if name in self.commands and self.commands[name] is None:
-            self.commands[name] = load(f"{self._module_of[name].__name__}.{name.replace('-', '_')}", name)
-        return self.commands.get(name)
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name in self.commands and self.commands[cmd_name] is None:
+            self.commands[cmd_name] = load(self._module_of[cmd_name].__name__, cmd_name)
+        return self.commands.get(cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args[0] == "help" and ctx.parent is None and "help" not in self.commands:
@@ -166,7 +166,7 @@ class CommandFolder(_Collecting, TyperGroup):
         try:
             return super().invoke(ctx)
         except typer.TyperException as error:
-            if not hasattr(error, "ctx") or error.ctx is not ctx:
+            if not hasattr(error, "ctx") or error.ctx is not ctx:  # pyright: ignore[reportAttributeAccessIssue]
                 raise
             if ctx.parent is None and not ctx.meta[_MISTAKES]:
                 raise HelpAsked(self.page(ctx).text) from None
@@ -183,13 +183,13 @@ class CommandFolder(_Collecting, TyperGroup):
         raise UsageMistakes([*ctx.meta[_MISTAKES], mistake], ctx.command_path)
 
 
-def load(module_name: str, name: str) -> FileCommand | CommandFolder:
-    module = import_module(module_name)
+def load(package: str, name: str) -> FileCommand | CommandFolder:
+    module = import_module(f"{package}.{name.replace('-', '_')}")
     if hasattr(module, "__path__"):
-        return CommandFolder([module_name], name)
+        return CommandFolder([module.__name__], name)
     missing = [part for part in ("spec", "command") if not hasattr(module, part)]
     if missing:
-        raise CommandIncomplete(file=module_name.replace(".", "/") + ".py", missing=missing)
+        raise CommandIncomplete(file=module.__name__.replace(".", "/") + ".py", missing=missing)
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command(name, cls=FileCommand, add_help_option=False)(module.command)
     command = get_command(app)

@@ -98,8 +98,8 @@ class _Play:
         if token[1:] in STRIKES:
             self._strike(worker, token[1:])
         else:
-            assert worker.at is not None
             step = worker.at
+            assert step is not None
             worker.done += 1
             worker.current = step.name
             worker.go_on()

@@ -1,6 +1,7 @@
 """How far a call has come, for whoever waits: events for --format jsonl, lines and a live one at a terminal."""
 
 import time
+from typing import Any
 
 from sampletool.kit.context import Context
 from sampletool.kit.contract.text import counted
@@ -56,7 +57,7 @@ class Progress:
     def seconds_to_beat(self) -> float:
         return max(0.0, self._spoke_at + _SILENCE_SECONDS - time.monotonic())
 
-    def _say(self, event: dict[str, object], line: str) -> None:
+    def _say(self, event: dict[str, Any], line: str) -> None:
         self._spoke_at = time.monotonic()
         self._context.emit(event)
         self._live.clear()

@@ -170,7 +170,7 @@ class Postgres:
         answer_ms = max(lock_ms, round(self._terms.answer_seconds() * 1000)) + round(_GRACE_SECONDS * 1000)
         link.execute(
             f"BEGIN; SET LOCAL lock_timeout = {lock_ms}; SET LOCAL statement_timeout = {answer_ms};"
-            f"SET LOCAL idle_in_transaction_session_timeout = {_IDLE_MS}"
+            f"SET LOCAL idle_in_transaction_session_timeout = {_IDLE_MS}".encode()
         )
 
     def _prepare(self, link: Link) -> None:
@@ -184,7 +184,7 @@ class Postgres:
         self._begin(link)
         link.execute("SELECT pg_advisory_xact_lock(%s, 0)", (_ADVISORY,))
         for step in self._steps[self._version(link) :]:
-            link.execute(step)
+            link.execute(step.encode())
         link.execute("UPDATE tool_store SET version = %s", (len(self._steps),))
         if not self._terms.rehearse:
             link.commit()

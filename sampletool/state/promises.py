@@ -8,6 +8,9 @@ Not promised: a global order under concurrency, fairness, that effects outside t
 keys. A default body here would check and then act, which is wrong in every backend: so there is none.
 """
 
+# The methods of a protocol: a docstring is their body.
+# pyright: reportReturnType=false
+
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 

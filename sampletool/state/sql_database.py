@@ -1,5 +1,8 @@
 """What a database has to give, for sql.py to be a store on it: a schema, transactions, and ways to be alone."""
 
+# The methods of a protocol: a docstring is their body.
+# pyright: reportReturnType=false
+
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 

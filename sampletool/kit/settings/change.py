@@ -69,7 +69,7 @@ def must_be_at(file: TomlEdit, scope: Scope, version: str | None) -> None:
 
 def summary(file: TomlEdit, scope: Scope, changes: list[Change]) -> Changed:
     """One word for all: what each was, or that the file was updated."""
-    effects = {change.effect for change in changes} - {"unchanged"}
+    effects: set[Effect] = {change.effect for change in changes if change.effect != "unchanged"}
     overall: Effect = effects.pop() if len(effects) == 1 else "updated" if effects else "unchanged"
     return Changed(overall, changes, scope.name, str(scope.path), file.version)
 
