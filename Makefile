@@ -1,6 +1,8 @@
 # Everything sets itself up: `make run` and `make test` are all a newcomer needs. Nothing is installed outside .venv.
 
 EXTRAS := [redis,postgres]# state
+TEST_GROUPS := checkers
+TEST_GROUPS += servers# state
 
 include sampletool/kit/kit.mk
 
@@ -11,5 +13,5 @@ check: sizes
 sizes: $(READY)
 	@$(BIN)/python -m tests.project.test_size
 
-forks: $(READY)  ## Remove each part, and all of them, in a copy: what is left passes check and test
+forks: $(TESTABLE)  ## Remove each part, and all of them, in a copy: what is left passes check and test
 	@$(BIN)/python -m tests.project.forks $(PARTS)

