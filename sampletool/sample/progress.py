@@ -1,7 +1,6 @@
 """How far a call has come, for whoever waits: events for --format jsonl, lines and a live one at a terminal."""
 
 import time
-from typing import Any
 
 from sampletool.kit.context import Context
 from sampletool.kit.contract.text import counted
@@ -37,9 +36,9 @@ class Progress:
         seconds = None if began is None else round(time.monotonic() - began, 3)
         event = {"event": f"{self._kind}_done", self._kind: result, "done": self.done, "total": self._total}
         took = "" if seconds is None else f" in {seconds:.1f} s"
-        self._say(
-            event | ({} if seconds is None else {"seconds": seconds}), f"{name}: {status.replace('_', ' ')}{took}"
-        )
+        if seconds is not None:
+            event["seconds"] = seconds
+        self._say(event, f"{name}: {status.replace('_', ' ')}{took}")
 
     def beat(self) -> None:
         """Called often while there is nothing to say. Ends the call where a signal or the deadline asks for it."""
@@ -57,7 +56,7 @@ class Progress:
     def seconds_to_beat(self) -> float:
         return max(0.0, self._spoke_at + _SILENCE_SECONDS - time.monotonic())
 
-    def _say(self, event: dict[str, Any], line: str) -> None:
+    def _say(self, event: dict[str, object], line: str) -> None:
         self._spoke_at = time.monotonic()
         self._context.emit(event)
         self._live.clear()
