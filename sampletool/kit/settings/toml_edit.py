@@ -15,9 +15,12 @@ from .toml_key import Path, get, has, parse_key, show_key, show_plain
 
 _STRING = r""" "(?!"")[^"\\\n]*+(?:\\.[^"\\\n]*+)*+" | '(?!'')[^'\n]*+' """
 _TEXT = rf"""[^\n"'\#\[\]{{}}]*+ (?: (?:{_STRING}) [^\n"'\#\[\]{{}}]*+ )*+"""
-_KEY = rf"""[ \t]*+ ([^\n"'\#\[\]{{}}=]*+ (?: (?:{_STRING}) [^\n"'\#\[\]{{}}=]*+ )*+)"""
-_HEADER = re.compile(rf"[ \t]*+ \[ (\[?) {_KEY} \]{{1,2}} [ \t]*+ (?:\#[^\n]*+)?+ \r? (?: \n | \Z )", re.VERBOSE)
-_BEGIN = re.compile(rf"{_KEY} =", re.VERBOSE)
+_BEGIN = re.compile(
+    rf"""[ \t]*+ (\[*+) [ \t]*+ ([^\n"'\#\[\]{{}}=]*+ (?: (?:{_STRING}) [^\n"'\#\[\]{{}}=]*+ )*+) [=\]]""", re.VERBOSE
+)
+"""Of a statement or a table: the brackets of a header, and the key."""
+_LONG = 20_000
+"""Characters from which it is worth it to compile a pattern that passes over lines that are not on the way."""
 _TOKEN = re.compile(
     rf"""\"""(?:\\.|[^\\])*?"{{3,5}} | '''.*?'{{3,5}} | {_STRING} | \#[^\n]* | [\[\]{{}},\n] """,
     re.VERBOSE | re.DOTALL,
@@ -117,21 +120,22 @@ def _survey(text: str, path: Path) -> _Survey:
     end = 0
     while end < len(text):
         start = end
-        skipped = _lines_without(None if table is None else path[table]).match(text, start)
+        part = None if table is None else path[table]
+        skipped = _lines_without(part).match(text, start) if len(text) > _LONG else None
         if skipped and (end := skipped.end()) > start:
             if table is not None and (statement := _last_statement(text, start, end, table)):
                 survey.last[table] = statement
-        elif header := _HEADER.match(text, start):
-            end = header.end()
-            shared, parts = _on_the_way(header[2], path)
-            table = shared if shared == parts < len(path) and not header[1] else None
+        elif (key := _BEGIN.match(text, start)) and key[1]:
+            end = text.find("\n", key.end()) + 1 or len(text)
+            shared, parts = _on_the_way(key[2], path)
+            table = shared if shared == parts < len(path) and key[1] == "[" else None
             if table is not None:
                 survey.headers[table] = end
-        elif key := _BEGIN.match(text, start):
+        elif key:
             statement = _statement(text, key, table or 0)
             end = _line_of(text, statement)[1]
             if table is not None:
-                shared, parts = _on_the_way(key[1], path[table:])
+                shared, parts = _on_the_way(key[2], path[table:])
                 survey.last.update(dict.fromkeys(range(table, table + min(shared + 1, parts)), statement))
                 if shared == parts:
                     survey = survey._replace(owner=statement._replace(depth=table + parts))
@@ -158,7 +162,7 @@ def _last_statement(text: str, start: int, end: int, table: int) -> _Item | None
 
 
 def _statement(text: str, key: re.Match[str], table: int) -> _Item:
-    return _Item(key.start(1), key.end(), _end_of_value(text, key.end(), "\n#"), table)
+    return _Item(key.start(2), key.end(), _end_of_value(text, key.end(), "\n#"), table)
 
 
 def _line_of(text: str, statement: _Item) -> tuple[int, int]:
@@ -203,12 +207,12 @@ def _members(text: str, brace: int, path: Path, depth: int) -> Iterator[_Item]:
     stop = brace
     while stop < len(text) and text[stop] in "{," and (key := _BEGIN.match(text, stop + 1)):
         stop = _end_of_value(text, key.end(), ",}")
-        shared, parts = _on_the_way(key[1], path[depth:])
-        yield _Item(key.start(1), key.end(), stop, depth=depth + parts if shared == parts else 0)
+        shared, parts = _on_the_way(key[2], path[depth:])
+        yield _Item(key.start(2), key.end(), stop, depth=depth + parts if shared == parts else 0)
 
 
 def _insertions(text: str, path: Path, shown: str, survey: _Survey) -> Iterator[str]:
-    """Places for a new key, best first: after its table's last key, below its header, in a table of its own."""
+    """Places for a key, best first: after its table's last key, below its header, in a table of its own, at the top."""
     document = parse(text)
     newline = "\r\n" if "\r\n" in text else "\n"
     for depth in range(len(path) - 1, -1, -1):
@@ -223,7 +227,8 @@ def _insertions(text: str, path: Path, shown: str, survey: _Survey) -> Iterator[
             yield _into_braces(text, _locate(text, table, survey.owner)[0].span(text)[1], line)
     if len(path) > 1:
         yield _at_the_end(text, path[:-1], path[-1:], shown, newline)
-    yield from _at_the_top(text, f"{show_key(path)} = {shown}", newline)
+    if header := re.search(r"(?:^[ \t]*#.*\n)*^[ \t]*\[", text, re.MULTILINE):  # with the comments that belong to it
+        yield f"{text[: header.start()]}{show_key(path)} = {shown}{newline}{newline}{text[header.start() :]}"
     yield _at_the_end(text, (), path, shown, newline)
 
 
@@ -238,13 +243,6 @@ def _below_header(text: str, end: int, line: str, newline: str) -> str:
         end = remark.end()
     gap = "" if text[:end].endswith("\n") else newline
     return f"{text[:end]}{gap}{line}{newline}{text[end:]}"
-
-
-def _at_the_top(text: str, line: str, newline: str) -> Iterator[str]:
-    """A root key of a document that has only tables: before the first header, and the comments that belong to it."""
-    header = re.search(r"(?:^[ \t]*#.*\n)*^[ \t]*\[", text, re.MULTILINE)
-    if header is not None:
-        yield f"{text[: header.start()]}{line}{newline}{newline}{text[header.start() :]}"
 
 
 def _into_braces(text: str, end: int, line: str) -> str:

@@ -3,6 +3,7 @@
 import sys
 import tomllib
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import suppress
 from copy import deepcopy
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sampletool.kit.settings import toml_edit
 from sampletool.kit.settings.toml_edit import CannotEdit, set_value, unset_value
 from sampletool.kit.settings.toml_key import Path, get, has, parse_key, show_key
 from sampletool.kit.testing.scale import scale
@@ -33,6 +35,14 @@ _SCALARS = st.sampled_from(
 )
 _COMMENTS = st.sampled_from(["", "  # why", "\t# = [x]"])
 _INDENTS = st.sampled_from(["", "", "  ", "\t"])
+
+
+@pytest.fixture(autouse=True, scope="module", params=["short", "long"])
+def _looked_at_as(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every text as a short one, line by line, and as a long one, whose plain lines are passed over."""
+    usual, toml_edit._LONG = toml_edit._LONG, 0 if request.param == "long" else toml_edit._LONG
+    yield
+    toml_edit._LONG = usual
 
 
 @st.composite
@@ -277,7 +287,7 @@ def calls_for_one_change(keys: int, change: str) -> Counter[str]:
 
 @pytest.mark.parametrize("change", ["a", "b", "new"])
 def test_a_large_file_is_parsed_twice_and_only_the_edited_lines_are_looked_at_one_by_one(change: str) -> None:
-    few, many = calls_for_one_change(10, change), calls_for_one_change(1000, change)
+    few, many = calls_for_one_change(1000, change), calls_for_one_change(3000, change)
 
     assert few["loads"] == many["loads"] == 2
     ours = ("_survey", "_on_the_way", "_statement", "_end_of_value", "_last_statement", "_line_of", "_members")
