@@ -1,6 +1,6 @@
 """What becomes of a settings file: text in, text out. All changes are made, or it raises and the text is as it was."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -33,31 +33,19 @@ class Changed(NamedTuple):
         return [f"{change.key}: {change.effect} ({self.scope} settings, {self.path})" for change in self.changes]
 
 
-def set_values(file: TomlEdit, scope: Scope, values: dict[Key, Any]) -> list[Change]:
+def set_values(file: TomlEdit, scope: Scope, values: Mapping[Key, Any]) -> list[Change]:
+    """None, which no value in TOML is, unsets the key."""
     table, text, changes = table_of(scope, file.before), file.text, []
     with _explained(scope):
         for key, value in values.items():
-            found = get(table, key) if has(table, key) else None
-            if type(found) is type(value) and found == value:
-                changes.append(Change(show_key(key), "unchanged"))
-            else:
-                text = set_value(text, scope.document_key(key), value)
-                changes.append(Change(show_key(key), "created" if found is None else "updated"))
-    file.text = text
-    return changes
-
-
-def unset_keys(file: TomlEdit, scope: Scope, keys: Iterable[Key]) -> list[Change]:
-    """A key that is not there is unchanged."""
-    table, text, changes = table_of(scope, file.before), file.text, []
-    with _explained(scope):
-        for key in keys:
-            if has(table, key):
-                path = scope.document_key(key)
-                if isinstance(get(table, key), dict):
-                    raise NotAValue(path, path, get(table, key))
-                text = unset_value(text, path)
-            changes.append(Change(show_key(key), "deleted" if has(table, key) else "unchanged"))
+            path, found = scope.document_key(key), get(table, key) if has(table, key) else None
+            effect: Effect = "unchanged"
+            if type(found) is not type(value) or found != value:
+                effect = "deleted" if value is None else "created" if found is None else "updated"
+                if value is None and isinstance(found, dict):
+                    raise NotAValue(path, path, found)
+                text = unset_value(text, path) if value is None else set_value(text, path, value)
+            changes.append(Change(show_key(key), effect))
     file.text = text
     return changes
 

@@ -6,7 +6,7 @@ import typer
 
 from ...context import Context
 from ...global_options import DryRunOption
-from ...settings.change import Changed, must_be_at, summary, unset_keys
+from ...settings.change import Changed, must_be_at, set_values, summary
 from ._options import GlobalOption, IfVersionOption, changes_settings, read_key, scope_to_change, setting_keys
 
 spec = changes_settings("config unset key1")
@@ -28,6 +28,6 @@ def command(
     scope = scope_to_change(context, in_user_file)
     with context.editing(scope.path, dry_run=dry_run) as file:
         must_be_at(file, scope, if_version)
-        changes = unset_keys(file, scope, wanted)
+        changes = set_values(file, scope, wanted)
         file.write()
     return summary(file, scope, changes)
