@@ -6,7 +6,6 @@ The file name is the command name and a sub-folder is a group: adding a command 
 
 import os
 import re
-import shlex
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import cached_property
@@ -18,7 +17,8 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from .contract.errors import CommandIncomplete, Mistake, UsageMistakes, did_you_mean
-from .global_options import HelpAsked, describe, described_options, global_options, parameters_of
+from .global_options import HelpAsked, describe, described_options, global_options, keep_given, parameters_of
+from .parts import TOP
 from .program import PROGRAM
 
 if TYPE_CHECKING:
@@ -34,10 +34,13 @@ class _Collecting:
     params: Any
     help: Any
     described: Any
+    _begins_with_name = False
+    """A group is given the name of a command first: what follows that is not parsed here."""
 
     def get_params(self, ctx: Any) -> Any:
         """Those of the command, then what every command takes."""
-        return [self._lenient.get(param.name, param) for param in (*self.params, *global_options())]
+        everywhere = () if self._begins_with_name else global_options()
+        return [self._lenient.get(param.name, param) for param in (*self.params, *everywhere)]
 
     @cached_property
     def _lenient(self) -> dict[str, Any]:
@@ -76,6 +79,7 @@ class _Collecting:
         if not ctx.resilient_parsing:
             ctx.obj.command = ".".join(ctx.command_path.split()[1:])
         mistakes: list[Mistake] = ctx.meta.setdefault(_MISTAKES, [])
+        self._begins_with_name = isinstance(self, TyperGroup) and args[:1] != [] and args[0][:1] != "-"
         left = list(args)
         while True:
             try:
@@ -93,6 +97,7 @@ class _Collecting:
                     rest = []
                     break
                 left = without
+        keep_given(ctx)
         if mistakes and not isinstance(self, TyperGroup):
             is_about_arguments = any(mistake.code in ("MISSING", "EXTRA_ARGUMENT") for mistake in mistakes)
             raise UsageMistakes(mistakes, ctx.command_path, self.usage(ctx.command_path) if is_about_arguments else "")
@@ -117,16 +122,16 @@ class CommandFolder(_Collecting, TyperGroup):
     """One folder of command files."""
 
     def __init__(
-        self, packages: list[str], name: str, about: str | None = None, options: Mapping[str, Any] | None = None
+        self, packages: list[str], name: str, about: str | None, options: Mapping[str, Any] | None = None
     ) -> None:
-        self._modules = [import_module(package) for package in packages]
-        found = [(name, module) for module in self._modules for name in _names_in(module)]
-        self._module_of = dict(sorted(found, key=lambda pair: pair[0]))
+        self._packages = packages
+        found = [(name, package) for package in packages for name in _names_in(package)]
+        self._package_of = dict(sorted(found, key=lambda pair: pair[0]))
         self._options = options or {}
-        names: Any = dict.fromkeys(self._module_of)
+        names: Any = dict.fromkeys(self._package_of)
         super().__init__(
             name=name,
-            help=about or self._modules[0].__doc__,
+            help=about,
             params=parameters_of(self._options) if options else [],
             add_help_option=False,
             rich_markup_mode=None,
@@ -140,16 +145,16 @@ class CommandFolder(_Collecting, TyperGroup):
     def commands_listed(self, ctx: Any) -> "list[tuple[str, list[Item]]]":
         """Those of each part below its own heading: the largest part first, the kit last."""
         sections = []
-        sources = list(self._module_of.values())
-        for module in [*sorted(self._modules[1:], key=sources.count, reverse=True), self._modules[0]]:
-            names = [name for name, other in self._module_of.items() if other is module]
-            title = "Commands" if ctx.parent else _summary(module.__doc__).rstrip(".")
+        sources = list(self._package_of.values())
+        for package in [*sorted(self._packages[1:], key=sources.count, reverse=True), self._packages[0]]:
+            names = [name for name, other in self._package_of.items() if other == package]
+            title = "Commands" if ctx.parent else _summary(import_module(package).__doc__).rstrip(".")
             sections.append((title, [(name, _summary(self.get_command(ctx, name).help)) for name in names]))
         return sections
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name in self.commands and self.commands[cmd_name] is None:
-            self.commands[cmd_name] = load(self._module_of[cmd_name].__name__, cmd_name)
+            self.commands[cmd_name] = load(self._package_of[cmd_name], cmd_name)
         return self.commands.get(cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -186,7 +191,7 @@ class CommandFolder(_Collecting, TyperGroup):
 def load(package: str, name: str) -> FileCommand | CommandFolder:
     module = import_module(f"{package}.{name.replace('-', '_')}")
     if hasattr(module, "__path__"):
-        return CommandFolder([module.__name__], name)
+        return CommandFolder([module.__name__], name, module.__doc__)
     missing = [part for part in ("spec", "command") if not hasattr(module, part)]
     if missing:
         raise CommandIncomplete(file=module.__name__.replace(".", "/") + ".py", missing=missing)
@@ -202,8 +207,9 @@ def _summary(text: str | None) -> str:
     return (text or "").partition("\n")[0]
 
 
-def _names_in(package: Any) -> list[str]:
-    files = os.listdir(package.__path__[0])
+def _names_in(package: str) -> list[str]:
+    """Read from its folder: importing what each part has would cost every call more than reading the settings."""
+    files = os.listdir(TOP / package.replace(".", "/"))
     names = (name.removesuffix(".py") for name in files if name.endswith(".py") or "." not in name)
     return [name.replace("_", "-") for name in names if not name.startswith("_")]
 
@@ -217,6 +223,8 @@ def _understand(error: Any, known: list[dict[str, Any]], command: str, words: li
     }
     if option is not None and hasattr(error, "possibilities"):
         if _NEGATIVE_NUMBER.fullmatch(option):
+            import shlex
+
             suggestion = f"If {option} is the start of a value, write `--` before it"
             suggestion += f": {command} -- {shlex.join(words)}" if len(words) == 2 else "."
         else:

@@ -80,14 +80,12 @@ DryRunOption = Annotated[
 AllowEmptyOption = Annotated[bool, typer.Option("--allow-empty", help="Let stdin be empty.")]
 
 
-def _keep(ctx: typer.Context, param: typer.CallbackParam, value: Any) -> None:
-    if value is not None:
-        ctx.obj.options[param.name] = value
-
-
-def _keep_json(ctx: typer.Context, value: Any) -> None:
-    if value:
-        ctx.obj.options["format"] = "json"
+def keep_given(ctx: typer.Context) -> None:
+    """Move them from the parameters of the command to the context: the last one counts, and the innermost."""
+    for name in [name for name in ctx.params if name in _EVERY_COMMAND]:
+        value = ctx.params.pop(name)
+        if value is not None:
+            ctx.obj.options |= {"format": "json"} if name == "json" else {name: value}
 
 
 def _show_help(ctx: typer.Context, value: Any) -> None:
@@ -100,21 +98,20 @@ def _show_version(ctx: typer.Context, value: Any) -> None:
         raise HelpAsked(lambda width, bold: __version__)
 
 
-def _flag(*names: str, help: str, keep: Callable[..., None] = _keep, is_eager: bool = False) -> Any:
-    return Annotated[bool, typer.Option(*names, callback=keep, expose_value=False, is_eager=is_eager, help=help)]
+def _flag(*names: str, help: str, **declared: Any) -> Any:
+    return Annotated[bool, typer.Option(*names, help=help, **declared)]
 
 
-def _value(*names: str, metavar: str, help: str, check: Callable[[str], object] = str, **declared: Any) -> Any:
-    def keep(ctx: typer.Context, param: typer.CallbackParam, value: str | None) -> None:
+def _value(*names: str, metavar: str, help: str, check: Callable[[str], object] | None = None, **declared: Any) -> Any:
+    def checked(text: str) -> str:
         try:
-            if value is not None:
-                check(value)
+            check(text)  # type: ignore[misc]
         except ValueError as error:
             raise typer.BadParameter(str(error)) from error
-        _keep(ctx, param, value)
+        return text
 
-    option = typer.Option(*names, callback=keep, expose_value=False, metavar=metavar, help=help, **declared)
-    return Annotated[str, option]
+    parser = checked if check else None
+    return Annotated[str, typer.Option(*names, metavar=metavar, help=help, parser=parser, **declared)]
 
 
 @offering
@@ -126,7 +123,7 @@ def _session_names(_context: Context) -> list[str]:
 
 
 _EVERY_COMMAND = {
-    "json": _flag("--json", keep=_keep_json, help="Answer in one line of JSON."),
+    "json": _flag("--json", help="Answer in one line of JSON."),
     "format": _value(
         "--format",
         metavar="|".join(FORMATS),
@@ -149,10 +146,10 @@ _EVERY_COMMAND = {
     "timeout": _value(
         "--timeout", metavar="DURATION", check=parse_limit, help="Stop the call after this long: 30s, 5m."
     ),
-    "help": _flag("--help", "-h", keep=_show_help, is_eager=True, help="Show this text."),
+    "help": _flag("--help", "-h", callback=_show_help, is_eager=True, help="Show this text."),
 }
 WHOLE_TOOL = {
-    "version": _flag("--version", "-V", keep=_show_version, is_eager=True, help="Show the version."),
+    "version": _flag("--version", "-V", callback=_show_version, is_eager=True, help="Show the version."),
     "show_completion": _value(
         "--show-completion", metavar="[SHELL]", help="Print what makes bash, zsh or fish complete words."
     ),

@@ -18,7 +18,7 @@ from typing import Any
 from .program import PACKAGE
 
 _PACKAGE_FOLDER = Path(__file__).parents[1]
-_TOP = _PACKAGE_FOLDER.parent
+TOP = _PACKAGE_FOLDER.parent
 _KIT = Path(__file__).parent.name
 
 
@@ -67,7 +67,7 @@ def remove(names: set[str]) -> None:
     _git("rm", "-rq", "--", *sorted(folders))
     for path in _tracked():
         if path in ("pyproject.toml", "Makefile") or path.endswith(".md"):
-            drop_lines_of(names, _TOP / path)
+            drop_lines_of(names, TOP / path)
     sys.stdout.write("".join(f"removed {folder}/\n" for folder in sorted(folders)))
     sys.stdout.write("Undo: git restore --staged --worktree .    Next: make check test\n")
 
@@ -79,7 +79,7 @@ def _tracked() -> list[str]:
 def _git(*args: str) -> str:
     import subprocess  # not at the top: each call of the tool imports this file
 
-    ran = subprocess.run(["/usr/bin/env", "git", *args], cwd=_TOP, capture_output=True, text=True, check=False)
+    ran = subprocess.run(["/usr/bin/env", "git", *args], cwd=TOP, capture_output=True, text=True, check=False)
     if ran.returncode != 0:
         raise SystemExit(f"git {args[0]} failed: {ran.stderr.strip()}")
     return ran.stdout

@@ -31,7 +31,7 @@ probe = types.ModuleType("sampletool.kit.commands.probe")
 probe.spec, probe.command = CommandSpec(effect="nothing"), command
 sys.modules[probe.__name__] = probe
 names = folder._names_in
-folder._names_in = lambda package: names(package) + ["probe"] * (package.__name__ == "sampletool.kit.commands")
+folder._names_in = lambda package: names(package) + ["probe"] * (package == "sampletool.kit.commands")
 sys.argv = ["tool", "probe"]
 sys.exit(sampletool.kit.start.main())
 """

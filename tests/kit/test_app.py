@@ -40,7 +40,7 @@ module.spec, module.command = CommandSpec(effect="nothing"), command
 sys.modules["sampletool.kit.commands.probe"] = module
 names = folder._names_in
 own = ["probe"]
-folder._names_in = lambda package: names(package) + own * (package.__name__ == "sampletool.kit.commands")
+folder._names_in = lambda package: names(package) + own * (package == "sampletool.kit.commands")
 from sampletool.kit.start import main
 sys.argv = ["tool", "probe", *sys.argv[1:]]
 sys.exit(main())

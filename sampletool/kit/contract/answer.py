@@ -4,10 +4,12 @@
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from .errors import ToolError
-from .table import Line
+
+if TYPE_CHECKING:
+    from .table import Line
 
 SCHEMA_VERSION = "1.0"
 
@@ -22,7 +24,7 @@ class Result(Protocol):
     which every start of a command pays.
     """
 
-    def lines(self) -> Sequence[Line]: ...
+    def lines(self) -> "Sequence[Line]": ...
 
 
 class Notice(NamedTuple):

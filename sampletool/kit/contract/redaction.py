@@ -9,6 +9,8 @@ MASK = "***"
 _CONFIDENTIAL = (
     r"token|passw(or)?d|passphrase|\bpass\b|\bpwd\b|secret|dsn|cred(ential)?s?\b|\bauth\b|(api|private|access)[_-]?key"
 )
+_CONFIDENTIAL_PARTS = ("token", "pass", "pwd", "secret", "dsn", "cred", "auth", "key")
+"""What matches contains one of these: for any other name the pattern need not be compiled."""
 _IN_URL = r"((?:[a-z][a-z0-9+.-]*:?//)?[^\s:/@]*):(?!//)[^\s]+@"
 """Up to the last `@`: a password may contain slashes and more of them, and the scheme may be misspelt."""
 _IN_WORDS = r"\b(password|passwd|pwd)(\s*=\s*)('[^']*'|\"[^\"]*\"|[^\s&;]+)"
@@ -16,7 +18,8 @@ _BEARER = r"\b(bearer|basic)\s+[^\s]+"
 
 
 def is_secret(key: str) -> bool:
-    return re.search(_CONFIDENTIAL, key, re.IGNORECASE) is not None
+    may_be = any(part in key.lower() for part in _CONFIDENTIAL_PARTS)
+    return may_be and re.search(_CONFIDENTIAL, key, re.IGNORECASE) is not None
 
 
 def redact(text: str) -> str:

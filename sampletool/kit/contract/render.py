@@ -8,7 +8,6 @@ import json
 from typing import Any, Literal, NamedTuple
 
 from .answer import Answer, to_data
-from .table import laid_out
 from .text import PLAIN, RED, YELLOW, between_words, escaped, printable
 
 Format = Literal["json", "jsonl", "text", "raw"]
@@ -52,6 +51,8 @@ def value_text(value: Any) -> str:
 
 
 def _lines(answer: Answer, screen: Screen) -> list[str]:
+    from .table import laid_out
+
     lines = laid_out(answer.result.lines(), screen.width, colour=screen.colour) if answer.result is not None else []
     if screen.colour and (paint_lines := getattr(answer.result, "painted_lines", None)):
         lines = paint_lines()

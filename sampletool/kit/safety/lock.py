@@ -21,10 +21,8 @@ from pathlib import Path
 
 from ..contract.errors import Interrupted, NestedCall, TimedOut, ToolError
 from ..contract.file_errors import LocksUnsupported, UnsafePath, from_os_error
-from ..contract.lock_held import LockHeld
 from ..program import variable
 from .flock import EXCLUSIVE, SHARED, Waiter, try_lock, unlock
-from .lock_owners import find_owners
 from .lock_record import Record, began_now, describe_me, read_record, readers_of, registered, write_free, write_record
 from .signals import Signals
 
@@ -164,6 +162,9 @@ class Lock:
         """What ended the wait: a signal, the limit of the whole call if it left less time, or else the lock's own."""
         if self._signals.received is not None:
             return Interrupted(self._signals.received)
+        from ..contract.lock_held import LockHeld
+        from .lock_owners import find_owners
+
         held = LockHeld(
             self._name, find_owners(self._path), round(waited_seconds * 1000), round(timeout_seconds * 1000)
         )
@@ -171,6 +172,8 @@ class Lock:
 
     def _say_waiting(self, level: int) -> None:
         if log.isEnabledFor(level):
+            from .lock_owners import find_owners
+
             holders = find_owners(self._path).holders
             named = "; ".join(f"{holder.command or 'a call'} ({holder.say()})" for holder in holders)
             log.log(level, "lock %s: waiting for %s", self._name, named or "another call that is just taking it")

@@ -19,14 +19,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from math import isfinite
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..contract.file_errors import UnsafeDirectory
-from ..contract.lock_held import Holder, State
 from .atomic_file import opened
 from .flock import EXCLUSIVE, try_lock
 from .places import check_private, private_directory
 from .processes import pid_namespace, start_of
+
+if TYPE_CHECKING:
+    from ..contract.lock_held import Holder, State
 
 _BLOCK_BYTES = 1024
 _RECORD_AT = 1
@@ -62,7 +64,9 @@ class Record(NamedTuple):
         start = start_of(self.pid)
         return start is not None and self.start in (None, start)
 
-    def as_holder(self, state: State, *, verified: bool, children: tuple[int, ...] | None = None) -> Holder:
+    def as_holder(self, state: "State", *, verified: bool, children: tuple[int, ...] | None = None) -> "Holder":
+        from ..contract.lock_held import Holder
+
         age_ms = max(0, round((_boot_seconds() - self.boot_seconds) * 1000))
         told = (self.host, self.command, self.session_id, self.started_at)
         return Holder(self.pid, state, verified, *told, age_ms, children)

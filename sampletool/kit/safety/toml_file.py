@@ -124,9 +124,9 @@ def parse(text: str) -> dict[str, Any]:
     for _ in range(_DEEPEST):
         each = (value for table in level for value in (table.values() if isinstance(table, dict) else table))
         level = [value for value in each if isinstance(value, (dict, list))]
-    if level:
-        raise RecursionError
-    return document
+        if not level:
+            return document
+    raise RecursionError
 
 
 def _lock_path(resolved: Path) -> Path:

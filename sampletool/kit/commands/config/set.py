@@ -9,7 +9,6 @@ from ...contract.errors import InvalidValues, Mistake, did_you_mean
 from ...contract.redaction import is_secret
 from ...global_options import AllowEmptyOption, DryRunOption
 from ...program import PROGRAM
-from ...safety.stdin import read_stdin
 from ...settings.change import Changed, must_be_at, set_values, summary
 from ...settings.known import all_known, check, find_known
 from ...settings.precedence import Key
@@ -104,6 +103,8 @@ def command(
     context: Context = ctx.obj
     is_on_stdin = _is_one_pair(words) and words[1] == "-"
     if is_on_stdin:
+        from ...safety.stdin import read_stdin
+
         value = read_stdin(context.signals, _STDIN_LIMIT_BYTES, allow_empty=allow_empty)
         words = [words[0], value.removesuffix("\n").removesuffix("\r")]
     values = read_arguments(words, as_text=as_text)
