@@ -7,7 +7,7 @@ from pathlib import Path
 _PACKAGE = Path(__file__).parents[2] / "sampletool"
 _LONGEST_FILE = 290
 LIMITS = {
-    "kit": 3570,
+    "kit": 3569,
     "kit/completion.py, kit/upgrade.py, kit/parts.py, kit/rename.py, kit/checksums.py": 400,
     "kit/stepping, kit/testing": 760,
     "sample": 1870,

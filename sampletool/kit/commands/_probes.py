@@ -34,15 +34,14 @@ class Probe(NamedTuple):
 
 def probe_directory(directory: Path) -> list[Probe]:
     """Every probe, in a directory of its own that the caller removes."""
-    return [_try(name, directory, probe) for name, probe in _PROBES.items()]
-
-
-def _try(name: str, directory: Path, probe: Callable[[Path], str | None]) -> Probe:
-    try:
-        problem = probe(directory)
-    except (OSError, subprocess.SubprocessError) as error:
-        problem = str(error)
-    return Probe(name, str(directory.parent), problem is None, problem)
+    probes = []
+    for name, probe in _PROBES.items():
+        try:
+            problem = probe(directory)
+        except (OSError, subprocess.SubprocessError) as error:
+            problem = str(error)
+        probes.append(Probe(name, str(directory.parent), problem is None, problem))
+    return probes
 
 
 def _excludes(directory: Path) -> str | None:
@@ -80,11 +79,6 @@ def _links_without_replacing(directory: Path) -> str | None:
     return "link() replaced an existing file"
 
 
-def _flushes(directory: Path) -> str | None:
-    flush_directory(directory)
-    return None
-
-
 def _keeps_private(directory: Path) -> str | None:
     inner = directory / "private"
     inner.mkdir(mode=0o700)
@@ -99,7 +93,7 @@ _PROBES: dict[str, Callable[[Path], str | None]] = {
     "lock is freed by kill -9": _freed_by_kill,
     "rename over an open file": _renames_over_open_file,
     "link never replaces": _links_without_replacing,
-    "fsync of a directory": _flushes,
+    "fsync of a directory": flush_directory,
     "private directories": _keeps_private,
 }
 
