@@ -77,6 +77,12 @@ class Build(BuildHookInterface[Any]):
             file = Path(self._made.name, Path(place).name)
             file.write_text(content)
             build_data["shared_data"][str(file)] = f"share/{place}"
+        package = _package(self.root)
+        if (package / "fork").is_dir():  # it makes projects, also from a wheel: of the tests and pages too
+            beside = [*Path(self.root, "docs").glob("[!_]*"), Path(self.root, "tests")]
+            for path in (*beside, *(Path(self.root, name) for name in ("constraints.txt", ".gitignore", "LICENSE"))):
+                place = f"{package.name}/fork/carried/{path.relative_to(self.root)}"
+                build_data["force_include"][str(path)] = place
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         if version != "editable":

@@ -1,10 +1,15 @@
-"""Writes the pages of guarantees, the pictures, and docs/index.md, which lists every page by its title."""
+"""`make docs`: writes the pages of guarantees, the pictures, docs/index.md, and what each part's `generate.py` writes.
 
+The kit's own pages are written where the kit is developed; where it was taken over (it has CHECKSUMS) they are not.
+"""
+
+from importlib import import_module
 from pathlib import Path
 
 from docs.kit import picture
 from docs.kit.guarantees import pages
 from docs.kit.house import svg
+from sampletool.kit import checksums
 
 _DOCS = Path(__file__).parents[1]
 
@@ -28,7 +33,17 @@ def made() -> dict[Path, str]:
 
 
 def main() -> None:
+    is_taken = checksums.LIST.exists()
     for path, content in made().items():
-        path.write_text(content)
+        if not (is_taken and path.parent.name == "kit"):
+            path.write_text(content)
+    if not is_taken:
+        picture.main()
+    for file in sorted(_DOCS.glob("*/generate.py")):
+        if file.parent.name != "kit":
+            import_module(f"docs.{file.parent.name}.generate").main()
     (_DOCS / "index.md").write_text(index())
-    picture.main()
+
+
+if __name__ == "__main__":
+    main()

@@ -37,10 +37,10 @@ check: $(TESTABLE)  ## Lint, types, who may import whom, true docs, a kit that n
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
-	@$(BIN)/python -m pytest -q tests/project
+	@$(BIN)/python -m pytest -q tests/kit/project $(wildcard tests/project)
 
 docs: $(READY)  ## Write the generated pages anew
-	@$(BIN)/python -m docs.generate
+	@$(BIN)/python -m docs.kit.generate
 
 bench: $(READY)  ## Compare speed within one run: with a bare interpreter and with the naive way
 	@$(BIN)/python -m tests.kit.bench $(ONLY)

@@ -9,7 +9,7 @@ what git tracks is changed, and only while nothing differs from the last commit,
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -42,7 +42,7 @@ def offered(file: str) -> Iterator[Any]:
             yield import_module(f"{PACKAGE}.{name}.{file}")
 
 
-def folders_of(names: set[str], tracked: list[str]) -> set[str]:
+def folders_of(names: set[str], tracked: Iterable[str]) -> set[str]:
     """The outermost folders of these names, but none inside the kit, its tests and its pages."""
     folders = set()
     for path in tracked:
@@ -52,10 +52,12 @@ def folders_of(names: set[str], tracked: list[str]) -> set[str]:
     return folders
 
 
-def drop_lines_of(names: set[str], file: Path) -> None:
-    marks = tuple(f"<!-- {name} -->" if file.suffix == ".md" else f"# {name}" for name in names)
-    lines = file.read_text().splitlines(keepends=True)
-    file.write_text("".join(line for line in lines if not line.rstrip().endswith(marks)))
+def lines_without(names: set[str], path: str, text: str) -> str:
+    """The text of a file without the lines that are about these parts."""
+    if path not in ("pyproject.toml", "Makefile") and not path.endswith(".md"):
+        return text
+    marks = tuple(f"<!-- {name} -->" if path.endswith(".md") else f"# {name}" for name in names)
+    return "".join(line for line in text.splitlines(keepends=True) if not line.rstrip().endswith(marks))
 
 
 def remove(names: set[str]) -> None:
@@ -66,8 +68,9 @@ def remove(names: set[str]) -> None:
     folders = folders_of(names, _tracked())
     _git("rm", "-rq", "--", *sorted(folders))
     for path in _tracked():
-        if path in ("pyproject.toml", "Makefile") or path.endswith(".md"):
-            drop_lines_of(names, TOP / path)
+        if path.endswith((".toml", ".md", "Makefile")):
+            text = (TOP / path).read_text()
+            (TOP / path).write_text(lines_without(names, path, text))
     sys.stdout.write("".join(f"removed {folder}/\n" for folder in sorted(folders)))
     sys.stdout.write("Undo: git restore --staged --worktree .    Next: make check test\n")
 

@@ -10,5 +10,5 @@ WORKSPACE_DIRECTORY = f".{PROGRAM}"
 
 
 def variable(name: str) -> str:
-    """The environment variable of this name: `jobs` is TOOL_JOBS where the command is `tool`."""
+    """The environment variable of this name: `jobs` is ACME_JOBS where the command is `acme`."""
     return f"{PROGRAM}_{name}".upper().replace("-", "_")

@@ -1,4 +1,4 @@
-"""Gives a copy of the tree another package and another command. The kit stays: it takes its names from its package.
+"""Gives a tree another package and another command. The kit stays: it takes its names from its package.
 
 By exact patterns, as text. The package's name is a word. The command's name is found in the names that are made from it
 (`acme.toml`, `.acme/`, `ACME_JOBS`), at the beginning of a quotation, and before a command or an option; it stays where
@@ -6,7 +6,7 @@ it is an English word, the name of a variable, or a table of pyproject.toml.
 """
 
 import re
-from pathlib import Path
+from collections.abc import Mapping
 from typing import NamedTuple
 
 
@@ -27,8 +27,8 @@ def rename(text: str, old: Names, new: Names, commands: list[str]) -> str:
         rf'^{program}(?= = "{old.package}\.)': new.program,  # the console script
         rf"\b{old.package}\b": new.package,
         rf"(?<![A-Z]){old.prefix}_(?=[A-Z])": f"{new.prefix}_",
-        rf"(?<![\w.]){program}(?=\.toml\b)": new.program,
-        rf"(?<![\w)\]]\.)(?<=\.){program}(?=[/\"'`\s]|$)": new.program,
+        rf"(?<!\w)(?<!\w\.){program}(?=\.toml\b)": new.program,
+        rf"(?<![\w)\]]\.)(?<=\.){program}(?=[/\"'`<\s]|$)": new.program,
         rf"(?<=[\"'`]){program}(?=[\"'` ]|-\{{)": new.program,
         rf"(?<![\w.]){program}(?= (?:(?:{'|'.join(commands)})\b|[-[{{]))": new.program,
     }
@@ -37,15 +37,15 @@ def rename(text: str, old: Names, new: Names, commands: list[str]) -> str:
     return text
 
 
-def rename_files(tree: Path, files: list[str], old: Names, new: Names) -> None:
-    """Those of `files` that are text and not of the kit, and the paths that have a name in them."""
-    commands = sorted({path.stem for path in tree.glob(f"{old.package}/*/commands/[a-z]*")})
-    for file in files:
-        path, target = tree / file, tree / rename(f"/{file}", old, new, commands)[1:]
-        if not file.startswith(f"{old.package}/kit/") and path.is_file() and not path.is_symlink():
-            try:
-                path.write_text(rename(path.read_text(), old, new, commands))
-            except UnicodeDecodeError:
-                pass
-        target.parent.mkdir(parents=True, exist_ok=True)
-        path.rename(target)
+def rename_files(files: Mapping[str, bytes], old: Names, new: Names) -> dict[str, bytes]:
+    """The content of each by its path, both with the new names. The kit's own and what is no text stay as they are."""
+    commands = {found[1] for file in files if (found := re.match(rf"{old.package}/\w+/commands/([a-z]\w*)", file))}
+    renamed = {}
+    for file, content in files.items():
+        path = rename(f"/{file}", old, new, sorted(commands))[1:]
+        try:
+            is_kept = file.startswith(f"{old.package}/kit/")
+            renamed[path] = content if is_kept else rename(content.decode(), old, new, sorted(commands)).encode()
+        except UnicodeDecodeError:
+            renamed[path] = content
+    return renamed

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sampletool.kit.program import PACKAGE
+from sampletool.kit.program import PACKAGE, PROGRAM
 from sampletool.kit.testing.holding import holding
 from sampletool.kit.testing.tool import Tool
 
@@ -41,7 +41,7 @@ def offered(tool: Tool, shell: str, words: str) -> list[str]:
         ("tool config list --format ", "jsonl"),
         ("tool config get lev", "level"),
         ("tool config unset level lock", "lock_timeout"),
-        ("tool lock release tool", "tool.toml"),
+        (f"tool lock release {PROGRAM}", "tool.toml"),
         ("tool config list --session-id my", "my-session"),
     ],
 )
@@ -96,7 +96,7 @@ def test_a_lock_that_is_held_does_not_keep_completion(tool: Tool, workspace: Pat
 
 @pytest.mark.parametrize("shell", _SHELLS)
 def test_the_script_is_that_of_the_shell_that_is_named(tool: Tool, shell: str) -> None:
-    words = {"bash": "complete -o default -F", "zsh": "#compdef tool", "fish": "complete --command tool"}
+    words = {"bash": "complete -o default -F", "zsh": f"#compdef {PROGRAM}", "fish": f"complete --command {PROGRAM}"}
     for option in (["--show-completion", shell], [f"--show-completion={shell}"]):
         ran = tool(*option)
         assert (ran.status, ran.stderr) == (0, b"")
@@ -108,24 +108,25 @@ def test_the_script_can_be_installed(tool: Tool, home: Path, shell: str) -> None
     ran = tool("--install-completion", shell)
 
     assert (ran.status, ran.stderr) == (0, b"")
-    assert any(f"complete_{shell}" in path.read_text() for path in home.rglob("*tool*") if path.is_file())
+    assert any(f"complete_{shell}" in path.read_text() for path in home.rglob("*") if path.is_file())
 
 
+_FUNCTION = f"_{PROGRAM.replace('-', '_')}_completion"
 _SCRIPTS = {
-    "bash": """
-        eval "$(tool --show-completion bash)"
-        COMP_WORDS=(tool config get lev) COMP_CWORD=3
-        _tool_completion tool lev get
-        printf '%s\\n' "${COMPREPLY[@]}"
+    "bash": f"""
+        eval "$({PROGRAM} --show-completion bash)"
+        COMP_WORDS=({PROGRAM} config get lev) COMP_CWORD=3
+        {_FUNCTION} {PROGRAM} lev get
+        printf '%s\\n' "${{COMPREPLY[@]}}"
     """,
-    "zsh": """
-        compdef() { :; }
-        _arguments() { print -r -- "$1" | tr -cd 'a-z\\n'; }
-        eval "$(tool --show-completion zsh)"
-        words=(tool config get lev) CURRENT=4
-        _tool_completion
+    "zsh": f"""
+        compdef() {{ :; }}
+        _arguments() {{ print -r -- "$1" | tr -cd 'a-z\\n'; }}
+        eval "$({PROGRAM} --show-completion zsh)"
+        words=({PROGRAM} config get lev) CURRENT=4
+        {_FUNCTION}
     """,
-    "fish": "tool --show-completion fish | source; complete -C 'tool config get lev'",
+    "fish": f"{PROGRAM} --show-completion fish | source; complete -C '{PROGRAM} config get lev'",
 }
 
 

@@ -25,5 +25,5 @@ def test_without_parts_everything_left_can_be_imported_and_every_page_read(
     run(f"{binaries}/ruff", "check", ".")
     run(f"{binaries}/ruff", "format", "--check", ".")
     run(*pytest_here, "--collect-only")
-    run(*pytest_here, "tests/project/test_docs.py", "-k", "link or named")
-    run(*pytest_here, "tests/project/test_mutants.py")
+    run(*pytest_here, "tests/kit/project/test_docs.py", "-k", "link or named")
+    run(*pytest_here, "tests/kit/project/test_mutants.py")

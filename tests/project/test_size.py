@@ -1,11 +1,10 @@
-"""Small enough to read: every part, counted honestly, and every file."""
+"""Small enough to read: every part, counted honestly."""
 
 import ast
 import sys
 from pathlib import Path
 
 _PACKAGE = Path(__file__).parents[2] / "sampletool"
-_LONGEST_FILE = 290
 LIMITS = {
     "kit": 3569,
     "kit/completion.py, kit/upgrade.py, kit/parts.py, kit/rename.py, kit/checksums.py": 400,
@@ -15,6 +14,7 @@ LIMITS = {
     "lab": 1500,
     "lab/scenarios": 100 * 18,
     "audit": 880,
+    "fork": 450,
 }
 """Lines of code, at the most. A folder or file that is named here does not count into the one that it lies in."""
 
@@ -48,24 +48,6 @@ def test_every_part_stays_small() -> None:
     too_large = {row: f"{lines} of {LIMITS[row]}" for row, lines in sizes().items() if lines > LIMITS[row]}
 
     assert too_large == {}
-
-
-def test_no_file_holds_a_second_idea() -> None:
-    long = {str(file.relative_to(_PACKAGE)): len(file.read_text().splitlines()) for file in _PACKAGE.rglob("*.py")}
-
-    assert {name: lines for name, lines in long.items() if lines > _LONGEST_FILE} == {}
-
-
-def test_there_is_no_drawer_for_everything() -> None:
-    names = {file.stem for file in _PACKAGE.rglob("*.py")}
-
-    assert not names & {"utils", "helpers", "common", "misc"}
-
-
-def test_every_file_says_what_it_promises() -> None:
-    silent = [file for file in _PACKAGE.rglob("*.py") if not file.read_text().startswith('"""')]
-
-    assert silent == []
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, parse
 
 from sampletool.kit.program import PACKAGE
-from tests.kit.trees import copy_tree, make_environment
+from tests.kit.trees import commit, copy_tree, make_environment
 
 from .changes import Change
 
@@ -49,6 +49,7 @@ class Copy:
 
     def __init__(self, source: Path, directory: Path) -> None:
         self.tree = copy_tree(source, directory / "tree")
+        commit(self.tree)
         self._python = make_environment(self.tree)
         self._scratch = directory / "t"
         self._report = directory / "report.xml"

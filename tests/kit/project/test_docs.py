@@ -9,7 +9,7 @@ import pytest
 from docs.kit.generate import index, made
 from sampletool.kit.testing.console import Terminal, commands_of, matches
 
-_ROOT = Path(__file__).parents[2]
+_ROOT = Path(__file__).parents[3]
 _PAGES = sorted([_ROOT / "README.md", *(_ROOT / "docs").rglob("*.md")])
 
 

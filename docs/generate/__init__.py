@@ -1,1 +1,0 @@
-"""Makes the pages that say what was measured or recorded. A test fails when one of them is stale."""

@@ -1,0 +1,101 @@
+"""Make a project of your own: the kit, chosen parts, and an example to replace."""
+
+import keyword
+import os
+import re
+import sys
+from importlib.metadata import packages_distributions
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple
+
+import typer
+
+from sampletool.fork.errors import GitFailed
+from sampletool.fork.project import Choice, offered_parts, project
+from sampletool.fork.source import IS_WHEEL, TOP, source_files
+from sampletool.fork.writing import must_be_free, write
+from sampletool.kit.completion import offering
+from sampletool.kit.context import Context
+from sampletool.kit.contract.answer import Effect
+from sampletool.kit.contract.command_spec import CommandSpec
+from sampletool.kit.contract.errors import InvalidValues, Mistake, ProgramNotFound, did_you_mean
+from sampletool.kit.contract.file_errors import OutputExists
+from sampletool.kit.global_options import DryRunOption
+from sampletool.kit.program import PACKAGE
+
+spec = CommandSpec(
+    effect="files",
+    errors=(OutputExists, GitFailed, ProgramNotFound),
+    examples=("fork acme", "fork acme-stock --command stock --with state --to ../stock"),
+)
+
+_NAME = re.compile(r"[a-z](-?[a-z0-9]){0,39}")
+_PARTS = offering(lambda _: offered_parts())
+_OF_SHELLS = {"cd", "echo", "eval", "exec", "exit", "export", "git", "kill", "make", "python", "set", "test", "time"}
+
+
+class Made(NamedTuple):
+    effect: Effect
+    directory: str
+    files: list[str]
+    next: list[str]
+
+    def lines(self) -> list[str]:
+        return [f"{len(self.files)} files in {self.directory}. Next:", *(f"  {step}" for step in self.next)]
+
+
+def mistakes_in(choice: Choice, directory: Path) -> list[Mistake]:
+    """Everything that is wrong, at once."""
+    found = []
+    modules = {"tests", "docs", "kit", "build", "dist", PACKAGE, *sys.stdlib_module_names, *packages_distributions()}
+    for param, name, taken in (("NAME", choice.name, modules), ("--command", choice.command, _OF_SHELLS)):
+        if not _NAME.fullmatch(name):
+            hint = "Give small letters, digits and single dashes between them, such as acme-stock."
+            found.append(Mistake(param, "INVALID_VALUE", f"{name!r} cannot be a name", name, hint))
+        elif keyword.iskeyword(name) or name.replace("-", "_") in taken:
+            hint = f"Choose another, such as my-{name}."
+            found.append(Mistake(param, "NAME_TAKEN", f"something else is called {name}", name, hint))
+    for part in sorted(choice.parts - {*offered_parts()}):
+        hint = did_you_mean(part, offered_parts()) or f"There are {', '.join(offered_parts())}."
+        found.append(Mistake("--with", "INVALID_VALUE", f"there is no part {part!r}", part, hint))
+    for param in ("author", "description", "license_holder"):
+        text = getattr(choice, param)
+        if not (text.isprintable() and (text.strip() or param == "license_holder")):
+            flag = f"--{param.replace('_', '-')}"
+            found.append(Mistake(flag, "INVALID_VALUE", f"{flag} is not one line of text"))
+    if not IS_WHEEL and directory.is_relative_to(TOP):
+        problem = f"{directory} is inside the checkout that it is made from"
+        found.append(Mistake("--to", "INVALID_VALUE", problem, str(directory), f"Give --to ../{choice.name}."))
+    return found
+
+
+def command(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Of the project and of its package: acme-stock.")],
+    program: Annotated[str, typer.Option("--command", metavar="CMD", help="What users type; else NAME.")] = "",
+    to: Annotated[str, typer.Option(metavar="DIR", help="A new or empty directory; else ./NAME.")] = "",
+    parts: Annotated[
+        str, typer.Option("--with", metavar="PART,...", autocompletion=_PARTS, help="Parts to take.")
+    ] = "",
+    author: Annotated[str, typer.Option(help="Who writes it.")] = "The maintainers",
+    description: Annotated[str, typer.Option(help="What it does, in one line.")] = "Does one thing, for many at once",
+    license_holder: Annotated[str, typer.Option(help="Whose it is; else the author's.")] = "",
+    ci: Annotated[Literal["github", "none"], typer.Option(help="Which workflows it gets.")] = "none",
+    dry_run: DryRunOption = False,
+) -> Made:
+    """Make a tool of your own out of this one.
+
+    A new directory with the kit, the parts that you choose, an example to replace, and the first commit.
+    """
+    context: Context = ctx.obj
+    directory = Path(os.path.realpath(context.cwd / (to or name)))
+    taken = frozenset(filter(None, parts.split(",")))
+    choice = Choice(name, program or name, taken, author, description, license_holder, ci)
+    if mistakes := mistakes_in(choice, directory):
+        raise InvalidValues(*mistakes)
+    must_be_free(directory)
+    files = project(source_files(), choice)
+    if not dry_run:
+        write(context, files, directory, author)
+    steps = [f"cd {directory}", "make check test", f".venv/bin/{choice.command} --help"]
+    return Made("created", str(directory), [*files], steps)

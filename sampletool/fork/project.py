@@ -1,0 +1,103 @@
+"""A project of your own, as the content of each of its files: the kit, the chosen parts, and what is written for it.
+
+Pure: files in, files out. Nothing in it speaks of the project that it is made from but LICENSE and a line of README.md.
+"""
+
+import re
+import time
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from sampletool import REPOSITORY
+from sampletool.kit.checksums import listing
+from sampletool.kit.parts import folders_of, lines_without, part_names
+from sampletool.kit.program import PACKAGE, PROGRAM, __version__
+from sampletool.kit.rename import Names, rename_files
+from sampletool.kit.settings.toml_edit import set_value
+
+TEMPLATE = f"{PACKAGE}/fork/template/"
+"""Below it lies what is written for the new project, with the names of this one."""
+_FOLDERS = (f"{PACKAGE}/kit/", "tests/kit/", "docs/kit/")
+_TAKEN = (f"{PACKAGE}/__main__.py", "tests/__init__.py", "tests/conftest.py", "docs/index.md",
+          "constraints.txt", ".gitignore", "LICENSE")  # fmt: skip
+
+
+class Choice(NamedTuple):
+    """What the caller asks for."""
+
+    name: str
+    command: str
+    parts: frozenset[str]
+    author: str
+    description: str
+    license_holder: str
+    ci: str
+
+    @property
+    def package(self) -> str:
+        return self.name.replace("-", "_")
+
+
+def offered_parts() -> list[str]:
+    return [name for name in part_names() if name != "fork"]
+
+
+def project(source: Mapping[str, bytes], choice: Choice) -> dict[str, bytes]:
+    """The files of the new project, by their paths."""
+    left_out = {*part_names()} - choice.parts
+    not_taken = tuple(f"{folder}/" for folder in folders_of(left_out, source))
+    chosen = tuple(f"{folder}/" for folder in folders_of({*choice.parts}, source))
+    files = {
+        path: content
+        for path, content in source.items()
+        if (path.startswith((*_FOLDERS, *chosen)) or path in _TAKEN) and not path.startswith(not_taken)
+    }
+    files |= {
+        path.removeprefix(TEMPLATE).replace("project.template", "project.toml"): content
+        for path, content in source.items()
+        if path.startswith(TEMPLATE) and (choice.ci == "github" or ".github/" not in path)
+    }
+    for path in ("pyproject.toml", "Makefile", *(path for path in files if path.endswith(".md"))):
+        files[path] = lines_without(left_out, path, files[path].decode()).encode()
+    pyproject = _metadata(files["pyproject.toml"].decode(), choice)
+    files["pyproject.toml"] = _unformatted(pyproject, sorted(chosen)).encode()
+    license_text = files.pop("LICENSE").decode()
+    made = rename_files(files, Names(PACKAGE, PROGRAM), Names(choice.package, choice.command))
+    for path in ("README.md", "AGENTS.md", "CHANGELOG.md", f"{choice.package}/__init__.py"):
+        made[path] = _filled(made[path].decode(), choice, is_python=path.endswith(".py")).encode()
+    made["LICENSE"] = _with_holder(license_text, choice.license_holder or choice.author).encode()
+    return with_checksums(made, choice.package)
+
+
+def with_checksums(files: dict[str, bytes], package: str) -> dict[str, bytes]:
+    """With the list that says later whether the kit was edited."""
+    kit = {re.sub(f"^{package}/", "", path): files[path] for path in files if path.split("/")[1:2] == ["kit"]}
+    return dict(sorted({**files, f"{package}/kit/CHECKSUMS": listing(kit).encode()}.items()))
+
+
+def _metadata(text: str, choice: Choice) -> str:
+    about = {"name": choice.name, "description": choice.description, "authors": [{"name": choice.author}]}
+    for key, value in about.items():
+        text = set_value(text, ("project", key), value)
+    return text
+
+
+def _unformatted(text: str, folders: list[str]) -> str:
+    """With another name in them lines are longer and imports in another order: what is taken is not to be formatted."""
+    lines = [f'    "{folder[:-1]}",  # {folder.split("/")[-2]}\n' for folder in folders]
+    taken = "".join(['    "tests/kit",\n    "docs/kit",\n', *lines])
+    return text.replace("[tool.ruff]\n", f"[tool.ruff]\nextend-exclude = [  # taken as they are\n{taken}]\n")
+
+
+def _filled(text: str, choice: Choice, *, is_python: bool) -> str:
+    description = choice.description
+    if is_python:
+        description = description.replace("\\", "\\\\").replace('"', '\\"')
+    words = {"NAME": choice.name, "DESCRIPTION": description, "ORIGIN": f"[{PACKAGE} {__version__}]({REPOSITORY})"}
+    return re.sub("@@([A-Z]+)@@", lambda found: words[found[1]], text)
+
+
+def _with_holder(text: str, holder: str) -> str:
+    """The licence asks to keep whose the taken code is; yours stands above it."""
+    before, line, after = text.partition("Copyright (c)")
+    return f"{before}Copyright (c) {time.localtime().tm_year} {holder}\n{line}{after}"

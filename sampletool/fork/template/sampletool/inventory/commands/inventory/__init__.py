@@ -1,0 +1,1 @@
+"""What is in the cupboard, which many may change at once."""

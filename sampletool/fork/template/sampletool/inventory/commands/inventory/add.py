@@ -1,0 +1,33 @@
+"""Add pieces of an item."""
+
+from typing import Annotated
+
+import typer
+
+from sampletool.kit.context import Context
+from sampletool.kit.contract.command_spec import CommandSpec
+from sampletool.kit.contract.errors import NoWorkspace
+from sampletool.kit.global_options import DryRunOption
+
+from ...stock import Changed, change, stock_file
+
+spec = CommandSpec(
+    effect="files", errors=(NoWorkspace,), locks=("stock.toml",), examples=("inventory add screw 20",)
+)  # fmt: skip
+
+
+def command(
+    ctx: typer.Context,
+    item: Annotated[str, typer.Argument(metavar="ITEM", help="What it is.")],
+    pieces: Annotated[int, typer.Argument(metavar="PIECES", min=1, help="How many come to it.")] = 1,
+    dry_run: DryRunOption = False,
+) -> Changed:
+    """Add pieces of an item.
+
+    The file is locked while it is read and changed: no pieces are lost when many callers add at once.
+    """
+    context: Context = ctx.obj
+    with context.editing(stock_file(context), dry_run=dry_run) as file:
+        added = change(file, item, file.before.document.get(item, 0) + pieces)
+        file.write()
+    return added

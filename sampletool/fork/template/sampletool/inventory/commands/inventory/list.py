@@ -1,0 +1,40 @@
+"""Every item, and whether there are few of it."""
+
+from typing import NamedTuple
+
+import typer
+
+from sampletool.kit.context import Context
+from sampletool.kit.contract.command_spec import CommandSpec
+from sampletool.kit.contract.errors import NoWorkspace
+from sampletool.kit.contract.table import Line, heads
+from sampletool.kit.safety.toml_file import read_toml
+
+from ...stock import stock_file
+
+spec = CommandSpec(effect="nothing", errors=(NoWorkspace,), examples=("inventory list",))
+
+
+class Item(NamedTuple):
+    item: str
+    pieces: int
+    is_low: bool
+
+
+class Items(NamedTuple):
+    items: list[Item]
+
+    def lines(self) -> list[Line]:
+        head = heads("item", "pieces", "")
+        return [head, *((each.item, str(each.pieces), "few" if each.is_low else "") for each in self.items)]
+
+
+def command(ctx: typer.Context) -> Items:
+    """List the items, and which are few.
+
+    Fewer than the setting low_stock are few.
+    """
+    context: Context = ctx.obj
+    low = context.settings.value("low_stock")
+    stock = read_toml(stock_file(context)).document
+    return Items([Item(item, pieces, pieces < low) for item, pieces in sorted(stock.items())])

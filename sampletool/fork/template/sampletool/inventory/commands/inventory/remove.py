@@ -1,0 +1,34 @@
+"""Remove pieces of an item."""
+
+from typing import Annotated
+
+import typer
+
+from sampletool.kit.context import Context
+from sampletool.kit.contract.command_spec import CommandSpec
+from sampletool.kit.contract.errors import NoWorkspace
+from sampletool.kit.global_options import DryRunOption
+
+from ...errors import TooFew
+from ...stock import Changed, change, stock_file
+
+spec = CommandSpec(
+    effect="files", errors=(NoWorkspace, TooFew), locks=("stock.toml",), examples=("inventory remove screw 5",)
+)  # fmt: skip
+
+
+def command(
+    ctx: typer.Context,
+    item: Annotated[str, typer.Argument(metavar="ITEM", help="What it is.")],
+    pieces: Annotated[int, typer.Argument(metavar="PIECES", min=1, help="How many are taken.")] = 1,
+    dry_run: DryRunOption = False,
+) -> Changed:
+    """Remove pieces of an item."""
+    context: Context = ctx.obj
+    with context.editing(stock_file(context), dry_run=dry_run) as file:
+        there = file.before.document.get(item, 0)
+        if there < pieces:
+            raise TooFew(item=item, there=there, wanted=pieces)
+        removed = change(file, item, there - pieces)
+        file.write()
+    return removed

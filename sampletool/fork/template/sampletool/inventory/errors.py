@@ -1,0 +1,12 @@
+"""What can be wrong with an inventory."""
+
+from sampletool.kit.contract.errors import ToolError
+from sampletool.kit.contract.exit_status import ExitStatus
+
+
+class TooFew(ToolError):
+    """There are fewer pieces than are to be removed."""
+
+    code, exit_status = "TOO_FEW", ExitStatus.CONFLICT
+    sentence = "There are {there} of {item}, not {wanted}."
+    advice = "`{PROGRAM} inventory list` shows what there is."

@@ -1,0 +1,30 @@
+"""The inventory is a TOML file of the workspace: `screw = 20`."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from sampletool.kit.context import Context
+from sampletool.kit.contract.answer import Effect
+from sampletool.kit.safety.toml_file import TomlEdit
+from sampletool.kit.settings.toml_edit import set_value
+
+
+class Changed(NamedTuple):
+    effect: Effect
+    item: str
+    pieces: int
+
+    def lines(self) -> list[str]:
+        return [f"{self.item}: {self.pieces}"]
+
+
+def stock_file(context: Context) -> Path:
+    """Outside a workspace this is NO_WORKSPACE."""
+    return context.workspace / "stock.toml"
+
+
+def change(file: TomlEdit, item: str, pieces: int) -> Changed:
+    """The new text of the file; nothing is changed before `file.write()`."""
+    before = file.before.document.get(item)
+    file.text = set_value(file.text, (item,), pieces)
+    return Changed("created" if before is None else "unchanged" if before == pieces else "updated", item, pieces)

@@ -1,0 +1,1 @@
+"""The example's tests: replace them with it."""

@@ -1,0 +1,33 @@
+"""tool inventory check"""
+
+from pathlib import Path
+
+from sampletool.kit.testing.holding import holding
+from sampletool.kit.testing.tool import Tool
+
+
+def test_the_report_lies_in_the_session_and_is_never_replaced(tool: Tool, workspace: Path) -> None:
+    tool("inventory", "add", "screw", "7")
+
+    output = tool("inventory", "check", "--session-id", "monday").data["output"]
+
+    assert Path(output).read_text() == ""
+    assert tool("inventory", "check", "--session-id", "monday").code == "OUTPUT_EXISTS"
+
+
+def test_too_few_is_a_failed_check_with_a_report(tool: Tool, workspace: Path) -> None:
+    tool("inventory", "add", "screw", "2")
+
+    ran = tool("inventory", "check")
+
+    assert (ran.code, ran.error["context"]["failed"]) == ("CHECKS_FAILED", ["screw"])
+    assert Path(ran.answer["data"]["output"]).read_text() == "screw\n"
+
+
+def test_one_checks_at_a_time(tool: Tool, workspace: Path) -> None:
+    tool("inventory", "check", "--session-id", "first")
+
+    with holding(workspace / ".tool" / "locks" / "check.lock") as other:
+        error = tool("inventory", "check").error
+
+    assert (error["code"], error["context"]["holder"]["pid"]) == ("LOCK_HELD", other.pid)

@@ -1,0 +1,341 @@
+"""tool fork: a whole project or nothing, made of what git tracks."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sampletool.fork.project import Choice, offered_parts, project
+from sampletool.fork.source import source_files
+from sampletool.kit.program import PACKAGE, PROGRAM
+from sampletool.kit.testing.tool import Ran, Tool
+from tests.kit.trees import ROOT, commit, copy_tree, make_environment, tracked
+from tests.project.test_size import code_lines
+
+_LEFT_OVER = re.compile(
+    rf"{PACKAGE}|\b{PROGRAM}\.toml|[/\"'`]\.{PROGRAM}\b|{PROGRAM.upper()}_[A-Z]"
+    rf"|[`\"]{PROGRAM}[`\" ]|\b{PROGRAM} (config|lock|inventory|--)"
+)
+
+
+def made(tool: Tool, *args: str, name: str = "acme") -> Path:
+    assert tool("fork", name, *args).data["effect"] == "created"
+    return tool.cwd / name
+
+
+def files_below(directory: Path) -> list[str]:
+    return sorted(str(path.relative_to(directory)) for path in directory.rglob("*") if path.is_file())
+
+
+def in_project(tree: Path, *command: str) -> str:
+    ran = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, (ran.stdout + ran.stderr)[-3000:]
+    return ran.stdout
+
+
+def test_it_has_the_kit_to_the_byte_and_a_list_that_proves_it(tool: Tool) -> None:
+    tree = made(tool, "--command", "stock")
+
+    kit = {path for path in files_below(ROOT / PACKAGE / "kit") if "__pycache__" not in path}
+    assert {*files_below(tree / "acme" / "kit")} == kit | {"CHECKSUMS"}
+    for path in kit:
+        assert (tree / "acme" / "kit" / path).read_bytes() == (ROOT / PACKAGE / "kit" / path).read_bytes()
+    in_project(tree, sys.executable, "-m", "acme.kit.checksums")
+    (tree / "tests" / "kit" / "test_app.py").write_text("edited")
+    edited = subprocess.run([sys.executable, "-m", "acme.kit.checksums"], cwd=tree, capture_output=True, check=False)
+    assert b": tests/kit/test_app.py. " in edited.stderr
+
+
+@pytest.mark.parametrize("parts", [[], offered_parts()])
+def test_nothing_in_it_speaks_of_the_project_that_it_is_made_from(parts: list[str]) -> None:
+    choice = Choice("acme-stock", "stock", frozenset(parts), "A", "D", "H", "github")
+
+    files = project(source_files(), choice)
+
+    license_text = files.pop("LICENSE").decode()
+    assert re.search(rf"^Copyright \(c\) \d+ H\nCopyright \(c\) \d+ The {PACKAGE} maintainers$", license_text, re.M)
+    left = [
+        (path, found[0])
+        for path, content in files.items()
+        if not path.startswith("acme_stock/kit/")
+        for found in _LEFT_OVER.finditer(f"/{path}\n{content.decode()}")
+    ]
+    assert {*left} == {("README.md", PACKAGE)}
+    assert len([line for line in files["README.md"].decode().splitlines() if PACKAGE in line]) == 1
+    assert [*filter(_LEFT_OVER.search, files)] == []
+
+
+def test_it_answers_by_its_own_name(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = made(tool, "--command", "stock", "--description", 'Counts "screws" \\ bolts')
+    monkeypatch.delenv("PYTHONPATH")
+    python = str(make_environment(tree))
+    monkeypatch.chdir(tool.cwd)
+
+    for call in ("--help", "config --help", "help", "config get", "config set x", "manifest"):
+        ran = subprocess.run([python, "-m", "acme", *call.split()], capture_output=True, text=True, check=False)
+        assert ran.returncode != 1, ran.stdout + ran.stderr
+        assert "stock" in ran.stdout
+        assert [*_LEFT_OVER.finditer(ran.stdout + ran.stderr)] == [], call
+    assert 'Counts "screws" \\ bolts' in in_project(tree, python, "-m", "acme", "--help")
+
+
+def test_its_tests_pass_and_so_does_its_check(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = made(tool, "--ci", "github")
+    monkeypatch.delenv("PYTHONPATH")
+    python = str(make_environment(tree))
+
+    in_project(tree, "make", "check")
+    in_project(tree, python, "-m", "pytest", "-q", "-n2", "-p", "no:cacheprovider", "tests/inventory")
+    assert in_project(tree, "git", "status", "--porcelain") == ""
+
+
+def test_what_it_owns_besides_the_kit_is_small(tool: Tool) -> None:
+    tree = made(tool)
+    own = [tree / path for path in tracked(tree) if path.endswith(".py") and "kit" not in Path(path).parts]
+
+    code = sum(code_lines(path) for path in own if tree / "tests" not in path.parents)
+    tests = sum(code_lines(path) for path in own if tree / "tests" in path.parents)
+
+    assert code <= 250
+    assert tests <= 150
+    assert sum(code_lines(path) for path in own if "inventory" in path.parts) <= 200
+
+
+def test_parts_that_are_chosen_come_along_and_no_others(tool: Tool) -> None:
+    data = tool("fork", "acme", "--with", "state,lab").data
+
+    folders = {path.split("/")[1] for path in data["files"] if path.startswith("acme/") and path.count("/") > 1}
+    assert folders == {"kit", "inventory", "state", "lab"}
+    assert "acme/lab/scenarios/state/__init__.py" in data["files"]
+    pyproject = (tool.cwd / "acme" / "pyproject.toml").read_text()
+    assert "psycopg" in pyproject
+    assert "sample" not in (tool.cwd / "acme" / "docs" / "index.md").read_text()
+    assert (tool.cwd / "acme" / "Makefile").read_text().count("EXTRAS") == 1
+
+
+def test_a_part_that_is_not_chosen_stays_behind_also_inside_another(tool: Tool) -> None:
+    files = tool("fork", "acme", "--with", "lab", "--dry-run").data["files"]
+
+    assert "acme/lab/scenarios/lost_config_update.py" in files
+    assert [path for path in files if "state" in path.split("/")] == []
+
+
+def test_lines_about_parts_are_those_of_this_project() -> None:
+    template = (ROOT / PACKAGE / "fork" / "template" / "pyproject.template").read_text().splitlines()
+    marks = tuple(f"# {part}" for part in offered_parts())
+    own = [line for line in (ROOT / "pyproject.toml").read_text().splitlines() if line.endswith(marks)]
+
+    assert {*own} - {*template} == {'exclude = ["sampletool/sample/example"]  # sample'}, "pyright is not needed there"
+    assert [line for line in template if line.endswith(marks) and line not in own] == []
+
+
+def test_without_parts_no_line_is_about_one(tool: Tool) -> None:
+    tree = made(tool)
+
+    assert "psycopg" not in (tree / "pyproject.toml").read_text()
+    assert "EXTRAS" not in (tree / "Makefile").read_text()
+    assert re.findall(r"\((\w+)/", (tree / "docs" / "index.md").read_text()).count("kit") >= 7
+    assert " <!-- " not in (tree / "docs" / "index.md").read_text()
+
+
+def test_metadata_is_that_of_the_new_project(tool: Tool) -> None:
+    tree = made(tool, "--author", 'Ann "A" B', "--description", "Counts.", "--license-holder", "Acme \\1 Ltd")
+
+    about = tomllib.loads((tree / "pyproject.toml").read_text())["project"]
+    assert (about["name"], about["description"], about["authors"]) == ("acme", "Counts.", [{"name": 'Ann "A" B'}])
+    assert about["scripts"] == {"acme": "acme.__main__:main"}
+    assert re.search(r"^Copyright \(c\) \d{4} Acme \\1 Ltd$", (tree / "LICENSE").read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize(("ci", "expected"), [("github", True), ("none", False)])
+def test_workflows_are_there_where_they_are_asked_for(tool: Tool, ci: str, expected: bool) -> None:
+    files = tool("fork", "acme", "--ci", ci, "--dry-run").data["files"]
+
+    assert (".github/workflows/check.yml" in files) == expected
+
+
+def test_the_first_commit_has_everything_and_nobody_s_ignored_names_or_hooks_matter(tool: Tool, home: Path) -> None:
+    (home / "ignored").write_text("docs/\n*.toml\n")
+    (home / "home" / ".gitconfig").write_text(
+        f"[core]\nexcludesFile = {home}/ignored\nhooksPath = {home}\n[commit]\ngpgSign = true\n[gpg]\nprogram = false\n"
+    )
+    (home / "pre-commit").write_text("#!/bin/sh\nexit 1\n")
+    (home / "pre-commit").chmod(0o755)
+
+    data = tool("fork", "acme", GIT_DIR=str(ROOT / ".git"), GIT_INDEX_FILE=str(home / "index")).data
+
+    tree = tool.cwd / "acme"
+    assert sorted(tracked(tree)) == data["files"] == sorted(set(files_below(tree)) - set(files_below_git(tree)))
+    assert in_project(tree, "git", "log", "--format=%s") == "Begin\n"
+    assert os.access(tree / ".ci" / "run", os.X_OK)
+
+
+def files_below_git(tree: Path) -> list[str]:
+    return [f".git/{name}" for name in files_below(tree / ".git")]
+
+
+def test_where_git_knows_no_name_the_author_commits(tool: Tool, home: Path) -> None:
+    (home / "home" / ".gitconfig").write_text("[user]\nuseConfigOnly = true\n")
+
+    assert tool("fork", "acme", "--author", "Ann", GIT_CONFIG_SYSTEM="/dev/null").status == 0
+
+    assert in_project(tool.cwd / "acme", "git", "log", "--format=%an %cn") == "Ann Ann\n"
+
+
+def test_only_what_git_tracks_is_taken(tool: Tool, tmp_path: Path) -> None:
+    checkout = copy_tree(ROOT, tmp_path / "checkout")
+    commit(checkout)
+    for name in (f"{PACKAGE}/kit/mine.py", "tests/kit/notes.txt", "docs/kit/secret.md"):
+        (checkout / name).write_text("mine")
+
+    files = tool.start("fork", "acme", "--json", environ={"PYTHONPATH": str(checkout)})
+    assert files.wait(60) == 0
+
+    assert not {"mine.py", "notes.txt", "secret.md"} & {path.name for path in (tool.cwd / "acme").rglob("*")}
+
+
+def test_what_is_neither_a_checkout_nor_a_wheel_is_refused(tool: Tool, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / PACKAGE, tmp_path / "copy" / PACKAGE, ignore=shutil.ignore_patterns("__pycache__"))
+
+    ran = tool("fork", "acme", PYTHONPATH=str(tmp_path / "copy"))
+
+    assert (ran.status, ran.code) == (4, "GIT_FAILED")
+    assert [*tool.cwd.iterdir()] == []
+
+
+def test_without_git_nothing_is_made(tool: Tool, home: Path) -> None:
+    assert tool("fork", "acme", PATH=str(home)).code == "COMMAND_NOT_FOUND"
+    assert [*tool.cwd.iterdir()] == []
+
+
+def test_a_forecast_lists_the_same_files_and_makes_none(tool: Tool) -> None:
+    forecast = tool("fork", "acme", "--dry-run").data
+    assert [*tool.cwd.iterdir()] == []
+
+    assert tool("fork", "acme").data == forecast
+
+
+def mistake(ran: Ran) -> dict[str, Any]:
+    assert (ran.status, ran.code) == (2, "VALIDATION_ERROR")
+    (error,) = ran.error["errors"]
+    assert isinstance(error, dict)
+    return error
+
+
+@pytest.mark.parametrize("name", ["Acme", "a_b", "1a", "-", "a--b", "a-", "a b", "a/b", "..", "", "é", "a\n", "a" * 41])
+def test_a_bad_name_is_refused(tool: Tool, name: str) -> None:
+    error = mistake(tool("fork", "--command", "stock", "--to", "new", "--", name))
+
+    assert (error["param"], error["code"]) == ("NAME", "INVALID_VALUE")
+    assert [*tool.cwd.iterdir()] == []
+
+
+@pytest.mark.parametrize("name", ["json", "class", "tests", "docs", "kit", "typer", "pytest", PACKAGE, "concurrent"])
+def test_a_name_that_something_else_has_is_refused(tool: Tool, name: str) -> None:
+    error = mistake(tool("fork", name, "--command", "stock"))
+
+    assert (error["param"], error["code"]) == ("NAME", "NAME_TAKEN")
+    assert [*tool.cwd.iterdir()] == []
+
+
+def test_every_mistake_is_told_at_once(tool: Tool) -> None:
+    ran = tool("fork", "acme", "--command", "cd", "--with", "stat,lab", "--author", "a\nb", "--description", " ")
+
+    told = [error["param"] for error in ran.error["errors"]]
+    assert told == ["--command", "--with", "--author", "--description"]
+    assert "Did you mean 'state'?" in ran.error["suggestion"]
+    assert [*tool.cwd.iterdir()] == []
+
+
+def test_it_is_not_made_inside_the_checkout_that_it_is_made_from(tool: Tool) -> None:
+    error = mistake(tool("fork", "acme", "--to", str(ROOT / "acme")))
+
+    assert error["param"] == "--to"
+    assert not (ROOT / "acme").exists()
+
+
+@pytest.mark.parametrize("kind", ["file", "full", "link"])
+def test_what_is_there_is_not_touched(tool: Tool, kind: str) -> None:
+    place = tool.cwd / "acme"
+    if kind == "file":
+        place.write_text("mine")
+    elif kind == "full":
+        place.mkdir()
+        (place / "mine").touch()
+    else:
+        (tool.cwd / "elsewhere").mkdir()
+        (tool.cwd / "elsewhere" / "mine").touch()
+        place.symlink_to("elsewhere")
+    before = sorted(tool.cwd.rglob("*"))
+
+    for more in ([], ["--dry-run"]):
+        assert tool("fork", "acme", *more).code == "OUTPUT_EXISTS"
+
+    assert sorted(tool.cwd.rglob("*")) == before
+
+
+def test_an_empty_directory_is_used_also_the_current_one(tool: Tool) -> None:
+    assert tool("fork", "acme", "--to", ".").data["next"][:2] == [f"cd {tool.cwd}", "make check test"]
+    assert (tool.cwd / "acme" / "__init__.py").exists()
+
+
+def test_a_directory_to_put_it_in_has_to_exist(tool: Tool) -> None:
+    assert tool("fork", "acme", "--to", "no/where").code == "FILE_NOT_FOUND"
+    assert [*tool.cwd.iterdir()] == []
+
+
+def test_of_two_at_once_one_makes_it_and_the_other_changes_nothing(tool: Tool) -> None:
+    call = ("fork", "acme", "--command")
+    with tool.stepped(*call, "one", watch=tool.cwd) as one, tool.stepped(*call, "two", watch=tool.cwd) as two:
+        for each in (one, two):
+            each.run_until("os.rename")
+        first, second = one.finish(), two.finish()
+
+    assert (first.status, second.status) == (0, 6)
+    assert b"OUTPUT_EXISTS" in second.stdout
+    assert os.listdir(tool.cwd) == ["acme"]
+    assert 'PROGRAM = "one"' in (tool.cwd / "acme" / "acme" / "__init__.py").read_text()
+
+
+def test_kill_9_leaves_nothing_in_the_directory_and_it_can_be_made_again(tool: Tool) -> None:
+    with tool.stepped("fork", "acme", watch=tool.cwd) as stepped:
+        stepped.run_until("os.rename")
+        stepped.kill()
+    assert not (tool.cwd / "acme").exists()
+    (left,) = tool.cwd.iterdir()
+
+    assert tool("fork", "acme").status == 0
+    assert left.exists()
+    os.utime(left, (0, 0))
+    tool("fork", "acme", "--to", "other")
+    assert left.exists()
+    shutil.rmtree(tool.cwd / "acme")
+    tool("fork", "acme")
+
+    assert sorted(os.listdir(tool.cwd)) == ["acme", "other"]
+
+
+def test_a_signal_ends_the_writing(tool: Tool) -> None:
+    with tool.stepped("fork", "acme", watch=tool.cwd) as stepped:
+        stepped.run_until(lambda event: event.path.endswith("README.md"))
+        stepped.signal(15)
+        following = stepped.step()
+
+    assert following is not None
+    assert following.path.endswith(".fork"), "the next thing that it touches is what it removes"
+
+
+def test_a_signal_leaves_nothing(tool: Tool) -> None:
+    with tool.stepped("fork", "acme", watch=tool.cwd) as stepped:
+        stepped.run_until(lambda event: event.path.endswith("README.md"))
+        stepped.signal(15)
+        ended = stepped.finish()
+
+    assert ended.status == -15
+    assert [*tool.cwd.iterdir()] == []

@@ -1,0 +1,123 @@
+"""Every test has a home of its own, and one that reaches outside it fails by name."""
+
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sampletool.kit.safety.processes import pids
+from sampletool.kit.safety.signals import HANDLED, Signals
+from sampletool.kit.testing.scale import SOAK
+from sampletool.kit.testing.tool import Tool
+
+_KEPT = ("PATH", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "TOOL_TEST_REQUIRE", "TOOL_TEST_SCALE")
+_PRIVATE = ("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR")
+
+_guard: dict[str, Any] = {"home": None, "trespasses": [], "failed": False}
+
+
+def _obey_signals() -> None:
+    """With `&` or nohup the suite ignores signals, and what it starts would do the same. A handler is not inherited."""
+    for number in HANDLED:
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda _number, _frame: None)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+_obey_signals()
+
+
+def _watch(event: str, args: tuple[Any, ...]) -> None:
+    """An audit hook: a child process without the test's own home is a test that forgot."""
+    if event != "subprocess.Popen" or _guard["home"] is None:
+        return
+    environ = args[3] if args[3] is not None else os.environ
+    home = environ.get("HOME", "")
+    if not str(home).startswith(_guard["home"]):
+        _guard["trespasses"].append(f"{args[1]} was started with HOME={home!r}")
+
+
+sys.addaudithook(_watch)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """HOME, XDG and TMPDIR of this test, for the test itself and for every process it starts."""
+    for name in [name for name in os.environ if name not in _KEPT]:
+        monkeypatch.delenv(name)
+    for name in _PRIVATE:
+        directory = tmp_path / "home" / name.lower()
+        directory.mkdir(parents=True)
+        monkeypatch.setenv(name, str(directory))
+    monkeypatch.setenv("TZ", "UTC")
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    _guard.update(home=str(tmp_path), trespasses=[], failed=False)
+    yield tmp_path / "home"
+    _guard["home"] = None
+    if _guard["failed"]:
+        _end_what_is_left(tmp_path)
+    if _guard["trespasses"] and not request.node.get_closest_marker("homeless"):
+        pytest.fail(f"{request.node.name} left its own directory: {'; '.join(_guard['trespasses'])}")
+
+
+def _end_what_is_left(directory: Path) -> None:
+    """A test that failed may have left processes, perhaps stopped ones. The fork server is used by the next test."""
+    for pid in pids():
+        with suppress(OSError):
+            is_its_own = f"HOME={directory}/".encode() in Path(f"/proc/{pid}/environ").read_bytes()
+            if is_its_own and b"fork_server" not in Path(f"/proc/{pid}/cmdline").read_bytes():
+                os.kill(pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def tool(home: Path, tmp_path: Path) -> Iterator[Tool]:
+    """The tool as a user runs it, in an empty directory outside any workspace."""
+    cwd = tmp_path / "work"
+    cwd.mkdir()
+    tool = Tool(dict(os.environ), cwd)
+    try:
+        yield tool
+    finally:
+        tool.end()
+
+
+@pytest.fixture
+def workspace(tool: Tool) -> Path:
+    """A directory with a tool.toml, in which `tool` runs."""
+    (tool.cwd / "tool.toml").write_text("# A workspace.\n\n[settings]\n# how careful\nlevel = 1  # not more\n")
+    return tool.cwd
+
+
+@pytest.fixture
+def signals() -> Signals:
+    """Signals that nobody sends."""
+    return Signals()
+
+
+def pytest_report_header() -> str:
+    return f"scale: {'soak' if SOAK else 'usual'}"
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are processors: much of the time a test waits for the processes that it started."""
+    return (os.cpu_count() or 1) + 1
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Any:
+    """With TOOL_TEST_REQUIRE=all a skip is a failure: CI has everything that is optional elsewhere."""
+    report = yield
+    _guard["failed"] |= report.failed
+    if report.skipped and os.environ.get("TOOL_TEST_REQUIRE") == "all" and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"{item.nodeid} was skipped where everything is required: {report.longrepr}"
+    return report
