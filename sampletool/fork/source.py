@@ -14,7 +14,8 @@ IS_WHEEL = _CARRIED.is_dir()
 def source_files() -> dict[str, bytes]:
     """The content of each by its path in a checkout."""
     if IS_WHEEL:
-        found = {path.relative_to(TOP).as_posix(): path for path in (TOP / PACKAGE).rglob("*")}
+        package = (path for path in (TOP / PACKAGE).rglob("*") if _CARRIED not in path.parents)
+        found = {path.relative_to(TOP).as_posix(): path for path in package}
         found |= {path.relative_to(_CARRIED).as_posix(): path for path in _CARRIED.rglob("*")}
     else:
         found = {name: TOP / name for name in git(TOP, "ls-files", "-z").split("\0")}
