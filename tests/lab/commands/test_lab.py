@@ -4,6 +4,8 @@ import json
 import os
 from pathlib import Path
 
+import pytest
+
 from sampletool.kit.testing.tool import Tool
 from sampletool.lab.scenario import names
 
@@ -13,6 +15,34 @@ def test_the_list_names_every_scenario_with_its_rule(tool: Tool) -> None:
 
     assert [scenario["name"] for scenario in listed] == names()
     assert all(scenario["rule"].endswith(".") for scenario in listed)
+
+
+def test_at_a_terminal_the_list_is_a_table_that_is_not_cut_at_80_columns(tool: Tool) -> None:
+    lines = tool("lab", "list", "--format", "text", COLUMNS="80").text.splitlines()
+
+    column = lines[0].index("WHAT GOES WRONG")
+    rows = lines[1 : len(names()) + 1]
+    assert [row[:column].strip() for row in rows] == names()
+    assert all(row[column - 2 : column] == "  " and row[column] != " " for row in rows)
+    assert max(map(len, lines)) <= 80
+    assert not any("…" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("lab run lost-config-update --variant wrong", ["wrong-rename", "wrong-two-locks"]),
+        ("lab run lost-config-update --variant nai", ["naive"]),
+        ("lab run --variant nai", []),
+        ("lab run nosuch --variant nai", []),
+    ],
+)
+def test_the_ways_of_the_scenario_that_is_named_are_offered(tool: Tool, words: str, offered: list[str]) -> None:
+    position = str(len(words.split()))
+
+    ran = tool(_TOOL_COMPLETE="complete_bash", COMP_WORDS=f"tool {words}", COMP_CWORD=position)
+
+    assert (ran.status, ran.stderr, sorted(ran.text.split())) == (0, b"", offered)
 
 
 def test_a_run_shows_what_went_wrong_and_what_the_fix_is(tool: Tool) -> None:

@@ -8,11 +8,16 @@ from sampletool.kit.completion import offering
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import InvalidValues, Mistake
 from sampletool.lab.errors import ScenarioNotFound, UnexpectedOutcome
-from sampletool.lab.scenario import names, use_store
+from sampletool.lab.scenario import find, names, use_store
 
 
 def runs_scenarios(*examples: str) -> CommandSpec:
     return CommandSpec(effect="scratch", errors=(ScenarioNotFound, UnexpectedOutcome), examples=examples)
+
+
+def ways_of_that(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The ways of the scenario that is named. Before an option without its value it is no parameter yet."""
+    return offering(lambda _: find(ctx.params["name"] or ctx.args[0]).ways)(ctx, incomplete)
 
 
 def _use_store(ctx: typer.Context, url: str | None) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import typer
 
 from sampletool.kit.contract.command_spec import CommandSpec
+from sampletool.kit.contract.table import Line, heads
 from sampletool.lab.scenario import find, names
 
 spec = CommandSpec(effect="nothing", examples=("lab list",))
@@ -24,18 +25,16 @@ class Listed:
 class Listing:
     scenarios: list[Listed]
 
-    def lines(self) -> list[str]:
-        width = max(len(scenario.name) for scenario in self.scenarios)
-        told = []
-        for scenario in self.scenarios:
-            told += [f"{scenario.name.ljust(width)}  {scenario.title}", f"{'':{width}}  {scenario.rule}"]
-        return [*told, "", "See one happen:  tool lab run lost-config-update", "See all of them: tool lab run --all"]
+    def lines(self) -> list[Line]:
+        rows: list[Line] = [(scenario.name, scenario.title) for scenario in self.scenarios]
+        hints = ["See one happen:  tool lab run lost-config-update", "See all of them: tool lab run --all"]
+        return [heads("scenario", "what goes wrong"), *rows, "", *hints]
 
 
 def command(ctx: typer.Context) -> Listing:
     """List the race conditions there are.
 
-    What goes wrong, the rule that prevents it, and where it really happened.
+    What goes wrong; in JSON also the rule that prevents it, and where it really happened.
     """
     found = [(name, find(name)) for name in names()]
     return Listing([Listed(name, one.title, one.rule, list(one.ways), *one.happened) for name, one in found])

@@ -9,7 +9,14 @@ import typer
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import InvalidValues, Mistake
 from sampletool.kit.contract.text import counted
-from sampletool.lab.commands.lab._options import AllOption, NameArgument, StoreOption, chosen, runs_scenarios
+from sampletool.lab.commands.lab._options import (
+    AllOption,
+    NameArgument,
+    StoreOption,
+    chosen,
+    runs_scenarios,
+    ways_of_that,
+)
 from sampletool.lab.commands.lab._picture import AllShown, Shown
 from sampletool.lab.errors import UnexpectedOutcome
 from sampletool.lab.luck import broke_by_luck
@@ -77,7 +84,10 @@ def command(
     name: NameArgument = None,
     every: AllOption = False,
     variant: Annotated[
-        str | None, typer.Option(help="naive, fixed, or one of the wrong fixes.  [default: naive, then fixed]")
+        str | None,
+        typer.Option(
+            autocompletion=ways_of_that, help="naive, fixed, or one of the wrong fixes.  [default: naive, then fixed]"
+        ),
     ] = None,
     schedule: Annotated[str | None, typer.Option(help='Who goes when, such as "A1 B1 A2 B2".')] = None,
     workers: Annotated[int | None, typer.Option(min=1, max=8, help="How many take part.")] = None,
