@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from sampletool.kit.safety.processes import pids
+
 _END_SECONDS = 2.0
 _POLL_SECONDS = 0.005
 
@@ -39,13 +41,7 @@ def _kill(pid: int, marker: bytes) -> None:
 
 
 def _with_environment(marker: bytes) -> Iterator[int]:
-    try:
-        names = os.listdir("/proc")
-    except OSError:
-        return
-    for name in names:
-        if name.isdecimal() and _names(int(name), marker):
-            yield int(name)
+    return (pid for pid in pids() if _names(pid, marker))
 
 
 def _names(pid: int, marker: bytes) -> bool:

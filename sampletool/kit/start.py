@@ -3,8 +3,9 @@
 What runs here runs before anything of ours is imported, on any Python: SIGINT gets its default back (Python's own
 handler would print a traceback), and so does SIGCHLD (where the parent ignores it the kernel throws away how our
 children ended), collecting garbage is switched off (a call is over before it pays), closed standard descriptors are
-opened on the null device (or the next file opened would become stdout), and an old Python is refused. A caller that
-closes stdout (`>&-`) wants no answer: that is not an error, and the exit status still says how the call ended.
+opened on the null device (or the next file opened would become stdout), and an old Python and Windows are refused. A
+caller that closes stdout (`>&-`) wants no answer: that is not an error, and the exit status still says how the call
+ended.
 """
 
 # The built-in part of `signal`: importing the rest takes long enough to be interrupted.
@@ -35,13 +36,12 @@ def _open_closed_descriptors():
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # open takes the lowest number that is free
 
 
-def _refuse_old_python():
-    # type: () -> int
-    found = ".".join(str(part) for part in sys.version_info[:3])
+def _refuse(code, message, suggestion, found):
+    # type: (str, str, str, str) -> int
     sys.stdout.write(
-        '{"ok":false,"error":{"code":"PYTHON_TOO_OLD","message":"Python 3.11 or newer is needed; this is %s.",'
-        '"suggestion":"Run it with a newer Python.","retryable":false,"exit_code":4,"context":{"found":"%s"}},'
-        '"data":null,"warnings":[],"meta":{"exit_code":4}}\n' % (found, found)
+        '{"ok":false,"error":{"code":"%s","message":"%s; this is %s.","suggestion":"%s","retryable":false,'
+        '"exit_code":4,"context":{"found":"%s"}},"data":null,"warnings":[],"meta":{"exit_code":4}}\n'
+        % (code, message, found, suggestion, found)
     )
     return 4
 
@@ -49,8 +49,12 @@ def _refuse_old_python():
 def main():
     # type: () -> int
     _open_closed_descriptors()
+    if sys.platform == "win32":
+        advice = "Run it in WSL, which is Linux."
+        return _refuse("PLATFORM_NOT_SUPPORTED", "Linux or macOS is needed", advice, "Windows")
     if sys.version_info < (3, 11):
-        return _refuse_old_python()
+        found = ".".join(str(part) for part in sys.version_info[:3])
+        return _refuse("PYTHON_TOO_OLD", "Python 3.11 or newer is needed", "Run it with a newer Python.", found)
     if sys.argv[1:] == ["--version"]:
         from .. import __version__
 

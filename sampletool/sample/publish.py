@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from sampletool.kit.program import WORKSPACE_DIRECTORY
-from sampletool.kit.safety.atomic_file import read_regular, replace, write_all
+from sampletool.kit.safety.atomic_file import flush, read_regular, replace, write_all
 from sampletool.kit.safety.places import check_private, private_directory
 from sampletool.sample.content import RACY_NANOSECONDS, Look, boot_id, look_at
 
@@ -56,7 +56,7 @@ class Outputs:
         """Flush the journal once, for all that was built; rewrite it when most of it is old."""
         if self._open < 0:
             return
-        os.fsync(self._open)
+        flush(self._open)
         os.close(self._open)
         self._open = -1
         with self._journal.open("rb") as file:

@@ -114,7 +114,7 @@ def _receive(worker: _Worker, signals: Signals, check: Check) -> Out:  # type: i
 
 def _lost(worker: _Worker) -> WorkerLost:
     how = "ended"
-    with suppress(ChildProcessError):  # SIGCHLD is ignored: how it ended is lost
+    with suppress(ChildProcessError, AttributeError):  # SIGCHLD is ignored, or there is no waitid: how it ended is lost
         end = os.waitid(os.P_PID, worker.pid, os.WEXITED | os.WNOWAIT)
         if end is not None and end.si_code != os.CLD_EXITED:
             how = f"was killed by {signal.Signals(end.si_status).name}"

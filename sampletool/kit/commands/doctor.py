@@ -1,6 +1,8 @@
 """Can this machine keep the promises? Tried for real, in a scratch directory that is removed again."""
 
+import os
 import platform
+import sys
 from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
@@ -17,6 +19,7 @@ from ..contract.text import GREEN, RED
 from ..parts import offered
 from ..program import WORKSPACE_DIRECTORY
 from ..safety.places import config_file, private_directory, session_root, state_directory
+from ..safety.processes import can_see
 from ._probes import Probe, probe_directory
 
 spec = CommandSpec(effect="nothing", errors=(ChecksFailed,), examples=("doctor",))
@@ -28,6 +31,8 @@ class Health(NamedTuple):
     healthy: bool
     probes: list[Probe]
     versions: dict[str, str]
+    not_promised: list[str]
+    """What rests on something that this system does not offer."""
 
     def lines(self) -> list[Line]:
         told: list[Line] = []
@@ -36,7 +41,17 @@ class Health(NamedTuple):
             for probe in probes:
                 told.append(("", Painted("ok  ", GREEN) if probe.ok else Painted("FAIL", RED), probe.name))
                 told += [f"        {probe.detail}"] if probe.detail else []
+        told += ["Not promised here:", *(("", said) for said in self.not_promised)] if self.not_promised else []
         return [*told, "", *self.versions.items()]
+
+
+def not_promised() -> list[str]:
+    offered = {
+        "to say for certain who holds a lock, and to end what a dead call left running": can_see(),
+        "to keep the extended attributes of a file that is replaced": hasattr(os, "listxattr"),
+        "anything: no test has ever run on this system": sys.platform == "linux",
+    }
+    return [promise for promise, is_offered in offered.items() if not is_offered]
 
 
 def probe_directories(directories: list[Path]) -> list[Probe]:
@@ -74,7 +89,7 @@ def command(ctx: typer.Context) -> Health:
     versions = {"python": platform.python_version(), "system": f"{platform.system()} {platform.release()}"}
     versions |= {package: version(package) for package in _PACKAGES}
     failed = [probe.name for probe in probes if not probe.ok]
-    health = Health(not failed, probes, versions)
+    health = Health(not failed, probes, versions, not_promised())
     if failed:
         raise ChecksFailed(count=len(failed), failed=failed, data=health)
     return health

@@ -22,7 +22,7 @@ from ..contract.errors import Interrupted
 from .atomic_file import write_all
 from .lock import ANCESTORS_LOCKS
 from .orphans import end_strays
-from .processes import members_of_group
+from .processes import can_see, members_of_group
 from .signals import Signals
 
 GRACE_SECONDS = 5.0
@@ -126,7 +126,7 @@ class Children:
                 self._read(child)
                 if self._log_failure is not None:
                     raise self._log_failure
-                if _has_exited(child.process.pid):
+                if _has_exited(child.process):
                     return self._bury(child)
             self._signals.check()
             left = 1.0 if deadline is None else deadline - time.monotonic()
@@ -147,7 +147,7 @@ class Children:
         while time.monotonic() < deadline and not self._signals.is_repeated:
             for child in children:
                 self._read(child)
-            if all(_has_exited(child.process.pid) for child in children):
+            if all(_has_exited(child.process) for child in children):
                 return
             time.sleep(_POLL_SECONDS)
 
@@ -155,10 +155,10 @@ class Children:
         """Kill what is left of the group while the zombie still reserves its number, then reap, read the rest."""
         _signal_group(child, signal.SIGKILL)
         deadline = time.monotonic() + _DEATH_SECONDS
-        while not _has_exited(child.process.pid) and time.monotonic() < deadline:
+        while not _has_exited(child.process) and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
-        has_exited = _has_exited(child.process.pid)
-        child.process.returncode = status = _reap(child.process.pid) if has_exited else -signal.SIGKILL
+        has_exited = _has_exited(child.process)
+        status = _reap(child.process) if has_exited else None
         survivors = _await_group(child.process.pid, deadline) if has_exited else (child.process.pid,)
         self._read(child)
         del self._running[child.name]
@@ -167,7 +167,7 @@ class Children:
             if descriptor is not None:
                 os.close(descriptor)
         tail = bytes(child.tail).decode("utf-8", "backslashreplace")
-        return Ended(child.name, status, tail, child.log_path, survivors)
+        return Ended(child.name, -signal.SIGKILL if status is None else status, tail, child.log_path, survivors)
 
     def _read(self, child: _Running) -> None:
         """Take what the child has written so far: the end of it for the answer, all of it for the log."""
@@ -200,18 +200,23 @@ def _open_pid(pid: int) -> int | None:
     return None
 
 
-def _has_exited(pid: int) -> bool:
-    """Whether our child has ended. It stays a zombie, so that its number stays taken."""
-    with suppress(ChildProcessError):
-        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
-    return True
+def _has_exited(process: subprocess.Popen[bytes]) -> bool:
+    """Whether our child has ended. It stays a zombie, so that its number stays taken, where there is waitid."""
+    if hasattr(os, "waitid"):  # not on macOS before Python 3.13
+        with suppress(ChildProcessError):
+            return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+    return _reap(process) is not None
 
 
-def _reap(pid: int) -> int:
-    """How our child, which has exited, ended."""
-    with suppress(ChildProcessError):
-        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    return LOST_STATUS
+def _reap(process: subprocess.Popen[bytes]) -> int | None:
+    """How our child ended, if it has."""
+    if process.returncode is None:
+        try:
+            pid, status = os.waitpid(process.pid, os.WNOHANG)
+            process.returncode = os.waitstatus_to_exitcode(status) if pid else None
+        except ChildProcessError:
+            process.returncode = LOST_STATUS
+    return process.returncode
 
 
 def _signal_group(child: _Running, number: int) -> None:
@@ -228,7 +233,7 @@ def _await_group(group: int, deadline: float) -> tuple[int, ...]:
             return ()
         except PermissionError:
             pass
-        alive = members_of_group(group)
+        alive = members_of_group(group) if can_see() else (group,)
         if not alive or time.monotonic() >= deadline:
             return alive
         time.sleep(_POLL_SECONDS)

@@ -21,14 +21,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-_LIMIT_BYTES = 1 << 20
-
 
 class ForkServer:
     """The tracer's side. May be used by several threads."""
 
     def __init__(self, preload: Sequence[str], env: Mapping[str, str] | None = None) -> None:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours, theirs = socket.socketpair()
         self._process = subprocess.Popen(
             [sys.executable, "-m", f"{__package__}.fork_server", str(theirs.fileno()), *preload],
             env=env,
@@ -55,7 +53,8 @@ class ForkServer:
         request = {"spec": spec, "program": list(program), "env": dict(env), "cwd": str(cwd or Path.cwd())}
         handed = [spec["socket"] if spec else output.fileno(), output.fileno(), errors.fileno(), theirs]
         with self._turn:
-            socket.send_fds(self._socket, [json.dumps(request).encode()], handed)
+            socket.send_fds(self._socket, [b"+"], handed)
+            self._socket.sendall(json.dumps(request).encode() + b"\n")
             pid = int(self._socket.recv(32))
         os.close(theirs)
         return Forked(pid, status, output, errors)
@@ -113,6 +112,7 @@ def main() -> None:
     from importlib import import_module
 
     requests = socket.socket(fileno=int(sys.argv[1]))
+    lines = requests.makefile("rb")
     for module in [f"{__package__}.tracee", *sys.argv[2:]]:
         import_module(module)
     wake, woken = os.pipe()
@@ -126,8 +126,9 @@ def main() -> None:
             os.read(wake, 4096)
             _report_ends(living)
         if requests.fileno() in ready:
-            message, descriptors, _, _ = socket.recv_fds(requests, _LIMIT_BYTES, 4)
-            if not message:
+            _, descriptors, _, _ = socket.recv_fds(requests, 1, 4)
+            message = lines.readline()
+            if not message.endswith(b"\n"):
                 return
             status = descriptors.pop()
             pid = os.fork()

@@ -105,7 +105,7 @@ scenario = Scenario(
     removal=Removal(
         "kit/safety/atomic_file.py",
         says="no flush before the rename",
-        line="            os.fsync(descriptor)\n",
+        line="            flush(descriptor)\n",
         instead="",
     ),
     symbol="sampletool.kit.safety.atomic_file:replace",
