@@ -41,7 +41,7 @@ def generate(name: str) -> dict[str, str]:
             variant: play(name, variant, way.shows, fork_server=fork_server).recording
             for variant, way in scenario.ways.items()
         }
-    explored = {variant: explore(name, variant) for variant in scenario.ways}
+        explored = {variant: explore(name, variant, fork_server=fork_server) for variant in scenario.ways}
     folder = folder_of(name)
     return {
         f"{folder}{name}.md": page(name, scenario, runs, explored),

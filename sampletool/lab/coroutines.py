@@ -7,27 +7,35 @@ also another copy of the package can be played.
 
 import asyncio
 import pickle
-import subprocess
 import sys
 from collections.abc import Coroutine, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sampletool.kit.contract.errors import InvalidValues
+from sampletool.kit.stepping.fork_server import ForkServer
 from sampletool.lab.errors import UnexpectedOutcome
 from sampletool.lab.recording import Event, Happened, Played, follow, recorded, wait_for_ever
 from sampletool.lab.scenario import Outcome, Scenario, find
 
 
 def play_coroutines(
-    name: str, variant: str, schedule: str, letters: str, directory: Path, environ: Mapping[str, str]
+    name: str,
+    variant: str,
+    schedule: str,
+    letters: str,
+    directory: Path,
+    environ: Mapping[str, str],
+    fork_server: ForkServer | None,
 ) -> Played:
-    program = [sys.executable, "-m", __name__, name, variant, schedule, letters]
-    ran = subprocess.run(program, env=environ, cwd=directory, capture_output=True, check=False)
-    if ran.returncode:
-        raise UnexpectedOutcome([f"{name}, {variant}: {ran.stderr.decode().strip().rpartition(chr(10))[2]}"], None)
-    told = pickle.loads(ran.stdout)  # noqa: S301 - our own process wrote it
+    with nullcontext(fork_server) if fork_server else ForkServer([], environ) as server:
+        running = server.start(None, ["-m", __name__, name, variant, schedule, letters], environ, directory)
+        stdout, stderr = running.communicate()
+    if running.returncode:
+        raise UnexpectedOutcome([f"{name}, {variant}: {stderr.decode().strip().rpartition(chr(10))[2]}"], None)
+    told = pickle.loads(stdout)  # noqa: S301 - our own process wrote it
     if isinstance(told, Played):
         return told
     raise InvalidValues(*told)

@@ -8,7 +8,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -45,18 +45,19 @@ def explore(
     workers: int | None = None,
     package_root: Path = PACKAGE_ROOT,
     stop_at_bad: bool = False,
+    fork_server: ForkServer | None = None,
     check: Callable[[], None] = lambda: None,
 ) -> Exploration:
     """All schedules; or, with `stop_at_bad`, those up to the first that breaks the invariant."""
     recordings: list[Recording] = []
     follow = partial(play, name, variant, workers=workers, package_root=package_root, check=check)
     with (
-        fork_server_for(name, package_root=package_root) as fork_server,
+        nullcontext(fork_server) if fork_server else fork_server_for(name, package_root=package_root) as server,
         ThreadPoolExecutor(os.cpu_count() or 1) as pool,
     ):
 
         def begin(schedule: list[str]) -> Future[tuple[int, Played]]:
-            return pool.submit(lambda: (len(schedule), follow(" ".join(schedule), fork_server=fork_server)))
+            return pool.submit(lambda: (len(schedule), follow(" ".join(schedule), fork_server=server)))
 
         running = {begin([])}
         try:

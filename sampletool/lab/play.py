@@ -43,7 +43,7 @@ def play(
     letters = LETTERS[: workers or scenario.workers]
     with scratch(scenario, way, package_root) as (directory, environ), ExitStack() as stack:
         if scenario.world is not None:
-            return play_coroutines(name, variant, schedule, letters, directory, environ)
+            return play_coroutines(name, variant, schedule, letters, directory, environ, fork_server)
         before = {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
         players = []
         for letter in letters:

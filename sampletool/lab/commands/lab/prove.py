@@ -12,7 +12,7 @@ from sampletool.kit.contract.text import counted
 from sampletool.kit.safety.atomic_file import replace
 from sampletool.lab.commands.lab._options import AllOption, NameArgument, StoreOption, chosen, runs_scenarios
 from sampletool.lab.errors import UnexpectedOutcome
-from sampletool.lab.explore import explore
+from sampletool.lab.explore import explore, fork_server_for
 from sampletool.lab.recording import Recording
 from sampletool.lab.scenario import FIXED, STRIKES, find
 
@@ -76,11 +76,12 @@ def prove(context: Context, name: str, workers: int | None, records: list[Record
     """`records` gets every run, event by event."""
     scenario = find(name)
     ways = []
-    for variant in sorted(scenario.ways, key=lambda variant: variant != FIXED):
-        explored = explore(name, variant, workers=workers, check=context.signals.check)
-        records += explored.recordings
-        schedules = [Schedule(run.schedule, run.verdict, run.reason) for run in explored.recordings]
-        ways.append(Way(variant, len(schedules), len(explored.bad), explored.reasons, schedules))
+    with fork_server_for(name) as fork_server:
+        for variant in sorted(scenario.ways, key=lambda variant: variant != FIXED):
+            explored = explore(name, variant, workers=workers, fork_server=fork_server, check=context.signals.check)
+            records += explored.recordings
+            schedules = [Schedule(run.schedule, run.verdict, run.reason) for run in explored.recordings]
+            ways.append(Way(variant, len(schedules), len(explored.bad), explored.reasons, schedules))
     return Proof(name, surprises(name, ways) == [], [STRIKES[strike] for strike in scenario.strikes], ways)
 
 
