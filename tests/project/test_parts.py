@@ -24,6 +24,6 @@ def test_without_parts_everything_left_can_be_imported_and_every_page_read(
     pytest_here = (f"{binaries}/python", "-m", "pytest", "-n0", "-p", "no:cacheprovider")
     run(f"{binaries}/ruff", "check", ".")
     run(f"{binaries}/ruff", "format", "--check", ".")
-    run(*pytest_here, "--collect-only")
-    run(*pytest_here, "tests/kit/project/test_docs.py", "-k", "link or named")
-    run(*pytest_here, "tests/kit/project/test_mutants.py")
+    run(*pytest_here, "--collect-only", "--assert=plain")
+    files = [f"tests/kit/project/test_{name}.py" for name in ("docs", "mutants")]
+    run(*pytest_here, *files, "-k", "link or named or mutants")
