@@ -3,6 +3,18 @@
 from sampletool.kit.contract.errors import Mistake, Mistakes, ToolError
 from sampletool.kit.contract.exit_status import ExitStatus
 from sampletool.kit.contract.file_errors import PathError
+from sampletool.kit.contract.text import counted
+
+
+class InvalidWorkspace(Mistakes):
+    """What tool.toml declares cannot be built or checked; every problem is in the context, on a line of its own."""
+
+    code = "VALIDATION_ERROR"
+
+    def __init__(self, path: str, problems: list[Mistake]) -> None:
+        super().__init__(problems, "Correct all of them and run it again.")
+        self.message = f"{path} has {counted(len(problems), 'problem')}; nothing was run."
+        self.context = {"path": path, "problems": [problem.message for problem in problems]}
 
 
 class BuildFailed(ToolError):
@@ -61,10 +73,12 @@ class InputChanged(PathError):
 
 
 class BadInputs(Mistakes):
-    """Several inputs cannot be used. Code and status are those of the first; all are told."""
+    """Several inputs cannot be used. Code and status are those of the first; all are reported."""
 
     def __init__(self, errors: list[ToolError]) -> None:
-        told = [("--input", error.code, error.message, error.context.get("path"), error.suggestion) for error in errors]
-        super().__init__([Mistake(*facts) for facts in told], errors[0].suggestion)
+        facts = [
+            ("--input", error.code, error.message, error.context.get("path"), error.suggestion) for error in errors
+        ]
+        super().__init__([Mistake(*each) for each in facts], errors[0].suggestion)
         self.code = errors[0].code  # type: ignore[misc]
         self.exit_status = errors[0].exit_status

@@ -1,44 +1,56 @@
-"""How far a call has come, for whoever waits: events for --format jsonl, lines and a live one at a terminal."""
+"""How far a call has come, for whoever waits: events for --format jsonl, lines and a live one at a terminal.
 
+The live line is rewritten in place. It is shown only to a person: not with --quiet, in CI, or where the terminal
+cannot rewrite a line.
+"""
+
+import os
 import time
+from shutil import get_terminal_size
 
-from sampletool.kit.context import Context
-from sampletool.kit.contract.text import counted
-from sampletool.sample.live_line import LiveLine
+from sampletool.kit.context import Context, in_ci, write_stderr
+from sampletool.kit.contract.text import counted, printable
 
 _SILENCE_SECONDS = 1.0
+_LIVE_SECONDS = 0.1
+_WIDTH = 30
+_NAMED = 4
+_CLEAR_LINE = "\r\x1b[K"
 
 
 class Progress:
     """Of what runs now and what is done. Leaving the block clears the live line."""
 
     def __init__(self, context: Context, kind: str, total: int, done: int = 0) -> None:
-        self._context, self._kind, self._total = context, kind, total
-        self._live = LiveLine(context, context.command, total)
-        self._spoke_at = time.monotonic()
+        self.kind = kind
         self.done = done
         self.running: dict[str, float] = {}
         """When each began."""
+        self._context, self._total = context, total
+        self._spoke_at = time.monotonic()
+        self._is_live = not context.options.get("quiet") and not in_ci() and os.environ.get("TERM") != "dumb"
+        self._is_live = self._is_live and os.isatty(2)
+        self._shown_at = 0.0
 
     def __enter__(self) -> "Progress":
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self._live.clear()
+        self._clear()
 
     def started(self, name: str) -> None:
         self.running[name] = time.monotonic()
-        self._say({"event": f"{self._kind}_started", "name": name}, f"{name}: started")
+        self._say({"event": f"{self.kind}_started", "name": name}, f"{name}: started")
 
     def ended(self, result: object, name: str, status: str) -> None:
         self.done += 1
-        began = self.running.pop(name, None)
-        seconds = None if began is None else round(time.monotonic() - began, 3)
-        event = {"event": f"{self._kind}_done", self._kind: result, "done": self.done, "total": self._total}
-        took = "" if seconds is None else f" in {seconds:.1f} s"
-        if seconds is not None:
-            event["seconds"] = seconds
-        self._say(event, f"{name}: {status.replace('_', ' ')}{took}")
+        event = {"event": f"{self.kind}_done", self.kind: result, "done": self.done, "total": self._total}
+        line = f"{name}: {status.replace('_', ' ')}"
+        if name in self.running:
+            seconds = time.monotonic() - self.running.pop(name)
+            event["seconds"] = round(seconds, 3)
+            line += f" in {seconds:.1f} s"
+        self._say(event, line)
 
     def beat(self) -> None:
         """Called often while there is nothing to say. Ends the call where a signal or the deadline asks for it."""
@@ -46,12 +58,16 @@ class Progress:
         now = time.monotonic()
         if self.seconds_to_beat() <= 0:
             self._spoke_at = now
-            names = list(self.running)
-            self._context.emit({"event": "heartbeat", "running": names, "done": self.done, "total": self._total})
-        work = [f"{name} {now - began:.0f} s" for name, began in self.running.items()]
-        self._live.show(
-            self.done, ", ".join(work[:4]) + (f" and {counted(len(work) - 4, 'other')}" if work[4:] else "")
-        )
+            running = list(self.running)
+            self._context.emit({"event": "heartbeat", "running": running, "done": self.done, "total": self._total})
+        if self._is_live and now - self._shown_at >= _LIVE_SECONDS:
+            self._shown_at = now
+            work = [f"{name} {now - began:.0f} s" for name, began in self.running.items()]
+            others = f" and {counted(len(work) - _NAMED, 'other')}" if work[_NAMED:] else ""
+            share = min(1.0, self.done / max(1, self._total))
+            bar = f"{self._context.command} [{'#' * round(share * _WIDTH):<{_WIDTH}}] {share:4.0%}"
+            line = f"{bar} {printable(', '.join(work[:_NAMED]) + others)}"
+            write_stderr(f"{_CLEAR_LINE}{line[: get_terminal_size().columns - 1]}")
 
     def seconds_to_beat(self) -> float:
         return max(0.0, self._spoke_at + _SILENCE_SECONDS - time.monotonic())
@@ -59,5 +75,10 @@ class Progress:
     def _say(self, event: dict[str, object], line: str) -> None:
         self._spoke_at = time.monotonic()
         self._context.emit(event)
-        self._live.clear()
+        self._clear()
         self._context.tell(line)
+
+    def _clear(self) -> None:
+        if self._shown_at:
+            write_stderr(_CLEAR_LINE)
+            self._shown_at = 0.0

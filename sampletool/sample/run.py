@@ -5,10 +5,11 @@ What was not declared is missing, unless it is looked for by another path. Comma
 """
 
 import os
+import shutil
+import stat
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -29,10 +30,10 @@ from sampletool.sample.workspace import Job, settings_must_be_right
 _PASSED_ON = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
 _AFTER_FORCE_SECONDS = 2.0
 _SHOWN_LINES = 10
+_DEEPEST = 100
 
 
-@dataclass(frozen=True)
-class Done:
+class Done(NamedTuple):
     """What the answer says about one job. `reason`: why a target was stale."""
 
     name: str
@@ -50,30 +51,6 @@ class Done:
             tail = (self.tail or "").splitlines()[-_SHOWN_LINES:]
             lines += [f"    {line}" for line in (self.note, *tail) if line]
         return [*lines, f"    all of it: {self.log}"] if self.log and self.status == "failed" else lines
-
-
-class Ran(NamedTuple):
-    """How one job ended; `ended` is None when it could not be started."""
-
-    job: Job
-    directory: Path
-    ended: Ended | None
-    note: str | None = None
-
-    @property
-    def succeeded(self) -> bool:
-        return self.ended is not None and self.ended.status == 0 and not self.ended.survivors
-
-    def done(self, status: str, reason: str | None = None, outputs: str | None = None, note: str | None = None) -> Done:
-        note = note or self.note
-        if self.ended is None:
-            return Done(self.job.name, status, reason, outputs, note)
-        exit_status = (self.ended.status or None) if status == "failed" else None
-        lines = self.ended.tail.replace("\r\n", "\n").split("\n")
-        tail = "\n".join(printable(line.expandtabs()) for line in lines) or None
-        log = str(self.ended.log) if self.ended.log else None
-        note = note or (f"exit status {exit_status}" if exit_status else None)
-        return Done(self.job.name, status, reason, outputs, note, exit_status, tail, log)
 
 
 class Workplace(NamedTuple):
@@ -115,34 +92,36 @@ def carrying(result: object) -> Iterator[None]:
 
 
 class Runner:
-    """Runs the jobs that are submitted, so many at once. Leaving the block ends the display; children end later."""
+    """Runs the jobs that are submitted, so many at once."""
 
-    def __init__(self, place: Workplace, kind: str, jobs: int | None, progress: Progress) -> None:
-        self._context, _, self._children = place
-        self._at_once = jobs or place.context.jobs()
+    def __init__(self, place: Workplace, progress: Progress, jobs: int | None) -> None:
+        self._context, scratch, self._children = place
         self._progress = progress
-        self._kind = kind
-        self._scratch = private_directory(place.scratch / f"{kind}s")
+        self._at_once = jobs or place.context.jobs()
+        self._scratch = private_directory(scratch / f"{progress.kind}s")
         self._waiting: deque[tuple[Job, Iterable[str], Mapping[str, Path]]] = deque()
-        self._running: dict[str, Job] = {}
-        self._ended: deque[Ran] = deque()
+        self._running: set[str] = set()
+        self._ended: deque[Done] = deque()
         self._environment = {
             name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith(variable(""))
         }
+
+    def directory_of(self, name: str) -> Path:
+        return self._scratch / name
 
     def submit(self, job: Job, inputs: Iterable[str], needs: Mapping[str, Path]) -> None:
         """It sees these inputs of the workspace, and these directories of what it needs."""
         self._waiting.append((job, inputs, needs))
 
-    def next_ended(self) -> Ran | None:
-        """Wait for the next job to end; None when all have. A free place goes to the next job before it is told."""
+    def next_ended(self) -> Done | None:
+        """Wait for the next job to end; None when all have. A free place goes to the next job first."""
         while True:
             while self._waiting and len(self._running) < self._at_once:
                 self._start(*self._waiting.popleft())
             child = self._children.next_ended(0 if self._ended else self._progress.seconds_to_beat())
             if child is not None:
-                note = f"still running: {', '.join(map(str, child.survivors))}" if child.survivors else None
-                self._ended.append(Ran(self._running.pop(child.name), self._scratch / child.name, child, note))
+                self._running.remove(child.name)
+                self._ended.append(_done(child))
             elif self._ended:
                 return self._ended.popleft()
             elif not self._running:
@@ -150,7 +129,7 @@ class Runner:
             self._progress.beat()
 
     def _start(self, job: Job, inputs: Iterable[str], needs: Mapping[str, Path]) -> None:
-        directory = self._scratch / job.name
+        directory = self.directory_of(job.name)
         stage(directory, self._context.workspace, inputs, needs)
         env = self._environment | job.env
         env[variable("WORKSPACE")] = str(self._context.workspace)
@@ -158,15 +137,28 @@ class Runner:
         self._progress.started(job.name)
         try:
             self._children.start(job.name, job.run, cwd=directory, env=env, log=lambda: self._logs / f"{job.name}.log")
-            self._running[job.name] = job
+            self._running.add(job.name)
         except OSError as error:
-            self._ended.append(Ran(job, directory, None, f"{job.run[0]}: {os.strerror(error.errno or 0).lower()}"))
+            note = f"{job.run[0]}: {os.strerror(error.errno or 0).lower()}"
+            self._ended.append(Done(job.name, "failed", note=note))
 
     @cached_property
     def _logs(self) -> Path:
         """Made when there is something to write."""
         logs = private_directory(self._context.session_directory / f"logs-{self._context.request_id}")
-        return private_directory(logs / f"{self._kind}s")
+        return private_directory(logs / f"{self._progress.kind}s")
+
+
+def _done(child: Ended) -> Done:
+    """Passed or failed. What the child has written is made safe to show."""
+    lines = child.tail.replace("\r\n", "\n").split("\n")
+    tail = "\n".join(printable(line.expandtabs()) for line in lines) or None
+    note = f"exit status {child.status}" if child.status else None
+    if child.survivors:
+        note = f"still running: {', '.join(map(str, child.survivors))}"
+    log = str(child.log) if child.log else None
+    status = "failed" if child.status or child.survivors else "passed"
+    return Done(child.name, status, note=note, exit_status=child.status or None, tail=tail, log=log)
 
 
 def stage(directory: Path, workspace: Path, inputs: Iterable[str], needs: Mapping[str, Path]) -> None:
@@ -176,6 +168,43 @@ def stage(directory: Path, workspace: Path, inputs: Iterable[str], needs: Mappin
     for path, leads_to in places.items():
         os.makedirs(os.path.dirname(f"{directory}/{path}"), exist_ok=True)
         os.symlink(leads_to, f"{directory}/{path}")
+
+
+def collect(directory: Path, outputs: Iterable[str]) -> tuple[Path, list[str]]:
+    """A directory with just the declared outputs, and the files in it; ValueError names one that is not there."""
+    files: list[str] = []
+    if directory.is_symlink():
+        raise ValueError("its directory is a link now")
+    os.chmod(directory, 0o700)
+    for path in outputs:
+        above = [f"{directory}/{path[:at]}" for at, char in enumerate(path) if char == "/"]
+        if any(map(os.path.islink, above)) or not os.path.lexists(f"{directory}/{path}"):
+            raise ValueError(f"it did not write its output {path!r}")
+        files += _files_at(f"{directory}/{path}", path)
+    clean = f"{directory.parent}/.{directory.name}"
+    os.mkdir(clean)
+    for path in outputs:
+        os.makedirs(os.path.dirname(f"{clean}/{path}"), exist_ok=True)
+        os.rename(f"{directory}/{path}", f"{clean}/{path}")
+    return Path(clean), sorted(files)
+
+
+def _files_at(found: str, path: str) -> list[str]:
+    """The regular files at or below; ValueError if anything else is there."""
+    looked = os.lstat(found)
+    if stat.S_ISREG(looked.st_mode):
+        if looked.st_nlink > 1:  # the other name may be somebody else's, and would be made read-only
+            beside = f"{found}.{os.urandom(8).hex()}"  # a name that nobody can have put a link at
+            shutil.copy2(found, beside)
+            os.replace(beside, found)
+        return [path]
+    if not stat.S_ISDIR(looked.st_mode):
+        raise ValueError(f"its output {path!r} is {'a link' if stat.S_ISLNK(looked.st_mode) else 'not a regular file'}")
+    if path.count("/") > _DEEPEST:
+        raise ValueError(f"its output {path!r} lies more than {_DEEPEST} directories deep")
+    os.chmod(found, looked.st_mode | 0o700)
+    names = os.listdir(found)
+    return [file for name in names for file in _files_at(f"{found}/{name}", f"{path}/{name}")]
 
 
 @contextmanager

@@ -6,7 +6,6 @@ All mistakes are reported at once, each with the line of its table.
 import os
 import re
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +15,7 @@ from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import InvalidValues, Mistake, did_you_mean
 from sampletool.kit.program import WORKSPACE_DIRECTORY, WORKSPACE_FILE
 from sampletool.kit.safety.toml_file import TomlText, read_toml, resolve
-from sampletool.sample.errors import TargetNotFound
+from sampletool.sample.errors import InvalidWorkspace, TargetNotFound
 
 OWN_PLACES = (WORKSPACE_DIRECTORY, "out")
 """What belongs to the tool in a workspace, and is no input."""
@@ -57,13 +56,13 @@ class Job(NamedTuple):
         return sorted(found)
 
 
-@dataclass
-class Jobs:
+class Jobs(NamedTuple):
     """What one tool.toml declares."""
 
-    targets: dict[str, Job] = field(default_factory=dict)
+    toml: TomlText
+    targets: dict[str, Job]
     """Each behind the targets that it needs."""
-    checks: dict[str, Job] = field(default_factory=dict)
+    checks: dict[str, Job]
 
     def with_needs(self, wanted: list[str]) -> list[Job]:
         """The wanted targets and all that they need, each behind what it needs."""
@@ -74,6 +73,12 @@ class Jobs:
                 found.add(name)
                 left += self.targets[name].needs  # also walked
         return [job for name, job in self.targets.items() if name in found]
+
+    def must_have_no(self, problems: list[tuple[str, str]]) -> None:
+        """Report all at once: the table of each, and what is wrong with it."""
+        if problems:
+            mistakes = [Mistake(at, "INVALID_VALUE", f"{_line(self.toml, at)}{at}: {said}") for at, said in problems]
+            raise InvalidWorkspace(str(self.toml.path), mistakes)
 
 
 def settings_must_be_right(context: Context) -> None:
@@ -91,26 +96,23 @@ def settings_must_be_right(context: Context) -> None:
 def read_workspace(context: Context) -> Jobs:
     settings_must_be_right(context)
     toml = read_toml(resolve(context.workspace / WORKSPACE_FILE))
-    document, jobs = toml.document, Jobs()
-    near = {key: did_you_mean(key, list(_TABLES), nearness=0.7) for key in document if key not in _TABLES}
-    wrong = [(key, f"[{key}] is not known here ({hint})") for key, hint in near.items() if hint]
-    targets = document.get("target")
-    targets = targets if isinstance(targets, dict) else {}
-    for kind, jobs_of_kind in (("target", jobs.targets), ("check", jobs.checks)):
-        table = document.get(kind, {})
-        if not isinstance(table, dict):
-            wrong.append((kind, f"[{kind}] is not a table"))
-            continue
+    near = {key: did_you_mean(key, list(_TABLES), nearness=0.7) for key in toml.document if key not in _TABLES}
+    problems = [(key, f"it is not known here ({hint})") for key, hint in near.items() if hint]
+    tables: dict[str, dict[str, Any]] = {}
+    for kind in ("target", "check"):
+        table = toml.document.get(kind, {})
+        problems += [(kind, "it is not a table")] if not isinstance(table, dict) else []
+        tables[kind] = table if isinstance(table, dict) else {}
+    jobs: dict[str, dict[str, Job]] = {"target": {}, "check": {}}
+    for kind, table in tables.items():
         for name, members in table.items():
-            job, problems = _read(kind, name, members, targets)
-            wrong += [(f"{kind}.{name}", f"{kind}.{name}: {problem}") for problem in problems]
-            jobs_of_kind[name] = job
-    jobs.targets, rings = _in_order(jobs.targets)
-    wrong += [(f"target.{ring[0]}", f"these targets need each other: {' -> '.join(ring)}") for ring in rings]
-    if wrong:
-        mistakes = [Mistake(where, "INVALID_VALUE", f"{_place(toml, where)}: {said}") for where, said in wrong]
-        raise InvalidValues(*mistakes, suggestion=f"Correct {WORKSPACE_FILE}; nothing was run.")
-    return jobs
+            jobs[kind][name], wrong = _read(kind, name, members, tables["target"])
+            problems += [(f"{kind}.{name}", problem) for problem in wrong]
+    targets, rings = _in_order(jobs["target"])
+    problems += [(f"target.{ring[0]}", f"these targets need each other: {' -> '.join(ring)}") for ring in rings]
+    declared = Jobs(toml, targets, jobs["check"])
+    declared.must_have_no(problems)
+    return declared
 
 
 def choose(kind: str, names: list[str], jobs: dict[str, Job]) -> list[str]:
@@ -188,11 +190,11 @@ def _in_order(jobs: dict[str, Job]) -> tuple[dict[str, Job], list[list[str]]]:
             needs = {name: [] if name in ring else others for name, others in needs.items()}
 
 
-def _place(toml: TomlText, where: str) -> str:
-    """The file, and the line of the table's header where the table has one."""
-    words = [rf"[\"']?{re.escape(word)}[\"']?" for word in where.split(".", 1)]
+def _line(toml: TomlText, table: str) -> str:
+    """Where the header of this table stands; empty if it has none."""
+    words = [rf"[\"']?{re.escape(word)}[\"']?" for word in table.split(".", 1)]
     header = re.search(rf"^\s*\[+\s*{' *[.] *'.join(words)}\s*\]", toml.text, re.MULTILINE)
-    return f"{toml.path}, line {toml.text.count(chr(10), 0, header.start()) + 1}" if header else str(toml.path)
+    return f"line {toml.text.count(chr(10), 0, header.start()) + 1}, " if header else ""
 
 
 def _hint(word: str, known: Collection[str]) -> str:

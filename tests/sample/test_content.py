@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sampletool.sample.content import look_at
+from sampletool.sample.publish import look_at
 
 
 @pytest.fixture

@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.testing.scale import scale
-from sampletool.sample.publish import Outputs
-
-_ENTRY: dict[str, object] = {"run": ["make"], "env": {}, "inputs": {}, "needs": {}}
+from sampletool.sample.publish import Built, Outputs
 
 
 @pytest.fixture
@@ -19,26 +17,27 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def publish(root: Path, fingerprint: str, **contents: str) -> Outputs:
+def publish(root: Path, turn: int = 1, **contents: str) -> Outputs:
+    """Made by another command each turn."""
     made = root / "made"
     made.mkdir()
     for name, text in contents.items():
         (made / name).write_text(text)
     with Outputs(root) as store:
-        store.publish("t", fingerprint, made, sorted(contents), {**_ENTRY, "wanted": sorted(contents)})
+        store.publish("t", Built(["make", str(turn)], {}, sorted(contents), {}, {}), made, sorted(contents))
     return store
 
 
 def test_what_was_published_is_there_and_whole(root: Path) -> None:
-    publish(root, "f1", x="one", y="two")
+    store = publish(root, 1, x="one", y="two")
 
     assert (root / "out" / "t" / "x").read_text() == "one"
-    assert os.readlink(root / "out" / "t") == "../.tool/out/t-f1"
+    assert os.readlink(root / "out" / "t") == f"../.tool/out/{store.built['t'].version}"
     assert Outputs(root).damage("t") is None
 
 
 def test_a_reader_who_resolves_once_sees_one_version_whole(root: Path) -> None:
-    publish(root, "f0", x="0", y="0")
+    publish(root, 0, x="0", y="0")
     done, torn = threading.Event(), []
 
     def read() -> None:
@@ -51,7 +50,7 @@ def test_a_reader_who_resolves_once_sees_one_version_whole(root: Path) -> None:
     reader = threading.Thread(target=read)
     reader.start()
     for turn in range(scale(60, 1000)):
-        publish(root, f"f{turn + 1}", x=str(turn), y=str(turn))
+        publish(root, turn + 1, x=str(turn), y=str(turn))
     done.set()
     reader.join()
 
@@ -60,8 +59,8 @@ def test_a_reader_who_resolves_once_sees_one_version_whole(root: Path) -> None:
 
 @pytest.mark.parametrize("harm", ["edited", "truncated", "removed", "link removed", "link moved", "version removed"])
 def test_harm_done_by_hand_is_noticed_and_named(root: Path, harm: str) -> None:
-    store = publish(root, "f1", x="one")
-    file, link = store.directory / "t-f1" / "x", root / "out" / "t"
+    store = publish(root, 1, x="one")
+    file, link = store.version_of("t") / "x", root / "out" / "t"
     file.chmod(0o644)
     if harm == "edited":
         file.write_text("two")
@@ -84,36 +83,35 @@ def test_harm_done_by_hand_is_noticed_and_named(root: Path, harm: str) -> None:
 
 
 def test_outputs_are_read_only_so_that_an_editor_does_not_change_the_store_by_accident(root: Path) -> None:
-    publish(root, "f1", x="one")
+    publish(root, 1, x="one")
 
     assert (root / "out" / "t" / "x").stat().st_mode & 0o222 == 0
 
 
 def test_a_torn_line_of_the_journal_is_passed_over(root: Path) -> None:
-    publish(root, "f1", x="one")
+    publish(root, 1, x="one")
     journal = root / ".tool" / "built.jsonl"
-    journal.write_bytes(journal.read_bytes() + b'["t", {"version": "t-f')
+    journal.write_bytes(journal.read_bytes() + b'\n["t", {"version": "t-f')
 
     assert Outputs(root).damage("t") is None
 
 
-def test_after_the_machine_was_started_files_are_read_again(root: Path) -> None:
+def test_after_the_machine_was_started_files_are_read_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A power cut may leave an old content under new times."""
-    publish(root, "f1", x="one")
-    journal = root / ".tool" / "built.jsonl"
-    store = Outputs(root)
-    boot = store.entries["t"]["boot"]
-    journal.write_text(journal.read_text().replace(boot, "another-boot"))
+    publish(root, 1, x="one")
+    monkeypatch.setattr("sampletool.sample.publish._boot_id", lambda: "another boot")
+    read: list[str] = []
 
-    store = Outputs(root)
+    store = Outputs(root, lambda: read.append("a block"))
 
-    assert store.trusted(store.entries["t"]) == {"inputs": {}, "outputs": {}}
     assert store.damage("t") is None
+    assert read == ["a block"]
+    assert store.built["t"].boot == "another boot"
 
 
 def test_the_journal_does_not_grow_for_ever(root: Path) -> None:
     for turn in range(130):
-        publish(root, f"f{turn}", x="one")
+        publish(root, turn, x="one")
 
     assert len((root / ".tool" / "built.jsonl").read_text().splitlines()) < 110
     assert Outputs(root).damage("t") is None
@@ -122,15 +120,16 @@ def test_the_journal_does_not_grow_for_ever(root: Path) -> None:
 def test_old_versions_go_after_an_hour_and_the_current_one_stays(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from sampletool.sample import publish as module
 
-    publish(root, "f1", x="one")
-    store = publish(root, "f2", x="two")
+    old = publish(root, 1, x="one").built["t"].version
+    store = publish(root, 2, x="two")
+    new = store.built["t"].version
     store.prune()
-    assert sorted(os.listdir(store.directory)) == ["t-f1", "t-f2"]
+    assert sorted(os.listdir(store.directory)) == sorted([old, new])
 
     monkeypatch.setattr(module, "_KEPT_SECONDS", -1)
     store.prune()
 
-    assert os.listdir(store.directory) == ["t-f2"]
+    assert os.listdir(store.directory) == [new]
 
 
 def test_a_real_file_in_the_place_of_the_link_is_in_the_way(root: Path) -> None:
@@ -142,8 +141,8 @@ def test_a_real_file_in_the_place_of_the_link_is_in_the_way(root: Path) -> None:
 
 
 def test_a_file_more_is_noticed_and_the_directory_s_time_alone_is_nothing(root: Path) -> None:
-    store = publish(root, "f1", x="one")
-    extra = store.directory / "t-f1" / "extra"
+    store = publish(root, 1, x="one")
+    extra = store.version_of("t") / "extra"
     made_at = extra.parent.stat().st_mtime_ns
 
     extra.touch()
@@ -154,31 +153,41 @@ def test_a_file_more_is_noticed_and_the_directory_s_time_alone_is_nothing(root: 
     assert Outputs(root).damage("t") is None
 
 
-def test_what_cannot_be_told_is_not_linked_and_no_half_line_stays(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = publish(root, "f1", x="one")
-    journal = root / ".tool" / "built.jsonl"
-    before = journal.read_bytes()
+def test_what_cannot_be_recorded_is_not_linked_and_hides_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish(root, 1, x="one")
+    linked = os.readlink(root / "out" / "t")
 
     def half(descriptor: int, content: bytes) -> None:
         os.write(descriptor, content[: len(content) // 2])
         raise OSError(errno.ENOSPC, "full")
 
-    monkeypatch.setattr("sampletool.sample.publish.write_all", half)
-    with pytest.raises(OSError, match="full"):
-        publish(root, "f2", x="two")
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="full"):
+        patched.setattr("sampletool.sample.publish.write_all", half)
+        publish(root, 2, x="two")
 
-    assert journal.read_bytes() == before
-    assert os.readlink(root / "out" / "t") == "../.tool/out/t-f1"
-    assert store.damage("t") is None
+    assert os.readlink(root / "out" / "t") == linked
+    assert Outputs(root).damage("t") is None
+    publish(root, 3, x="three")
+    assert Outputs(root).damage("t") is None
 
 
 def test_what_is_linked_is_never_pruned(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = publish(root, "f1", x="one")
+    linked = publish(root, 1, x="one").built["t"].version
+    publish_killed_at(monkeypatch, "replace", root)
     monkeypatch.setattr("sampletool.sample.publish._KEPT_SECONDS", -1)
-    monkeypatch.setattr(Outputs, "_link", lambda *_: None)
-    publish(root, "f2", x="two").prune()
 
-    assert sorted(os.listdir(store.directory)) == ["t-f1", "t-f2"]
+    Outputs(root).prune()
+
+    assert linked in os.listdir(root / ".tool" / "out")
+
+
+def publish_killed_at(monkeypatch: pytest.MonkeyPatch, call: str, root: Path) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(os, call, killed)
+        publish(root, 2, x="two")
 
 
 def test_the_journal_is_flushed_once_at_the_end(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,7 +200,7 @@ def test_the_journal_is_flushed_once_at_the_end(root: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(os, "fsync", noted)
 
-    publish(root, "f1", x="one")
+    publish(root, 1, x="one")
 
     assert flushed == [str(root / ".tool" / "built.jsonl")]
 
@@ -199,15 +208,10 @@ def test_the_journal_is_flushed_once_at_the_end(root: Path, monkeypatch: pytest.
 def test_a_call_that_is_killed_while_it_links_leaves_nothing_beside_the_outputs(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    publish(root, "f1", x="one")
+    publish(root, 1, x="one")
 
-    def killed(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(os, "replace", killed)
-        publish(root, "f2", x="two")
+    publish_killed_at(monkeypatch, "replace", root)
 
     assert os.listdir(root / "out") == ["t"]
-    publish(root, "f3", x="three")
+    publish(root, 3, x="three")
     assert (root / "out" / "t" / "x").read_text() == "three"

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.context import Context
-from sampletool.kit.contract.errors import InvalidValues
 from sampletool.kit.safety.signals import Signals
-from sampletool.sample.errors import TargetNotFound
+from sampletool.sample.errors import InvalidWorkspace, TargetNotFound
 from sampletool.sample.workspace import Job, Jobs, choose, read_workspace
 
 _GOOD = """
@@ -38,10 +37,10 @@ def read(text: str) -> Jobs:
 
 
 def mistakes(text: str) -> list[str]:
-    """Each without the file and the line."""
-    with pytest.raises(InvalidValues) as caught:
+    """Each without its line."""
+    with pytest.raises(InvalidWorkspace) as caught:
         read(text)
-    return [mistake.message.partition(": ")[2] for mistake in caught.value.mistakes]
+    return [re.sub(r"^line \d+, ", "", problem) for problem in caught.value.context["problems"]]
 
 
 def test_targets_and_checks_are_read() -> None:
@@ -83,7 +82,7 @@ def test_all_that_is_wrong_is_reported_at_once() -> None:
         "'.tool/x' is in a place of the tool's own",
         "'out/x' is in a place of the tool's own",
         "target.b: unknown member 'imputs' (Did you mean 'inputs'",
-        "[chekc] is not known here",
+        "chekc: it is not known here (Did you mean 'check'?)",
         "target.d: outputs is missing",
         "check.e: a check has no outputs",
         "check.e: env has to be",
@@ -91,13 +90,19 @@ def test_all_that_is_wrong_is_reported_at_once() -> None:
         assert any(part in message for message in found), (part, found)
 
 
-def test_a_mistake_names_the_file_and_the_line_of_its_table(workspace: Path) -> None:
-    with pytest.raises(InvalidValues) as caught:
+def test_every_problem_is_one_of_a_list_with_the_line_of_its_table(workspace: Path) -> None:
+    with pytest.raises(InvalidWorkspace) as caught:
         read("# first\n" + _GOOD.replace('[target.b]\nrun = ["true"]', '[ target . "b" ]') + "[check.d]\n")
 
-    first, second = (mistake.message for mistake in caught.value.mistakes)
-    assert first.startswith(f"{workspace}/tool.toml, line 6: target.b: run is missing")
-    assert second.startswith(f"{workspace}/tool.toml, line 12: check.d: run is missing")
+    missing = "run is missing: the command as a list, such as ['python3', 'make.py']"
+    problems = [f"line 6, target.b: {missing}", f"line 12, check.d: {missing}"]
+    described = caught.value.describe()
+    assert described["context"] == {"path": f"{workspace}/tool.toml", "problems": problems}
+    assert [(error["param"], error["message"]) for error in described["errors"]] == [
+        ("target.b", problems[0]),
+        ("check.d", problems[1]),
+    ]
+    assert described["message"] == f"{workspace}/tool.toml has 2 problems; nothing was run."
 
 
 @pytest.mark.parametrize(
@@ -106,7 +111,7 @@ def test_a_mistake_names_the_file_and_the_line_of_its_table(workspace: Path) -> 
 def test_targets_that_need_each_other_are_reported_as_a_ring(needs: dict[str, str], ring: str) -> None:
     text = "".join(f'[target.{n}]\nrun = ["true"]\noutputs = ["x"]\nneeds = ["{need}"]\n' for n, need in needs.items())
 
-    assert mistakes(text) == [f"these targets need each other: {ring}"]
+    assert mistakes(text) == [f"target.a: these targets need each other: {ring}"]
 
 
 def test_a_misspelt_need_has_a_hint() -> None:

@@ -67,9 +67,9 @@ def _lines(answer: Answer, screen: Screen) -> list[str]:
 
 def _notices(answer: Answer, screen: Screen) -> str:
     lines = [("Warning:", YELLOW, warning.message) for warning in answer.warnings]
-    if answer.error is not None:
-        lines.append(("Error:", RED, f"{answer.error.message} [{answer.error.code}]"))
-        lines.append(("", "", answer.error.suggestion))
+    if (error := answer.error) is not None:
+        lines.append(("Error:", RED, f"{error.message} [{error.code}]"))
+        lines += [("", "", text) for text in (*error.context.get("problems", ()), error.suggestion)]
     said = ""
     for title, code, text in lines:
         line = f"{title} {printable(text)}".strip()

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -14,12 +15,11 @@ from sampletool.kit.contract.errors import NoWorkspace
 from sampletool.kit.global_options import DryRunOption
 from sampletool.kit.program import WORKSPACE_FILE
 from sampletool.sample.commands._options import JobsOption
-from sampletool.sample.content import CHANGED, has_changed
 from sampletool.sample.errors import BuildFailed, TargetNotFound
-from sampletool.sample.plan import Planned, fingerprint, plan, why_stale
+from sampletool.sample.plan import Planned, plan, why_stale
 from sampletool.sample.progress import Progress
-from sampletool.sample.publish import Outputs, collect
-from sampletool.sample.run import Done, Ran, Runner, Workplace, carrying, locked
+from sampletool.sample.publish import CHANGED, Built, Outputs, has_changed
+from sampletool.sample.run import Done, Runner, Workplace, carrying, collect, locked
 from sampletool.sample.workspace import Jobs, choose, read_workspace
 
 spec = CommandSpec(
@@ -61,9 +61,9 @@ def build(context: Context, names: list[str], jobs: int | None, *, force_unlock:
 
 def forecast(context: Context, names: list[str]) -> Build:
     """What would be built, and why. Takes no lock, makes nothing."""
-    declared = read_workspace(context)
     outputs = Outputs(context.workspace, context.signals.check, writable=False)
-    planned = plan(context.workspace, declared.with_needs(choose("target", names, declared.targets)), outputs)
+    declared = read_workspace(context)
+    planned = plan(declared, choose("target", names, declared.targets), outputs)
     targets = [
         Done(name, "stale" if target.reason else "up_to_date", target.reason) for name, target in planned.items()
     ]
@@ -72,11 +72,11 @@ def forecast(context: Context, names: list[str]) -> Build:
 
 
 def build_targets(place: Workplace, declared: Jobs, names: list[str], jobs: int | None, result: Build) -> None:
-    """Bring these targets, and what they need, up to date. The result tells how far it came, also if it is stopped."""
+    """Bring these targets, and what they need, up to date. The result says how far it came, also if it is stopped."""
     context = place.context
     with carrying(result), Outputs(context.workspace, context.signals.check) as outputs:
-        wanted = declared.with_needs(choose("target", names, declared.targets))
-        _build_stale(place, plan(context.workspace, wanted, outputs), outputs, jobs, result)
+        planned = plan(declared, choose("target", names, declared.targets), outputs)
+        _build_stale(place, planned, outputs, jobs, result)
         if result.effect == "updated":
             outputs.prune()
     if result.failed:
@@ -88,29 +88,30 @@ def _build_stale(
 ) -> None:
     """Each finished target is published at once, so that the next build goes on from there."""
     stale = {name: target for name, target in planned.items() if target.reason is not None}
-    done = {name: Done(name, "up_to_date") for name, target in planned.items() if target.reason is None}
+    done = {name: Done(name, "up_to_date") for name in planned if name not in stale}
     result.total = len(planned)
     order = TopologicalSorter({name: set(target.job.needs) & stale.keys() for name, target in stale.items()})
     order.prepare()
     was_stopped = True
     with Progress(place.context, "target", len(planned), len(done)) as progress:
-        runner = Runner(place, "target", jobs, progress)
+        runner = Runner(place, progress, jobs)
         try:
             while True:
                 while ready := order.get_ready():
                     for name in ready:
-                        if _came_out_the_same(stale[name], outputs):
-                            done[name] = Done(name, "up_to_date")
+                        stale[name] = target = _with_needs(stale[name], outputs)
+                        if target.job.needs and why_stale(name, target.built, outputs) is None:
+                            done[name] = Done(name, "up_to_date")  # what it needs was built again, and is as it was
                             progress.ended(done[name], name, "up_to_date")
                             order.done(name)
                         else:
-                            job, entry, _ = stale[name]
-                            runner.submit(job, entry["inputs"], {need: outputs.version_of(need) for need in job.needs})
-                ran = runner.next_ended()
-                if ran is None:
+                            needs = {need: outputs.version_of(need) for need in target.job.needs}
+                            runner.submit(target.job, target.built.inputs, needs)
+                ended = runner.next_ended()
+                if ended is None:
                     break
-                name = ran.job.name
-                done[name] = _publish(ran, stale[name], outputs)
+                name = ended.name
+                done[name] = _publish(ended, runner.directory_of(name), stale[name], outputs)
                 progress.ended(done[name], name, done[name].status)
                 if done[name].status == "built":
                     result.effect = "updated"
@@ -118,46 +119,43 @@ def _build_stale(
             was_stopped = False
         finally:
             for name in stale.keys() - done.keys():
-                status, note = ("stopped" if name in progress.running else "not_started"), None
-                if not was_stopped:
-                    status, note = "skipped", "something it needs failed"
+                status = "stopped" if name in progress.running else "not_started" if was_stopped else "skipped"
+                note = "something it needs failed" if status == "skipped" else None
                 done[name] = Done(name, status, stale[name].reason, note=note)
             result.targets = [done[name] for name in planned]
 
 
-def _came_out_the_same(target: Planned, outputs: Outputs) -> bool:
-    """Whether what it needs was built again, and is as it was."""
-    needs = target.job.needs
-    target.entry["needs"] = {need: outputs.content_of(need) for need in needs}
-    return bool(needs) and why_stale(target.job.name, target.entry, outputs) is None
+def _with_needs(target: Planned, outputs: Outputs) -> Planned:
+    """The target, with what the outputs of its needs are now that they are built."""
+    return target._replace(
+        built=target.built._replace(needs={need: outputs.content_of(need) for need in target.job.needs})
+    )
 
 
-def _publish(ran: Ran, planned: Planned, outputs: Outputs) -> Done:
-    if not ran.succeeded:
-        return ran.done("failed", planned.reason)
-    name, note = ran.job.name, None
-    entry, changed = _as_used(planned.entry, outputs)
-    if changed:
-        note = f"{changed[0]} changed while it ran, so it will be built again"
+def _publish(ended: Done, directory: Path, planned: Planned, outputs: Outputs) -> Done:
+    ended = ended._replace(reason=planned.reason)
+    if ended.status == "failed":
+        return ended
+    built, changed = _as_used(planned.built, outputs)
     try:
-        made, files = collect(ran.directory, ran.job.outputs)
-        outputs.publish(name, fingerprint(name, entry), made, files, entry)
+        made, files = collect(directory, built.wanted)
+        outputs.publish(ended.name, built, made, files)
     except ValueError as error:
-        return ran.done("failed", planned.reason, note=str(error))
+        return ended._replace(status="failed", note=str(error))
     except OSError as error:
-        return ran.done("failed", planned.reason, note=f"its outputs could not be kept: {error}")
-    return ran.done("built", planned.reason, str(outputs.version_of(name)), note)
+        return ended._replace(status="failed", note=f"its outputs could not be kept: {error}")
+    note = f"{changed[0]} changed while it ran, so it will be built again" if changed else None
+    return ended._replace(status="built", outputs=str(outputs.version_of(ended.name)), note=note)
 
 
-def _as_used(entry: dict[str, Any], outputs: Outputs) -> tuple[dict[str, Any], list[str]]:
-    """The entry, and what changed since it was made: which content of that the command has read is not known."""
-    inputs = [path for path, look in entry["inputs"].items() if has_changed(outputs.workspace / path, look)]
-    needs = [need for need in entry["needs"] if outputs.damage(need) is not None]
-    used = {
-        "inputs": entry["inputs"] | dict.fromkeys(inputs, CHANGED),
-        "needs": entry["needs"] | dict.fromkeys(needs, CHANGED[0]),
-    }
-    return entry | used, [*(f"the input {path}" for path in inputs), *(f"what it needs of {need}" for need in needs)]
+def _as_used(built: Built, outputs: Outputs) -> tuple[Built, list[str]]:
+    """Also what changed since it was looked at: which content of that the command has read is not known."""
+    inputs = [path for path, look in built.inputs.items() if has_changed(outputs.workspace / path, look)]
+    needs = [need for need in built.needs if outputs.damage(need) is not None]
+    used = built._replace(
+        inputs=built.inputs | dict.fromkeys(inputs, CHANGED), needs=built.needs | dict.fromkeys(needs, str(CHANGED[0]))
+    )
+    return used, [*(f"the input {path}" for path in inputs), *(f"what it needs of {need}" for need in needs)]
 
 
 def command(

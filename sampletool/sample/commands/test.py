@@ -10,7 +10,7 @@ import typer
 from sampletool.kit.completion import offering
 from sampletool.kit.context import Context
 from sampletool.kit.contract.command_spec import CommandSpec
-from sampletool.kit.contract.errors import ChecksFailed, InvalidValues, Mistake
+from sampletool.kit.contract.errors import ChecksFailed
 from sampletool.kit.contract.file_errors import UnsafePath
 from sampletool.kit.contract.text import printable
 from sampletool.kit.global_options import DryRunOption
@@ -74,7 +74,7 @@ def test(context: Context, names: list[str], jobs: int | None, *, first_build: b
     with locked(context, "exclusive" if first_build else "shared", force_unlock=force_unlock) as place:
         declared = read_workspace(context)
         checks = [declared.checks[name] for name in choose("check", names, declared.checks)]
-        inputs = _find_inputs(context.workspace, checks)
+        inputs = _find_inputs(context.workspace, declared, checks)
         needed = list(dict.fromkeys(need for check in checks for need in check.needs))
         if first_build and needed:
             build_targets(place, declared, needed, jobs, Build())
@@ -89,27 +89,26 @@ def _run(
     report = Report(total=len(checks))
     done: dict[str, Done] = {}
     with carrying(report), Progress(place.context, "check", len(checks)) as progress:
-        runner = Runner(place, "check", jobs, progress)
+        runner = Runner(place, progress, jobs)
         for check in checks:
             runner.submit(check, inputs[check.name], {need: outputs.version_of(need) for need in check.needs})
-        while ran := runner.next_ended():
-            done[ran.job.name] = result = ran.done("passed" if ran.succeeded else "failed")
-            progress.ended(result, result.name, result.status)
+        while ended := runner.next_ended():
+            done[ended.name] = ended
+            progress.ended(ended, ended.name, ended.status)
             report.checks = [done[check.name] for check in checks if check.name in done]
     return report
 
 
-def _find_inputs(root: Path, checks: list[Job]) -> dict[str, list[str]]:
+def _find_inputs(root: Path, declared: Jobs, checks: list[Job]) -> dict[str, list[str]]:
     """The declared inputs of each; all that is missing is reported at once."""
     found: dict[str, list[str]] = {}
-    mistakes: list[Mistake] = []
+    problems: list[tuple[str, str]] = []
     for check in checks:
         try:
             found[check.name] = check.find_inputs(root)
         except ValueError as error:
-            mistakes.append(Mistake(f"check.{check.name}", "INVALID_VALUE", f"{check.name}: {error}"))
-    if mistakes:
-        raise InvalidValues(*mistakes, suggestion="Correct it; nothing was run.")
+            problems.append((f"check.{check.name}", str(error)))
+    declared.must_have_no(problems)
     return found
 
 
@@ -118,7 +117,7 @@ def _warn_of_stale(context: Context, declared: Jobs, outputs: Outputs, needed: l
     missing = [name for name in needed if not outputs.version_of(name).exists()]
     if missing:
         raise NotBuilt(targets=missing)
-    for name, planned in plan(context.workspace, declared.with_needs(needed), outputs).items():
+    for name, planned in plan(declared, needed, outputs).items():
         if planned.reason is not None:
             context.warn("STALE_OUTPUT", f"{name} is tested as it was built last: {planned.reason}.")
 

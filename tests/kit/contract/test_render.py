@@ -84,6 +84,15 @@ def test_a_failure_says_what_happened_and_what_to_do() -> None:
     assert text[2].startswith("Check the path")
 
 
+def test_problems_of_an_error_have_a_line_each() -> None:
+    error = FileNotFound("/a")
+    error.context["problems"] = ["line 1: no\x1b", "line 2: neither"]
+
+    _, stderr = render(Answer(None, error, [], {}), "text")
+
+    assert stderr.splitlines()[1:3] == ["line 1: no\\x1b", "line 2: neither"]
+
+
 def test_members_that_do_not_apply_are_absent() -> None:
     assert json.loads(json_line([Said("x"), {"k": (1, 2)}])) == [{"text": "x"}, {"k": [1, 2]}]
 

@@ -42,7 +42,7 @@ def statuses(data: Any) -> dict[str, str]:
 
 
 def reason(ran: Ran, name: str) -> str:
-    return str(next(entry["reason"] for entry in ran.data["targets"] if entry["name"] == name))
+    return str(next(entry.get("reason") for entry in ran.data["targets"] if entry["name"] == name))
 
 
 def nothing_running(tag: str) -> bool:
@@ -201,6 +201,21 @@ def test_all_that_hinders_is_told_before_anything_runs(tool: Tool) -> None:
     assert (ran.status, ran.code) == (2, "VALIDATION_ERROR")
     assert [error["param"] for error in ran.error["errors"]] == ["target.a", "target.b"]
     assert not (tool.cwd / "out" / "c").exists()
+
+
+def test_a_person_sees_each_problem_of_tool_toml_on_a_line_of_its_own(tool: Tool) -> None:
+    declare(tool, "[target.a]\nrun = ['true']\n[check.b]\nneeds = ['c']\n")
+
+    ran = tool("build", "--format", "text")
+
+    assert ran.stdout == b""
+    assert ran.stderr.decode().splitlines() == [
+        f"Error: {tool.cwd}/tool.toml has 3 problems; nothing was run. [VALIDATION_ERROR]",
+        "line 1, target.a: outputs is missing: the files that the command writes",
+        "line 3, check.b: run is missing: the command as a list, such as ['python3', 'make.py']",
+        "line 3, check.b: it needs 'c', which is no target",
+        "Correct all of them and run it again.",
+    ]
 
 
 def test_a_misspelt_target_and_a_missing_workspace_are_told(tool: Tool, demo: Path) -> None:

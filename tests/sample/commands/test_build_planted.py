@@ -71,7 +71,7 @@ def test_a_link_in_the_place_of_all_outputs_is_told(tool: Tool, victim: Path) ->
     ran = tool("build")
 
     assert ran.code == "VALIDATION_ERROR"
-    assert "is not a directory of ours" in ran.error["message"]
+    assert "is not a directory of ours" in ran.error["context"]["problems"][0]
 
 
 @pytest.mark.parametrize("place", ["out", ".tool/out"])

@@ -7,13 +7,16 @@ from sampletool.kit.testing.tool import Tool
 from tests.kit.added_command import added
 
 _PROGRESS = """
-from sampletool.sample.live_line import LiveLine
-with LiveLine(context, "count", 4) as progress:
-    progress.show(1, "file\\x1b[2J")
-    progress.show(2, "too soon to be seen")
+import time
+from sampletool.sample.progress import Progress
+with Progress(context, "file", 4, 1) as progress:
+    progress.running["file\\x1b[2J"] = time.monotonic()
+    progress.beat()
+    progress.done = 2
+    progress.beat()  # too soon to be seen
 return Result("done")
 """
-_BAR = "count [########                      ]  25% file\\x1b[2J"
+_BAR = "probe [########                      ]  25% file\\x1b[2J 0 s"
 _CLEAR_LINE = "\r\x1b[K"
 
 
