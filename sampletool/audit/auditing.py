@@ -9,10 +9,11 @@ from sampletool.audit.kill import probe_kill
 from sampletool.audit.report import FailureReport, Report
 from sampletool.audit.stall import probe_stall
 from sampletool.audit.store import Candidate
-from sampletool.audit.verdict import MEANINGS, Findings, judge
+from sampletool.audit.verdict import Findings, judge
 from sampletool.kit.safety.signals import Signals
 
 _RUNS_PER_MOMENT = 4
+_COUNTS = ("claimed", "survived", "silently_lost", "failed_loudly", "hung")
 
 
 def forecast(candidate: Candidate) -> Report:
@@ -30,24 +31,15 @@ def audit(candidate: Candidate, signals: Signals, runs: int, say: Callable[[str]
     say("kill: one run killed, another after it, again and again ...")
     findings = Findings(burst, stall, probe_kill(candidate, signals, by_time))
     verdict = judge(findings, candidate.deadline_seconds)
-    tallies = [probe.tally for probe in findings.all]
     return replace(
         forecast(candidate),
-        score=verdict.score,
-        meaning=MEANINGS[verdict.score],
-        because=verdict.because,
-        claimed=sum(tally.claimed for tally in tallies),
-        survived=sum(tally.survived for tally in tallies),
-        silently_lost=sum(tally.silently_lost for tally in tallies),
-        failed_loudly=sum(tally.failed_loudly for tally in tallies),
-        hung=sum(tally.hung for tally in tallies),
+        **vars(verdict),
+        **{count: sum(getattr(probe.tally, count) for probe in findings) for count in _COUNTS},
         failures=FailureReport(
             json_with_code=sum(kind.count for kind in findings.failures if kind.code is not None),
             say_when_to_retry=sum(kind.count for kind in findings.failures if kind.says_when_to_retry),
             name_holder=sum(kind.count for kind in findings.failures if kind.names_holder),
         ),
         probes=findings,
-        inconclusive=verdict.inconclusive,
-        not_tested=verdict.not_tested,
         advice=advise(verdict.score, candidate.set_command, blocked_after_kill=findings.kill.blocked_afterwards),
     )

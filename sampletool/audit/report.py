@@ -1,8 +1,8 @@
-"""An audit as its reader gets it: the same facts as data, as text for a person, as Markdown to paste."""
+"""An audit as its reader gets it: the same facts as data, and as Markdown, to read and to paste."""
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 from sampletool.audit.advice import Advice
 from sampletool.audit.verdict import Findings
@@ -42,50 +42,39 @@ class Report:
     """The report to paste, where it was asked for."""
 
     def with_markdown(self) -> "Report":
-        return replace(self, markdown="\n".join(_told(self, is_markdown=True)))
+        return replace(self, markdown="\n".join(self.lines()))
 
     def lines(self) -> list[str]:
-        return _told(self, is_markdown=False) if self.markdown is None else self.markdown.split("\n")
+        if self.probes is None:
+            commands = (_code(str(words)) for words in (self.set_words, self.get_words))
+            return ["Would run, without a shell:", *_items(commands)]
+        told = [f"## {_code(self.command)}: {self.score} of 3", "", f"In short: {self.meaning}."]
+        told += _items(self.because)
+        told += ["", *_table(self.probes), "", _failures(self)]
+        told += _items(_code(said) for said in _examples(self.probes))
+        told += _items(self.inconclusive, "Inconclusive")
+        told += _items(self.not_tested, "Not tested")
+        if self.advice:
+            told += _items(self.advice.rules, "Advice for callers")
+            fence = _fence("\n".join(self.advice.loop), at_least=3)
+            told += ["", f"{fence}sh", *self.advice.loop, fence]
+        return told
 
 
-def _told(report: Report, *, is_markdown: bool) -> list[str]:
-    code = _code if is_markdown else str
-    if report.probes is None:
-        words = [code(str(words)) for words in (report.set_words, report.get_words)]
-        return ["Would run, without a shell:", *_items("", words, is_markdown)]
-    title = f"{code(report.command)}: {report.score} of 3"
-    told = [f"## {title}", "", f"In short: {report.meaning}."] if is_markdown else [title, f"  {report.meaning}"]
-    told += _items("", report.because, is_markdown)
-    told += ["", *_table(report.probes, is_markdown), "", _failures(report)]
-    told += _items("", [code(said) for said in _examples(report.probes)], is_markdown)
-    told += _items("Inconclusive", report.inconclusive, is_markdown)
-    told += _items("Not tested", report.not_tested, is_markdown)
-    if report.advice:
-        loop = report.advice.loop
-        fence = _fence("\n".join(loop), at_least=3)
-        told += _items("Advice for callers", report.advice.rules, is_markdown)
-        told += ["", *([f"{fence}sh", *loop, fence] if is_markdown else [f"  {line}" for line in loop])]
-    return told
+def _items(items: Iterable[str] | None, title: str = "") -> list[str]:
+    shown = [f"* {item}" for item in items or ()]
+    heading = ["", f"### {title}"] if title else []
+    return [*heading, "", *shown] if shown else []
 
 
-def _items(title: str, items: list[str] | None, is_markdown: bool) -> list[str]:
-    if not items:
-        return []
-    heading = ["", f"### {title}" if is_markdown else f"{title}:"] if title else []
-    gap, bullet = ([""], "*") if is_markdown else ([], "  -")
-    return [*heading, *gap, *(f"{bullet} {item}" for item in items)]
-
-
-def _table(findings: Findings, is_markdown: bool) -> list[str]:
-    rows: list[tuple[Any, ...]] = [("probe", "claimed", "survived", "lost", "failed", "hung", "seen")]
-    for probe in findings.all:
+def _table(findings: Findings) -> Iterator[str]:
+    row = "| {:5} | {:>7} | {:>8} | {:>4} | {:>6} | {:>4} | {} |"
+    yield row.format("probe", "claimed", "survived", "lost", "failed", "hung", "seen")
+    yield "| ----- | ------: | -------: | ---: | -----: | ---: | ---- |"
+    for probe in findings:
         tally = probe.tally
         counts = (tally.claimed, tally.survived, tally.silently_lost, tally.failed_loudly, tally.hung)
-        rows.append((probe.name, *counts, probe.seen))
-    if is_markdown:
-        head, *body = [f"| {' | '.join(map(str, row))} |" for row in rows]
-        return [head, "| --- | ---: | ---: | ---: | ---: | ---: | --- |", *body]
-    return ["{:6}{:>9}{:>10}{:>6}{:>8}{:>6}  {}".format(*row) for row in rows]
+        yield row.format(probe.name, *counts, probe.seen)
 
 
 def _failures(report: Report) -> str:

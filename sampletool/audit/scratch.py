@@ -1,4 +1,4 @@
-"""A directory of its own for one probe, private HOME and XDG in it, and every process that was started there.
+"""A directory of its own for one probe, a private HOME in it, and every process that was started there.
 
 Used as `with`: leaving it kills every run, and every process that came from one, and removes the directory. Of the
 caller's environment only what is needed to find and run programs gets in, because anything else (GIT_CONFIG_GLOBAL,
@@ -19,19 +19,13 @@ from typing import Self
 from sampletool.audit.errors import FailsAlone
 from sampletool.audit.failure import shown
 from sampletool.audit.run import Run
-from sampletool.audit.strays import end_strays
+from sampletool.kit.safety.orphans import end_all
+from sampletool.kit.safety.processes import pids
 from sampletool.kit.safety.signals import Signals
 
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "JAVA_HOME")
-_PLACES = {
-    "HOME": "home",
-    "XDG_CONFIG_HOME": "home/.config",
-    "XDG_STATE_HOME": "home/.local/state",
-    "XDG_DATA_HOME": "home/.local/share",
-    "XDG_CACHE_HOME": "home/.cache",
-    "XDG_RUNTIME_DIR": "run",
-    "TMPDIR": "tmp",
-}
+_PLACES = {"HOME": "home", "XDG_RUNTIME_DIR": "run", "TMPDIR": "tmp"}
+"""XDG's other directories are below HOME where no variable names them."""
 _LONGEST_NAP_SECONDS = 0.02
 
 
@@ -82,10 +76,10 @@ class Scratch:
     def snapshot(self) -> dict[str, tuple[int, int, int]]:
         """Every file that the runs can have left, with what shows that it was changed."""
         found = {}
-        for entry in _entries(self.directory, leave_out="output"):
+        for path in _below(self.directory, leave_out="output"):
             with suppress(OSError):
-                state = entry.stat(follow_symlinks=False)
-                found[entry.path] = state.st_ino, state.st_mtime_ns, state.st_size
+                state = os.lstat(path)
+                found[path] = state.st_ino, state.st_mtime_ns, state.st_size
         return found
 
     def shown(self, run: Run) -> str:
@@ -96,22 +90,26 @@ class Scratch:
         """Nothing stays: no process, no file. Safe twice, and in the middle of anything else."""
         for run in self.runs:
             run.end()
-        end_strays(self.directory)
-        for entry in _entries(self.directory):
-            if entry.is_dir(follow_symlinks=False):
+        end_all(self._strays, self._signals)
+        for path in _below(self.directory):
+            if os.path.isdir(path) and not os.path.islink(path):
                 with suppress(OSError):
-                    os.chmod(entry.path, 0o700)
+                    os.chmod(path, 0o700)
         shutil.rmtree(self.directory, ignore_errors=True)
 
+    def _strays(self) -> list[int]:
+        """What left the group of its run, known by its environment: it names a directory that nobody could guess."""
+        return [pid for pid in pids() if os.fsencode(self.directory) in _environ(pid)]
 
-def _entries(directory: str | Path, leave_out: str = "") -> Iterator[os.DirEntry[str]]:
-    """Everything below, a directory before what is in it."""
-    try:
-        with os.scandir(directory) as entries:
-            found = [entry for entry in entries if entry.name != leave_out]
-    except OSError:
-        return
-    for entry in found:
-        yield entry
-        if entry.is_dir(follow_symlinks=False):
-            yield from _entries(entry.path)
+
+def _environ(pid: int) -> bytes:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    return b""
+
+
+def _below(directory: Path, leave_out: str = "") -> Iterator[str]:
+    """Everything in it, a directory before what is in that."""
+    for folder, directories, files in os.walk(directory):
+        directories[:] = [name for name in directories if name != leave_out]
+        yield from (os.path.join(folder, name) for name in directories + files)

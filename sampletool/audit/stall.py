@@ -33,11 +33,6 @@ class Stall:
     def inconclusive(self) -> str | None:
         return None if self.stopped else "stall: no run could be stopped before it was over"
 
-    @property
-    def stood_in_the_way(self) -> bool:
-        """Whether a stopped run held what another needed."""
-        return self.refused_meanwhile + self.hung_meanwhile > 0
-
 
 def probe_stall(candidate: Candidate, signals: Signals, by_time: int) -> Stall:
     with Store(candidate, signals) as store:

@@ -87,11 +87,9 @@ class Store(Scratch):
     def tally(self, before: Attempt) -> Tally:
         """Read back what was claimed, and what was there before."""
         still_readable = self._shows(before)
-        survived = sum(self._shows(attempt) for attempt in self._claimed)
-        lost = len(self._claimed) - survived
-        return Tally(
-            len(self._claimed), survived, lost, len(self._failures), self._hung, grouped(self._failures), still_readable
-        )
+        claimed, survived = len(self._claimed), sum(self._shows(attempt) for attempt in self._claimed)
+        failures = grouped(self._failures)
+        return Tally(claimed, survived, claimed - survived, len(self._failures), self._hung, failures, still_readable)
 
     def _in_time(self, runs: list[Run]) -> bool:
         return self.all_end(runs, self._candidate.deadline_seconds)

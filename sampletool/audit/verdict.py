@@ -8,6 +8,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sampletool.audit.burst import Burst
 from sampletool.audit.failure import Failure
@@ -30,24 +31,20 @@ NEVER_TESTED = (
 )
 
 
-@dataclass(frozen=True)
-class Findings:
+class Findings(NamedTuple):
     burst: Burst
     stall: Stall
     kill: Kill
 
     @property
-    def all(self) -> tuple[Burst, Stall, Kill]:
-        return self.burst, self.stall, self.kill
-
-    @property
     def failures(self) -> list[Failure]:
-        return [kind for probe in self.all for kind in probe.tally.failures]
+        return [kind for probe in self for kind in probe.tally.failures]
 
 
 @dataclass(frozen=True)
 class Verdict:
     score: int
+    meaning: str
     because: list[str]
     inconclusive: list[str]
     not_tested: list[str]
@@ -55,18 +52,18 @@ class Verdict:
 
 def judge(findings: Findings, deadline_seconds: float) -> Verdict:
     losses, faults = list(_losses(findings)), list(_faults(findings, deadline_seconds))
-    inconclusive = [probe.inconclusive for probe in findings.all if probe.inconclusive is not None]
+    inconclusive = [probe.inconclusive for probe in findings if probe.inconclusive is not None]
     if losses:
         score = 0
     elif faults:
         score = 1
     else:
         score = 2 if inconclusive else 3
-    return Verdict(score, losses + faults, inconclusive, [*_not_met(findings), *NEVER_TESTED])
+    return Verdict(score, MEANINGS[score], losses + faults, inconclusive, [*_not_met(findings), *NEVER_TESTED])
 
 
 def _losses(findings: Findings) -> Iterator[str]:
-    for probe in findings.all:
+    for probe in findings:
         tally = probe.tally
         if tally.silently_lost:
             yield f"{probe.name}: {tally.silently_lost} of {tally.claimed} changes reported as done cannot be read back"
@@ -81,7 +78,7 @@ def _faults(findings: Findings, deadline_seconds: float) -> Iterator[str]:
         yield f"{plain} of {total} failures are not JSON with a code"
     if hopeless := sum(kind.count for kind in failures if not kind.says_when_to_retry):
         yield f"{hopeless} of {total} failures do not say when to retry"
-    for probe in findings.all:
+    for probe in findings:
         if probe.tally.hung:
             yield f"{probe.name}: {probe.tally.hung} did not end within {say_duration(deadline_seconds)}"
     if findings.kill.blocked_afterwards:
@@ -91,5 +88,5 @@ def _faults(findings: Findings, deadline_seconds: float) -> Iterator[str]:
 def _not_met(findings: Findings) -> Iterator[str]:
     if not findings.failures:
         yield "how a conflict is told: no run failed"
-    if not findings.stall.stood_in_the_way:
+    if not (findings.stall.refused_meanwhile or findings.stall.hung_meanwhile):
         yield "waiting for a stopped holder: no stopped run stood in another's way"

@@ -45,33 +45,34 @@ def report() -> Report:
 def test_the_text_says_the_score_first_then_why_then_what_was_seen(report: Report) -> None:
     lines = report.lines()
 
-    assert lines[0] == "'my`tool' {key} {value}: 1 of 3"
-    assert "  - 1 of 1 failures are not JSON with a code" in lines
-    assert any(line.startswith("burst         3         3     0       1     0") for line in lines)
-    assert "  - status 1: locked by `x`" in lines
-    assert "Not tested:" in lines
-    assert "Inconclusive:" not in lines
-    assert lines[-3] == "  while read -r key value; do"
-
-
-def test_the_markdown_has_the_same_facts_and_what_others_wrote_stays_code(report: Report) -> None:
-    lines = report.with_markdown().lines()
-
     assert lines[0] == "## `` 'my`tool' {key} {value} ``: 1 of 3"
-    assert "| burst | 3 | 3 | 0 | 1 | 0 | up to 4 at once, in burst 1 of 4 runs |" in lines
+    assert "* 1 of 1 failures are not JSON with a code" in lines
+    assert "| burst |       3 |        3 |    0 |      1 |    0 | up to 4 at once, in burst 1 of 4 runs |" in lines
+    assert "### Not tested" in lines
+    assert "### Inconclusive" not in lines
+
+
+def test_what_others_wrote_stays_code(report: Report) -> None:
+    lines = report.lines()
+
     assert "* `` status 1: locked by `x` ``" in lines
-    assert lines[-5] == "```sh"
+    assert lines[-5:-3] == ["```sh", "while read -r key value; do"]
     assert lines[-1] == "```"
+
+
+def test_where_it_is_asked_for_it_is_in_the_data_too(report: Report) -> None:
+    assert report.markdown is None
+    assert report.with_markdown().markdown == "\n".join(report.lines())
 
 
 def test_without_a_failure_or_a_fault_it_says_so(report: Report) -> None:
     quiet = replace(report, score=3, because=[], failed_loudly=0, advice=None)
 
     assert "No run failed." in quiet.lines()
-    assert not any(line.startswith("Advice") for line in quiet.lines())
+    assert not any("Advice" in line for line in quiet.lines())
 
 
 def test_a_forecast_shows_the_words(report: Report) -> None:
     forecast = replace(report, probes=None)
 
-    assert forecast.lines()[1:] == ["  - ['my`tool', '{key}', '{value}']", "  - ['my`tool', '{key}']"]
+    assert forecast.lines()[2:] == ["* `` ['my`tool', '{key}', '{value}'] ``", "* `` ['my`tool', '{key}'] ``"]

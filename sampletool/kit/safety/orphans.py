@@ -23,17 +23,20 @@ _TURN_SECONDS = 0.02
 
 def end_orphans(lock_path: Path, signals: Signals) -> list[int]:
     """The children of dead holders that were ended."""
-    return _end(partial(orphans_of, lock_path), signals)
+    return end_all(partial(orphans_of, lock_path), signals)
 
 
 def end_strays(descriptor: int, signals: Signals) -> list[int]:
     """Descendants of this process that left their group, and so still carry the lock after the group was ended."""
     file, me = os.fstat(descriptor), os.getpid()
-    return _end(lambda: [pid for pid, locker in carriers_of(file) if locker == me != pid], signals)
+    return end_all(lambda: [pid for pid, locker in carriers_of(file) if locker == me != pid], signals)
 
 
-def _end(find: Callable[[], list[int]], signals: Signals) -> list[int]:
-    """They get a moment to clean up, unless a second signal comes. Then they are killed, and what they have started."""
+def end_all(find: Callable[[], list[int]], signals: Signals) -> list[int]:
+    """Those that `find` names, and names again when nobody else can have got their number.
+
+    They get a moment to clean up, unless a second signal comes. Then they are killed, and what they have started.
+    """
     ended: set[int] = set()
     for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGKILL) if hasattr(signal, "pidfd_send_signal") else ():
         with ExitStack() as opened:
