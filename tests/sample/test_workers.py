@@ -14,6 +14,7 @@ from sampletool.kit.contract.errors import Interrupted, TimedOut
 from sampletool.kit.safety.signals import Signals
 from sampletool.sample.errors import WorkerLost
 from sampletool.sample.workers import Check, workers
+from tests.sample.support import PATIENCE_SECONDS, are_gone, kill_all, pid_in
 
 
 def square(task: int, check: Check) -> int:
@@ -23,20 +24,11 @@ def square(task: int, check: Check) -> int:
 
 def for_long(task: str, check: Check) -> None:
     """Says which process works, in a file of this name."""
-    Path(task).write_text(str(os.getpid()))
-    end = time.monotonic() + 25
+    Path(task).write_text(f"{os.getpid()}\n")
+    end = time.monotonic() + 10 * PATIENCE_SECONDS
     while time.monotonic() < end:
         check()
-
-
-def pid_in(path: Path) -> int:
-    deadline = time.monotonic() + 20
-    while not path.exists():
-        assert time.monotonic() < deadline, "no worker came"
-        time.sleep(0.005)
-    while not path.read_text():
-        time.sleep(0.005)
-    return int(path.read_text())
+        time.sleep(0.01)
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 5])
@@ -61,7 +53,7 @@ def test_leaving_early_ends_every_worker(signals: Signals, tmp_path: Path) -> No
     with workers([f"{tmp_path}/{n}" for n in range(2)], for_long, 2, signals, signals.check):
         pids = [pid_in(tmp_path / str(n)) for n in range(2)]
 
-    assert all(map(is_gone, pids))
+    assert are_gone(pids)
 
 
 def test_a_worker_that_was_killed_is_an_error_and_not_a_wait(signals: Signals, tmp_path: Path) -> None:
@@ -103,7 +95,7 @@ def test_a_signal_ends_the_wait_for_a_worker_and_the_worker(signals: Signals, tm
         with pytest.raises(Interrupted):
             next(results)
 
-    assert is_gone(pid)
+    assert are_gone([pid])
 
 
 def test_the_time_limit_ends_the_wait_for_a_worker(signals: Signals, tmp_path: Path) -> None:
@@ -132,11 +124,10 @@ def test_no_worker_outlives_a_coordinator_that_was_killed(tmp_path: Path) -> Non
 
         coordinator.kill()
         coordinator.wait()
-        left = still_there(pids)
-        for pid in left:
-            os.kill(pid, signal.SIGKILL)
-
-    assert left == []
+        try:
+            assert are_gone(pids)
+        finally:
+            kill_all(pids)
 
 
 def test_a_worker_that_waits_in_its_pipe_ends_with_its_coordinator(tmp_path: Path) -> None:
@@ -147,7 +138,7 @@ def test_a_worker_that_waits_in_its_pipe_ends_with_its_coordinator(tmp_path: Pat
         "from sampletool.kit.safety.signals import Signals\n"
         "from sampletool.sample.workers import workers\n"
         "def large(task, check):\n"
-        "    Path(task).write_text(str(os.getpid()))\n"
+        "    Path(task).write_text(str(os.getpid()) + chr(10))\n"
         "    return bytes(3_000_000)\n"
         "signals = Signals()\n"
         f"with workers(['{tmp_path}/0', '{tmp_path}/1'], large, 2, signals, signals.check):\n"
@@ -158,30 +149,7 @@ def test_a_worker_that_waits_in_its_pipe_ends_with_its_coordinator(tmp_path: Pat
 
         coordinator.kill()
         coordinator.wait()
-        left = still_there(pids)
-        for pid in left:
-            os.kill(pid, signal.SIGKILL)
-
-    assert left == []
-
-
-def still_there(pids: list[int]) -> list[int]:
-    """After a time that is less than they would work."""
-    deadline = time.monotonic() + 12
-    return [pid for pid in pids if not is_gone(pid, deadline - time.monotonic())]
-
-
-def is_gone(pid: int, patience_seconds: float = 20.0) -> bool:
-    """Gone, or a zombie that nobody has reaped yet; a moment is allowed, for the end may be under way."""
-    deadline = time.monotonic() + (patience_seconds if _runs(pid) else 0)
-    while _runs(pid) and time.monotonic() < deadline:
-        time.sleep(0.005)
-    return not _runs(pid)
-
-
-def _runs(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (ProcessLookupError, FileNotFoundError):
-        return False
+        try:
+            assert are_gone(pids)
+        finally:
+            kill_all(pids)

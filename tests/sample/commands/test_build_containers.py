@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from sampletool.kit.testing.tool import Tool
-from tests.sample.commands.test_build import declare, target, wait_for
+from tests.sample.commands.test_build import declare, target
+from tests.sample.support import PATIENCE_SECONDS, wait_until
 
 _CONTAINER = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]
 
@@ -23,14 +24,16 @@ def possible() -> None:
 
 def inside(tool: Tool, *argv: str) -> Any:
     """What the last call answers, run where no process from outside is seen."""
-    ran = subprocess.run([*_CONTAINER, *argv], cwd=tool.cwd, env=tool.environ, capture_output=True, timeout=30)
+    ran = subprocess.run(
+        [*_CONTAINER, *argv], cwd=tool.cwd, env=tool.environ, capture_output=True, timeout=PATIENCE_SECONDS
+    )
     return json.loads(ran.stdout.splitlines()[-1])
 
 
 def test_a_holder_outside_is_told_as_unknown_and_not_harmed(tool: Tool) -> None:
     declare(tool, target("a", "touch started; sleep 30"))
     holder = tool.start("build", "--session-id", "outside")
-    wait_for(lambda: list(tool.cwd.glob(".tool/tmp/*/*/*/a/started")))
+    wait_until(lambda: list(tool.cwd.glob(".tool/tmp/*/*/*/a/started")))
 
     found = inside(tool, sys.executable, "-m", "sampletool", "lock", "list")
     refused = inside(tool, sys.executable, "-m", "sampletool", "build", "--force-unlock")
@@ -40,7 +43,7 @@ def test_a_holder_outside_is_told_as_unknown_and_not_harmed(tool: Tool) -> None:
         assert [(who["pid"], who["state"], who["verified"]) for who in holders] == [(holder.pid, "unknown", False)]
     assert holder.poll() is None
     holder.terminate()
-    holder.communicate(timeout=20)
+    holder.communicate(timeout=PATIENCE_SECONDS)
 
 
 def test_a_target_in_a_container_of_its_own_harms_nobody(tool: Tool) -> None:

@@ -2,15 +2,14 @@
 
 import os
 import stat
-import time
 import xml.etree.ElementTree as ET
-from pathlib import Path
 
 import pytest
 
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import Tool
-from tests.sample.commands.test_build import declare, target, wait_for
+from tests.sample.commands.test_build import declare, target
+from tests.sample.support import PATIENCE_SECONDS, are_gone, at_work, pids_in, together, wait_until
 
 
 def check(name: str, script: str, needs: str = "") -> str:
@@ -74,7 +73,7 @@ def test_a_build_is_kept_out_by_tests_and_told_by_which(tool: Tool) -> None:
     declare(tool, target("a", "echo > x") + check("slow", "sleep 30"))
     tool("build")
     testing = tool.start("test", "--session-id", "testing")
-    wait_for(lambda: list(tool.cwd.glob(".tool/tmp/testing/*/checks/slow")))
+    wait_until(lambda: list(tool.cwd.glob(".tool/tmp/testing/*/checks/slow")))
 
     ran = tool("build")
 
@@ -83,15 +82,14 @@ def test_a_build_is_kept_out_by_tests_and_told_by_which(tool: Tool) -> None:
     assert (holder["pid"], holder["command"]) == (testing.pid, "test")
     assert str(testing.pid) in ran.error["message"]
     testing.terminate()
-    testing.communicate(timeout=20)
+    testing.communicate(timeout=PATIENCE_SECONDS)
 
 
 def test_a_check_works_in_a_directory_of_its_own(tool: Tool) -> None:
-    declare(
-        tool, "".join(check(f"c{n}", 'test -z "$(ls -A)" && touch mine && sleep 0.1 && ls | wc -l') for n in range(4))
-    )
+    mine = f'test -z "$(ls -A)" && touch mine-$$ && {together(4)} && test "$(ls -A)" = mine-$$'
+    declare(tool, "".join(check(f"c{n}", mine) for n in range(4)))
 
-    assert tool("test", "--jobs", "4").status == 0
+    assert tool("test", "--jobs", "4", "--timeout", "40s").status == 0
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -196,14 +194,12 @@ def test_a_misspelt_check_has_a_hint(tool: Tool) -> None:
 
 
 def test_timing_out_leaves_nothing_running(tool: Tool) -> None:
-    declare(tool, check("c", "sleep 27.18"))
-    began = time.monotonic()
+    declare(tool, check("c", at_work()))
 
-    ran = tool("test", "--timeout", "300ms")
+    ran = tool("test", "--timeout", "2s")
 
     assert ran.code == "TIMEOUT"
-    assert time.monotonic() - began < 15
-    assert Path(tool.cwd / ".tool" / "tmp").exists()
+    assert are_gone(pids_in(tool.cwd / "pids"))
 
 
 @pytest.mark.parametrize("check", ["[check.a]\nneeds = ['a']", "[check.a]\nneeds = ['b']\n[check.b]\nneeds = ['a']"])
