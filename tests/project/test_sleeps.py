@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from tests.kit.trees import ROOT
 
-_LEFT_OUT = {"bench", "candidates", "state"}
-"""What measures, what is tested, and tests that wait for the end of a lease."""
+_LEFT_OUT = {"bench", "candidates"}
+"""What measures, and what is tested."""
 _EXAMPLE = "for each in (1, 2): time.sleep(0.5)\nwhile not ready: time.sleep(0.01)\ntime.sleep(pause)\n"
 
 
