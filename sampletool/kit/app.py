@@ -147,6 +147,7 @@ def _answer(outcome: Result | ToolError | HelpAsked, context: Context, began: fl
         "duration_ms": round((time.monotonic() - began) * 1000),
         "cwd": _or_none(os.getcwd),
         "exit_code": int(status),
+        "dry_run": context.dry_run or None,
         "trace_id": os.environ.get(variable("TRACE_ID")) or None,
         **context.meta,
     }

@@ -31,7 +31,7 @@ def offering(names: Callable[[Context], Iterable[str]]) -> Callable[..., list[st
         try:
             os.chdir(context.options.get("cwd", "."))
             context.signals.limit(_LONGEST_SECONDS)
-            context.meta["dry_run"] = True
+            context.dry_run = True
             found = sorted(names(context))
             return [name for name in found if name.startswith(incomplete) and re.fullmatch(_PLAIN, name)]
         except Exception:

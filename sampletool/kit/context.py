@@ -39,6 +39,8 @@ class Context:
         self.signals = signals
         self.options: dict[str, Any] = {}
         """The options that every command takes, as given on the command line."""
+        self.dry_run = False
+        """Whether --dry-run was given: nothing is changed."""
         self.command = ""
         self.warnings: list[Notice] = []
         self.meta: dict[str, Any] = {}

@@ -61,7 +61,7 @@ def described_options() -> list[dict[str, Any]]:
 
 def _rehearse(ctx: typer.Context, is_asked: bool) -> bool:
     if is_asked and not ctx.resilient_parsing:
-        ctx.obj.meta["dry_run"] = True
+        ctx.obj.dry_run = True
     return is_asked
 
 

@@ -17,11 +17,10 @@ def probe(context: Context) -> list[Probe]:
         failed = error if isinstance(error, ToolError) else from_os_error(error)
         return [Probe("store is reachable", "the store", False, failed.message)]
     settings = ", ".join(f"{name} {value}" for name, value in sorted(found.settings.items()))
+    kept = "; ".join(found.problems) or settings
     skew = f"its clock is {found.clock_skew_ms} ms from ours" if abs(found.clock_skew_ms) > _SKEW_MS else None
     return [
         Probe("store is reachable", found.server, True),
-        Probe(
-            "store keeps what it acknowledges", found.server, not found.problems, "; ".join(found.problems) or settings
-        ),
+        Probe("store keeps what it acknowledges", found.server, not found.problems, kept),
         Probe("store and clock agree", found.server, skew is None, skew),
     ]

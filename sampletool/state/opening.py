@@ -11,8 +11,9 @@ from typing import Any
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import did_you_mean
 from sampletool.kit.contract.file_errors import FileNotFound
-from sampletool.kit.safety.places import make_workspace_directory, private_directory, state_directory
+from sampletool.kit.safety.places import private_directory, state_directory, workspace_lock
 from sampletool.kit.safety.signals import Signals
+from sampletool.kit.settings.known import check
 from sampletool.state.errors import ExtraNotInstalled
 from sampletool.state.promises import Store
 from sampletool.state.store_url import FORMS, no_store, shown_url
@@ -46,15 +47,15 @@ def open_store(url: str | None, workspace: Path | None, terms: Terms) -> Store:
     raise no_store(url, f"{shown_url(url)!r} is not {FORMS}", did_you_mean(scheme, ["sqlite", *_POSTGRES, *_REDIS]))
 
 
-def store_of(context: Context, longest_seconds: float = inf) -> Store:
+def store_of(context: Context, store: str | None = None, longest_seconds: float = inf) -> Store:
     """Where --store, the variable or the settings say; closed when the call ends. Connects when it is first used."""
     hold = partial(context.hold, mode="exclusive", patience=min(USUAL_SECONDS, longest_seconds))
     patience = context.settings.value("lock_timeout")
-    rehearse = "dry_run" in context.meta
-    return _opened(context, Terms(hold, context.signals, context.warn, patience, longest_seconds, rehearse))
+    terms = Terms(hold, context.signals, context.warn, patience, longest_seconds, context.dry_run)
+    return _opened(context, store, terms)
 
 
-def parting_store_of(context: Context) -> Store:
+def parting_store_of(context: Context, store: str | None) -> Store:
     """For what remains to be said on the way out: the signal that ended the call does not end this."""
     from sampletool.kit.safety.lock import Lock
 
@@ -63,24 +64,19 @@ def parting_store_of(context: Context) -> Store:
     def hold(path: Path, name: str) -> AbstractContextManager[Any]:
         return Lock(path, name, context.me, signals).exclusively(_PARTING_SECONDS)
 
-    return _opened(context, Terms(hold, signals, context.warn, _PARTING_SECONDS, _PARTING_SECONDS))
+    return _opened(context, store, Terms(hold, signals, context.warn, _PARTING_SECONDS, _PARTING_SECONDS))
 
 
-def _opened(context: Context, terms: Terms) -> Store:
-    store = open_store(context.settings.value("store"), context.workspace_or_none, terms)
-    return context.opened.enter_context(closing(store))
+def _opened(context: Context, store: str | None, terms: Terms) -> Store:
+    url = context.settings.value("store") if store is None else check("store", store, "--store")
+    return context.opened.enter_context(closing(open_store(url, context.workspace_or_none, terms)))
 
 
 def _open_default(workspace: Path | None, terms: Terms) -> Store:
     if workspace is None:
         own = state_directory()
         return _open_file(own / "state.db", own / ".state.db.lock", terms, partial(private_directory, own))
-    own = workspace / ".tool"
-
-    def make() -> None:
-        make_workspace_directory(workspace)
-        private_directory(own / "locks")
-
+    own, make = workspace / ".tool", partial(workspace_lock, workspace, "state.db")
     return _open_file(own / "state.db", own / "locks" / "state.db.lock", terms, make)
 
 

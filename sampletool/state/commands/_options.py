@@ -41,10 +41,9 @@ def changes_store(*examples: str, errors: tuple[type[ToolError], ...] = ()) -> C
     return CommandSpec(effect="store", errors=(*_CHANGED, *errors), locks=("store",), examples=examples)
 
 
-def _use_store(ctx: typer.Context, url: str | None) -> str | None:
+def _without_password(ctx: typer.Context, url: str | None) -> str | None:
     if url is not None and not ctx.resilient_parsing:
         refuse_password(url)
-        ctx.obj.options["store"] = url
     return url
 
 
@@ -79,7 +78,7 @@ def queue_names(context: Context) -> set[str]:
 
 
 StoreOption = Annotated[
-    str | None, typer.Option(metavar="URL", callback=_use_store, help="Which store; without a password in it.")
+    str | None, typer.Option(metavar="URL", callback=_without_password, help="Which store; without a password in it.")
 ]
 KeyOption = Annotated[
     str | None,

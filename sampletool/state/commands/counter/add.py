@@ -41,5 +41,5 @@ def command(
     No addition is lost, and the answer is the value that this one made.
     """
     context: Context = ctx.obj
-    counted = answered(context, store_of(context).counter_add(name, amount, Once(idempotency_key, fence)))
+    counted = answered(context, store_of(context, store).counter_add(name, amount, Once(idempotency_key, fence)))
     return Counter(name, counted.value, counted.effect)

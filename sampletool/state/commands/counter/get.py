@@ -30,4 +30,4 @@ def command(
 ) -> Counter:
     """Show the value of a counter."""
     context: Context = ctx.obj
-    return Counter(name, store_of(context).counter_get(name))
+    return Counter(name, store_of(context, store).counter_get(name))

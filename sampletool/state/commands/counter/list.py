@@ -33,5 +33,6 @@ def command(
 ) -> Counters:
     """List the counters by name."""
     context: Context = ctx.obj
-    rows = page(context, store_of(context).counter_list(read_cursor(cursor), limit + 1), limit, lambda row: row[0])
+    found = store_of(context, store).counter_list(read_cursor(cursor), limit + 1)
+    rows = page(context, found, limit, lambda row: row[0])
     return Counters([Counter(name, value) for name, value in rows])

@@ -22,4 +22,4 @@ def command(
 ) -> Value:
     """Show a value and its version."""
     context: Context = ctx.obj
-    return told(store_of(context).state_get(key))
+    return told(store_of(context, store).state_get(key))

@@ -33,7 +33,6 @@ def command(
 ) -> Values:
     """List the values by key."""
     context: Context = ctx.obj
-    rows = page(
-        context, store_of(context).state_list(prefix, read_cursor(cursor), limit + 1), limit, lambda row: row.key
-    )
+    found = store_of(context, store).state_list(prefix, read_cursor(cursor), limit + 1)
+    rows = page(context, found, limit, lambda row: row.key)
     return Values([told(row) for row in rows])

@@ -60,6 +60,6 @@ def command(
         value = read_input("-", context.signals, allow_empty=allow_empty).removesuffix("\n")
     parsed = parse_value(value, as_text=as_text)
     once = Once(idempotency_key, fence)
-    written = store_of(context).state_set(key, parsed, if_version=if_version, expires_ms=expires, once=once)
+    written = store_of(context, store).state_set(key, parsed, if_version=if_version, expires_ms=expires, once=once)
     answered(context, written)
     return Changed(key, parsed, written.version, written.effect)

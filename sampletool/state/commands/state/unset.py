@@ -45,5 +45,5 @@ def command(
     """
     context: Context = ctx.obj
     once = Once(idempotency_key, fence)
-    written = answered(context, store_of(context).state_unset(key, if_version=if_version, once=once))
+    written = answered(context, store_of(context, store).state_unset(key, if_version=if_version, once=once))
     return Removed(key, written.version, written.effect)

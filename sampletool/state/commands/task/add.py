@@ -121,6 +121,7 @@ def command(
     """
     context: Context = ctx.obj
     tasks = read_tasks(bodies or [], ids or [], from_file, context.signals)
-    added = answered(context, store_of(context).task_add(queue, tasks, Once(idempotency_key, fence), delay_ms=delay))
+    once = Once(idempotency_key, fence)
+    added = answered(context, store_of(context, store).task_add(queue, tasks, once, delay_ms=delay))
     shown = [Task(task, effect) for task, effect in added.effects]
     return Added(queue, shown, "created" if any(task.effect == "created" for task in shown) else "unchanged")

@@ -59,7 +59,7 @@ def command(
     Those that are free or past their lease; an empty list if there are none.
     """
     context: Context = ctx.obj
-    claim = store_of(context).task_claim(
+    claim = store_of(context, store).task_claim(
         queue,
         worker or context.session_id,
         lease_ms=lease,

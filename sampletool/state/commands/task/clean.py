@@ -46,7 +46,7 @@ def command(
     In steps of a few hundred, so that nobody waits long. From then on their ids are as good as new.
     """
     context: Context = ctx.obj
-    statuses, opened = parse_statuses(status), store_of(context)
+    statuses, opened = parse_statuses(status), store_of(context, store)
     removed, after, is_first = 0, 0, True
     while after or is_first:
         context.signals.check()

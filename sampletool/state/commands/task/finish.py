@@ -36,4 +36,4 @@ def command(
     """
     context: Context = ctx.obj
     claim = read_claim(task, generation)
-    return Finished(claim.task, claim.generation, store_of(context).task_finish(claim.task, claim.generation))
+    return Finished(claim.task, claim.generation, store_of(context, store).task_finish(claim.task, claim.generation))

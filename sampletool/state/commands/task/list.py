@@ -82,5 +82,6 @@ def command(
     """
     context: Context = ctx.obj
     after = int(read_cursor(cursor, is_number=True))
-    rows = page(context, store_of(context).task_list(queue, status, after, limit + 1), limit, lambda row: row.position)
-    return Tasks([_shown(row) for row in rows], dict(sorted(store_of(context).task_count(queue).items())))
+    found = store_of(context, store).task_list(queue, status, after, limit + 1)
+    rows = page(context, found, limit, lambda row: row.position)
+    return Tasks([_shown(row) for row in rows], dict(sorted(store_of(context, store).task_count(queue).items())))

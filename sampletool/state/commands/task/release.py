@@ -47,5 +47,5 @@ def command(
     """
     context: Context = ctx.obj
     claim = read_claim(task, generation)
-    effect = store_of(context).task_release(claim.task, claim.generation, delay_ms=delay)
+    effect = store_of(context, store).task_release(claim.task, claim.generation, delay_ms=delay)
     return Released(claim.task, claim.generation, effect)

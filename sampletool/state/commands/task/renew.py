@@ -46,5 +46,5 @@ def command(
     """
     context: Context = ctx.obj
     claim = read_claim(task, generation)
-    ends_at = store_of(context).task_renew(claim.task, claim.generation, lease_ms=lease)
+    ends_at = store_of(context, store).task_renew(claim.task, claim.generation, lease_ms=lease)
     return Renewed(claim.task, claim.generation, say_time(ends_at), "updated")

@@ -31,4 +31,4 @@ def command(
     With all its attempts, and in its old place in the queue.
     """
     context: Context = ctx.obj
-    return Retried(task, store_of(context).task_retry(task))
+    return Retried(task, store_of(context, store).task_retry(task))

@@ -104,14 +104,14 @@ def command(
     if program is None:
         raise ProgramNotFound(what="The command", command=argv[0])
     if dry_run:
-        return Worked(queue, 0, 0, 0, [], store_of(context).task_left(queue), "unchanged")
+        return Worked(queue, 0, 0, 0, [], store_of(context, store).task_left(queue), "unchanged")
     environment = {variable("SESSION_ID"): context.session_id, **({variable("STORE"): store} if store else {})}
     path = private_directory(state_directory()) / "workers.lock"
     scratch = private_directory(context.session_directory / context.request_id)
     try:
         with context.hold(path, "workers", "shared", USUAL_SECONDS) as hold:
             worker = Worker(
-                store=store_of(context, margin_seconds(lease)),
+                store=store_of(context, store, margin_seconds(lease)),
                 children=Children(context.signals, hold.descriptors),
                 signals=context.signals,
                 queue=queue,
@@ -125,7 +125,7 @@ def command(
                 lease_ms=lease,
                 max_attempts=max_attempts,
                 tell=context.tell,
-                parting_store=lambda: parting_store_of(context),
+                parting_store=lambda: parting_store_of(context, store),
                 end_orphans=lambda: _end_orphans(context, path),
             )
             worker.end_orphans()
