@@ -70,7 +70,7 @@ class Forked:
         self._output, self._errors = output, errors
 
     def poll(self) -> int | None:
-        return self._await(0)
+        return self.wait(0)
 
     def send_signal(self, number: int) -> None:
         """To a process that has ended since it does nothing."""
@@ -82,7 +82,7 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
     def communicate(self, _stdin: bytes = b"", timeout: float | None = None) -> tuple[bytes, bytes]:
-        if self._await(timeout) is None:
+        if self.wait(timeout) is None:
             raise subprocess.TimeoutExpired("stepped", timeout or 0)
         said = []
         for file in (self._output, self._errors):
@@ -92,19 +92,16 @@ class Forked:
                 file.close()
         return (said[0], said[1]) if said else (b"", b"")
 
-    def wait(self) -> int | None:
-        return self._await(None)
+    def wait(self, timeout: float | None = None) -> int | None:
+        if self.returncode is None and select.select([self._status], [], [], timeout)[0]:
+            self.returncode = int(os.read(self._status, 32) or b"-9")
+            os.close(self._status)
+        return self.returncode
 
     def __exit__(self, *error: object) -> None:
         self.wait()
         self._output.close()
         self._errors.close()
-
-    def _await(self, timeout: float | None) -> int | None:
-        if self.returncode is None and select.select([self._status], [], [], timeout)[0]:
-            self.returncode = int(os.read(self._status, 32) or b"-9")
-            os.close(self._status)
-        return self.returncode
 
 
 def main() -> None:

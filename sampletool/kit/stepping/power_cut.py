@@ -16,13 +16,9 @@ Files = dict[str, bytes]
 
 
 def crash_states(before: Files, events: Sequence[Event], directory: str) -> Iterator[Files]:
-    """Every state after a crash between any two events, with duplicates left out."""
-    seen = []
+    """Every state after a crash between any two events."""
     for point in range(len(events) + 1):
-        for state in states_after(before, events[:point], directory):
-            if state not in seen:
-                seen.append(state)
-                yield state
+        yield from states_after(before, events[:point], directory)
 
 
 def states_after(before: Files, events: Sequence[Event], directory: str) -> Iterator[Files]:

@@ -12,6 +12,7 @@ import json
 import os
 import runpy
 import socket
+import sqlite3
 import sys
 import threading
 from collections.abc import Callable
@@ -46,14 +47,10 @@ class Tracee:
         self._hide = spec["hide"]
         self._pid = os.getpid()
         self._busy = False
-        self._tells_statements = False
 
     def see(self, event: str, args: tuple[Any, ...]) -> None:
         """The audit hook. Only this process: children run on their own."""
         if event not in _PATHS_OF or self._busy or os.getpid() != self._pid:
-            if event == "import" and args[0] == "sqlite3" and not self._tells_statements:
-                self._tells_statements = True
-                self.tell_statements()
             return
         self._busy = True
         try:
@@ -68,8 +65,6 @@ class Tracee:
 
     def tell_statements(self) -> None:
         """SQLite tells of each statement before it begins, once it is asked to: on every connection that is made."""
-        import sqlite3
-
         original = sqlite3.connect
 
         def connect(database: Any, *args: Any, **named: Any) -> Any:
@@ -153,7 +148,6 @@ def run_stepped(spec: dict[str, Any]) -> None:
     tracee.wrap("fsync", lambda: {})
     tracee.wrap("write", lambda data: {"data": base64.b64encode(bytes(data)).decode()})
     tracee.wrap("pwrite", lambda data, offset: {"data": base64.b64encode(bytes(data)).decode(), "offset": offset})
-    if "sqlite3" in sys.modules:
-        tracee.tell_statements()
+    tracee.tell_statements()
     sys.addaudithook(tracee.see)
     run()

@@ -101,9 +101,7 @@ class SteppedProcess:
 
     def signal(self, number: int) -> Event | None:
         """It is sent a signal at this point. Its handler runs; then it stops here again, unless that raised."""
-        self._socket.sendall(f"signal {number}\n".encode())
-        self.at = self._hear()
-        return self.at
+        return self._tell(f"signal {number}")
 
     def kill(self) -> None:
         """Kill -9, before it does what it is about to do. A child of its own may live on, with its stdout."""
@@ -122,7 +120,8 @@ class SteppedProcess:
 
     def _tell(self, word: str) -> Event | None:
         assert self.at is not None, "it has ended"
-        self.past.append(self.at)
+        if not word.startswith("signal"):
+            self.past.append(self.at)
         self._socket.sendall(f"{word}\n".encode())
         self.at = self._hear()
         return self.at

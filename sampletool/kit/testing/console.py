@@ -50,17 +50,13 @@ class Terminal:
     """Where the commands of one page run."""
 
     def __init__(self, directory: Path) -> None:
-        directory = directory / "terminal"
-        self._shown = {str(directory / name): f"~{shown}" for name, shown in (("work", "/work"), ("home", ""))}
-        self._directory = directory / "work"
-        self._directory.mkdir(parents=True)
-        self._left_at = directory / "left at"
-        binaries = directory / "bin"
-        binaries.mkdir()
+        self._directory, home, binaries = (directory / "terminal" / name for name in ("work", "home", "bin"))
+        for made in (self._directory, home, binaries):
+            made.mkdir(parents=True)
+        self._shown = {str(self._directory): "~/work", str(home): "~"}
+        self._left_at = directory / "terminal" / "left at"
         (binaries / PROGRAM).write_text(f'#!/bin/sh\nexec {sys.executable} -m {PACKAGE} "$@"\n')
         (binaries / PROGRAM).chmod(0o755)
-        home = directory / "home"
-        home.mkdir()
         self._environ = {
             "PATH": f"{binaries}:{os.path.dirname(sys.executable)}:/usr/local/bin:/usr/bin:/bin",
             "HOME": str(home),

@@ -41,8 +41,7 @@ class Holding:
 
     def hear(self) -> dict[str, Any]:
         assert self.process.stdout is not None
-        heard: dict[str, Any] = json.loads(self.process.stdout.readline())
-        return heard
+        return dict(json.loads(self.process.stdout.readline()))
 
     def is_waiting(self) -> bool:
         """Whether its thread is in the kernel's queue."""

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -18,19 +17,14 @@ from ..contract.command_spec import CommandSpec
 from ..parts import command_packages
 from ..program import PACKAGE
 from ..stepping.fork_server import Forked, ForkServer
-from ..stepping.tracer import SteppedProcess
+from ..stepping.tracer import Ended, SteppedProcess
 
 COMMAND = [sys.executable, "-m", PACKAGE]
 _LONGEST_SECONDS = 45
 
 
-@dataclass(frozen=True)
-class Ran:
+class Ran(Ended):
     """One finished call."""
-
-    status: int
-    stdout: bytes
-    stderr: bytes
 
     @property
     def answer(self) -> dict[str, Any]:
@@ -52,8 +46,7 @@ class Ran:
     def error(self) -> dict[str, Any]:
         answer = self.answer
         assert not answer["ok"], answer["data"]
-        error: dict[str, Any] = answer["error"]
-        return error
+        return dict(answer["error"])
 
     @property
     def code(self) -> str:
@@ -61,8 +54,7 @@ class Ran:
 
     @property
     def meta(self) -> dict[str, Any]:
-        meta: dict[str, Any] = self.answer["meta"]
-        return meta
+        return dict(self.answer["meta"])
 
     @property
     def text(self) -> str:
@@ -150,8 +142,7 @@ def told_of(tool: Tool, command: str, flag: str) -> dict[str, Any]:
     """What the manifest tells of an option."""
     (entry,) = tool("manifest", *command.split()).data["commands"]
     (option,) = [option for option in entry["options"] if flag in option["flags"]]
-    described: dict[str, Any] = option
-    return described
+    return dict(option)
 
 
 def check_envelope(answer: dict[str, Any]) -> None:
