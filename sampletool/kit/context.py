@@ -97,15 +97,14 @@ class Context:
 
     @cached_property
     def session_id(self) -> str:
-        for source, value in (
-            ("--session-id", self.options.get("session_id")),
-            (variable("SESSION_ID"), os.environ.get(variable("SESSION_ID"))),
-        ):
-            if value is not None:
-                from .safety.session import check_id
+        source, value = "--session-id", self.options.get("session_id")
+        if value is None:
+            source, value = variable("SESSION_ID"), os.environ.get(variable("SESSION_ID"))
+        if value is None:
+            return f"run-{self.request_id}"
+        from .safety.session import check_id
 
-                return check_id(value, source)
-        return f"run-{self.request_id}"
+        return check_id(value, source)
 
     @cached_property
     def session_directory(self) -> Path:

@@ -73,11 +73,8 @@ def command(
     specs = [found.spec for found in shown.values()]
     statuses = sorted({status for spec in specs for status in spec.exit_statuses()})
     categories = {str(int(status)): status.category for status in statuses}
-    return Manifest(commands, described_options(), categories, describe_errors(specs), _settings(), _ENVIRONMENT)
-
-
-def _settings() -> dict[str, dict[str, str]]:
-    return {
+    settings = {
         name: {"environment": variable(name), "default": known.default, "help": known.help}
         for name, known in all_known().items()
     }
+    return Manifest(commands, described_options(), categories, describe_errors(specs), settings, _ENVIRONMENT)

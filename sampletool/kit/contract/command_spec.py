@@ -2,12 +2,13 @@
 
 from typing import Literal, NamedTuple
 
-from .errors import InternalError, Interrupted, InvalidValues, TimedOut, ToolError, UsageMistakes
+from .errors import InternalError, Interrupted, InvalidValues, NestedCall, TimedOut, ToolError, UsageMistakes
 from .exit_status import INTERRUPTED, ExitStatus
 from .file_errors import (
     FileNotFound,
     InvalidToml,
     IoFailure,
+    LocksUnsupported,
     NoSpace,
     NotFlushed,
     PermissionDenied,
@@ -34,19 +35,14 @@ class CommandSpec(NamedTuple):
     """Without the name of the program."""
 
     def own_errors(self) -> tuple[type[ToolError], ...]:
-        return (*self.errors, *_lock_errors()) if self.locks else self.errors
+        if not self.locks:
+            return self.errors
+        from .lock_held import LockHeld  # not at the top: a call whose lock is free does not need it
+
+        return (*self.errors, LockHeld, NestedCall, LocksUnsupported)
 
     def all_errors(self) -> tuple[type[ToolError], ...]:
         return (*ANY_CALL, *self.own_errors())
 
     def exit_statuses(self) -> list[ExitStatus]:
         return sorted({ExitStatus.OK, *INTERRUPTED, *(error.exit_status for error in self.all_errors())})
-
-
-def _lock_errors() -> tuple[type[ToolError], ...]:
-    """Imported when they are asked for: a call whose lock is free needs none of them."""
-    from .errors import NestedCall
-    from .file_errors import LocksUnsupported
-    from .lock_held import LockHeld
-
-    return (LockHeld, NestedCall, LocksUnsupported)

@@ -1,4 +1,4 @@
-"""What becomes of a settings file: text in, text out. All changes are made, or it raises and the text is as it was."""
+"""What becomes of a settings file. All changes are made, or it raises and the file is as it was."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -33,8 +33,10 @@ class Changed(NamedTuple):
         return [f"{change.key}: {change.effect} ({self.scope} settings, {self.path})" for change in self.changes]
 
 
-def set_values(file: TomlEdit, scope: Scope, values: Mapping[Key, Any]) -> list[Change]:
-    """None, which no value in TOML is, unsets the key."""
+def set_values(file: TomlEdit, scope: Scope, values: Mapping[Key, Any], if_version: str | None = None) -> Changed:
+    """Change the text, and write it. None, which no value in TOML is, unsets the key."""
+    if if_version not in (None, file.before.version):
+        raise VersionConflict(path=str(scope.path), expected=str(if_version), actual=file.before.version)
     table, text, changes = table_of(scope, file.before), file.text, []
     with _explained(scope):
         for key, value in values.items():
@@ -47,16 +49,7 @@ def set_values(file: TomlEdit, scope: Scope, values: Mapping[Key, Any]) -> list[
                 text = unset_value(text, path) if value is None else set_value(text, path, value)
             changes.append(Change(show_key(key), effect))
     file.text = text
-    return changes
-
-
-def must_be_at(file: TomlEdit, scope: Scope, version: str | None) -> None:
-    if version not in (None, file.before.version):
-        raise VersionConflict(path=str(scope.path), expected=str(version), actual=file.before.version)
-
-
-def summary(file: TomlEdit, scope: Scope, changes: list[Change]) -> Changed:
-    """One word for all: what each was, or that the file was updated."""
+    file.write()
     effects: set[Effect] = {change.effect for change in changes if change.effect != "unchanged"}
     overall: Effect = effects.pop() if len(effects) == 1 else "updated" if effects else "unchanged"
     return Changed(overall, changes, scope.name, str(scope.path), file.version)

@@ -4,6 +4,7 @@ A scan finds the place (parsing a long file with tomlkit takes seconds), tomlkit
 is a splice of the text. tomllib must then read the old document with just this change in it, or it is refused.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -107,7 +108,7 @@ def unset_value(text: str, path: Path) -> str:
 def _first_right(candidates: Iterator[str], wanted: list[dict[str, Any]], path: Path) -> str:
     for candidate in candidates:
         try:
-            if any(_same(parse(candidate), document) for document in wanted):
+            if any(_form(parse(candidate)) == _form(document) for document in wanted):
                 return candidate
         except ValueError:
             continue
@@ -275,12 +276,6 @@ def _without(document: dict[str, Any], path: Path) -> Iterator[dict[str, Any]]:
             break
 
 
-def _same(one: Any, other: Any) -> bool:
-    """Equal in type as well; the order of keys and the sign of nan do not count."""
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(_same, one, other))
-    return bool(one == other) or (one != one and other != other)
+def _form(document: dict[str, Any]) -> str:
+    """The same for documents that are equal, also in the types of their values; the order of keys does not count."""
+    return json.dumps(document, sort_keys=True, default=repr)

@@ -9,7 +9,7 @@ from ...contract.errors import InvalidValues, Mistake, did_you_mean
 from ...contract.redaction import is_secret
 from ...global_options import AllowEmptyOption, DryRunOption
 from ...program import PROGRAM
-from ...settings.change import Changed, must_be_at, set_values, summary
+from ...settings.change import Changed, set_values
 from ...settings.known import all_known, check, find_known
 from ...settings.precedence import Key
 from ...settings.toml_key import parse_key, parse_value, show_key
@@ -111,7 +111,4 @@ def command(
     _warn(context, values, are_in_argv=not is_on_stdin)
     scope = scope_to_change(context, in_user_file)
     with context.editing(scope.path, dry_run=dry_run) as file:
-        must_be_at(file, scope, if_version)
-        changes = set_values(file, scope, values)
-        file.write()
-    return summary(file, scope, changes)
+        return set_values(file, scope, values, if_version)

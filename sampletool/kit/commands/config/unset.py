@@ -6,7 +6,7 @@ import typer
 
 from ...context import Context
 from ...global_options import DryRunOption
-from ...settings.change import Changed, must_be_at, set_values, summary
+from ...settings.change import Changed, set_values
 from ._options import GlobalOption, IfVersionOption, changes_settings, read_key, scope_to_change, setting_keys
 
 spec = changes_settings("config unset key1")
@@ -24,10 +24,7 @@ def command(
     A key that is not there is unchanged.
     """
     context: Context = ctx.obj
-    wanted = dict.fromkeys(map(read_key, keys))
+    values = dict.fromkeys(map(read_key, keys))
     scope = scope_to_change(context, in_user_file)
     with context.editing(scope.path, dry_run=dry_run) as file:
-        must_be_at(file, scope, if_version)
-        changes = set_values(file, scope, wanted)
-        file.write()
-    return summary(file, scope, changes)
+        return set_values(file, scope, values, if_version)
