@@ -1,6 +1,7 @@
 """A URL becomes a store, importing the one backend that it names and no other."""
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from functools import partial
@@ -33,13 +34,13 @@ def open_store(url: str | None, workspace: Path | None, terms: Terms) -> Store:
         path = _path(url, rest)
         return _open_file(path, path.with_name(f".{path.name}.lock"), terms, partial(_must_be_there, path.parent))
     if scheme in _POSTGRES and separator:
-        with _needing("postgres", "PostgreSQL"):
+        with _needing("postgres", "A PostgreSQL store"):
             from sampletool.state.postgres import Postgres
         from sampletool.state.sql import SqlStore
 
         return SqlStore(Postgres(url, terms))
     if scheme in _REDIS and separator:
-        with _needing("redis", "Redis or Valkey"):
+        with _needing("redis", "A Redis or Valkey store"):
             from sampletool.state.redis import RedisStore
         return RedisStore(url, terms)
     if scheme.startswith("memory"):
@@ -83,14 +84,9 @@ def _open_default(workspace: Path | None, terms: Terms) -> Store:
 def _open_file(path: Path, lock: Path, terms: Terms, make_directory: Callable[[], object]) -> Store:
     from sampletool.state.sql import SqlStore
 
-    try:
+    hint = "This Python was built without its sqlite3 module: use another one, or a server as the store."
+    with _needing("sqlite3", "A SQLite store", hint):
         from sampletool.state.sqlite import Sqlite
-    except ModuleNotFoundError as error:
-        if error.name not in ("sqlite3", "_sqlite3"):
-            raise
-        hint = "This Python was built without its sqlite3 module: use another one, or a server as the store."
-        raise ExtraNotInstalled(extra="sqlite3", purpose="A store in a file", suggestion=hint) from error
-
     return SqlStore(Sqlite(path, lock, terms, make_directory))
 
 
@@ -107,12 +103,18 @@ def _path(url: str, rest: str) -> Path:
     return Path(os.path.realpath(path.parent)) / path.name
 
 
+def _installer() -> str:
+    """What made this environment: uv and pipx leave a receipt in it, and pip is of no use there."""
+    receipts = {"uv-receipt.toml": "uv tool install", "pipx_metadata.json": "pipx install --force"}
+    return next((words for file, words in receipts.items() if Path(sys.prefix, file).exists()), "pip install")
+
+
 @contextmanager
-def _needing(extra: str, purpose: str) -> Iterator[None]:
+def _needing(extra: str, purpose: str, hint: str = "") -> Iterator[None]:
     """Only the driver may be missing; anything else that is not there is a fault of ours."""
     try:
         yield
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("sampletool"):
             raise
-        raise ExtraNotInstalled(extra=extra, purpose=f"A {purpose} store") from error
+        raise ExtraNotInstalled(suggestion=hint, extra=extra, purpose=purpose, installer=_installer()) from error
