@@ -4,6 +4,7 @@ from typing import Any
 
 from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.contract.exit_status import ExitStatus
+from sampletool.kit.contract.lock_held import LockHeld, Owners
 from sampletool.kit.program import variable
 
 
@@ -68,6 +69,15 @@ class CounterRange(ToolError):
     advice = "Count in larger units, or in a new counter."
 
 
+class StoreBusy(LockHeld):
+    """Another program keeps the store locked: not by our lock, but by the database's own."""
+
+    def __init__(self, store: str, waited_ms: int) -> None:
+        super().__init__(f"store {store}", Owners([]), waited_ms, waited_ms)
+        self.message = f"Another program, or a client that is paused, keeps the store {store} locked."
+        self.args = (self.message,)
+
+
 class StateTooNew(ToolError):
     """A newer version of the tool wrote the store."""
 
@@ -118,7 +128,7 @@ class ExtraNotInstalled(ToolError):
 
     code, exit_status = "EXTRA_NOT_INSTALLED", ExitStatus.PRECONDITION
     sentence = "{purpose} needs the extra {extra!r}, which is not installed."
-    advice = "Install it: {installer} 'sampletool[{extra}]'."
+    advice = "Install it: pip install 'sampletool[{extra}]'."
 
 
 class TasksFailed(ToolError):

@@ -10,11 +10,10 @@ import sqlite3
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
-from sampletool.state.promises import Store
 from sampletool.state.sql import SqlStore
-from sampletool.state.sql_database import T
+from sampletool.state.sql_database import Session, T
 from sampletool.state.sqlite import STEPS, SqliteSession
-from sampletool.state.verbs import Write
+from sampletool.state.store import Store, Write
 
 Journal = Callable[[str, str], Awaitable[None]]
 """Called with the verb and the name of every change before it is made; if it raises, nothing is changed."""
@@ -27,7 +26,7 @@ async def _no_journal(_verb: str, _name: str) -> None:
 
 
 class MemoryStore:
-    """See promises.py, with `await` before every verb."""
+    """See store.py, with `await` before every verb."""
 
     def __init__(self, journal: Journal = _no_journal) -> None:
         self._journal = journal
@@ -41,7 +40,7 @@ class MemoryStore:
 
         async def ask(*args: Any, **named: Any) -> Any:
             if verb in _READING:
-                return getattr(SqlStore(self._tables), verb)(*args, **named)
+                return getattr(self._tables, verb)(*args, **named)
             return await self._change(verb, args, named)
 
         return ask
@@ -49,21 +48,21 @@ class MemoryStore:
     async def _change(self, verb: str, args: Any, named: Any) -> Any:
         """Alone, from looking until it is changed."""
         async with self._lock:
-            turn = _Turn(self._tables.copy())
+            turn = _Tables()
+            self._tables.connection.backup(turn.connection)
             answer = getattr(turn, verb)(*args, **named)
             if turn.written is not None:
                 await self._journal(turn.written.verb, turn.written.arguments[0])
-                self._tables, turn.tables = turn.tables, self._tables
-            turn.tables.close()
+                self._tables, turn = turn, self._tables
+            turn.close()
             return answer
 
 
-class _Turn(SqlStore):
-    """One verb, on a copy."""
+class _Tables(SqlStore):
+    """What is refused is thrown away with its copy."""
 
-    def __init__(self, tables: "_Tables") -> None:
-        super().__init__(tables)
-        self.tables = tables
+    def __init__(self) -> None:
+        self.connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         self.written: Write | None = None
 
     def write(self, write: Write) -> tuple[Any, bool]:
@@ -71,25 +70,13 @@ class _Turn(SqlStore):
         self.written = None if is_replayed else write
         return answer, is_replayed
 
+    def transact(self, body: Callable[[Session], T], *, may_repeat: bool) -> T:
+        return self.look(body)
 
-class _Tables:
-    """See sql_database.py. What is refused is thrown away with its copy."""
-
-    def __init__(self) -> None:
-        self.connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-
-    def copy(self) -> "_Tables":
-        made = _Tables()
-        self.connection.backup(made.connection)
-        return made
-
-    def transact(self, body: Callable[[SqliteSession], T], *, may_repeat: bool) -> T:
-        return self.read(body)
-
-    def read(self, body: Callable[[SqliteSession], T]) -> T:
+    def look(self, body: Callable[[Session], T]) -> T:
         return body(SqliteSession(self.connection))
 
-    def health(self) -> tuple[str, list[str], dict[str, str]]:
+    def describe(self) -> tuple[str, list[str], dict[str, str]]:
         return "in process", ["it ends with the process"], {}
 
     def close(self) -> None:

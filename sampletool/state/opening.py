@@ -1,7 +1,6 @@
 """A URL becomes a store, importing the one backend that it names and no other."""
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from functools import partial
@@ -12,14 +11,16 @@ from typing import Any
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import did_you_mean
 from sampletool.kit.contract.file_errors import FileNotFound
-from sampletool.kit.safety.places import private_directory, state_directory, workspace_lock
+from sampletool.kit.program import WORKSPACE_DIRECTORY
+from sampletool.kit.safety.places import make_workspace_directory, private_directory, state_directory
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.settings.known import check
 from sampletool.state.errors import ExtraNotInstalled
-from sampletool.state.promises import Store
+from sampletool.state.store import Store
 from sampletool.state.store_url import FORMS, no_store, shown_url
 from sampletool.state.terms import USUAL_SECONDS, Terms
 
+_NAME = "state.db"
 _PARTING_SECONDS = 2.0
 _POSTGRES = ("postgresql", "postgres")
 _REDIS = ("redis", "rediss", "valkey", "valkeys", "unix", "redis+unix")
@@ -32,13 +33,11 @@ def open_store(url: str | None, workspace: Path | None, terms: Terms) -> Store:
     scheme, separator, rest = url.partition("://")
     if scheme == "sqlite" and separator:
         path = _path(url, rest)
-        return _open_file(path, path.with_name(f".{path.name}.lock"), terms, partial(_must_be_there, path.parent))
+        return _open_file(path, terms, partial(_must_be_there, path.parent))
     if scheme in _POSTGRES and separator:
         with _needing("postgres", "A PostgreSQL store"):
             from sampletool.state.postgres import Postgres
-        from sampletool.state.sql import SqlStore
-
-        return SqlStore(Postgres(url, terms))
+        return Postgres(url, terms)
     if scheme in _REDIS and separator:
         with _needing("redis", "A Redis or Valkey store"):
             from sampletool.state.redis import RedisStore
@@ -50,7 +49,14 @@ def open_store(url: str | None, workspace: Path | None, terms: Terms) -> Store:
 
 def store_of(context: Context, store: str | None = None, longest_seconds: float = inf) -> Store:
     """Where --store, the variable or the settings say; closed when the call ends. Connects when it is first used."""
-    hold = partial(context.hold, mode="exclusive", patience=min(USUAL_SECONDS, longest_seconds))
+
+    @contextmanager
+    def hold(path: Path, name: str, recorded: bool) -> Iterator[None]:
+        seconds = context.patience(min(USUAL_SECONDS, longest_seconds))
+        with context.make_lock(path, name).exclusively(seconds, recorded=recorded) as held:
+            context.note(held)
+            yield
+
     patience = context.settings.value("lock_timeout")
     terms = Terms(hold, context.signals, context.warn, patience, longest_seconds, context.dry_run)
     return _opened(context, store, terms)
@@ -62,7 +68,7 @@ def parting_store_of(context: Context, store: str | None) -> Store:
 
     signals = Signals()
 
-    def hold(path: Path, name: str) -> AbstractContextManager[Any]:
+    def hold(path: Path, name: str, _recorded: bool) -> AbstractContextManager[Any]:
         return Lock(path, name, context.me, signals).exclusively(_PARTING_SECONDS)
 
     return _opened(context, store, Terms(hold, signals, context.warn, _PARTING_SECONDS, _PARTING_SECONDS))
@@ -76,18 +82,17 @@ def _opened(context: Context, store: str | None, terms: Terms) -> Store:
 def _open_default(workspace: Path | None, terms: Terms) -> Store:
     if workspace is None:
         own = state_directory()
-        return _open_file(own / "state.db", own / ".state.db.lock", terms, partial(private_directory, own))
-    own, make = workspace / ".tool", partial(workspace_lock, workspace, "state.db")
-    return _open_file(own / "state.db", own / "locks" / "state.db.lock", terms, make)
+        return _open_file(own / _NAME, terms, partial(private_directory, own))
+    path = workspace / WORKSPACE_DIRECTORY / _NAME
+    return _open_file(path, terms, partial(make_workspace_directory, workspace))
 
 
-def _open_file(path: Path, lock: Path, terms: Terms, make_directory: Callable[[], object]) -> Store:
-    from sampletool.state.sql import SqlStore
-
+def _open_file(path: Path, terms: Terms, make_directory: Callable[[], object]) -> Store:
+    """However its path is written, a file has one lock: it lies beside it."""
     hint = "This Python was built without its sqlite3 module: use another one, or a server as the store."
-    with _needing("sqlite3", "A SQLite store", hint):
+    with _needing("sqlite3", "A store in a file", hint):
         from sampletool.state.sqlite import Sqlite
-    return SqlStore(Sqlite(path, lock, terms, make_directory))
+    return Sqlite(path, path.with_name(f".{path.name}.lock"), terms, make_directory)
 
 
 def _must_be_there(directory: Path) -> None:
@@ -103,12 +108,6 @@ def _path(url: str, rest: str) -> Path:
     return Path(os.path.realpath(path.parent)) / path.name
 
 
-def _installer() -> str:
-    """What made this environment: uv and pipx leave a receipt in it, and pip is of no use there."""
-    receipts = {"uv-receipt.toml": "uv tool install", "pipx_metadata.json": "pipx install --force"}
-    return next((words for file, words in receipts.items() if Path(sys.prefix, file).exists()), "pip install")
-
-
 @contextmanager
 def _needing(extra: str, purpose: str, hint: str = "") -> Iterator[None]:
     """Only the driver may be missing; anything else that is not there is a fault of ours."""
@@ -117,4 +116,4 @@ def _needing(extra: str, purpose: str, hint: str = "") -> Iterator[None]:
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("sampletool"):
             raise
-        raise ExtraNotInstalled(suggestion=hint, extra=extra, purpose=purpose, installer=_installer()) from error
+        raise ExtraNotInstalled(extra=extra, purpose=purpose, suggestion=hint) from error

@@ -25,7 +25,8 @@ from sampletool.kit.program import PACKAGE
 from sampletool.kit.safety.signals import Signals
 from sampletool.state.errors import OutcomeUnknown, StateTooNew, StoreAuthFailed, StoreUnavailable, StoreUnsafe
 from sampletool.state.interruptible import interruptibly
-from sampletool.state.sql_database import T, schema, schema_of_0_2
+from sampletool.state.sql import SqlStore
+from sampletool.state.sql_database import Session, T, schema, schema_of_0_2
 from sampletool.state.store_url import no_store, shown_url
 from sampletool.state.terms import Terms
 
@@ -84,8 +85,8 @@ class Link(psycopg.Connection[Any]):
             return end.value
 
 
-class Postgres:
-    """See sql_database.py."""
+class Postgres(SqlStore):
+    """See sql.py."""
 
     def __init__(self, url: str, terms: Terms, steps: tuple[str, ...] = STEPS) -> None:
         self._shown = shown_url(url)
@@ -99,16 +100,16 @@ class Postgres:
         except psycopg.Error:
             raise no_store(url, f"{self._shown} is not the URL of a PostgreSQL server") from None
 
-    def read(self, body: Callable[["PostgresSession"], T]) -> T:
+    def look(self, body: Callable[[Session], T]) -> T:
         return self.transact(body, may_repeat=True)
 
-    def health(self) -> tuple[str, list[str], dict[str, str]]:
+    def describe(self) -> tuple[str, list[str], dict[str, str]]:
         names = "('fsync', 'synchronous_commit', 'full_page_writes', 'server_version')"
-        settings = dict(self.read(lambda db: db.rows(f"SELECT name, setting FROM pg_settings WHERE name IN {names}")))
+        settings = dict(self.look(lambda db: db.rows(f"SELECT name, setting FROM pg_settings WHERE name IN {names}")))
         problems = [f"{name} is off" for name, setting in settings.items() if setting == "off"]
         return f"PostgreSQL {settings.pop('server_version')} ({self._shown})", problems, settings
 
-    def transact(self, body: Callable[["PostgresSession"], T], *, may_repeat: bool) -> T:
+    def transact(self, body: Callable[[Session], T], *, may_repeat: bool) -> T:
         """Committed when it returns, undone if it raises."""
         deadline = time.monotonic() + self._terms.answer_seconds() + 2 * _GRACE_SECONDS
         while True:

@@ -5,14 +5,11 @@ own, in milliseconds since 1970: a caller's clock never matters. Every verb ends
 errors. Work is done **at least once**; a fenced write happens **at most once** for a task, a verb and a name.
 
 Not promised: a global order under concurrency, fairness, that effects outside the store happen once, order across
-keys. A default body here would check and then act, which is wrong in every backend: so there is none.
+keys. What each verb promises is in store.py; here is what they take and answer.
 """
 
-# The methods of a protocol: a docstring is their body.
-# pyright: reportReturnType=false
-
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from sampletool.kit.contract.answer import Effect
 
@@ -129,91 +126,3 @@ class Health:
     """Everything about it that could lose what it has acknowledged."""
     clock_skew_ms: int
     settings: dict[str, str] = field(default_factory=dict)
-
-
-class Store(Protocol):
-    """The verbs. Names are texts of 1 to 200 printable characters; lists are in the order of their names."""
-
-    def counter_add(self, name: str, amount: int, once: Once = FREELY) -> Counted:
-        """Add, and answer the value that this call made: N callers adding 1 leave N, and get N different answers.
-
-        A counter that nobody added to is 0. COUNTER_RANGE if it would leave what JSON carries exactly; it stays.
-        """
-
-    def counter_get(self, name: str) -> int: ...
-
-    def counter_list(self, after: str, limit: int) -> list[tuple[str, int]]:
-        """Up to `limit` counters whose names come after that one."""
-
-    def state_get(self, key: str) -> Value:
-        """The value and its version, from one moment. KEY_NOT_FOUND if there is none, or it has expired."""
-
-    def state_set(
-        self, key: str, value: Any, *, if_version: int | None = None, expires_ms: int | None = None, once: Once = FREELY
-    ) -> Written:
-        """Replace the value. Its version grows with every change and is never used twice, not even after `unset`.
-
-        With `if_version` only if that is the version it has, else VERSION_CONFLICT with the actual one and the value
-        untouched; 0 means that there must be none. With `expires_ms` it ends by itself after that long, without it
-        never: setting it again replaces that too.
-        """
-
-    def state_unset(self, key: str, *, if_version: int | None = None, once: Once = FREELY) -> Written:
-        """Remove it; `unchanged`, version 0, if there is none."""
-
-    def state_list(self, prefix: str, after: str, limit: int) -> list[Value]: ...
-
-    def task_add(self, queue: str, tasks: list[NewTask], once: Once = FREELY, *, delay_ms: int = 0) -> Added:
-        """Add all of them, in this order, or none; they may be claimed after the delay.
-
-        Ids are the store's, not the queue's. A known id with the same body and queue is `unchanged`, whatever has
-        become of it; with another it is TASK_CONFLICT.
-        """
-
-    def task_claim(
-        self,
-        queue: str,
-        worker: str,
-        *,
-        lease_ms: int,
-        count: int = 1,
-        max_attempts: int = 0,
-        once: Once = FREELY,
-        is_named: bool = True,
-    ) -> Claim:
-        """The oldest tasks that are free or past their lease, up to `count`, each with a new, higher generation.
-
-        A task is in at most one living claim. None is no error. If the claim ends without `finish` and was the
-        `max_attempts`th (0: no limit), the task is failed instead of free. `is_named`: the caller chose the worker's
-        name, so a repetition with the same key has to agree with it.
-        """
-
-    def task_renew(self, task: str, generation: int, *, lease_ms: int) -> int:
-        """A new end of the lease, counted from now. LEASE_LOST after expiry, even if nobody has claimed it since."""
-
-    def task_finish(self, task: str, generation: int) -> Effect:
-        """Done, for ever. Again with the same generation is `unchanged`; after expiry it is fine until a re-claim."""
-
-    def task_release(self, task: str, generation: int, *, delay_ms: int = 0) -> Effect:
-        """Give it back, to be claimed by anybody after the delay. Ends the claim; again is `unchanged`."""
-
-    def task_retry(self, task: str) -> Effect:
-        """Make a failed task free again, with all its attempts; `unchanged` if it is free, else TASK_NOT_FAILED."""
-
-    def task_clean(self, older_ms: int, statuses: list[str], after: int = 0, limit: int = 500) -> tuple[int, int]:
-        """Look at `limit` tasks in the order of adding, and remove those that ended that long ago, as `done` or
-        `failed`, with what their fences remember. How many were removed, and where to go on; 0 if there is nothing
-        left to look at. The id of a removed task means nothing any more: adding it adds a new task."""
-
-    def task_left(self, queue: str, most: int = LARGEST) -> int:
-        """How many tasks of the queue are neither done nor failed, counting up to `most`."""
-
-    def task_list(self, queue: str | None, status: str | None, after: int, limit: int) -> list[TaskState]:
-        """In the order of adding."""
-
-    def task_count(self, queue: str | None) -> dict[str, int]:
-        """How many tasks have each status; one that none has is left out."""
-
-    def health(self) -> Health: ...
-
-    def close(self) -> None: ...

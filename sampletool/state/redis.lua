@@ -43,6 +43,12 @@ local function held(id, asked)
   return task
 end
 
+local function finishable(id, asked)
+  local task, refusal = held(id, asked)
+  if task and task.status ~= 'done' and task.status ~= 'claimed' then return nil, lost(task) end
+  return task, refusal
+end
+
 -- Moves some of what has become due to where it is claimed from. Changes nothing that anybody can see.
 local function sweep(queue)
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', key('later', queue), '-inf', now, 'LIMIT', 0, most)) do
@@ -164,7 +170,13 @@ function verbs.task_add(queue)
   return answer
 end
 
+-- Behind the arguments are the claims that are finished with it: all of them, or none.
 function verbs.task_claim(queue, worker, lease, count, max)
+  for i = 14, #ARGV, 2 do
+    local _, refusal = finishable(ARGV[i], ARGV[i + 1])
+    if refusal then return nil, refusal end
+  end
+  for i = 14, #ARGV, 2 do verbs.task_finish(ARGV[i], ARGV[i + 1]) end
   sweep(queue)
   local heads = {}
   for _, from in ipairs({'free', 'expired'}) do
@@ -200,10 +212,9 @@ function verbs.task_renew(id, asked, lease)
 end
 
 function verbs.task_finish(id, asked)
-  local task, refusal = held(id, asked)
+  local task, refusal = finishable(id, asked)
   if refusal then return nil, refusal end
   if task.status == 'done' then return 'unchanged' end
-  if task.status ~= 'claimed' then return nil, lost(task) end
   write('HSET', key('task', id), 'status', 'done', 'due', '', 'ended', whole(now))
   write('ZREM', key('leased', task.queue), id)
   write('ZREM', key('expired', task.queue), id)

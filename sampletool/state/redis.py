@@ -31,9 +31,9 @@ from sampletool.state.errors import (
 )
 from sampletool.state.interruptible import interruptibly
 from sampletool.state.promises import Health
+from sampletool.state.store import Store, Write
 from sampletool.state.store_url import no_store, shown_url
 from sampletool.state.terms import Terms
-from sampletool.state.verbs import Verbs, Write
 
 _SCHEMA = 1
 _PREFIX = "{sampletool}"
@@ -57,7 +57,7 @@ _REFUSALS: dict[str, tuple[Callable[..., ToolError], str]] = {
 """The script answers the code and these facts, in this order."""
 
 
-class RedisStore(Verbs):
+class RedisStore(Store):
     def __init__(self, url: str, terms: Terms) -> None:
         self._shown = shown_url(url)
         self._terms = terms

@@ -7,18 +7,29 @@ may read and write like the only one there is. SQLite has one lock for everythin
 
 import json
 import time
+from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 from sampletool.state import sql_verbs
 from sampletool.state.errors import LeaseLost
 from sampletool.state.promises import Health
-from sampletool.state.sql_database import Database, Session
-from sampletool.state.verbs import Verbs, Write
+from sampletool.state.sql_database import Session, T
+from sampletool.state.store import Store, Write
 
 
-class SqlStore(Verbs):
-    def __init__(self, database: Database) -> None:
-        self._db = database
+class SqlStore(Store):
+    @abstractmethod
+    def transact(self, body: Callable[[Session], T], *, may_repeat: bool) -> T:
+        """Committed when it returns, undone if it raises."""
+
+    @abstractmethod
+    def look(self, body: Callable[[Session], T]) -> T:
+        """Changes nothing."""
+
+    @abstractmethod
+    def describe(self) -> tuple[str, list[str], dict[str, str]]:
+        """What it is, what could make it lose something, and how it is set up."""
 
     def write(self, write: Write) -> tuple[Any, bool]:
         def body(db: Session) -> tuple[Any, bool]:
@@ -37,18 +48,15 @@ class SqlStore(Verbs):
                 _remember(db, write, answer)
             return answer, False
 
-        return self._db.transact(body, may_repeat=write.may_repeat)
+        return self.transact(body, may_repeat=write.may_repeat)
 
     def read(self, verb: str, *arguments: Any) -> Any:
-        return self._db.read(lambda db: getattr(sql_verbs, verb)(db, *arguments))
+        return self.look(lambda db: getattr(sql_verbs, verb)(db, *arguments))
 
     def health(self) -> Health:
-        server, problems, settings = self._db.health()
-        now = self._db.read(lambda db: db.rows(f"SELECT {db.now}"))[0][0]
+        server, problems, settings = self.describe()
+        now = self.look(lambda db: db.rows(f"SELECT {db.now}"))[0][0]
         return Health(server, problems, round(now - time.time() * 1000), settings)
-
-    def close(self) -> None:
-        self._db.close()
 
 
 def _remembered(db: Session, write: Write) -> list[Any]:

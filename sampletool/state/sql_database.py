@@ -1,9 +1,8 @@
-"""What a database has to give, for sql.py to be a store on it: a schema, transactions, and ways to be alone."""
+"""What a database has to give, for sql.py to be a store on it: a schema, and ways to be alone."""
 
 # The methods of a protocol: a docstring is their body.
 # pyright: reportReturnType=false
 
-from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
@@ -60,15 +59,3 @@ class Session(Protocol):
 
     def be_alone_with(self, name: str) -> None:
         """Until the transaction ends nobody else is."""
-
-
-class Database(Protocol):
-    def transact(self, body: Callable[[Session], T], *, may_repeat: bool) -> T:
-        """Committed when it returns, undone if it raises."""
-
-    def read(self, body: Callable[[Session], T]) -> T: ...
-
-    def health(self) -> tuple[str, list[str], dict[str, str]]:
-        """What it is, what could make it lose something, and how it is set up."""
-
-    def close(self) -> None: ...

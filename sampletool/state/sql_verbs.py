@@ -79,7 +79,17 @@ def task_add(db: Session, queue: str, tasks: list[tuple[str, str]], delay_ms: in
     return [(task, "unchanged" if task in known else "created") for task, _ in tasks]
 
 
-def task_claim(db: Session, queue: str, worker: str, lease_ms: int, count: int, max_attempts: int) -> list[Any]:
+def task_claim(
+    db: Session,
+    queue: str,
+    worker: str,
+    lease_ms: int,
+    count: int,
+    max_attempts: int,
+    finish: list[tuple[str, int]],
+) -> list[Any]:
+    for task, generation in finish:
+        task_finish(db, task, generation)
     _free_what_is_due(db, queue)
     oldest = f"""SELECT id, generation + 1, body, attempts + 1, (SELECT {db.now}) + :lease
                  FROM tool_tasks WHERE queue = :queue AND due_at <= 0

@@ -1,9 +1,10 @@
 """A store in one SQLite file: the embedded default. Nothing to set up, safe between the processes of one machine.
 
 Every write is a BEGIN IMMEDIATE under our own fair lock, held until after COMMIT: SQLite's own busy handler starved
-three of four writers (1800/1/1/1 turns), and a read that turns into a write fails at once whatever the timeout. A
-rollback journal, not WAL: versions 3.7.0 to 3.51.2 can corrupt that. TRUNCATE with synchronous=FULL flushes the
-journal's end too; with DELETE a power cut could bring the journal, and with it the old state, back.
+three of four writers (1800/1/1/1 turns), and a read that turns into a write fails at once whatever the timeout.
+A write-ahead log with synchronous=FULL: one flush for a commit, where a rollback journal takes five. Versions 3.7.0 to
+3.51.2 can corrupt a log that begins again (a checkpoint) while another connection commits. Here both happen in COMMIT,
+under the lock; the checkpoint when the last connection closes happens only while SQLite has the file to itself.
 One connection for each process: a fork opens its own.
 """
 
@@ -12,14 +13,15 @@ import sqlite3
 import stat
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly, UnsafePath
 from sampletool.state.errors import StateTooNew
-from sampletool.state.sql_database import T, schema, schema_of_0_2
+from sampletool.state.sql import SqlStore
+from sampletool.state.sql_database import Session, T, schema, schema_of_0_2
 from sampletool.state.terms import Terms
 
 Connection = sqlite3.Connection
@@ -43,8 +45,8 @@ _abandoned: list[Connection] = []
 """Connections from before a fork: closing one in the child could drop locks of the parent."""
 
 
-class Sqlite:
-    """See sql_database.py."""
+class Sqlite(SqlStore):
+    """See sql.py."""
 
     def __init__(
         self,
@@ -60,9 +62,10 @@ class Sqlite:
         self._make_directory = make_directory
         self._steps = steps
         self._connection: Connection | None = None
+        self._file: os.stat_result | None = None
         self._pid = os.getpid()
 
-    def read(self, body: Callable[["SqliteSession"], T]) -> T:
+    def look(self, body: Callable[[Session], T]) -> T:
         """Changes no file: what is not there yet reads as an empty store, what is older as it will be."""
         with self._translated():
             db = self._open()
@@ -72,7 +75,7 @@ class Sqlite:
                 if db is not self._connection:
                     db.close()
 
-    def transact(self, body: Callable[["SqliteSession"], T], *, may_repeat: bool) -> T:
+    def transact(self, body: Callable[[Session], T], *, may_repeat: bool) -> T:
         """Committed, and on the disk, when it returns. A local file is never lost half-way, so nothing is repeated."""
         if self._terms.rehearse:
             with self._translated():
@@ -80,12 +83,11 @@ class Sqlite:
         with self._writing() as db:
             return body(SqliteSession(db))
 
-    def health(self) -> tuple[str, list[str], dict[str, str]]:
+    def describe(self) -> tuple[str, list[str], dict[str, str]]:
         """A file that is there is written to, but not changed; of one that is not, whether it could be made."""
         if self._path.exists():
-            with self._writing():  # first: who has opened it to read only is not told that it cannot be written
-                pass
-            found, mode, level = self.read(lambda db: [db.rows(f"PRAGMA {name}") for name in _ASKED])
+            with self._writing() as db:  # not to read: then nobody says that it cannot be written
+                found, mode, level = (db.execute(f"PRAGMA {name}").fetchall() for name in _ASKED)
             problems = [said for (said,) in found if said != "ok"]
             settings = {"journal_mode": mode[0][0], "synchronous": _LEVELS[level[0][0]]}
         else:
@@ -103,7 +105,8 @@ class Sqlite:
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
         self._make_directory()
-        with self._terms.hold(self._lock_path, f"store {self._path.name}"), self._translated():
+        is_first = self._connection is None
+        with self._terms.hold(self._lock_path, f"store {self._path.name}", is_first), self._translated():
             db = self._open(to_write=True)
             with self._transaction(db):
                 yield db
@@ -140,6 +143,8 @@ class Sqlite:
             db = self._patiently(self._connect)
             try:
                 is_behind = self._patiently(lambda: self._version(db)) < len(self._steps)
+                if to_write:
+                    self._patiently(lambda: db.execute("PRAGMA journal_mode = WAL"))
                 if to_write and is_behind:
                     self._migrate(db)
                 elif is_behind or self._terms.rehearse:
@@ -148,7 +153,9 @@ class Sqlite:
             except BaseException:
                 db.close()
                 raise
-            self._connection = db
+            self._connection, self._file = db, os.stat(self._path)
+        elif not self._terms.rehearse and not _is_still(self._path, self._file):
+            raise IoFailure(str(self._path), "it was removed or replaced while it was open")
         return self._connection
 
     def _copy(self, source: Connection | None) -> Connection:
@@ -163,11 +170,12 @@ class Sqlite:
         return copy
 
     def _connect(self) -> Connection:
+        """Where a log cannot be, a rollback journal whose end is flushed too: a power cut must not bring one back."""
         db = sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None)
-        db.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
-        db.execute("PRAGMA journal_mode = TRUNCATE")
-        db.execute("PRAGMA synchronous = FULL")
-        db.execute("PRAGMA fullfsync = ON")  # only macOS knows the difference
+        for setting in (f"busy_timeout = {_BUSY_MS}", "synchronous = FULL", "fullfsync = ON"):
+            db.execute(f"PRAGMA {setting}")
+        if db.execute("PRAGMA journal_mode").fetchone() != ("wal",):
+            db.execute("PRAGMA journal_mode = TRUNCATE")
         return db
 
     def _version(self, db: Connection) -> int:
@@ -189,7 +197,7 @@ class Sqlite:
 
     def _patiently(self, attempt: Callable[[], T]) -> T:
         """Readers meet a commit, a commit meets readers: try again, until the deadline or a signal."""
-        deadline = self._terms.deadline()
+        deadline = time.monotonic() + self._terms.seconds()
         while True:
             try:
                 return attempt()
@@ -234,6 +242,13 @@ def _make_private(path: Path) -> None:
         _must_be_safe(path, os.fstat(descriptor))
     finally:
         os.close(descriptor)
+
+
+def _is_still(path: Path, opened: os.stat_result | None) -> bool:
+    """SQLite itself does not notice, and goes on with the file that has lost its name."""
+    with suppress(FileNotFoundError):
+        return opened is not None and os.path.samestat(os.stat(path), opened)
+    return False
 
 
 def _must_be_safe(path: Path, found: os.stat_result) -> None:

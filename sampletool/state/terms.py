@@ -1,6 +1,5 @@
 """What the caller sets for every verb: how long to wait, what ends a wait, who is told of doubts."""
 
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -8,8 +7,8 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from sampletool.kit.contract.lock_held import LockHeld, Owners
 from sampletool.kit.safety.signals import Signals
+from sampletool.state.errors import StoreBusy
 
 USUAL_SECONDS = 10.0
 LEAST_ANSWER_SECONDS = 2.0
@@ -17,8 +16,9 @@ LEAST_ANSWER_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Terms:
-    hold: Callable[[Path, str], AbstractContextManager[Any]]
-    """Takes a lock between processes, for as long as a `with` block lasts: the path of the lock, and its name."""
+    hold: Callable[[Path, str, bool], AbstractContextManager[Any]]
+    """Takes a lock between processes, for as long as a `with` block lasts: the path of the lock, its name, and whether
+    its record shall name us, or the kernel alone."""
     signals: Signals
     warn: Callable[[str, str], None]
     asked_seconds: float | None = None
@@ -43,10 +43,6 @@ class Terms:
         patience = min(self.longest_seconds, max(self.patience_seconds, LEAST_ANSWER_SECONDS))
         return patience if left is None else max(0.1, min(patience, left))
 
-    def deadline(self) -> float:
-        return time.monotonic() + self.seconds()
-
-    def busy(self, store: str) -> LockHeld:
-        """Somebody else was in the store for all the time that we were willing to wait."""
-        waited_ms = round(self.patience_seconds * 1000)
-        return LockHeld(f"store {store}", Owners([]), waited_ms, waited_ms)
+    def busy(self, store: str) -> StoreBusy:
+        """The store was locked for all the time that we were willing to wait."""
+        return StoreBusy(store, round(self.patience_seconds * 1000))

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from sampletool.kit.contract.errors import KeyNotFound, VersionConflict
-from sampletool.state.promises import Store, Written
+from sampletool.state.promises import Written
+from sampletool.state.store import Store
 
 _FIRST_PAUSE_SECONDS = 0.005
 _LONGEST_PAUSE_SECONDS = 0.5

@@ -10,26 +10,29 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
+from sampletool.kit.context import Context
 from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.contract.lock_held import LockHeld
 from sampletool.kit.contract.render import value_text
 from sampletool.kit.safety.children import Children, Ended
-from sampletool.kit.safety.signals import Signals
+from sampletool.kit.safety.orphans import end_orphans
 from sampletool.state.errors import LeaseLost, StoreUnavailable
-from sampletool.state.promises import Claimed, Store
+from sampletool.state.opening import parting_store_of
+from sampletool.state.promises import Claimed, Fence
+from sampletool.state.store import Store
 from sampletool.state.values import encode
 from sampletool.state.worked import Failure, Worked
 
 AWAY = (StoreUnavailable, LockHeld)
 """What may pass while a lease lasts."""
-_IDLE_SECONDS = 0.5
+IDLE_SECONDS = 0.5
+"""How long an empty queue is left alone, and a store that is away."""
 _CANNOT_START = 126
 """The shell's status for a command that is there and cannot be run."""
 _FIRST_DELAY_MS, _LONGEST_DELAY_MS = 1000, 60_000
@@ -58,24 +61,19 @@ class _Running:
 class Worker:
     """One coordinator: it alone talks to the store; the commands only run."""
 
+    context: Context
     store: Store
     children: Children
-    signals: Signals
+    lock_path: Path
+    """Of the lock that every worker of this machine and its commands share."""
+    url: str | None
+    """Of the store, if --store names one."""
     queue: str
     argv: list[str]
     environment: dict[str, str]
-    cwd: Path
-    scratch: Path
-    logs: Path
-    name: str
     jobs: int
     lease_ms: int
     max_attempts: int
-    tell: Callable[[str], None]
-    parting_store: Callable[[], Store]
-    """For what is said when a signal has come."""
-    end_orphans: Callable[[], None]
-    """Ends the commands that a worker of this machine left behind when it died."""
     finished: int = 0
     given_back: int = 0
     lost: int = 0
@@ -83,10 +81,20 @@ class Worker:
     given_up: list[str] = field(default_factory=list)
     running: dict[str, _Running] = field(default_factory=dict)
     away_since: float | None = None
+    is_leaving: bool = False
+
+    @property
+    def logs(self) -> Path:
+        return self.context.session_directory / f"tasks-{self.context.request_id}"
 
     def turn(self) -> bool:
         """Fill what is free, keep what is ours, take what has ended. False if there was nothing to do."""
-        self._claim()
+        try:
+            if len(self.running) < self.jobs:
+                self._claim()
+        except AWAY:
+            if not self.is_patient():
+                raise
         self._renew()
         for one in list(self.running.values()):
             if one.ended is not None:
@@ -94,18 +102,18 @@ class Worker:
         if not self.running and self.away_since is None:
             return False
         if all(one.ended for one in self.running.values()):
-            self.signals.wait(_IDLE_SECONDS)
-            self.signals.check()
+            self.context.signals.wait(IDLE_SECONDS)
+            self.context.signals.check()
             return True
         soonest = min(min(one.renew_at, one.end_at or one.renew_at) for one in self.running.values())
-        seconds = max(0.0, min(_IDLE_SECONDS, soonest - time.monotonic()))
+        seconds = max(0.0, min(IDLE_SECONDS, soonest - time.monotonic()))
         if (ended := self.children.next_ended(seconds)) is not None:
             self._settle(self.running[ended.name], ended)
         return True
 
     def prepare_to_leave(self) -> None:
         """Leases that last until the commands have been ended; one that cannot be had ends its command now."""
-        self.store = self.parting_store()
+        self.store, self.is_leaving = parting_store_of(self.context, self.url), True
         for one in self.running.values():
             is_short = one.lease_ends_at < time.monotonic() + _LEAVING_MS / 1000
             if is_short and one.ended is None and not one.is_lost:
@@ -126,7 +134,7 @@ class Worker:
                     self.store.task_release(one.task.id, one.task.generation)
                     self.given_back += 1
             except ToolError as error:
-                self.tell(f"{one.task.id}: not given back: {error.message}")
+                self.context.tell(f"{one.task.id}: not given back: {error.message}")
 
     def result(self, left: int | None) -> Worked:
         effect: Effect = "updated" if self.finished or self.given_back else "unchanged"
@@ -139,36 +147,40 @@ class Worker:
         now = time.monotonic()
         if self.away_since is None:
             self.away_since = now
-            self.tell(f"{self.queue}: the store is away; commands go on while their leases last")
+            self.context.tell(f"{self.queue}: the store is away; commands go on while their leases last")
         return now - self.away_since < self.lease_ms / 1000
 
-    def _claim(self) -> None:
-        if (free := self.jobs - len(self.running)) <= 0:
-            return
+    def _claim(self, *finish: Fence) -> None:
+        """As many as can run, and finish those in the same step: one flush of the disk, where two would be needed."""
         asked = time.monotonic()
-        try:
-            claim = self.store.task_claim(
-                self.queue, self.name, lease_ms=self.lease_ms, count=free, max_attempts=self.max_attempts
-            )
-        except AWAY:
-            if not self.is_patient():
-                raise
-            return
+        claim = self.store.task_claim(
+            self.queue,
+            self.context.session_id,
+            lease_ms=self.lease_ms,
+            count=self.jobs - len(self.running) + len(finish),
+            max_attempts=self.max_attempts,
+            finish=finish,
+        )
         self.away_since = None
         if any(task.attempts > 1 for task in claim.tasks):
             self.end_orphans()
         for task in claim.tasks:
-            body_file = self.scratch / f"{os.urandom(8).hex()}.json"
+            body_file = self.context.session_directory / self.context.request_id / f"{os.urandom(8).hex()}.json"
             body_file.write_text(encode(task.body))
             one = _Running(task, body_file, asked + self.lease_ms / 3000, asked + self.lease_ms / 1000)
             self.running[task.id] = one
-            environment = self.environment | environment_of(task, body_file)
+            env = self.environment | environment_of(task, body_file)
             log = self.logs / f"{quote(task.id, safe='')[:150]}.{task.generation}.log"
             try:
-                self.children.start(task.id, self.argv, cwd=self.cwd, env=environment, log=partial(self._log, log))
-                self.tell(f"{task.id}: started, attempt {task.attempts}")
+                self.children.start(task.id, self.argv, cwd=self.context.cwd, env=env, log=partial(self._log, log))
+                self.context.tell(f"{task.id}: started, attempt {task.attempts}")
             except OSError as error:
                 self._settle(one, Ended(task.id, _CANNOT_START, f"{self.argv[0]}: {error.strerror}\n", None, ()))
+
+    def end_orphans(self) -> None:
+        """A worker that died cannot keep its leases: none of its commands may run beside its successor."""
+        for pid in end_orphans(self.lock_path, self.context.signals):
+            self.context.warn("ORPHAN_ENDED", f"Process {pid}, left behind by a worker that has died, was ended.")
 
     def _log(self, path: Path) -> Path:
         path.parent.mkdir(mode=0o700, exist_ok=True)
@@ -183,7 +195,7 @@ class Worker:
                     one.renew_at, one.lease_ends_at = now + self.lease_ms / 3000, now + self.lease_ms / 1000
                     self.away_since = one.end_at = None
                 except AWAY:
-                    one.renew_at = now + _IDLE_SECONDS
+                    one.renew_at = now + IDLE_SECONDS
                 except LeaseLost:
                     self._lose(one)
             self._end_in_time(one)
@@ -199,20 +211,23 @@ class Worker:
         elif one.end_at is None and now >= end_at - min(_GRACE_SECONDS, self.lease_ms / 4000):
             one.end_at = end_at
             self.children.signal(one.task.id, signal.SIGTERM)
-            self.tell(f"{one.task.id}: the store is away and its lease ends, asked to end")
+            self.context.tell(f"{one.task.id}: the store is away and its lease ends, asked to end")
 
     def _lose(self, one: _Running) -> None:
         one.is_lost = True
         self.children.signal(one.task.id, signal.SIGKILL)
-        self.tell(f"{one.task.id}: lease lost, stopped")
+        self.context.tell(f"{one.task.id}: lease lost, stopped")
 
     def _settle(self, one: _Running, ended: Ended) -> None:
         """Tell the store how it ended: now, or as soon as the store is back."""
         task = one.task
         is_done = ended.status == 0
         try:
-            if is_done:
+            if is_done and self.is_leaving:
                 self.store.task_finish(task.id, task.generation)
+                one.is_lost = False
+            elif is_done:
+                self._claim(Fence(task.id, task.generation))
                 one.is_lost = False
             elif not one.is_lost:
                 longest = min(_LONGEST_DELAY_MS, _FIRST_DELAY_MS * 2 ** min(task.attempts - 1, 16))
@@ -230,7 +245,7 @@ class Worker:
             self.lost += 1
         elif is_done:
             self.finished += 1
-            self.tell(f"{task.id}: done")
+            self.context.tell(f"{task.id}: done")
         else:
             self._remember(task, ended)
 
@@ -240,7 +255,7 @@ class Worker:
         self.failures = [*self.failures, failure][-_REMEMBERED_FAILURES:]
         if 0 < self.max_attempts <= task.attempts:
             self.given_up.append(task.id)
-        self.tell(f"{task.id}: exit status {ended.status}, given back")
+        self.context.tell(f"{task.id}: exit status {ended.status}, given back")
 
     def _close(self, one: _Running) -> None:
         del self.running[one.task.id]

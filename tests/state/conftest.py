@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from sampletool.state.promises import Store
+from sampletool.state.store import Store
 from tests.state.support.servers import NoServer, Server, run_directory
 from tests.state.support.stores import Backend, MemoryBackend, SharedBackend
 

@@ -209,9 +209,10 @@ async def fork_and_count(store: Any, _number: int) -> tuple[list[int], int]:
 
 
 def _open_descriptors() -> Counter[str]:
-    """What they lead to."""
+    """What they lead to; of a SQLite file its own name only, not those of its log."""
     names = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
-    return Counter(os.readlink(name) for name in names if os.path.exists(name) or os.path.islink(name))
+    opened = [os.readlink(name) for name in names if os.path.exists(name) or os.path.islink(name)]
+    return Counter(name for name in opened if not name.endswith(("-wal", "-shm")))
 
 
 async def append(store: Any, number: int, times: int) -> int:
@@ -238,3 +239,18 @@ async def create(store: Any, number: int) -> bool:
 
 def _fence(task: Any) -> Fence:
     return Fence(task.id, task.generation)
+
+
+async def stop_before_the_second_commit(store: Any, _number: int) -> int:
+    from sampletool.state.sqlite import Sqlite
+
+    await store.counter_add("hits", 1)
+    leave = Sqlite._patiently
+
+    def stop_and_commit(database: Sqlite, attempt: Any) -> Any:
+        Sqlite._patiently = leave  # type: ignore[method-assign]
+        os.kill(os.getpid(), signal.SIGSTOP)
+        return leave(database, attempt)
+
+    Sqlite._patiently = stop_and_commit  # type: ignore[method-assign, assignment]
+    return int((await store.counter_add("hits", 1)).value)

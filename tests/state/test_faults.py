@@ -21,10 +21,10 @@ from sampletool.state.errors import LeaseLost, StateTooNew, StoreAuthFailed, Sto
 from sampletool.state.opening import open_store
 from sampletool.state.postgres import STEPS as POSTGRES_STEPS
 from sampletool.state.postgres import Postgres
-from sampletool.state.promises import Claimed, Fence, NewTask, Once, Store
-from sampletool.state.sql import SqlStore
+from sampletool.state.promises import Claimed, Fence, NewTask, Once
 from sampletool.state.sqlite import STEPS as SQLITE_STEPS
 from sampletool.state.sqlite import Sqlite
+from sampletool.state.store import Store
 from tests.state.conftest import valkey_url
 from tests.state.support.proxy import CuttingProxy
 from tests.state.support.servers import Server
@@ -401,18 +401,18 @@ def test_an_older_store_is_brought_forward_and_a_newer_one_refused(
         (Sqlite(path, lock, make_terms()), Sqlite(path, lock, make_terms(), steps=(*SQLITE_STEPS, more))),
         (Postgres(url, make_terms()), Postgres(url, make_terms(), (*POSTGRES_STEPS, more))),
     ):
-        SqlStore(today).counter_add("hits", 1)
+        today.counter_add("hits", 1)
         today.close()
 
-        assert SqlStore(tomorrow).counter_get("hits") == 1
-        assert SqlStore(tomorrow).counter_add("hits", 1).value == 2
+        assert tomorrow.counter_get("hits") == 1
+        assert tomorrow.counter_add("hits", 1).value == 2
 
-        assert tomorrow.read(lambda db: db.rows("SELECT * FROM tool_more")) == []
+        assert tomorrow.look(lambda db: db.rows("SELECT * FROM tool_more")) == []
         tomorrow.close()
         with pytest.raises(StateTooNew):
-            SqlStore(today).counter_add("hits", 1)
+            today.counter_add("hits", 1)
         with pytest.raises(StateTooNew):
-            SqlStore(today).counter_get("hits")
+            today.counter_get("hits")
         today.close()
 
 

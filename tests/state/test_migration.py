@@ -12,7 +12,8 @@ import pytest
 
 from sampletool.kit.contract.errors import KeyNotFound
 from sampletool.state.errors import LeaseLost
-from sampletool.state.promises import Fence, NewTask, Once, Store
+from sampletool.state.promises import Fence, NewTask, Once
+from sampletool.state.store import Store
 from tests.state.support.stores import SharedBackend
 
 _WRITTEN = Path(__file__).parent / "written_by_0_1"

@@ -9,7 +9,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 
 from sampletool.kit.contract.errors import KeyNotFound, ToolError
 from sampletool.kit.testing.scale import scale
-from sampletool.state.promises import FREELY, Fence, NewTask, Once, Store
+from sampletool.state.promises import FREELY, Fence, NewTask, Once
+from sampletool.state.store import Store
 from tests.state.support.stores import Backend
 
 LONG = 3_600_000

@@ -12,7 +12,8 @@ import pytest
 
 from sampletool.kit.contract.errors import VersionConflict
 from sampletool.state.errors import LeaseLost
-from sampletool.state.promises import NewTask, Store
+from sampletool.state.promises import NewTask
+from sampletool.state.store import Store
 from tests.state.support.stores import Backend, SharedBackend
 
 Steps = Iterator[None]

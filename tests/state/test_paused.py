@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator
 
 from sampletool.kit.contract.lock_held import LockHeld
-from sampletool.state.promises import NewTask, Once, Store
+from sampletool.state.promises import NewTask, Once
+from sampletool.state.store import Store
 from tests.state.support.stores import Client, SharedBackend
 
 VERBS = (

@@ -128,7 +128,7 @@ def test_limits_end_with_the_transaction_so_that_a_pooler_may_share_connections(
 
     with psycopg.connect(backend.url) as watcher:
         seen = watcher.execute("SELECT setting FROM pg_settings WHERE name = 'statement_timeout'").fetchone()
-    link = store._db._link  # type: ignore[attr-defined]
+    link = store._link  # type: ignore[attr-defined]
     assert link.execute("SHOW statement_timeout").fetchone() == (seen or ["0"])[:1]
     assert link.execute("SELECT count(*) FROM pg_prepared_statements").fetchone() == (0,)
 
@@ -175,10 +175,10 @@ def test_a_statement_that_takes_too_long_does_not_go_on_without_its_caller(backe
     import psycopg
 
     slow = Postgres(backend.url, make_terms(patience=0.0))
-    slow.read(lambda db: db.rows("SELECT 1"))
+    slow.look(lambda db: db.rows("SELECT 1"))
 
     with pytest.raises(StoreUnavailable, match="in time"):
-        slow.read(lambda db: db.rows("SELECT pg_sleep(600)"))
+        slow.look(lambda db: db.rows("SELECT pg_sleep(600)"))
 
     with psycopg.connect(backend.url, autocommit=True) as watcher:
         active = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg_sleep(600)'"

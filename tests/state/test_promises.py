@@ -19,7 +19,8 @@ from sampletool.state.errors import (
     TaskNotFailed,
     TaskNotFound,
 )
-from sampletool.state.promises import LARGEST, Claimed, Fence, NewTask, Once, Store
+from sampletool.state.promises import LARGEST, Claimed, Fence, NewTask, Once
+from sampletool.state.store import Store
 from sampletool.state.update import update
 from tests.state.support.stores import Backend, SharedBackend
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sampletool.kit.contract.errors import InvalidValues, ToolError
 from sampletool.state.opening import open_store
-from sampletool.state.promises import Store
+from sampletool.state.store import Store
 from sampletool.state.store_url import refuse_password, shown_url
 from sampletool.state.terms import Terms
 from tests.state.support.store_client import make_terms

@@ -3,6 +3,7 @@
 import os
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from sampletool.kit.safety.children import Children
 from sampletool.kit.safety.signals import Signals
 from sampletool.state.opening import open_store
-from sampletool.state.promises import NewTask, Store
+from sampletool.state.promises import NewTask
+from sampletool.state.store import Store
 from sampletool.state.worker import Worker
 from tests.state.support.store_client import make_terms
 
@@ -38,23 +40,21 @@ def worker(tmp_path: Path) -> Worker:
     store.task_add("work", [NewTask("x", "a")])
     signals = Signals()
     slow: Any = SlowToAnswer(store)
+    (tmp_path / "request").mkdir()
+    told = {"tell": lambda line: None, "cwd": tmp_path, "session_directory": tmp_path, "request_id": "request"}
+    context: Any = SimpleNamespace(signals=signals, session_id="ann", **told)
     return Worker(
-        store=slow,
-        children=Children(signals, []),
-        signals=signals,
+        context,
+        slow,
+        Children(signals, []),
+        tmp_path / "workers.lock",
+        url=None,
         queue="work",
         argv=["/bin/sleep", "600"],
         environment=dict(os.environ),
-        cwd=tmp_path,
-        scratch=tmp_path,
-        logs=tmp_path / "logs",
-        name="ann",
         jobs=1,
         lease_ms=60_000,
         max_attempts=0,
-        tell=lambda line: None,
-        parting_store=lambda: store,
-        end_orphans=lambda: None,
     )
 
 

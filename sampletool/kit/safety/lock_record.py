@@ -84,8 +84,10 @@ def began_now(me: Record, usual_ms: int | None = None) -> Record:
 
 
 def write_record(descriptor: int, record: Record) -> None:
+    """A full disk is a reason to have no record, not to have no lock."""
     body = json.dumps(record._asdict(), separators=(",", ":")).encode().ljust(_BLOCK_BYTES - 10)
-    os.pwrite(descriptor, b"%08x " % zlib.crc32(body) + body + b"\n", _RECORD_AT)
+    with suppress(OSError):
+        os.pwrite(descriptor, b"%08x " % zlib.crc32(body) + body + b"\n", _RECORD_AT)
 
 
 def write_free(descriptor: int, record: Record, usual_ms: int | None) -> None:

@@ -1,11 +1,11 @@
-"""`make bench [ONLY=name]`: every comparison, or one."""
+"""`make bench [ONLY=name]`: every comparison of the kit and of the parts, or one."""
 
 import sys
 from importlib import import_module
-from pkgutil import iter_modules
+from pathlib import Path
 
-import tests.kit.bench
+_TESTS = Path(__file__).parents[2]
 
-for module in iter_modules(tests.kit.bench.__path__):
-    if not module.name.startswith("_") and (len(sys.argv) == 1 or module.name in sys.argv[1:]):
-        import_module(f"tests.kit.bench.{module.name}").main()
+for file in sorted(_TESTS.glob("*/bench/[!_]*.py")):
+    if len(sys.argv) == 1 or file.stem in sys.argv[1:]:
+        import_module(f"tests.{file.parents[1].name}.bench.{file.stem}").main()

@@ -2,9 +2,10 @@
 
 Durability is made equal: SQLite flushes every commit, the server of Redis every write, PostgreSQL waits for its log.
 The others are installed into an environment of their own, which is removed again. What they do for a task differs:
-huey keeps none that was taken, so nothing is acknowledged; rq and procrastinate are run with their own workers. On
-SQLite the others use a WAL, which flushes once for a commit where a rollback journal flushes three times. Ours does
-without, because of the versions that can corrupt one; two of the others are run without it too, to tell that apart.
+huey keeps none that was taken, so nothing is acknowledged; rq and procrastinate are run with their own workers. Ours
+finishes a task in the step that claims the next, as its worker does; ten at once is what a worker of ten jobs can do.
+On SQLite all use a WAL, which flushes once for a commit where a rollback journal takes five; two of the others are run
+without it too, to tell that apart.
 """
 
 import os
@@ -23,7 +24,15 @@ _TASKS = 300
 _ROUNDS = 3
 _OTHERS = ("litequeue", "huey", "persist-queue", "rq", "procrastinate", "psycopg[binary]", "redis")
 _GROUPS = {
-    "SQLite": ("ours", "litequeue_without_wal", "huey_without_wal", "litequeue", "huey", "persistqueue"),
+    "SQLite": (
+        "ours",
+        "ours_ten_at_once",
+        "litequeue_without_wal",
+        "huey_without_wal",
+        "litequeue",
+        "huey",
+        "persistqueue",
+    ),
     "Redis": ("ours", "rq"),
     "PostgreSQL": ("ours", "procrastinate"),
 }

@@ -14,7 +14,7 @@ from sampletool.kit.safety.lock import Lock
 from sampletool.kit.safety.lock_record import describe_me
 from sampletool.kit.safety.signals import Signals
 from sampletool.state.opening import open_store
-from sampletool.state.promises import Store
+from sampletool.state.store import Store
 from sampletool.state.terms import Terms
 from tests.state import jobs
 
@@ -23,8 +23,8 @@ def make_terms(*, patience: float = 10.0, rehearse: bool = False, told: list[str
     signals = Signals()
     me = describe_me("test", "test")
 
-    def hold(path: Path, name: str) -> Any:
-        return Lock(path, name, me, signals).exclusively(patience)
+    def hold(path: Path, name: str, recorded: bool) -> Any:
+        return Lock(path, name, me, signals).exclusively(patience, recorded=recorded)
 
     def warn(code: str, message: str) -> None:
         if told is not None:

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from sampletool.state.memory import MemoryStore
 from sampletool.state.opening import open_store
-from sampletool.state.promises import Store
+from sampletool.state.store import Store
 from tests.state import jobs
 from tests.state.support.store_client import make_terms
 

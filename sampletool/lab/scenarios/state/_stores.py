@@ -15,7 +15,7 @@ from sampletool.kit.safety.signals import Signals
 from sampletool.lab.ours import PATIENT_SECONDS, lock_named
 from sampletool.lab.scenario import STORE_VARIABLE, Step
 from sampletool.state.opening import open_store
-from sampletool.state.promises import Store
+from sampletool.state.store import Store
 from sampletool.state.store_url import refuse_password
 from sampletool.state.terms import Terms
 
@@ -29,7 +29,7 @@ def open_here(directory: Path | None = None) -> Store:
     place = Path.cwd() if directory is None else directory
     signals = Signals()
 
-    def hold(path: Path, name: str) -> AbstractContextManager[Any]:
+    def hold(path: Path, name: str, _recorded: bool) -> AbstractContextManager[Any]:
         return lock_named(name, signals, path).exclusively(PATIENT_SECONDS)
 
     terms = Terms(hold, signals, lambda code, message: None, PATIENT_SECONDS)

@@ -103,7 +103,7 @@ scenario = Scenario(
             steps=(
                 LOCK,
                 Step("look", "sql", "state.db", statement="SELECT ID, GENERATION"),
-                Step("take it", "sql", "state.db", statement="UPDATE TOOL_TASKS"),
+                Step("take it", "sql", "state.db", statement="UPDATE TOOL_TASKS SET STATUS"),
                 *steps("commit", sql="COMMIT", verb="task_claim"),
             ),
             shows="A1 B1",

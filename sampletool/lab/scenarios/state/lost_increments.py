@@ -100,8 +100,8 @@ scenario = Scenario(
     removal=Removal(
         "state/sql.py",
         says="no transaction around reading and writing",
-        line="        return self._db.transact(body, may_repeat=write.may_repeat)\n",
-        instead="        return self._db.read(body)\n",
+        line="        return self.transact(body, may_repeat=write.may_repeat)\n",
+        instead="        return self.look(body)\n",
     ),
     symbol="sampletool.state.sql_verbs:counter_add",
     still_broken_by="counting beside the store: a number that a program keeps for itself and writes now and then.",

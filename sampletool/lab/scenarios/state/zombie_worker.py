@@ -115,7 +115,7 @@ scenario = Scenario(
         ),
     },
     removal=Removal(
-        "state/verbs.py",
+        "state/store.py",
         says="no fence, and no key that it implies",
         line="        key = once_key(once, verb, name)\n",
         instead="        once, key = FREELY, None\n",

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,14 +11,13 @@ from sampletool.kit.contract.errors import InvalidValues, Mistake, ProgramNotFou
 from sampletool.kit.global_options import DryRunOption
 from sampletool.kit.program import variable
 from sampletool.kit.safety.children import Children
-from sampletool.kit.safety.orphans import end_orphans
 from sampletool.kit.safety.places import private_directory, state_directory
 from sampletool.state.commands._options import LeaseOption, QueueArgument, StoreOption, changes_store
 from sampletool.state.errors import TasksFailed
-from sampletool.state.opening import parting_store_of, store_of
+from sampletool.state.opening import store_of
 from sampletool.state.terms import USUAL_SECONDS
 from sampletool.state.worked import Worked
-from sampletool.state.worker import AWAY, Worker, margin_seconds
+from sampletool.state.worker import AWAY, IDLE_SECONDS, Worker, margin_seconds
 
 spec = changes_store(
     "task work mail --until-empty -- ./send",
@@ -27,20 +25,18 @@ spec = changes_store(
     errors=(ProgramNotFound, TasksFailed),
 )
 
-_IDLE_SECONDS = 0.5
-"""How long an empty queue is left alone."""
 _END = {
     False: "tasks (Ctrl-C ends it, --until-empty does not wait)",
     True: "tasks that are claimed or delayed (Ctrl-C ends it)",
 }
 
 
-def work(context: Context, worker: Worker, *, until_empty: bool) -> Worked:
+def work(worker: Worker, *, until_empty: bool) -> Worked:
     """Until the queue is settled, or for ever: then a signal or --timeout ends it."""
     try:
         with worker.children:
             try:
-                _work_on(context, worker, until_empty=until_empty)
+                _work_on(worker, until_empty=until_empty)
             except ToolError:
                 worker.prepare_to_leave()
                 raise
@@ -54,8 +50,8 @@ def work(context: Context, worker: Worker, *, until_empty: bool) -> Worked:
     return result
 
 
-def _work_on(context: Context, worker: Worker, *, until_empty: bool) -> None:
-    told = False
+def _work_on(worker: Worker, *, until_empty: bool) -> None:
+    context, told = worker.context, False
     while True:
         if not worker.turn():
             try:
@@ -68,7 +64,7 @@ def _work_on(context: Context, worker: Worker, *, until_empty: bool) -> None:
                 context.tell(f"{worker.queue}: nothing to do; waiting for {_END[until_empty]}")
                 told = True
             context.signals.check()
-            context.signals.wait(_IDLE_SECONDS)
+            context.signals.wait(IDLE_SECONDS)
 
 
 def command(
@@ -111,30 +107,19 @@ def command(
     try:
         with context.hold(path, "workers", "shared", USUAL_SECONDS) as hold:
             worker = Worker(
-                store=store_of(context, store, margin_seconds(lease)),
-                children=Children(context.signals, hold.descriptors),
-                signals=context.signals,
+                context,
+                store_of(context, store, margin_seconds(lease)),
+                Children(context.signals, hold.descriptors),
+                path,
+                url=store,
                 queue=queue,
                 argv=[program, *argv[1:]],
                 environment={**os.environ, **environment},
-                cwd=context.cwd,
-                scratch=scratch,
-                logs=context.session_directory / f"tasks-{context.request_id}",
-                name=context.session_id,
                 jobs=jobs or context.jobs(),
                 lease_ms=lease,
                 max_attempts=max_attempts,
-                tell=context.tell,
-                parting_store=lambda: parting_store_of(context, store),
-                end_orphans=lambda: _end_orphans(context, path),
             )
             worker.end_orphans()
-            return work(context, worker, until_empty=until_empty)
+            return work(worker, until_empty=until_empty)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _end_orphans(context: Context, path: Path) -> None:
-    """A worker that died cannot keep its leases: none of its commands may run beside its successor."""
-    for pid in end_orphans(path, context.signals):
-        context.warn("ORPHAN_ENDED", f"Process {pid}, left behind by a worker that has died, was ended.")

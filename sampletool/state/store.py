@@ -1,4 +1,4 @@
-"""The verbs of promises.py as every backend has them: what goes in is checked and written down, what comes out is read.
+"""The verbs of every store, each with what it promises: what goes in is checked and encoded, what comes out decoded.
 
 A backend says only what each verb does to its data. It is given the verb's name and plain values (JSON as text), and
 answers plain values, in which a number may be a text, and nothing an empty one.
@@ -6,6 +6,7 @@ answers plain values, in which a number may be a text, and nothing an empty one.
 
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from sampletool.kit.contract.errors import KeyNotFound
 from sampletool.kit.program import PROGRAM
 from sampletool.state import promises
 from sampletool.state.errors import FenceReused, IdempotencyKeyReused
-from sampletool.state.promises import FREELY, KEY_LIFE_MS, LARGEST, NewTask, Once, TaskState, Value, Written
+from sampletool.state.promises import FREELY, KEY_LIFE_MS, LARGEST, Fence, NewTask, Once, TaskState, Value, Written
 from sampletool.state.values import check, digest, encode, once_key, with_ids
 
 
@@ -43,8 +44,8 @@ class Write:
         return IdempotencyKeyReused(key=self.once.key)
 
 
-class Verbs(ABC):
-    """See promises.py."""
+class Store(ABC):
+    """The verbs. Names are texts of 1 to 200 printable characters; lists are in the order of their names."""
 
     @abstractmethod
     def write(self, write: Write) -> tuple[Any, bool]:
@@ -55,6 +56,10 @@ class Verbs(ABC):
         """Changes nothing; from one moment."""
 
     def counter_add(self, name: str, amount: int, once: Once = FREELY) -> promises.Counted:
+        """Add, and answer the value that this call made: N callers adding 1 leave N, and get N different answers.
+
+        A counter that nobody added to is 0. COUNTER_RANGE if it would leave what JSON carries exactly; it stays.
+        """
         check(name=name, amount=amount)
         (value, effect), replayed = self._write_once(once, "counter_add", name, amount)
         return promises.Counted(int(value), effect, replayed)
@@ -64,10 +69,12 @@ class Verbs(ABC):
         return int(self.read("counter_get", name))
 
     def counter_list(self, after: str, limit: int) -> list[tuple[str, int]]:
+        """Up to `limit` counters whose names come after that one."""
         check(cursor=after or None)
         return [(name, int(value)) for name, value in self.read("counter_list", after, limit)]
 
     def state_get(self, key: str) -> Value:
+        """The value and its version, from one moment. KEY_NOT_FOUND if there is none, or it has expired."""
         check(key=key)
         for row in self.read("state_get", key):
             return _value(row)
@@ -76,11 +83,18 @@ class Verbs(ABC):
     def state_set(
         self, key: str, value: Any, *, if_version: int | None = None, expires_ms: int | None = None, once: Once = FREELY
     ) -> Written:
+        """Replace the value. Its version grows with every change and is never used twice, not even after `unset`.
+
+        With `if_version` only if that is the version it has, else VERSION_CONFLICT with the actual one and the value
+        untouched; 0 means that there must be none. With `expires_ms` it ends by itself after that long, without it
+        never: setting it again replaces that too.
+        """
         check(key=key, if_version=if_version, expires=expires_ms)
         (version, effect), replayed = self._write_once(once, "state_set", key, encode(value), if_version, expires_ms)
         return Written(int(version), effect, replayed)
 
     def state_unset(self, key: str, *, if_version: int | None = None, once: Once = FREELY) -> Written:
+        """Remove it; `unchanged`, version 0, if there is none."""
         check(key=key, if_version=if_version)
         (version, effect), replayed = self._write_once(once, "state_unset", key, if_version)
         return Written(int(version), effect, replayed)
@@ -90,6 +104,11 @@ class Verbs(ABC):
         return [_value(row) for row in self.read("state_list", prefix, after, limit)]
 
     def task_add(self, queue: str, tasks: list[NewTask], once: Once = FREELY, *, delay_ms: int = 0) -> promises.Added:
+        """Add all of them, in this order, or none; they may be claimed after the delay.
+
+        Ids are the store's, not the queue's. A known id with the same body and queue is `unchanged`, whatever has
+        become of it; with another it is TASK_CONFLICT.
+        """
         check(queue=queue, delay=delay_ms)
         given: list[Any] = [[task.id, task.body] for task in tasks]
         said = [*given, delay_ms] if delay_ms else given
@@ -106,11 +125,22 @@ class Verbs(ABC):
         max_attempts: int = 0,
         once: Once = FREELY,
         is_named: bool = True,
+        finish: Sequence[Fence] = (),
     ) -> promises.Claim:
+        """The oldest tasks that are free or past their lease, up to `count`, each with a new, higher generation.
+
+        A task is in at most one living claim. None is no error. If the claim ends without `finish` and was the
+        `max_attempts`th (0: no limit), the task is failed instead of free. `is_named`: the caller chose the worker's
+        name, so a repetition with the same key has to agree with it. `finish`: claims of ours that are done, finished
+        in the same step; one that is lost refuses it all, and then nothing is finished and nothing claimed.
+        """
         check(queue=queue, worker=worker, lease=lease_ms, count=count, max_attempts=max_attempts)
+        for claim in finish:
+            check(task=claim.task, generation=claim.generation)
         arguments = (worker, lease_ms, count, max_attempts)
-        said = arguments if is_named else arguments[1:]
-        rows, replayed = self._write_once(once, "task_claim", queue, *arguments, said=said)
+        finished = [(claim.task, claim.generation) for claim in finish]
+        said = [*(arguments if is_named else arguments[1:]), *finished]
+        rows, replayed = self._write_once(once, "task_claim", queue, *arguments, finished, said=said)
         tasks = [
             promises.Claimed(task, int(generation), json.loads(body), int(attempts), int(ends))
             for task, generation, body, attempts, ends in rows
@@ -118,41 +148,57 @@ class Verbs(ABC):
         return promises.Claim(tasks, replayed)
 
     def task_renew(self, task: str, generation: int, *, lease_ms: int) -> int:
+        """A new end of the lease, counted from now. LEASE_LOST after expiry, even if nobody has claimed it since."""
         check(task=task, generation=generation, lease=lease_ms)
         return int(self.write(Write("task_renew", (task, generation, lease_ms)))[0])
 
     def task_finish(self, task: str, generation: int) -> Effect:
+        """Done, for ever. Again with the same generation is `unchanged`; after expiry it is fine until a re-claim."""
         check(task=task, generation=generation)
         effect: Effect = self.write(Write("task_finish", (task, generation)))[0]
         return effect
 
     def task_release(self, task: str, generation: int, *, delay_ms: int = 0) -> Effect:
+        """Give it back, to be claimed by anybody after the delay. Ends the claim; again is `unchanged`."""
         check(task=task, generation=generation, delay=delay_ms)
         effect: Effect = self.write(Write("task_release", (task, generation, delay_ms)))[0]
         return effect
 
     def task_retry(self, task: str) -> Effect:
+        """Make a failed task free again, with all its attempts; `unchanged` if it is free, else TASK_NOT_FAILED."""
         check(task=task)
         effect: Effect = self.write(Write("task_retry", (task,)))[0]
         return effect
 
     def task_clean(self, older_ms: int, statuses: list[str], after: int = 0, limit: int = 500) -> tuple[int, int]:
+        """Look at `limit` tasks in the order of adding, and remove those that ended that long ago, as `done` or
+        `failed`, with what their fences remember. How many were removed, and where to go on; 0 if there is nothing
+        left to look at. The id of a removed task means nothing any more: adding it adds a new task."""
         check(older=older_ms)
         chosen = (status if status in statuses else "" for status in ("done", "failed"))
         removed, cursor = self.write(Write("task_clean", (older_ms, *chosen, after, limit)))[0]
         return int(removed), int(cursor)
 
     def task_left(self, queue: str, most: int = LARGEST) -> int:
+        """How many tasks of the queue are neither done nor failed, counting up to `most`."""
         check(queue=queue)
         return int(self.read("task_left", queue, most))
 
     def task_list(self, queue: str | None, status: str | None, after: int, limit: int) -> list[TaskState]:
+        """In the order of adding."""
         check(queue=queue, cursor=after)
         return [_task_state(row) for row in self.read("task_list", queue, status, after, limit)]
 
     def task_count(self, queue: str | None) -> dict[str, int]:
+        """How many tasks have each status; one that none has is left out."""
         check(queue=queue)
         return {status: int(number) for status, number in self.read("task_count", queue)}
+
+    @abstractmethod
+    def health(self) -> promises.Health: ...
+
+    @abstractmethod
+    def close(self) -> None: ...
 
     def _write_once(self, once: Once, verb: str, name: str, *arguments: Any, said: Any = None) -> tuple[Any, bool]:
         """`said` if a repetition has to agree with something else than the arguments."""

@@ -1,0 +1,132 @@
+"""The write-ahead log of sampletool/state/sqlite.py: what a commit costs, and that it never meets a checkpoint."""
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sampletool.kit.contract.file_errors import IoFailure
+from sampletool.kit.contract.lock_held import LockHeld
+from sampletool.state.opening import open_store
+from sampletool.state.promises import Fence, NewTask
+from sampletool.state.sqlite import Sqlite
+from tests.state.support.store_client import make_terms
+from tests.state.support.stores import SharedBackend
+
+
+@pytest.fixture
+def backend(make_backend: Any) -> SharedBackend:
+    backend: SharedBackend = make_backend("sqlite")
+    return backend
+
+
+def flushes(url: str, times: int, log: Path) -> int:
+    job = [sys.executable, "-m", "tests.state.support.store_client", "count", "0", f"[{times}]"]
+    traced = ["strace", "-f", "-e", "trace=fsync,fdatasync", "-o", str(log), *job]
+    subprocess.run(traced, env={**os.environ, "TEST_STORE": url}, stdin=subprocess.DEVNULL, check=True, timeout=60)
+    return log.read_text().count("sync(")
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_a_commit_is_one_flush(backend: SharedBackend, tmp_path: Path) -> None:
+    backend.open().counter_add("hits", 1)
+    few = flushes(backend.url, 1, tmp_path / "few")
+
+    many = flushes(backend.url, 31, tmp_path / "many")
+
+    assert many - few == 30
+
+
+def test_commits_and_checkpoints_happen_under_the_one_lock_of_the_file(tmp_path: Path) -> None:
+    """Else versions 3.7.0 to 3.51.2 can corrupt the log. What checkpoints by itself does so in COMMIT."""
+    held, seen = [False], []
+    terms = make_terms()
+
+    @contextmanager
+    def hold(path: Path, name: str, recorded: bool) -> Iterator[None]:
+        with terms.hold(path, name, recorded):
+            held[0] = True
+            yield
+            held[0] = False
+
+    class Watched(Sqlite):
+        def _connect(self) -> sqlite3.Connection:
+            db = super()._connect()
+            db.set_trace_callback(lambda statement: seen.append((statement, held[0])))
+            return db
+
+    database = Watched(tmp_path / "state.db", tmp_path / "lock", replace(terms, hold=hold))
+    store = database
+    store.state_set("large", "x" * 5_000_000)
+    store.task_add("work", [NewTask(1), NewTask(2)])
+    (task,) = store.task_claim("work", "ann", lease_ms=60_000).tasks
+    store.task_claim("work", "ann", lease_ms=60_000, finish=[Fence(task.id, task.generation)])
+    store.task_list(None, None, 0, 9)
+    store.health()
+
+    changing = [(said, was) for said, was in seen if said.startswith(("BEGIN", "COMMIT", "PRAGMA journal_mode ="))]
+    assert {said for said, _ in changing} == {"BEGIN IMMEDIATE", "COMMIT", "PRAGMA journal_mode = WAL"}
+    assert [said for said, was in changing if not was] == []
+    assert store.health().settings == {"journal_mode": "wal", "synchronous": "full"}
+    store.close()
+
+
+def test_every_spelling_of_a_path_means_the_same_lock(tmp_path: Path) -> None:
+    asked, terms = [], make_terms()
+
+    @contextmanager
+    def hold(path: Path, name: str, recorded: bool) -> Iterator[None]:
+        asked.append(path)
+        with terms.hold(path, name, recorded):
+            yield
+
+    here = tmp_path / "here"
+    (here / ".tool").mkdir(parents=True, mode=0o700)
+    (tmp_path / "link").symlink_to(here)
+    directory = f"sqlite://{tmp_path}/here/.tool"
+    urls = [None, f"{directory}/state.db", f"{directory}/../.tool/state.db", f"sqlite://{tmp_path}/link/.tool/state.db"]
+
+    for url in urls:
+        store = open_store(url, here, replace(terms, hold=hold))
+        store.counter_add("hits", 1)
+        store.close()
+
+    assert set(asked) == {here / ".tool" / ".state.db.lock"}
+    assert len(asked) == len(urls)
+
+
+def test_a_paused_writer_is_named_also_when_it_has_written_no_record(backend: SharedBackend) -> None:
+    store = backend.open(patience=0.3)
+    writer = backend.start("stop_before_the_second_commit", 0)
+    writer.wait_until_ready()
+    writer.go()
+    assert writer.wait_until_stopped()
+
+    with pytest.raises(LockHeld) as held:
+        store.counter_add("hits", 1)
+
+    holder = held.value.context["holder"]
+    assert (holder.pid, holder.verified) == (writer.process.pid, True)
+    os.kill(writer.process.pid, signal.SIGCONT)
+    assert writer.result() == 2
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_nothing_is_acknowledged_that_went_into_a_removed_file(backend: SharedBackend, is_replaced: bool) -> None:
+    store, path = backend.open(), Path(backend.url.removeprefix("sqlite://"))
+    store.counter_add("hits", 1)
+    path.rename(path.with_name("moved"))
+    if is_replaced:
+        backend.open().counter_add("hits", 5)
+
+    with pytest.raises(IoFailure, match="removed or replaced"):
+        store.counter_add("hits", 1)
