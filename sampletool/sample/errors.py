@@ -1,18 +1,16 @@
 """How the sample's commands can fail: building, checking, profiling."""
 
-from sampletool.kit.contract.errors import Mistake, Mistakes, ToolError
+from sampletool.kit.contract.errors import InvalidValues, Mistake, Mistakes, ToolError
 from sampletool.kit.contract.exit_status import ExitStatus
 from sampletool.kit.contract.file_errors import PathError
 from sampletool.kit.contract.text import counted
 
 
-class InvalidWorkspace(Mistakes):
+class InvalidWorkspace(InvalidValues):
     """What tool.toml declares cannot be built or checked; every problem is in the context, on a line of its own."""
 
-    code = "VALIDATION_ERROR"
-
     def __init__(self, path: str, problems: list[Mistake]) -> None:
-        super().__init__(problems, "Correct all of them and run it again.")
+        super().__init__(*problems, suggestion="Correct all of them and run it again.")
         self.message = f"{path} has {counted(len(problems), 'problem')}; nothing was run."
         self.context = {"path": path, "problems": [problem.message for problem in problems]}
 
