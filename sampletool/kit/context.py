@@ -71,7 +71,7 @@ class Context:
     @cached_property
     def settings(self) -> Settings:
         """What applies to this call."""
-        return Settings(lambda: self.workspace_or_none, self.options, os.environ, has_defaults=True)
+        return Settings(lambda: self.workspace_or_none, self.options)
 
     @property
     def user_settings(self) -> Settings:

@@ -44,12 +44,12 @@ class Manifest(NamedTuple):
         return [f"{command['command']:<16} {command['summary']}" for command in self.commands]
 
 
-def find_commands(ctx: typer.Context, folder: CommandFolder, above: str = "") -> Iterator[tuple[str, Any]]:
+def find_commands(folder: CommandFolder, above: str = "") -> Iterator[tuple[str, Any]]:
     """Every command below a folder, in the order of their names."""
-    for name in folder.list_commands(ctx):
-        command = folder.get_command(ctx, name)
+    for name in folder.commands:
+        command = folder.get_command(None, name)
         if isinstance(command, CommandFolder):
-            yield from find_commands(ctx, command, f"{above}{name} ")
+            yield from find_commands(command, f"{above}{name} ")
         else:
             yield f"{above}{name}", command
 
@@ -64,7 +64,7 @@ def command(
     """
     folder = ctx.find_root().command
     assert isinstance(folder, CommandFolder)
-    known = dict(find_commands(ctx, folder))
+    known = dict(find_commands(folder))
     wanted = " ".join(words or [])
     shown = {name: found for name, found in known.items() if f"{name} ".startswith(f"{wanted} ".lstrip())}
     if not shown:

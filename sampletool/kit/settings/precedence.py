@@ -3,10 +3,10 @@
 Any dotted key may be set; those that the tool obeys are checked, wherever they come from (see known.py).
 """
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..contract.errors import KeyNotFound, did_you_mean
@@ -50,18 +50,10 @@ def project_scope(workspace: Path) -> Scope:
 class Settings:
     """Every source at once; files are read when the first value is asked for."""
 
-    def __init__(
-        self,
-        workspace: Callable[[], Path | None],
-        flags: Mapping[str, Any] = MappingProxyType({}),
-        environ: Mapping[str, str] = MappingProxyType({}),
-        *,
-        has_defaults: bool = False,
-    ) -> None:
+    def __init__(self, workspace: Callable[[], Path | None], flags: Mapping[str, Any] | None = None) -> None:
+        """Without flags, what the files say and nothing else."""
         self.workspace = workspace
         self.flags = flags
-        self.environ = environ
-        self.has_defaults = has_defaults
 
     @cached_property
     def scopes(self) -> list[Scope]:
@@ -79,18 +71,18 @@ class Settings:
     def sources(self, key: Key) -> Iterator[Source]:
         """Everything that gives this key a value, the winner first."""
         name = show_key(key)
-        known = find_known(name)
-        if known is not None:
+        known = find_known(name) if self.flags is not None else None
+        if known is not None and self.flags is not None:
             if name in self.flags:
                 yield Source("flag", self.flags[name], f"--{name.replace('_', '-')}")
             named = variable(name)
-            if given := self.environ.get(named):
+            if given := os.environ.get(named):
                 in_a_file = parse_value(given) if known.kind in ("count", "duration") else given
                 yield Source("environment", in_a_file, named)
         for scope in self.scopes:
             if has(self._tables[scope.name], key):
                 yield Source(scope.name, get(self._tables[scope.name], key), str(scope.path))
-        if known is not None and self.has_defaults:
+        if known is not None:
             yield Source("default", known.default, "default")
 
     def find(self, key: Key) -> Source:
@@ -107,7 +99,7 @@ class Settings:
     def names(self) -> list[str]:
         """Every key that has a value."""
         leaves = {show_key(key) for table in self._tables.values() for key, _ in leaves_of(table)}
-        return sorted(leaves | all_known().keys() if self.has_defaults else leaves)
+        return sorted(leaves | all_known().keys() if self.flags is not None else leaves)
 
     @property
     def version(self) -> str:

@@ -23,13 +23,8 @@ def crash_states(before: Files, events: Sequence[Event], directory: str) -> Iter
 
 def states_after(before: Files, events: Sequence[Event], directory: str) -> Iterator[Files]:
     """Every state after a crash that comes when all of these events have happened."""
-    names: dict[str, int] = {}
-    flushed: list[bytes] = []
-    latest: list[bytes] = []
-    for name, content in before.items():
-        names[name] = len(flushed)
-        flushed.append(content)
-        latest.append(content)
+    names = {name: number for number, name in enumerate(before)}
+    flushed, latest = list(before.values()), list(before.values())
     durable = dict(names)
     pending: list[tuple[str, int | None]] = []
 

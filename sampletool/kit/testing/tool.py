@@ -8,13 +8,12 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from importlib import import_module
 from pathlib import Path
-from pkgutil import walk_packages
 from typing import Any
 
+from ..app import root
+from ..commands.manifest import find_commands
 from ..contract.command_spec import CommandSpec
-from ..parts import command_packages
 from ..program import PACKAGE
 from ..stepping.fork_server import Forked, ForkServer
 from ..stepping.tracer import Ended, SteppedProcess
@@ -181,10 +180,4 @@ def check_spec(ran: Ran) -> None:
 @cache
 def declared_specs() -> dict[str, CommandSpec]:
     """Of every command, by its name with dots, read from the command files."""
-    found = {}
-    for package in command_packages():
-        for module in walk_packages(import_module(package).__path__, f"{package}."):
-            if not module.ispkg and not module.name.rpartition(".")[2].startswith("_"):
-                name = module.name.removeprefix(f"{package}.").replace("_", "-")
-                found[name] = import_module(module.name).spec
-    return found
+    return {name.replace(" ", "."): command.spec for name, command in find_commands(root([]))}

@@ -15,11 +15,7 @@ from ...safety.lock_owners import find_held, orphans_of
 from ...safety.orphans import end_orphans
 from ...safety.places import all_locks, lock_name
 
-spec = CommandSpec(
-    effect="locks",
-    errors=(LockNotFound, LockHeld),
-    examples=("lock release build",),
-)
+spec = CommandSpec(effect="locks", errors=(LockNotFound, LockHeld), examples=("lock release build",))
 
 
 class Released(NamedTuple):

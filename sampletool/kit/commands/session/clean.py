@@ -13,11 +13,7 @@ from ...global_options import DryRunOption
 from ...safety.places import session_root
 from ...safety.session import list_sessions, remove, sweep_trash
 
-spec = CommandSpec(
-    effect="sessions",
-    locks=("session",),
-    examples=("session clean", "session clean --dry-run"),
-)
+spec = CommandSpec(effect="sessions", locks=("session",), examples=("session clean", "session clean --dry-run"))
 
 
 class Cleaned(NamedTuple):
