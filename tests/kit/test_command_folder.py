@@ -112,12 +112,15 @@ def test_help_of_every_command_is_there_and_its_summary_fits_into_a_line(
         usage, _, summary, *_ = text.splitlines()
         above, _, name = command.rpartition(" ")
         assert usage.startswith(f"Usage: tool {command} ")
-        assert "{" not in usage
-        assert summary.strip().endswith(".")
-        assert len(summary.strip()) <= 55, command
+        assert "{" not in usage, f"{command}: give the argument a metavar: {usage}"
+        assert summary.strip().endswith("."), f"{command}: end the first line of the help with a full stop: {summary}"
+        assert len(summary.strip()) <= 55, (
+            f"{command}: more than 55 characters in the first line of the help: {summary}"
+        )
         assert re.search(rf"^  {name} +{re.escape(summary.strip())}$", listed[above], re.MULTILINE)
-        assert not re.search(r"<(str|int|float|path|choice)", text), command
-        assert all(len(line) <= 80 for line in text.partition("Examples:")[0].splitlines())
+        assert not re.search(r"<(str|int|float|path|choice)", text), f"{command}: give the option a metavar: {text}"
+        wide = [line for line in text.partition("Examples:")[0].splitlines() if len(line) > 80]
+        assert wide == [], f"{command}: these words cannot be broken into lines of 80"
 
 
 def test_what_every_command_takes_is_listed_once(tool: Tool) -> None:

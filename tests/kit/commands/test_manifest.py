@@ -1,10 +1,17 @@
 """tool manifest"""
 
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from sampletool.kit.app import root
+from sampletool.kit.context import Context
+from sampletool.kit.contract.errors import UsageMistakes
+from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.tool import Tool, declared_specs
 
 
@@ -96,11 +103,24 @@ def test_settings_and_variables_that_count_are_told(tool: Tool) -> None:
     assert set(re.findall(r"`(TOOL_[A-Z_]+|NO_COLOR|FORCE_COLOR|CI)`", page)) <= told
 
 
-def test_examples_are_calls_that_parse(tool: Tool) -> None:
-    for entry in tool("manifest").data["commands"]:
-        for example in entry["examples"]:
-            words = example.partition("tool ")[2].split()
-            assert " ".join(words).startswith(entry["command"]), example
+def mistakes_of(example: str) -> list[str]:
+    """Of a call that is parsed and, because of a mistake of its own, never runs."""
+    args = ["--lock-timeout", "never", *shlex.split(example)]
+    with pytest.raises(UsageMistakes) as caught:
+        root(args).main(args=args, prog_name="tool", standalone_mode=False, obj=Context(Signals()))
+    return [mistake.message for mistake in caught.value.mistakes[1:]]
+
+
+def test_examples_are_calls_that_parse() -> None:
+    for command, spec in declared_specs().items():
+        for example in spec.examples:
+            assert f"{example} ".startswith(f"{command.replace('.', ' ')} "), f"{example} is no call of {command}"
+            assert mistakes_of(example) == [], example
+
+
+@pytest.mark.parametrize("wrong", ["config get jobs --bogus", "config get", "config list too-much", "confg get jobs"])
+def test_an_example_that_does_not_parse_is_noticed(wrong: str) -> None:
+    assert mistakes_of(wrong) != []
 
 
 def test_what_a_call_answers_is_what_the_schema_says(tool: Tool) -> None:
