@@ -42,6 +42,10 @@ def main() -> None:
     for file in sorted(_DOCS.glob("*/generate.py")):
         if file.parent.name != "kit":
             import_module(f"docs.{file.parent.name}.generate").main()
+    write_index()
+
+
+def write_index() -> None:
     (_DOCS / "index.md").write_text(index())
 
 

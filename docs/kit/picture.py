@@ -1,7 +1,11 @@
-"""Writes docs/kit/terminal.svg: what four calls really print at a terminal of 80 columns. Part of `make docs`."""
+"""Writes docs/kit/terminal.svg: what four calls really print at a terminal of 80 columns. Part of `make docs`.
+
+They run in a copy that has no part: the picture is about the kit, and stays the same when a part comes or goes.
+"""
 
 import os
 import re
+import shutil
 import sys
 import tempfile
 from html import escape
@@ -11,6 +15,7 @@ from pathlib import Path
 from sampletool.kit.program import PACKAGE, PROGRAM, WORKSPACE_FILE
 from sampletool.kit.testing.console import on_terminal
 
+_PACKAGE = Path(__file__).parents[2] / PACKAGE
 _CALLS = ("config --help", "config list", "config get levle", "doctor")
 _PICTURE = Path(__file__).with_name("terminal.svg")
 _COLUMNS, _WIDTH, _HEIGHT, _MARGIN = 80, 7.3, 17, 14
@@ -20,12 +25,15 @@ _STYLES = {"1": "font-weight='bold'", "31": "fill='#d1242f'", "32": "fill='#1a7f
 def screens() -> list[str]:
     """The lines of all calls, one after the other, with the codes of a terminal in them."""
     with tempfile.TemporaryDirectory() as scratch:
-        work, home = Path(scratch) / "work", Path(scratch) / "home"
+        work, home, copy = (Path(scratch) / name for name in ("work", "home", PACKAGE))
+        shutil.copytree(_PACKAGE / "kit", copy / "kit", ignore=shutil.ignore_patterns("__pycache__"))
+        for file in _PACKAGE.glob("*.py"):
+            shutil.copy(file, copy)
         for directory in (work, home):
             directory.mkdir()
         (work / WORKSPACE_FILE).write_text('[settings]\nlevel = 3\nserver.url = "https://example.org"\n')
         environ = {"PATH": os.environ["PATH"], "HOME": str(home), "TMPDIR": str(home), "COLUMNS": str(_COLUMNS)}
-        environ |= {"TERM": "xterm", "LC_ALL": "C.UTF-8", "PYTHONPATH": str(Path(__file__).parents[2])}
+        environ |= {"TERM": "xterm", "LC_ALL": "C.UTF-8", "PYTHONPATH": scratch}
         lines: list[str] = []
         for call in _CALLS:
             said = on_terminal([sys.executable, "-m", PACKAGE, *call.split()], work, environ, stderr_too=True)

@@ -25,8 +25,8 @@ help:  ## Show what can be made
 run: $(READY)  ## Set up, then show the tool at work
 	@$(BIN)/python -m docs.kit.show
 
-test: $(TESTABLE)  ## Set up, then run the whole suite, in parallel
-	@$(BIN)/python -m pytest
+test: $(TESTABLE)  ## Set up, then run the whole suite, in parallel (TESTS="tests/kit/test_app.py", or all)
+	@$(BIN)/python -m pytest $(TESTS)
 
 busy: $(TESTABLE)  ## The suite beside sixteen busy loops, then twice at the same time (TESTS="tests/kit")
 	@$(BIN)/python -m tests.kit.busy $(TESTS)

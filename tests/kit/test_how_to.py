@@ -3,6 +3,7 @@
 import re
 import subprocess
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -11,6 +12,7 @@ from tests.kit.trees import ROOT, copy_tree, make_environment
 
 _PAGE = ROOT / "docs" / "kit" / "how-to.md"
 _FILE = re.compile(r"^\*\*([\w/.]+\.py)\*\*[^\n]*\n\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_MADE_PAGE = re.compile(r"^\*\*([\w/.]+\.md)\*\*[^\n]*\n\n((?:    [^\n]*\n|\n)+)", re.MULTILINE)
 
 
 @pytest.fixture
@@ -30,24 +32,32 @@ def files_of_the_page() -> dict[str, str]:
     page = _PAGE.read_text()
     files = dict(_FILE.findall(page))
     assert len(files) == page.count("```python")
-    return files
+    pages = {name: dedent(content).strip() + "\n" for name, content in _MADE_PAGE.findall(page)}
+    assert len(pages) == 1
+    return files | pages
 
 
 def test_its_own_tests_pass_and_so_do_those_of_the_house(tree: Path, tool: Tool) -> None:
     python = make_environment(tree)
+    environ = {**tool.environ, "PYTHONPATH": str(tree)}
 
     def run(*call: str) -> None:
-        ran = subprocess.run(
-            [str(python), "-m", *call], cwd=tree, env=tool.environ, capture_output=True, text=True, check=False
-        )
+        ran = subprocess.run(call, cwd=tree, env=environ, capture_output=True, text=True, check=False)
         assert ran.returncode == 0, (ran.stdout + ran.stderr)[-3000:]
 
-    help_of_every_command = "test_help_of_every_command_is_there_and_its_summary_fits_into_a_line"
-    house = [f"tests/kit/test_command_folder.py::{help_of_every_command}", "tests/kit/commands/test_manifest.py"]
-    run("pytest", "-q", "-n0", "-p", "no:cacheprovider", "tests/stock", *house)
-    run("ruff", "check", "--no-cache", "sampletool/stock", "tests/stock")
-    run("ruff", "format", "--no-cache", "--check", "sampletool/stock", "tests/stock")
-    run("mypy", "--cache-dir", str(tree.parent / "types"), "sampletool/stock", "tests/stock")
+    def run_tests(*names: str) -> None:
+        run(str(python), "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", *names)
+
+    (run_it,) = re.findall(r"^```sh\n(.*?)^```$", _PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    house = ["test_command_folder.py", "commands/test_manifest.py", "contract/test_errors.py", "project/test_rules.py"]
+    types = ["mypy", "--cache-dir", str(tree.parent / "types")]
+    run(str(python), "-c", "from docs.kit.generate import write_index; write_index()")
+    run(str(python), "-c", "from docs.kit.picture import screens; assert 'low_stock' not in ''.join(screens())")
+    run_tests("tests/stock", *(f"tests/kit/{name}" for name in house))
+    run_tests("tests/kit/project/test_docs.py", "-k", "inventory.md or list_of_all_pages")
+    run("bash", "-euc", run_it)
+    for check in (["ruff", "check", "--no-cache"], ["ruff", "format", "--no-cache", "--check"], types):
+        run(str(python), "-m", *check, "sampletool/stock", "tests/stock")
 
 
 def test_half_a_command_is_told_what_is_missing(tree: Path, tool: Tool) -> None:
