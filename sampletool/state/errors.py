@@ -128,7 +128,7 @@ class ExtraNotInstalled(ToolError):
 
     code, exit_status = "EXTRA_NOT_INSTALLED", ExitStatus.PRECONDITION
     sentence = "{purpose} needs the extra {extra!r}, which is not installed."
-    advice = "Install it: pip install 'sampletool[{extra}]'."
+    advice = "Install it: {installer} 'sampletool[{extra}]'."
 
 
 class TasksFailed(ToolError):

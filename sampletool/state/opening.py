@@ -1,6 +1,7 @@
 """A URL becomes a store, importing the one backend that it names and no other."""
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from functools import partial
@@ -90,7 +91,7 @@ def _open_default(workspace: Path | None, terms: Terms) -> Store:
 def _open_file(path: Path, terms: Terms, make_directory: Callable[[], object]) -> Store:
     """However its path is written, a file has one lock: it lies beside it."""
     hint = "This Python was built without its sqlite3 module: use another one, or a server as the store."
-    with _needing("sqlite3", "A store in a file", hint):
+    with _needing("sqlite3", "A SQLite store", hint):
         from sampletool.state.sqlite import Sqlite
     return Sqlite(path, path.with_name(f".{path.name}.lock"), terms, make_directory)
 
@@ -108,6 +109,12 @@ def _path(url: str, rest: str) -> Path:
     return Path(os.path.realpath(path.parent)) / path.name
 
 
+def _installer() -> str:
+    """What made this environment: uv and pipx leave a receipt in it, and pip is of no use there."""
+    receipts = {"uv-receipt.toml": "uv tool install", "pipx_metadata.json": "pipx install --force"}
+    return next((words for file, words in receipts.items() if Path(sys.prefix, file).exists()), "pip install")
+
+
 @contextmanager
 def _needing(extra: str, purpose: str, hint: str = "") -> Iterator[None]:
     """Only the driver may be missing; anything else that is not there is a fault of ours."""
@@ -116,4 +123,4 @@ def _needing(extra: str, purpose: str, hint: str = "") -> Iterator[None]:
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("sampletool"):
             raise
-        raise ExtraNotInstalled(extra=extra, purpose=purpose, suggestion=hint) from error
+        raise ExtraNotInstalled(suggestion=hint, extra=extra, purpose=purpose, installer=_installer()) from error

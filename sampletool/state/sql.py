@@ -39,7 +39,8 @@ class SqlStore(Store):
                 written, status, _ = sql_verbs.held(db, fence.task, fence.generation)
                 if written != "claimed":
                     raise LeaseLost(fence.task, fence.generation, fence.generation, status)
-            for said, answer in _remembered(db, write):
+            known = f"SELECT digest, answer FROM tool_once WHERE key = :key AND {sql_verbs.living(db)}"
+            for said, answer in db.rows(known, key=write.key) if write.key else []:
                 if said != write.said:
                     raise write.reused()
                 return json.loads(answer), True
@@ -57,12 +58,6 @@ class SqlStore(Store):
         server, problems, settings = self.describe()
         now = self.look(lambda db: db.rows(f"SELECT {db.now}"))[0][0]
         return Health(server, problems, round(now - time.time() * 1000), settings)
-
-
-def _remembered(db: Session, write: Write) -> list[Any]:
-    """The digest of the arguments, and the answer, of an earlier call with this key."""
-    living = f"key = :key AND (expires_at IS NULL OR expires_at > {db.now})"
-    return db.rows(f"SELECT digest, answer FROM tool_once WHERE {living}", key=write.key) if write.key else []
 
 
 def _remember(db: Session, write: Write, answer: Any) -> None:

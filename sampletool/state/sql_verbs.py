@@ -36,7 +36,7 @@ def counter_list(db: Session, after: str, limit: int) -> list[Any]:
 
 
 def state_get(db: Session, key: str) -> list[Any]:
-    return db.rows(f"SELECT * FROM tool_state WHERE key = :key AND {_living(db)}", key=key)
+    return db.rows(f"SELECT * FROM tool_state WHERE key = :key AND {living(db)}", key=key)
 
 
 def state_set(db: Session, key: str, text: str, if_version: int | None, expires_ms: int | None) -> tuple[int, str]:
@@ -59,7 +59,7 @@ def state_unset(db: Session, key: str, if_version: int | None) -> tuple[int, str
 
 def state_list(db: Session, prefix: str, after: str, limit: int) -> list[Any]:
     page = f"""SELECT * FROM tool_state WHERE key > :after AND substr(key, 1, :length) = :prefix
-               AND {_living(db)} ORDER BY key LIMIT :limit"""
+               AND {living(db)} ORDER BY key LIMIT :limit"""
     return db.rows(page, prefix=prefix, length=len(prefix), after=after, limit=limit)
 
 
@@ -220,7 +220,7 @@ def _sweep_values(db: Session, key: str, now: int) -> None:
         db.each("DELETE FROM tool_state WHERE key = :key", [{"key": key} for key, _ in gone])
 
 
-def _living(db: Session) -> str:
+def living(db: Session) -> str:
     return f"(expires_at IS NULL OR expires_at > {db.now})"
 
 

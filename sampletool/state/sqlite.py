@@ -24,8 +24,6 @@ from sampletool.state.sql import SqlStore
 from sampletool.state.sql_database import Session, T, schema, schema_of_0_2
 from sampletool.state.terms import Terms
 
-Connection = sqlite3.Connection
-
 _NOW = "CAST((julianday('now') - 2440587.5) * 86400000 AS bigint)"
 STEPS = (
     schema(text="text", serial="integer PRIMARY KEY AUTOINCREMENT"),
@@ -41,8 +39,8 @@ _OURS = 0x746F6F6C
 _ASKED = ("integrity_check", "journal_mode", "synchronous")
 _LEVELS = ("off", "normal", "full", "extra")
 
-_abandoned: list[Connection] = []
-"""Connections from before a fork: closing one in the child could drop locks of the parent."""
+_abandoned: list[sqlite3.Connection] = []
+"""sqlite3.Connections from before a fork: closing one in the child could drop locks of the parent."""
 
 
 class Sqlite(SqlStore):
@@ -61,7 +59,7 @@ class Sqlite(SqlStore):
         self._terms = terms
         self._make_directory = make_directory
         self._steps = steps
-        self._connection: Connection | None = None
+        self._connection: sqlite3.Connection | None = None
         self._file: os.stat_result | None = None
         self._pid = os.getpid()
 
@@ -103,7 +101,7 @@ class Sqlite(SqlStore):
         return f"SQLite {sqlite3.sqlite_version} ({self._path})", problems, settings
 
     @contextmanager
-    def _writing(self) -> Iterator[Connection]:
+    def _writing(self) -> Iterator[sqlite3.Connection]:
         self._make_directory()
         is_first = self._connection is None
         with self._terms.hold(self._lock_path, f"store {self._path.name}", is_first), self._translated():
@@ -112,7 +110,7 @@ class Sqlite(SqlStore):
                 yield db
 
     @contextmanager
-    def _transaction(self, db: Connection) -> Iterator[None]:
+    def _transaction(self, db: sqlite3.Connection) -> Iterator[None]:
         self._patiently(lambda: db.execute("BEGIN IMMEDIATE"))
         try:
             yield
@@ -129,7 +127,7 @@ class Sqlite(SqlStore):
                 _abandoned.append(self._connection)
         self._connection = None
 
-    def _open(self, *, to_write: bool = False) -> Connection:
+    def _open(self, *, to_write: bool = False) -> sqlite3.Connection:
         if self._pid != os.getpid():
             self.close()
             self._pid = os.getpid()
@@ -158,7 +156,7 @@ class Sqlite(SqlStore):
             raise IoFailure(str(self._path), "it was removed or replaced while it was open")
         return self._connection
 
-    def _copy(self, source: Connection | None) -> Connection:
+    def _copy(self, source: sqlite3.Connection | None) -> sqlite3.Connection:
         """The store as it is now, in memory: to forecast in, or to read where there is none yet, or an older one."""
         copy = sqlite3.connect(":memory:", isolation_level=None)
         if source is not None:
@@ -169,7 +167,7 @@ class Sqlite(SqlStore):
             self._connection = copy
         return copy
 
-    def _connect(self) -> Connection:
+    def _connect(self) -> sqlite3.Connection:
         """Where a log cannot be, a rollback journal whose end is flushed too: a power cut must not bring one back."""
         db = sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None)
         for setting in (f"busy_timeout = {_BUSY_MS}", "synchronous = FULL", "fullfsync = ON"):
@@ -178,7 +176,7 @@ class Sqlite(SqlStore):
             db.execute("PRAGMA journal_mode = TRUNCATE")
         return db
 
-    def _version(self, db: Connection) -> int:
+    def _version(self, db: sqlite3.Connection) -> int:
         found, owner = (db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("user_version", "application_id"))
         if owner != _OURS and (owner or db.execute("SELECT 1 FROM sqlite_master").fetchone()):
             raise UnsafePath(str(self._path), "it is a database of something else")
@@ -186,7 +184,7 @@ class Sqlite(SqlStore):
             raise StateTooNew(store=str(self._path), found=found, known=len(self._steps))
         return int(found)
 
-    def _migrate(self, db: Connection) -> None:
+    def _migrate(self, db: sqlite3.Connection) -> None:
         """All the steps that are missing, or none. Under the lock: whoever comes second finds them done."""
         with self._transaction(db):
             for step in self._steps[self._version(db) :]:
@@ -222,7 +220,7 @@ class SqliteSession:
     now = _NOW
     locked = unclaimed = ""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
     def rows(self, statement: str, **values: Any) -> list[Any]:

@@ -138,9 +138,8 @@ class Worker:
 
     def result(self, left: int | None) -> Worked:
         effect: Effect = "updated" if self.finished or self.given_back else "unchanged"
-        counts = (self.finished, self.given_back, self.lost)
         logs = str(self.logs) if self.logs.is_dir() else None
-        return Worked(self.queue, *counts, self.failures, left, effect, logs)
+        return Worked(self.queue, self.finished, self.given_back, self.lost, self.failures, left, effect, logs)
 
     def is_patient(self) -> bool:
         """Whether the store has been away for less time than a lease lasts; asked when it just was."""
