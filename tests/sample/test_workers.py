@@ -64,6 +64,17 @@ def test_a_worker_that_was_killed_is_an_error_and_not_a_wait(signals: Signals, t
             next(results)
 
 
+def test_without_waitid_a_worker_that_was_killed_is_an_error_too(
+    signals: Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "waitid")
+    with workers([f"{tmp_path}/0"], for_long, 1, signals, signals.check) as results:
+        os.kill(pid_in(tmp_path / "0"), signal.SIGKILL)
+
+        with pytest.raises(WorkerLost, match="ended"):
+            next(results)
+
+
 def test_a_failure_in_a_worker_comes_with_its_traceback(signals: Signals) -> None:
     def fail(_task: int, _check: Check) -> int:
         raise KeyError("surprise")

@@ -226,3 +226,12 @@ def test_a_signal_ends_the_wait_for_a_file_that_an_outsider_locks(tmp_path: Path
     outsider.execute("ROLLBACK")
     outsider.close()
     store.close()
+
+
+def test_where_fsync_stops_before_the_disk_sqlite_does_not(tmp_path: Path) -> None:
+    store = Sqlite(tmp_path / "state.db", tmp_path / "lock", make_terms())
+
+    flushes_fully = store.transact(lambda db: db.rows("PRAGMA fullfsync"), may_repeat=False)
+
+    assert flushes_fully == [(1,)]
+    store.close()

@@ -47,6 +47,16 @@ def test_an_actor_has_its_own_arguments_environment_directory_and_end(
     assert ran.stderr.decode() == f"me ['one'] {tmp_path}\n"
 
 
+def test_a_request_may_be_larger_than_what_a_socket_takes_at_once(program: Path, tmp_path: Path) -> None:
+    env = {**os.environ, "WHO": "me", **{f"LONG_{number}": "x" * 100_000 for number in range(20)}}
+
+    with ForkServer([]) as fork_server:
+        forked = fork_server.start(None, [str(program)], env, tmp_path)
+        forked.communicate()
+
+    assert forked.returncode == 7
+
+
 def test_a_forked_actor_can_be_killed_and_the_others_go_on(program: Path, tmp_path: Path) -> None:
     env = {**os.environ, "WHO": "me"}
     with (
