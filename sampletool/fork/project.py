@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from sampletool import REPOSITORY
-from sampletool.kit.checksums import listing
+from sampletool.kit.checksums import listing, of_kit
 from sampletool.kit.parts import folders_of, lines_without, part_names
 from sampletool.kit.program import PACKAGE, PROGRAM, __version__
 from sampletool.kit.rename import Names, rename_files
@@ -66,13 +66,8 @@ def project(source: Mapping[str, bytes], choice: Choice) -> dict[str, bytes]:
     for path in ("README.md", "AGENTS.md", "CHANGELOG.md", f"{choice.package}/__init__.py"):
         made[path] = _filled(made[path].decode(), choice, is_python=path.endswith(".py")).encode()
     made["LICENSE"] = _with_holder(license_text, choice.license_holder or choice.author).encode()
-    return with_checksums(made, choice.package)
-
-
-def with_checksums(files: dict[str, bytes], package: str) -> dict[str, bytes]:
-    """With the list that says later whether the kit was edited."""
-    kit = {re.sub(f"^{package}/", "", path): files[path] for path in files if path.split("/")[1:2] == ["kit"]}
-    return dict(sorted({**files, f"{package}/kit/CHECKSUMS": listing(kit).encode()}.items()))
+    made[f"{choice.package}/kit/CHECKSUMS"] = listing(of_kit(made, choice.package)).encode()
+    return dict(sorted(made.items()))
 
 
 def _metadata(text: str, choice: Choice) -> str:

@@ -18,6 +18,12 @@ def listing(contents: Mapping[str, bytes]) -> str:
     return "".join(f"{sha256(content).hexdigest()}  {name}\n" for name, content in sorted(contents.items()))
 
 
+def of_kit(files: Mapping[str, bytes], package: str) -> dict[str, bytes]:
+    """Of the files of a project those of the kit, by names that do not depend on the package's."""
+    kit = {path for path in files if path.split("/")[1:2] == ["kit"]} - {f"{package}/kit/CHECKSUMS"}
+    return {path.removeprefix(f"{package}/"): files[path] for path in kit}
+
+
 def contents() -> dict[str, bytes]:
     """Of every file of the kit, by a name that does not depend on the package's."""
     folders = {folder: _KIT.parents[1] / folder for folder in ("tests/kit", "docs/kit")} | {"kit": _KIT}

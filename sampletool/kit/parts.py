@@ -63,10 +63,10 @@ def lines_without(names: set[str], path: str, text: str) -> str:
 def remove(names: set[str]) -> None:
     if unknown := sorted(names - set(part_names())):
         raise SystemExit(f"There is no part {', '.join(unknown)}. There are: {', '.join(part_names())}.")
-    if _git("status", "--porcelain", "--untracked-files=no"):
+    if run_git("status", "--porcelain", "--untracked-files=no"):
         raise SystemExit("Files differ from the last commit. Commit them first: then git can undo the removal.")
     folders = folders_of(names, _tracked())
-    _git("rm", "-rq", "--", *sorted(folders))
+    run_git("rm", "-rq", "--", *sorted(folders))
     for path in _tracked():
         if path.endswith((".toml", ".md", "Makefile")):
             text = (TOP / path).read_text()
@@ -76,13 +76,13 @@ def remove(names: set[str]) -> None:
 
 
 def _tracked() -> list[str]:
-    return _git("ls-files", "-z").split("\0")[:-1]
+    return run_git("ls-files", "-z").split("\0")[:-1]
 
 
-def _git(*args: str) -> str:
+def run_git(*args: str, directory: Path = TOP) -> str:
     import subprocess  # not at the top: each call of the tool imports this file
 
-    ran = subprocess.run(["/usr/bin/env", "git", *args], cwd=TOP, capture_output=True, text=True, check=False)
+    ran = subprocess.run(["/usr/bin/env", "git", *args], cwd=directory, capture_output=True, text=True, check=False)
     if ran.returncode != 0:
         raise SystemExit(f"git {args[0]} failed: {ran.stderr.strip()}")
     return ran.stdout

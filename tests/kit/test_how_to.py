@@ -1,12 +1,16 @@
 """The page says how to add things: what it says is done, in a copy of the tree, and works."""
 
 import re
+import shutil
 import subprocess
+from itertools import product
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
+from sampletool.kit.parts import part_names
+from sampletool.kit.program import PACKAGE
 from sampletool.kit.testing.tool import Tool
 from tests.kit.trees import ROOT, copy_tree, make_environment
 
@@ -17,8 +21,10 @@ _MADE_PAGE = re.compile(r"^\*\*([\w/.]+\.md)\*\*[^\n]*\n\n((?:    [^\n]*\n|\n)+)
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A copy in which every file of the page is where the page puts it."""
+    """A copy of the kit alone, in which every file of the page is where the page puts it."""
     copy = copy_tree(ROOT, tmp_path / "copy")
+    for part, folder in product(part_names(), (PACKAGE, "tests", "docs")):
+        shutil.rmtree(copy / folder / part, ignore_errors=True)
     for name, content in files_of_the_page().items():
         path = copy / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -72,7 +72,7 @@ def test_nothing_in_it_speaks_of_the_project_that_it_is_made_from(parts: list[st
 
 
 def test_it_answers_by_its_own_name(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
-    tree = made(tool, "--command", "stock", "--description", 'Counts "screws" \\ bolts')
+    tree = made(tool, "--command", "stock", "--description", 'Counts """screws""" \\ bolts')
     monkeypatch.delenv("PYTHONPATH")
     python = str(make_environment(tree))
     monkeypatch.chdir(tool.cwd)
@@ -82,7 +82,7 @@ def test_it_answers_by_its_own_name(tool: Tool, monkeypatch: pytest.MonkeyPatch)
         assert ran.returncode != 1, ran.stdout + ran.stderr
         assert "stock" in ran.stdout
         assert [*_LEFT_OVER.finditer(ran.stdout + ran.stderr)] == [], call
-    assert 'Counts "screws" \\ bolts' in in_project(tree, python, "-m", "acme", "--help")
+    assert 'Counts """screws""" \\ bolts' in in_project(tree, python, "-m", "acme", "--help")
 
 
 def test_its_tests_pass_and_so_does_its_check(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:

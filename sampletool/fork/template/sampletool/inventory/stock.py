@@ -1,4 +1,4 @@
-"""The inventory is a TOML file of the workspace: `screw = 20`."""
+"""The inventory is a TOML file of the workspace: `screw = 20`. Its name is that of no workspace file."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +20,7 @@ class Changed(NamedTuple):
 
 def stock_file(context: Context) -> Path:
     """Outside a workspace this is NO_WORKSPACE."""
-    return context.workspace / "stock.toml"
+    return context.workspace / "in_stock.toml"
 
 
 def change(file: TomlEdit, item: str, pieces: int) -> Changed:

@@ -9,7 +9,7 @@ from sampletool.kit.testing.tool import Tool
 def test_many_at_once_lose_nothing(tool: Tool, workspace: Path) -> None:
     tool.together([["inventory", "add", "screw", "2"]] * 8)
 
-    assert tomllib.loads((workspace / "stock.toml").read_text()) == {"screw": 16}
+    assert tomllib.loads((workspace / "in_stock.toml").read_text()) == {"screw": 16}
 
 
 def test_what_is_added_can_be_removed(tool: Tool, workspace: Path) -> None:
@@ -26,7 +26,7 @@ def test_what_is_not_there_cannot_be_removed(tool: Tool, workspace: Path) -> Non
 
 def test_a_forecast_changes_nothing(tool: Tool, workspace: Path) -> None:
     assert tool("inventory", "add", "screw", "--dry-run").data["pieces"] == 1
-    assert not (workspace / "stock.toml").exists()
+    assert not (workspace / "in_stock.toml").exists()
 
 
 def test_few_is_what_the_setting_says(tool: Tool, workspace: Path) -> None:

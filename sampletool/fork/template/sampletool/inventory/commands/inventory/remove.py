@@ -13,7 +13,7 @@ from ...errors import TooFew
 from ...stock import Changed, change, stock_file
 
 spec = CommandSpec(
-    effect="files", errors=(NoWorkspace, TooFew), locks=("stock.toml",), examples=("inventory remove screw 5",)
+    effect="files", errors=(NoWorkspace, TooFew), locks=("in_stock.toml",), examples=("inventory remove screw 5",)
 )  # fmt: skip
 
 

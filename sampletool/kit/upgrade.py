@@ -1,0 +1,188 @@
+"""Takes a newer kit: `python -m acme.kit.upgrade FROM`; `--restore` puts everything back.
+
+FROM is a checkout, an sdist or a wheel of a project that carries the newer kit. Its own code, in a process of its own,
+replaces the kit, tests/kit and docs/kit as a whole, under the names of this project, and raises the versions that the
+kit needs in pyproject.toml and constraints.txt. A kit that was edited, and a tree that differs from the last commit,
+are refused: git can bring back what was there. At the end `make check test` says whether all of it is right.
+"""
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+
+from .checksums import LIST, edited, listing, of_kit
+from .parts import TOP, run_git
+from .program import PACKAGE, PROGRAM
+from .rename import Names, rename_files
+
+_LARGEST_BYTES = 100 * 1024 * 1024
+_BESIDE = ["pyproject.toml", "constraints.txt", "docs/index.md"]
+"""What is changed besides the kit."""
+_INTO = "--into"
+
+
+def folders(package: str) -> list[str]:
+    return ["tests/kit", "docs/kit", f"{package}/kit"]
+
+
+def read(source: Path) -> dict[str, bytes]:
+    """The files of a checkout that git tracks, or of an archive, by their paths: no link, and nothing outside of it."""
+    if source.is_dir():
+        names = run_git("ls-files", "-z", directory=source).split("\0")[:-1]
+        return {name: (source / name).read_bytes() for name in names if (source / name).is_file()}
+    files, left = {}, _LARGEST_BYTES
+    for name, size, is_plain, content in _members(source):
+        path, left = PurePosixPath(name), left - size
+        if not is_plain or path.is_absolute() or ".." in path.parts or "\\" in name or left < 0:
+            raise SystemExit(f"{source} is not taken: {name!r} is a link, leads out of it, or is too large.")
+        files[name] = content()
+    return files
+
+
+def _members(archive: Path) -> Iterator[tuple[str, int, bool, Callable[[], bytes]]]:
+    if zipfile.is_zipfile(archive):
+        with zipfile.ZipFile(archive) as wheel:
+            for info in (info for info in wheel.infolist() if not info.is_dir()):
+                kind = stat.S_IFMT(info.external_attr >> 16)
+                yield info.filename, info.file_size, kind in (0, stat.S_IFREG), partial(wheel.read, info)
+    elif archive.is_file() and tarfile.is_tarfile(archive):
+        with tarfile.open(archive) as sdist:
+            for member in (member for member in sdist if not member.isdir()):
+                file = sdist.extractfile(member) if member.isreg() else None
+                yield member.name, member.size, file is not None, file.read if file else bytes
+    else:
+        raise SystemExit(f"{archive} is neither a checkout nor an sdist or a wheel.")
+
+
+def laid_out(files: dict[str, bytes]) -> tuple[str, dict[str, bytes]]:
+    """The name of the package, and what a checkout has of it, the kit's tests and pages, and the pins."""
+    above = [path.removesuffix("kit/upgrade.py") for path in files if path.endswith("/kit/upgrade.py")]
+    beside = [path.removesuffix("tests/kit/plugin.py") for path in files if path.endswith("tests/kit/plugin.py")]
+    if not above or not beside:
+        raise SystemExit("It carries no kit that can be taken: no kit/upgrade.py, or no tests/kit.")
+    package, top = min(above, key=len), min(beside, key=len)
+    name = package.split("/")[-2]
+    tree = {path.replace(package, f"{name}/", 1): files[path] for path in files if path.startswith(package)}
+    wanted = (f"{top}tests/kit/", f"{top}docs/kit/", f"{top}constraints.txt")
+    return name, tree | {path.removeprefix(top): files[path] for path in files if path.startswith(wanted)}
+
+
+def version(changelog: str) -> tuple[int, ...]:
+    """Of a kit: its newest heading."""
+    found = re.search(r"^## ([\d.]+)", changelog, re.MULTILINE)
+    return tuple(map(int, found[1].split("."))) if found else ()
+
+
+def refuse_what_git_could_not_restore() -> None:
+    if not LIST.exists():
+        raise SystemExit("There is no CHECKSUMS: this is where the kit is developed.")
+    if names := edited():
+        raise SystemExit(f"Edited, so that no newer kit can replace it: {', '.join(names)}. Take the change back.")
+    if run_git("status", "--porcelain", "--untracked-files=no"):
+        raise SystemExit("Files differ from the last commit. Commit them first, or undo an upgrade with --restore.")
+
+
+def upgrade(source: Path) -> int:
+    refuse_what_git_could_not_restore()
+    name, files = laid_out(read(source))
+    changelog = files.get(f"{name}/kit/CHANGELOG.md", b"").decode()
+    before = (TOP / PACKAGE / "kit" / "CHANGELOG.md").read_text()
+    if version(changelog) < version(before):
+        raise SystemExit(f"{source} has an older kit than this project.")
+    taken = files.get(f"{name}/kit/CHECKSUMS")
+    if taken and taken.decode() != listing(of_kit(files, name)):
+        raise SystemExit(f"{source} has a kit that was edited.")
+    _say(*(line for line in changelog.splitlines() if line not in before.splitlines()))
+    _say(f"Undo: python -m {PACKAGE}.kit.upgrade --restore, or git restore --staged --worktree .")
+    with TemporaryDirectory(prefix="kit-") as scratch:
+        for path, content in files.items():
+            Path(scratch, path).parent.mkdir(parents=True, exist_ok=True)
+            Path(scratch, path).write_bytes(content)
+        call = [sys.executable, "-B", "-m", f"{name}.kit.upgrade", _INTO, str(TOP), PACKAGE, PROGRAM]
+        subprocess.run(call, cwd=scratch, env={**os.environ, "PYTHONPATH": scratch}, check=True)
+    subprocess.run([sys.executable, "-B", "-c", "import docs.kit.generate as g; g.write_index()"], cwd=TOP, check=True)
+    status = subprocess.run(["make", "check", "test"], cwd=TOP, check=False).returncode  # noqa: S607
+    _say("The new kit is in place: commit it." if status == 0 else "Something fails with the new kit: see above.")
+    return status
+
+
+def take(tree: Path, package: str, program: str) -> None:
+    """In the process of the newer kit: put it in the place of the older one."""
+    files = {path.relative_to(TOP).as_posix(): path.read_bytes() for path in TOP.rglob("*") if path.is_file()}
+    made = rename_files(files, Names(PACKAGE, PROGRAM), Names(package, program))
+    made[f"{package}/kit/CHECKSUMS"] = listing(of_kit(made, package)).encode()
+    for folder in folders(package):
+        new, old = ((tree / folder).with_name(f".kit.{which}") for which in ("new", "old"))
+        for left in (new, old):
+            shutil.rmtree(left, ignore_errors=True)
+        for path, content in made.items():
+            if path.startswith(f"{folder}/"):
+                file = new / path.removeprefix(f"{folder}/")
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(content)
+    for folder in folders(package):
+        new, old = ((tree / folder).with_name(f".kit.{which}") for which in ("new", "old"))
+        (tree / folder).rename(old)
+        new.rename(tree / folder)
+        shutil.rmtree(old)
+    _raise_versions(tree, made.get("constraints.txt", b"").decode())
+
+
+def _raise_versions(tree: Path, newer_pins: str) -> None:
+    """Of what the kit needs: in its list in pyproject.toml, and its pin."""
+    needs = tomllib.loads((TOP / PACKAGE / "kit" / "NEEDS.toml").read_text())
+    project, pins = (tree / "pyproject.toml").read_text(), (tree / "constraints.txt").read_text()
+    lists = {"dependencies": needs["project"]["dependencies"], "dev": needs["dependency-groups"]["dev"]}
+    for key, requirement in [(key, requirement) for key, needed in lists.items() for requirement in needed]:
+        if f'"{requirement}"' in project:
+            continue
+        (name,) = re.findall(r"^[\w-]+", requirement)
+        project, count = re.subn(rf'"{name}(\[[^]"]*\])? *[<>=!~][^"]*"', f'"{requirement}"', project, count=1)
+        if not count:
+            project = re.sub(rf"^({key} = \[)", rf'\1\n    "{requirement}",', project, count=1, flags=re.MULTILINE)
+        pin = "".join(re.findall(rf"^{name}==.*\n", newer_pins, re.MULTILINE))
+        pins = re.sub(rf"^{name}==.*\n", "", pins, flags=re.MULTILINE) + pin
+        _say(f"pyproject.toml: {requirement}")
+    (tree / "pyproject.toml").write_text(project)
+    (tree / "constraints.txt").write_text("".join(sorted(pins.splitlines(keepends=True))))
+
+
+def restore() -> None:
+    """What was changed since is not lost: git keeps it in its stash."""
+    paths = [path for path in (*folders(PACKAGE), *_BESIDE) if run_git("ls-files", "--", path)]
+    if kept := run_git("stash", "create").strip():
+        run_git("stash", "store", "--message", "what an upgrade of the kit was restored from", kept)
+    run_git("restore", "--source=HEAD", "--staged", "--worktree", "--", *paths)
+    run_git("clean", "-fdq", "--", *folders(PACKAGE))
+    _say("Restored. What differed is in `git stash list`.")
+
+
+def _say(*lines: str) -> None:
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    sys.stdout.flush()
+
+
+def main(args: list[str]) -> int:
+    if args == ["--restore"]:
+        restore()
+    elif len(args) == 4 and args[0] == _INTO:
+        take(Path(args[1]), args[2], args[3])
+    elif len(args) == 1 and not args[0].startswith("-"):
+        return upgrade(Path(args[0]))
+    else:
+        raise SystemExit(f"Usage: python -m {PACKAGE}.kit.upgrade FROM | --restore")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

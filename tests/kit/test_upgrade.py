@@ -1,0 +1,266 @@
+"""A newer kit takes the place of an older one: as a whole, from any form it comes in, or not at all."""
+
+import io
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sampletool.kit import upgrade
+from sampletool.kit.program import PACKAGE
+from tests.kit.trees import ROOT, commit, copy_tree
+
+_MAKEFILE = "check test:\n\t@test ! -e broken\n\t@{python} -m {package}.kit.checksums && echo $@ >> made\n"
+_BESIDE = ("pyproject.toml", "constraints.txt", "docs/index.md", "tests/__init__.py", "tests/conftest.py")
+
+
+def git(tree: Path, *args: str) -> str:
+    return subprocess.run(["git", *args], cwd=tree, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture
+def older(tmp_path: Path) -> Path:
+    """A project that has taken the kit, with work of its own."""
+    whole = copy_tree(ROOT, tmp_path / "whole")
+    tree = tmp_path / "older"
+    for path in (
+        f"{PACKAGE}/kit",
+        "tests/kit",
+        "docs/kit",
+        f"{PACKAGE}/__init__.py",
+        f"{PACKAGE}/__main__.py",
+        *_BESIDE,
+    ):
+        (tree / path).parent.mkdir(parents=True, exist_ok=True)
+        (whole / path).rename(tree / path)
+    (tree / "Makefile").write_text(_MAKEFILE.format(python=sys.executable, package=PACKAGE))
+    (tree / ".gitignore").write_text("__pycache__/\nmade\nbroken\n")
+    (tree / PACKAGE / "own").mkdir()
+    (tree / PACKAGE / "own" / "__init__.py").write_text('"""Work of its own."""\n')
+    in_tree(tree, f"{PACKAGE}.kit.checksums", "write")
+    commit(tree)
+    return tree
+
+
+@pytest.fixture
+def newer(older: Path, tmp_path: Path) -> Path:
+    """A checkout of a newer version: a file is changed, one is new, one is gone, and it needs more."""
+    tree = copy_tree(older, tmp_path / "newer")
+    (tree / PACKAGE / "kit" / "CHECKSUMS").unlink()
+    changelog = tree / PACKAGE / "kit" / "CHANGELOG.md"
+    text = changelog.read_text()
+    changelog.write_text(text.replace("## ", "## 99.1.0\n\n* Faster than before.\n\n## ", 1))
+    (tree / PACKAGE / "kit" / "verbose.py").unlink()
+    (tree / PACKAGE / "kit" / "fresh.py").write_text('"""New."""\n')
+    (tree / "tests" / "kit" / "test_fresh.py").write_text('"""New."""\n')
+    (tree / "docs" / "kit" / "fresh.md").write_text("# Fresh\n")
+    needs = tree / PACKAGE / "kit" / "NEEDS.toml"
+    needs.write_text(
+        re.sub(r'"platformdirs[^"]*"', '"platformdirs>=4.15,<5", "brand-new>=1"', needs.read_text()).replace(
+            '"ruff>=0.14"', '"ruff>=0.99"'
+        )
+    )
+    pins = tree / "constraints.txt"
+    pins.write_text(
+        re.sub(r"^platformdirs==.*$", "platformdirs==4.15.1", pins.read_text(), flags=re.M) + "brand-new==1.2\n"
+    )
+    commit(tree)
+    return tree
+
+
+def as_wheel(tree: Path) -> Path:
+    wheel = tree.with_name("newer-99.whl")
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name in git(tree, "ls-files").split():
+            place = name if name.startswith(f"{PACKAGE}/") else f"{PACKAGE}/part/carried/{name}"
+            archive.write(tree / name, place)
+    return wheel
+
+
+def as_sdist(tree: Path) -> Path:
+    sdist = tree.with_name("newer-99.tar.gz")
+    with tarfile.open(sdist, "w:gz") as archive:
+        for name in git(tree, "ls-files").split():
+            archive.add(tree / name, f"newer-99/{name}")
+    return sdist
+
+
+def in_tree(tree: Path, module: str, *args: str) -> subprocess.CompletedProcess[str]:
+    environ = {**os.environ, "PYTHONPATH": str(tree)}
+    command = [sys.executable, "-m", module, *args]
+    return subprocess.run(command, cwd=tree, env=environ, capture_output=True, text=True, check=False)
+
+
+def upgraded(tree: Path, source: Path | str) -> subprocess.CompletedProcess[str]:
+    return in_tree(tree, f"{PACKAGE}.kit.upgrade", str(source))
+
+
+@pytest.mark.parametrize("form", [lambda tree: tree, as_wheel, as_sdist], ids=["checkout", "wheel", "sdist"])
+def test_the_kit_is_replaced_as_a_whole_and_the_rest_is_left(
+    older: Path, newer: Path, form: Callable[[Path], Path]
+) -> None:
+    (newer / PACKAGE / "kit" / "untracked.py").touch()
+
+    ran = upgraded(older, form(newer))
+
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert (older / "made").read_text() == "check\ntest\n"
+    for folder in (f"{PACKAGE}/kit", "tests/kit", "docs/kit"):
+        files = {path.removeprefix(f"{folder}/") for path in git(newer, "ls-files", folder).split()}
+        found = {path for path in (older / folder).rglob("*") if path.is_file() and "__pycache__" not in path.parts}
+        assert {path.relative_to(older / folder).as_posix() for path in found} - {"CHECKSUMS"} == files
+        assert all((older / folder / path).read_bytes() == (newer / folder / path).read_bytes() for path in files)
+    assert [path.name for path in older.glob("*/.kit.*")] == []
+    assert (older / PACKAGE / "own" / "__init__.py").read_text() == '"""Work of its own."""\n'
+    assert "* [Fresh](kit/fresh.md)\n" in (older / "docs" / "index.md").read_text()
+
+
+def test_what_is_new_is_shown_and_what_it_needs_is_raised(older: Path, newer: Path) -> None:
+    ran = upgraded(older, newer)
+
+    assert ran.stdout.startswith("## 99.1.0\n")
+    assert "* Faster than before.\n" in ran.stdout
+    assert "The first version that is a folder of its own" not in ran.stdout
+    project = (older / "pyproject.toml").read_text()
+    for requirement in ("platformdirs>=4.15,<5", "brand-new>=1", "ruff>=0.99"):
+        assert re.findall(rf'"{requirement.partition(">=")[0]}>[^"]*"', project) == [f'"{requirement}"']
+        assert f"pyproject.toml: {requirement}\n" in ran.stdout
+    pins = (older / "constraints.txt").read_text().splitlines()
+    assert {"platformdirs==4.15.1", "brand-new==1.2"} <= {*pins}
+    assert len([pin for pin in pins if pin.startswith("platformdirs")]) == 1
+
+
+def test_everything_can_be_put_back_and_what_was_changed_since_is_kept(older: Path, newer: Path) -> None:
+    before = git(older, "rev-parse", "HEAD:")
+    upgraded(older, newer)
+    (older / "pyproject.toml").write_text("edited since")
+
+    ran = upgraded(older, "--restore")
+
+    assert ran.returncode == 0, ran.stderr
+    git(older, "add", "-A")
+    assert git(older, "write-tree") == before
+    assert git(older, "show", "stash@{0}:pyproject.toml") == "edited since"
+    assert upgraded(older, newer).returncode == 0
+
+
+def test_a_failure_is_said_and_can_be_undone(older: Path, newer: Path) -> None:
+    (older / "broken").touch()
+
+    ran = upgraded(older, newer)
+
+    assert ran.returncode != 0
+    assert "Something fails with the new kit" in ran.stdout
+    assert f"python -m {PACKAGE}.kit.upgrade --restore" in ran.stdout
+
+
+@pytest.mark.parametrize("path", [f"{PACKAGE}/kit/app.py", "tests/kit/test_app.py", "docs/kit/mine.md"])
+def test_a_kit_that_was_edited_is_refused_by_name(older: Path, newer: Path, path: str) -> None:
+    with (older / path).open("a") as file:
+        file.write("\n# mine\n")
+    commit_all(older)
+
+    ran = upgraded(older, newer)
+
+    assert ran.returncode == 1
+    assert f": {path.removeprefix(f'{PACKAGE}/')}. " in ran.stderr
+    assert git(older, "status", "--porcelain") == ""
+
+
+def commit_all(tree: Path) -> None:
+    git(tree, "add", "-A")
+    git(tree, "-c", "user.name=n", "-c", "user.email=n@example.org", "commit", "-qm", "Edit")
+
+
+def test_a_tree_that_differs_from_the_last_commit_is_refused(older: Path, newer: Path) -> None:
+    (older / "pyproject.toml").write_text("edited")
+
+    ran = upgraded(older, newer)
+
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert "Commit them first" in ran.stderr
+    assert (older / "pyproject.toml").read_text() == "edited"
+
+
+def test_an_older_kit_is_refused(older: Path, newer: Path) -> None:
+    upgraded(older, newer)
+    commit_all(older)
+    changelog = newer / PACKAGE / "kit" / "CHANGELOG.md"
+    changelog.write_text(changelog.read_text().replace("99.1.0", "9.9.0"))
+
+    assert "has an older kit" in upgraded(older, newer).stderr
+    assert git(older, "status", "--porcelain") == ""
+
+
+def test_versions_are_numbers_and_the_newest_stands_above() -> None:
+    assert upgrade.version("# Changes\n\n## 10.1.0, not released\n\n## 9.9.0\n") == (10, 1, 0)
+
+
+def test_the_kit_of_another_project_is_taken_only_as_that_has_taken_it(older: Path, newer: Path) -> None:
+    in_tree(newer, f"{PACKAGE}.kit.checksums", "write")
+    (newer / PACKAGE / "kit" / "fresh.py").write_text("edited there")
+    commit_all(newer)
+
+    assert "has a kit that was edited" in upgraded(older, newer).stderr
+
+
+def test_where_the_kit_is_developed_nothing_is_replaced(newer: Path) -> None:
+    assert "There is no CHECKSUMS" in upgraded(newer, newer).stderr
+
+
+@pytest.mark.parametrize("source", ["nowhere", "Makefile", "docs"])
+def test_what_carries_no_kit_is_refused(older: Path, source: str) -> None:
+    ran = upgraded(older, source)
+
+    assert ran.returncode == 1
+    assert "Traceback" not in ran.stderr
+    assert git(older, "status", "--porcelain") == ""
+
+
+def tar(path: Path, name: str, **kind: object) -> Path:
+    with tarfile.open(path, "w:gz") as archive:
+        info = tarfile.TarInfo(name)
+        for key, value in kind.items():
+            setattr(info, key, value)
+        archive.addfile(info, io.BytesIO(b"x" * info.size))
+    return path
+
+
+@pytest.mark.parametrize("name", ["../out", "a/../../out", "/out", "a\\..\\out"])
+def test_no_file_of_an_archive_leads_out_of_it(tmp_path: Path, name: str) -> None:
+    with zipfile.ZipFile(tmp_path / "a.whl", "w") as archive:
+        archive.writestr(name, "x")
+
+    for source in (tmp_path / "a.whl", tar(tmp_path / "a.tar.gz", name)):
+        with pytest.raises(SystemExit, match="is not taken"):
+            upgrade.read(source)
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE])
+def test_nothing_but_files_is_taken_from_an_archive(tmp_path: Path, kind: bytes) -> None:
+    with pytest.raises(SystemExit, match="is not taken"):
+        upgrade.read(tar(tmp_path / "a.tar.gz", "a/link", type=kind, linkname="/etc/passwd"))
+
+
+def test_a_link_in_a_wheel_is_not_taken(tmp_path: Path) -> None:
+    info = zipfile.ZipInfo("a/link")
+    info.external_attr = 0o120777 << 16
+    with zipfile.ZipFile(tmp_path / "a.whl", "w") as archive:
+        archive.writestr(info, "/etc/passwd")
+
+    with pytest.raises(SystemExit, match="is not taken"):
+        upgrade.read(tmp_path / "a.whl")
+
+
+def test_an_archive_that_is_too_large_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upgrade, "_LARGEST_BYTES", 1000)
+
+    assert upgrade.read(tar(tmp_path / "a.tar.gz", "a", size=1000)) == {"a": b"x" * 1000}
+    with pytest.raises(SystemExit, match="is not taken"):
+        upgrade.read(tar(tmp_path / "a.tar.gz", "a", size=1001))
