@@ -80,10 +80,11 @@ class _Collecting:
             ctx.obj.command = ".".join(ctx.command_path.split()[1:])
         mistakes: list[Mistake] = ctx.meta.setdefault(_MISTAKES, [])
         self._begins_with_name = isinstance(self, TyperGroup) and args[:1] != [] and args[0][:1] != "-"
-        left = list(args)
-        while True:
+        left: list[str] | None = list(args)
+        rest: list[str] = []
+        while left is not None:
             try:
-                rest: list[str] = super().parse_args(ctx, list(left))  # type: ignore[misc]
+                rest = super().parse_args(ctx, list(left))  # type: ignore[misc]
                 break
             except typer.TyperException as error:
                 mistake = _understand(error, [*self.described, *described_options()], ctx.command_path, left)
@@ -91,12 +92,8 @@ class _Collecting:
                     mistakes.append(mistake)
                 if param := getattr(error, "param", None):
                     self._lenient[param.name] = _taking_anything(param)
-                    continue
-                without = _leave_out(left, mistake.param)
-                if without is None:
-                    rest = []
-                    break
-                left = without
+                else:
+                    left = _leave_out(left, mistake.param)
         keep_given(ctx)
         if mistakes and not isinstance(self, TyperGroup):
             is_about_arguments = any(mistake.code in ("MISSING", "EXTRA_ARGUMENT") for mistake in mistakes)

@@ -8,8 +8,6 @@ _UNIT_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _LONGEST_SECONDS = 100 * 365 * 86400
 _FORM = r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|m|h|d)"
 
-EXPECTED = "a duration such as 0, 500ms, 5s, 2m, 1h or 7d"
-
 
 def parse_duration(text: str) -> float:
     """Seconds, or ValueError with a sentence. A bare number other than 0 has no unit and is refused."""
@@ -18,7 +16,7 @@ def parse_duration(text: str) -> float:
     form = re.fullmatch(_FORM, text)
     if form is None:
         hint = f"; {text} seconds are {text}s" if text.isdecimal() else ""
-        raise ValueError(f"{quoted(text)} is not {EXPECTED}{hint}")
+        raise ValueError(f"{quoted(text)} is not a duration such as 0, 500ms, 5s, 2m, 1h or 7d{hint}")
     seconds = float(form[1]) * _UNIT_SECONDS[form[2]]
     if seconds > _LONGEST_SECONDS:
         raise ValueError(f"{quoted(text)} is not a duration of less than a hundred years")

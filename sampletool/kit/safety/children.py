@@ -132,8 +132,9 @@ class Children:
             left = 1.0 if deadline is None else deadline - time.monotonic()
             if left <= 0:
                 return None
-            pollable = all(child.exit_descriptor is not None for child in self._running.values())
-            self._signals.wait(left if pollable else min(left, _POLL_SECONDS), self._wake_descriptors())
+            exits = [child.exit_descriptor for child in self._running.values() if child.exit_descriptor is not None]
+            outputs = [child.output.fileno() for child in self._running.values() if not child.output_ended]
+            self._signals.wait(left if len(exits) == len(self._running) else min(left, _POLL_SECONDS), exits + outputs)
         return None
 
     def signal(self, name: str, number: int) -> None:
@@ -186,11 +187,6 @@ class Children:
                         write_all(child.log_file, chunk)
                     except OSError as error:  # raised by the wait: ending the children must go on
                         self._log_failure = error
-
-    def _wake_descriptors(self) -> list[int]:
-        running = self._running.values()
-        exits = [child.exit_descriptor for child in running if child.exit_descriptor is not None]
-        return exits + [child.output.fileno() for child in running if not child.output_ended]
 
 
 def _open_pid(pid: int) -> int | None:
