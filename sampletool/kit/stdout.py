@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from select import POLLOUT, poll
+from select import PIPE_BUF, POLLOUT, poll
 
 from .context import write_stderr
 from .contract.exit_status import ExitStatus
@@ -17,8 +17,6 @@ from .contract.render import Screen
 _USUAL_WIDTH = 80
 _STALLED_SECONDS = 0.25
 """When the call is over, a reader that takes nothing for so long gets no more."""
-_NEVER_BLOCKS_BYTES = 4096
-"""PIPE_BUF: a pipe that is ready for writing takes as much."""
 
 
 class Stdout:
@@ -88,8 +86,9 @@ def _write_all(descriptor: int, content: bytes, over: Callable[[], int]) -> bool
             was_over = bool(over())
             continue
         was_over = False
-        with suppress(BlockingIOError):  # another writer of the same pipe was faster
-            left = left[os.write(descriptor, left[:_NEVER_BLOCKS_BYTES]) :]
+        # A pipe that is ready for writing takes PIPE_BUF bytes without blocking, unless another writer was faster.
+        with suppress(BlockingIOError):
+            left = left[os.write(descriptor, left[:PIPE_BUF]) :]
     return True
 
 
