@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from sampletool.kit.context import Context
 from sampletool.kit.contract.answer import Effect
-from sampletool.kit.safety.toml_file import TomlEdit
+from sampletool.kit.contract.file_errors import InvalidToml
+from sampletool.kit.safety.toml_file import TomlEdit, TomlText
 from sampletool.kit.settings.toml_edit import set_value
 
 
@@ -23,8 +24,16 @@ def stock_file(context: Context) -> Path:
     return context.workspace / "in_stock.toml"
 
 
+def counts(text: TomlText) -> dict[str, int]:
+    """The pieces of each item. People edit this file: what is no number is an error, not a crash."""
+    for item, pieces in text.document.items():
+        if type(pieces) is not int:
+            raise InvalidToml(str(text.path), f"{item} is not a whole number")
+    return text.document
+
+
 def change(file: TomlEdit, item: str, pieces: int) -> Changed:
     """The new text of the file; nothing is changed before `file.write()`."""
-    before = file.before.document.get(item)
+    before = counts(file.before).get(item)
     file.text = set_value(file.text, (item,), pieces)
     return Changed("created" if before is None else "unchanged" if before == pieces else "updated", item, pieces)

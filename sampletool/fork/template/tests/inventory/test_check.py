@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from sampletool.kit.safety.places import session_root
 from sampletool.kit.testing.holding import holding
 from sampletool.kit.testing.tool import Tool
 
@@ -31,3 +32,23 @@ def test_one_checks_at_a_time(tool: Tool, workspace: Path) -> None:
         error = tool("inventory", "check").error
 
     assert (error["code"], error["context"]["holder"]["pid"]) == ("LOCK_HELD", other.pid)
+
+
+def test_a_forecast_fails_where_the_call_would_and_makes_nothing(tool: Tool, workspace: Path) -> None:
+    tool("inventory", "add", "big screw", "2")
+    forecast = ["inventory", "check", "--session-id", "monday", "--dry-run"]
+    assert tool(*forecast).error["context"]["failed"] == ["big screw"]
+    assert not (session_root() / "monday").exists()
+
+    assert tool("inventory", "check", "--session-id", "monday").error["context"]["failed"] == ["big screw"]
+
+    assert tool(*forecast).code == "OUTPUT_EXISTS"
+    (workspace / "tool.toml").unlink()
+    assert tool(*forecast).code == "NO_WORKSPACE"
+
+
+def test_what_is_no_number_is_named(tool: Tool, workspace: Path) -> None:
+    (workspace / "stock.toml").write_text('screw = "many"\n')
+
+    for call in (["add", "screw"], ["list"], ["check"]):
+        assert "screw is not a whole number" in tool("inventory", *call).error["message"]

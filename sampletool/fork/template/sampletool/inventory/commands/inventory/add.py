@@ -9,7 +9,7 @@ from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import NoWorkspace
 from sampletool.kit.global_options import DryRunOption
 
-from ...stock import Changed, change, stock_file
+from ...stock import Changed, change, counts, stock_file
 
 spec = CommandSpec(
     effect="files", errors=(NoWorkspace,), locks=("in_stock.toml",), examples=("inventory add screw 20",)
@@ -28,6 +28,6 @@ def command(
     """
     context: Context = ctx.obj
     with context.editing(stock_file(context), dry_run=dry_run) as file:
-        added = change(file, item, file.before.document.get(item, 0) + pieces)
+        added = change(file, item, counts(file.before).get(item, 0) + pieces)
         file.write()
     return added

@@ -10,21 +10,22 @@ import typer
 from sampletool.kit.context import AT_ONCE, Context
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import ChecksFailed, NoWorkspace
-from sampletool.kit.contract.file_errors import OutputExists
 from sampletool.kit.global_options import DryRunOption
 from sampletool.kit.safety.atomic_file import create
 from sampletool.kit.safety.children import Children
-from sampletool.kit.safety.places import workspace_lock
+from sampletool.kit.safety.places import session_root, workspace_lock
+from sampletool.kit.safety.toml_file import read_toml
 
-from ...stock import stock_file
+from ... import few
+from ...errors import CheckStopped, ReportExists
+from ...stock import counts, stock_file
 
 spec = CommandSpec(
     effect="sessions",
-    errors=(NoWorkspace, ChecksFailed, OutputExists),
-    locks=("check",),
+    errors=(NoWorkspace, ChecksFailed, CheckStopped, ReportExists),
+    locks=("session", "check"),
     examples=("inventory check --session-id monday",),
 )
-FEW = Path(__file__).parents[2] / "few.py"
 
 
 class Checked(NamedTuple):
@@ -35,19 +36,28 @@ class Checked(NamedTuple):
         return [*self.few, f"report: {self.output}"]
 
 
-def find_few(context: Context, stock: Path) -> list[str]:
+def check(context: Context, stock: Path, least: int, report: Path) -> list[str]:
     """By a child, one at a time in a workspace: after kill -9 of this call the child keeps the lock until it ends."""
+    scratch = report.with_name(f".{report.name}.{context.request_id}")
     lock = workspace_lock(context.workspace, "check")
-    with (
-        context.hold(lock, "check", "exclusive", AT_ONCE) as hold,
-        Children(context.signals, hold.descriptors, [lock]) as children,
-    ):
-        call = [sys.executable, str(FEW), str(stock), str(context.settings.value("low_stock"))]
-        children.start("few", call, cwd=context.workspace, env=os.environ)
-        ended = children.next_ended()
-    if ended is None or ended.status != 0:
-        raise ChecksFailed(count=1, failed=["few"])
-    return ended.tail.split()
+    try:
+        with (
+            context.hold(lock, "check", "exclusive", AT_ONCE) as hold,
+            Children(context.signals, hold.descriptors, [lock]) as children,
+        ):
+            call = [sys.executable, few.__file__, str(stock), str(least), str(scratch)]
+            children.start("few", call, cwd=context.workspace, env=os.environ)
+            ended = children.next_ended()
+            assert ended is not None
+            if ended.status != 0:
+                said = ended.tail.strip().rpartition("\n")[2] or "it said nothing"
+                raise CheckStopped(status=ended.status, said=said)
+            create(report, scratch.read_bytes())
+            return scratch.read_text("utf-8").splitlines()
+    except FileExistsError:
+        raise ReportExists(str(report)) from None
+    finally:
+        scratch.unlink(missing_ok=True)
 
 
 def command(ctx: typer.Context, dry_run: DryRunOption = False) -> Checked:
@@ -56,15 +66,13 @@ def command(ctx: typer.Context, dry_run: DryRunOption = False) -> Checked:
     Fewer pieces than the setting low_stock are too few. A report that is there is never replaced.
     """
     context: Context = ctx.obj
-    report = context.session_directory / "check.txt"
-    if dry_run:
-        return Checked([], str(report))
-    few = find_few(context, stock_file(context))
-    try:
-        create(report, "".join(f"{item}\n" for item in few).encode())
-    except FileExistsError:
-        raise OutputExists(str(report), found="a report of this session") from None
-    checked = Checked(few, str(report))
-    if few:
-        raise ChecksFailed(count=len(few), failed=few, data=checked)
+    stock, least = stock_file(context), context.settings.value("low_stock")
+    forecast = few.few_of(counts(read_toml(stock)), least)
+    session = session_root() / context.session_id if dry_run else context.session_directory
+    report = session / "check.txt"
+    if report.exists():
+        raise ReportExists(str(report))
+    checked = Checked(forecast if dry_run else check(context, stock, least, report), str(report))
+    if checked.few:
+        raise ChecksFailed(count=len(checked.few), failed=checked.few, data=checked)
     return checked

@@ -10,7 +10,7 @@ from sampletool.kit.contract.errors import NoWorkspace
 from sampletool.kit.contract.table import Line, heads
 from sampletool.kit.safety.toml_file import read_toml
 
-from ...stock import stock_file
+from ...stock import counts, stock_file
 
 spec = CommandSpec(effect="nothing", errors=(NoWorkspace,), examples=("inventory list",))
 
@@ -36,5 +36,5 @@ def command(ctx: typer.Context) -> Items:
     """
     context: Context = ctx.obj
     low = context.settings.value("low_stock")
-    stock = read_toml(stock_file(context)).document
+    stock = counts(read_toml(stock_file(context)))
     return Items([Item(item, pieces, pieces < low) for item, pieces in sorted(stock.items())])

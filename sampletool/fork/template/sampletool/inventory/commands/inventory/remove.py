@@ -10,7 +10,7 @@ from sampletool.kit.contract.errors import NoWorkspace
 from sampletool.kit.global_options import DryRunOption
 
 from ...errors import TooFew
-from ...stock import Changed, change, stock_file
+from ...stock import Changed, change, counts, stock_file
 
 spec = CommandSpec(
     effect="files", errors=(NoWorkspace, TooFew), locks=("in_stock.toml",), examples=("inventory remove screw 5",)
@@ -26,7 +26,7 @@ def command(
     """Remove pieces of an item."""
     context: Context = ctx.obj
     with context.editing(stock_file(context), dry_run=dry_run) as file:
-        there = file.before.document.get(item, 0)
+        there = counts(file.before).get(item, 0)
         if there < pieces:
             raise TooFew(item=item, there=there, wanted=pieces)
         removed = change(file, item, there - pieces)
