@@ -7,6 +7,7 @@ TEST_GROUPS += servers# state
 include sampletool/kit/kit.mk
 
 .PHONY: sizes forks
+.PHONY: soak-state# state
 
 check: sizes
 
@@ -15,3 +16,8 @@ sizes: $(READY)
 
 forks: $(TESTABLE)  ## Remove each part, and all of them, in a copy: what is left passes check and test
 	@$(BIN)/python -m tests.project.forks $(PARTS)
+
+soak: soak-state# state
+
+soak-state: $(READY)# state
+	@$(BIN)/python -m tests.state.soak --page docs/state/soak.md $(SOAK) # state

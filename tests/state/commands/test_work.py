@@ -69,6 +69,18 @@ def test_a_command_that_fails_is_tried_again_and_then_given_up(tool: Tool, works
     assert tool("task", "list", "--status", "failed").data["tasks"][0]["id"] == "a"
 
 
+def test_a_body_that_no_environment_can_carry_is_in_the_file(tool: Tool, workspace: Path) -> None:
+    bodies = ["a\0b", "x" * 200_000]
+    (workspace / "tasks.jsonl").write_text("".join(json.dumps({"body": body}) + "\n" for body in bodies))
+    tool("task", "add", "mail", "--from-file", "tasks.jsonl")
+    script = 'cat "$TOOL_TASK_FILE" >> out; echo >> out; [ -z "$TOOL_TASK_BODY" ]'
+
+    ran = tool("task", "work", "mail", "--until-empty", "--jobs", "1", "--", "sh", "-c", script)
+
+    assert ran.data["finished"] == 2
+    assert [json.loads(line) for line in (workspace / "out").read_text().splitlines()] == bodies
+
+
 def test_an_interrupted_worker_ends_its_commands_and_gives_their_tasks_back(tool: Tool, workspace: Path) -> None:
     tool("task", "add", "mail", "x", "--id", "a")
     worker = tool.start("task", "work", "mail", "--", "sh", "-c", "echo $$ > pid; exec sleep 600")
