@@ -16,6 +16,7 @@ from sampletool.state.errors import StoreUnavailable, StoreUnsafe
 from sampletool.state.opening import open_store
 from sampletool.state.postgres import Postgres
 from sampletool.state.promises import NewTask, Once
+from tests.state.support.outcomes import outcome
 from tests.state.support.servers import Server
 from tests.state.support.store_client import make_terms
 from tests.state.support.stores import SharedBackend
@@ -35,7 +36,7 @@ def admin_url(server_of: Callable[[str], Server]) -> str:
 def test_who_needs_the_same_name_as_a_paused_client_waits_until_its_transaction_is_ended(
     backend: SharedBackend,
 ) -> None:
-    store, impatient = backend.open(patience=60.0), backend.open(patience=0.2)
+    store, impatient = backend.open(patience=25.0), backend.open(patience=0.2)
     store.counter_add("hits", 1)
     impatient.counter_get("hits")
     client = backend.start("stop_before_the_commit", 0)
@@ -45,7 +46,7 @@ def test_who_needs_the_same_name_as_a_paused_client_waits_until_its_transaction_
 
     with pytest.raises(LockHeld):
         impatient.counter_add("hits", 1)
-    assert store.counter_add("hits", 1).value == 2
+    assert outcome(lambda: store.counter_add("hits", 1).value) == 2
 
     client.resume()
     assert client.result() == 3
@@ -60,8 +61,7 @@ def test_a_name_that_stays_locked_is_lock_held_also_with_much_patience(backend: 
     with psycopg.connect(backend.url) as outsider:
         outsider.execute("UPDATE tool_counters SET value = value")
 
-        with pytest.raises(LockHeld):
-            store.counter_add("hits", 1)
+        assert outcome(lambda: store.counter_add("hits", 1)) == "LOCK_HELD"
 
 
 @pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
@@ -87,10 +87,10 @@ def test_the_encoding_of_the_environment_does_not_matter(
     monkeypatch.setenv("PGCLIENTENCODING", encoding)
     store = backend.open()
 
-    first = store.state_set("語🙂", "ä", once=Once("鍵"))
+    assert outcome(lambda: store.state_set("語🙂", "ä", once=Once("鍵")).version) == 1
 
     assert store.state_set("語🙂", "ä", once=Once("鍵")).replayed
-    assert store.state_get("語🙂").version == first.version
+    assert store.state_get("語🙂").version == 1
     assert [value.key for value in store.state_list("語", "", 9)] == ["語🙂"]
 
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
+from fcntl import LOCK_NB, LOCK_SH, flock
 from pathlib import Path
 from typing import Any
 
@@ -208,13 +209,16 @@ def test_a_worker_outlives_outages_and_reports_what_succeeded_meanwhile(
 
 def test_a_renewal_that_meets_an_outage_is_tried_again(tool: Tool, workspace: Path) -> None:
     tool("task", "add", "mail", "x")
-    work = ["task", "work", "mail", "--lease", "30s", "--lock-timeout", "100ms", "--verbose"]
+    work = ["task", "work", "mail", "--lease", "30s", "--jobs", "1", "--lock-timeout", "500ms"]
     worker = tool.start(*work, "--", "sh", "-c", UNTIL_GO)
     child = wait_for_pid(workspace / "pid-x")
     before = lease_end(tool)
+    (lock,) = (workspace / ".tool").rglob("*state.db.lock")
 
     with locked(workspace):
-        wait_for_line(worker, "the store is away")
+        wait_until(lambda: is_held(lock))  # the worker asks for nothing but a new lease
+        given_up = time.monotonic() + 1.5
+        wait_until(lambda: time.monotonic() > given_up)
 
     wait_until(lambda: lease_end(tool) > before)
     assert is_alive(child)
@@ -290,6 +294,15 @@ def ended(worker: "subprocess.Popen[bytes]") -> dict[str, Any]:
     assert answer["error"]["code"] == "INTERRUPTED"
     data: dict[str, Any] = answer["data"]
     return data
+
+
+def is_held(lock: Path) -> bool:
+    with lock.open() as file:
+        try:
+            flock(file, LOCK_SH | LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def lease_end(tool: Tool, number: int = 0) -> datetime:

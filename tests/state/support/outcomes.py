@@ -1,0 +1,16 @@
+"""What came of a call, as one value to compare: a test that expects an answer fails by its assertion, whatever came."""
+
+from collections.abc import Callable
+from typing import Any
+
+from sampletool.kit.contract.errors import ToolError
+
+
+def outcome(ask: Callable[[], Any]) -> Any:
+    """The answer, the code of our error, or any other exception."""
+    try:
+        return ask()
+    except ToolError as error:
+        return error.code
+    except Exception as error:
+        return error
