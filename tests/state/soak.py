@@ -27,7 +27,8 @@ from pathlib import Path
 
 from sampletool.state.errors import LeaseLost, StoreUnavailable
 from sampletool.state.opening import open_store
-from sampletool.state.promises import Fence, NewTask, Once, Store
+from sampletool.state.promises import Fence, NewTask, Once
+from sampletool.state.store import Store
 from tests.state.support.servers import Server, run_directory
 from tests.state.support.store_client import make_terms
 
