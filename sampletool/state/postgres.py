@@ -6,6 +6,7 @@ looks for signals, and cancels on the server what it no longer waits for. With a
 standbys a failover may lose what was acknowledged last.
 """
 
+import logging
 import os
 import re
 import time
@@ -29,6 +30,8 @@ from sampletool.state.sql import SqlStore
 from sampletool.state.sql_database import Session, T, schema, schema_of_0_2
 from sampletool.state.store_url import no_store, shown_url
 from sampletool.state.terms import Terms
+
+logging.getLogger("psycopg").addHandler(logging.NullHandler())  # else its warnings are on stderr, in its own words
 
 _NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 STEPS = (
@@ -125,7 +128,7 @@ class Postgres(SqlStore):
             except psycopg.Error as error:
                 is_certain = is_certain or not _is_lost(error) or isinstance(error, _TOO_IDLE)
                 is_passing = _is_lost(error) or isinstance(error, (said.DeadlockDetected, said.SerializationFailure))
-                is_final = _is_final(error) or time.monotonic() >= deadline
+                is_final = time.monotonic() >= deadline or (_is_lost(error) and _reason(error) in ("auth", "none"))
                 if is_final or not (is_passing and (is_certain or may_repeat)):
                     raise self._our_error(error, is_outcome_unknown=not is_certain and not may_repeat) from None
                 self._terms.signals.wait(_PAUSE_SECONDS)
@@ -269,11 +272,6 @@ def _is_lost(error: psycopg.Error) -> bool:
     """The connection, or the server behind it, and not a statement that failed."""
     is_about_it = isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError, _TOO_IDLE))
     return is_about_it and (error.sqlstate is None or error.sqlstate.startswith(("57P", "08", "25P03")))
-
-
-def _is_final(error: psycopg.Error) -> bool:
-    """Whether the server knows us and does not want us."""
-    return _is_lost(error) and _reason(error) in ("auth", "none")
 
 
 def _reason(error: psycopg.Error) -> str:

@@ -2,6 +2,8 @@
 
 import secrets
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from threading import Thread
@@ -168,6 +170,15 @@ def test_a_signal_cancels_on_the_server_what_it_waits_for(backend: SharedBackend
 
         assert waiting_for_locks(backend.url) == 0
     store.close()
+
+
+def test_what_the_driver_logs_is_not_on_stderr() -> None:
+    """It warns of connections that are lost in the middle; what that means to the caller is in the answer."""
+    code = "import logging, sampletool.state.postgres; logging.getLogger('psycopg').warning('lost')"
+
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+
+    assert ran.stderr == b""
 
 
 def test_a_statement_that_takes_too_long_does_not_go_on_without_its_caller(backend: SharedBackend) -> None:
