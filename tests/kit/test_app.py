@@ -63,6 +63,32 @@ def with_command(tool: Tool, body: str, *args: str, **options: object) -> Ran:
     return Ran(ran.returncode, ran.stdout, ran.stderr)
 
 
+def test_progress_is_a_line_of_its_own_in_jsonl_and_nothing_elsewhere(tool: Tool) -> None:
+    body = "ctx.obj.emit({'event': 'half'}); return Result(1)"
+
+    lines = with_command(tool, body, "--format", "jsonl").stdout.splitlines()
+    alone = with_command(tool, body, "--format", "json").answer
+
+    assert [json.loads(line).get("event") for line in lines] == ["half", None]
+    assert (json.loads(lines[-1])["ok"], alone["ok"]) == (True, True)
+
+
+def test_a_command_tells_who_watches_what_its_lock_is_held_for(tool: Tool) -> None:
+    body = (
+        "from pathlib import Path; context = ctx.obj\n"
+        "    with context.hold(Path('x.lock').absolute(), 'x', 'exclusive', 1.0) as hold:\n"
+        "        context.tell(f'at work with {len(hold.descriptors)}')\n"
+        "    return Result(1)"
+    )
+
+    watched, alone = with_command(tool, body, "--verbose"), with_command(tool, body)
+
+    assert [line.partition(" by ")[0] for line in watched.stderr.decode().splitlines()] == [
+        "lock x: asked for", "lock x: got", "at work with 1", "lock x: released",
+    ]  # fmt: skip
+    assert ("waited_ms" in watched.meta, alone.stderr) == (True, b"")
+
+
 def run(tool: Tool, *args: str | bytes, stdout: Any = subprocess.PIPE, stderr: Any = subprocess.PIPE) -> Any:
     """The tool with the file descriptors of a test's choice."""
     return subprocess.run(args, cwd=tool.cwd, env=tool.environ, stdout=stdout, stderr=stderr, timeout=30, check=False)

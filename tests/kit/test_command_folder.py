@@ -48,6 +48,14 @@ def test_all_mistakes_of_a_call_are_told_at_once(tool: Tool) -> None:
     assert "--reveal" in ran.error["errors"][2]["suggestion"]
 
 
+def test_a_word_too_many_is_a_mistake_beside_the_others(tool: Tool) -> None:
+    ran = tool("config", "path", "extra", "--lock-timeout", "soon")
+
+    assert [error["code"] for error in ran.error["errors"]] == ["INVALID_VALUE", "EXTRA_ARGUMENT"]
+    assert "(extra)" in ran.error["message"]
+    assert ran.error["suggestion"] == "Write tool config path [OPTIONS]; see `tool config path --help`."
+
+
 @pytest.mark.parametrize(
     ("call", "hint"),
     [

@@ -108,6 +108,12 @@ def test_path_tells_which_file_would_change(tool: Tool, workspace: Path, home: P
     assert own["path"].startswith(str(home))
 
 
+def test_the_users_own_file_has_no_defaults(tool: Tool, workspace: Path) -> None:
+    assert tool("config", "get", "jobs").data["source"] == "default"
+    assert tool("config", "get", "jobs", "--global").code == "KEY_NOT_FOUND"
+    assert workspace
+
+
 def test_a_password_inside_a_url_is_never_shown(tool: Tool, workspace: Path) -> None:
     tool("config", "set", "store", "-", stdin=b"postgresql://u:hunter2@host/db")
 

@@ -27,7 +27,9 @@ def test_what_is_no_password_stays(text: str) -> None:
     assert redact(text) == text
 
 
-@pytest.mark.parametrize("key", ["token", "db.password", "pwd", "api_key", "auth", "x.passphrase", "creds", "dsn"])
+@pytest.mark.parametrize(
+    "key", ["token", "db.password", "pwd", "api_key", "auth", "X.Passphrase", "creds", "dsn", "secret"]
+)
 def test_secret_keys_are_known(key: str) -> None:
     assert is_secret(key)
 
