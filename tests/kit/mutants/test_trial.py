@@ -134,3 +134,9 @@ def test_a_line_that_no_test_can_guard_is_listed_with_its_reason(tree: Path) -> 
 )
 def test_the_status_is_good_from_95_assertions_of_100(counts: dict[str, int], expected: int) -> None:
     assert status(Counter(counts)) == expected
+
+
+def test_in_a_sample_an_exception_counts_as_well() -> None:
+    counts = Counter({NOTICED[0]: 17, NOTICED[1]: 2, NOT_NOTICED: 1})
+
+    assert (status(counts), status(counts, is_sample=True)) == (1, 0)
