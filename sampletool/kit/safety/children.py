@@ -160,6 +160,7 @@ class Children:
             time.sleep(_POLL_SECONDS)
         has_exited = _has_exited(child.process)
         status = _reap(child.process) if has_exited else None
+        child.process.returncode = -signal.SIGKILL if status is None else status
         survivors = _await_group(child.process.pid, deadline) if has_exited else (child.process.pid,)
         self._read(child)
         del self._running[child.name]
@@ -168,7 +169,7 @@ class Children:
             if descriptor is not None:
                 os.close(descriptor)
         tail = bytes(child.tail).decode("utf-8", "backslashreplace")
-        return Ended(child.name, -signal.SIGKILL if status is None else status, tail, child.log_path, survivors)
+        return Ended(child.name, child.process.returncode, tail, child.log_path, survivors)
 
     def _read(self, child: _Running) -> None:
         """Take what the child has written so far: the end of it for the answer, all of it for the log."""

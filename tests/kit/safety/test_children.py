@@ -246,6 +246,23 @@ def test_a_child_that_is_ended_has_time_to_clean_up(
     assert (tmp_path / "cleaned").exists()
 
 
+def test_a_child_that_even_sigkill_does_not_end_in_time_is_named(
+    signals: Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a system call that cannot be interrupted, which nothing here can make: it is only not seen to end."""
+    monkeypatch.setattr(module, "_DEATH_SECONDS", 0.1)
+    with Children(signals) as children:
+        start(children, "sleep 60")
+        child = children._running["child"]
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "_has_exited", lambda process: False)
+            ended = children._bury(child)
+
+    assert (ended.status, ended.survivors) == (-signal.SIGKILL, (child.process.pid,))
+    assert child.process.returncode == -signal.SIGKILL  # or Python would warn of a child that is still running
+    os.waitpid(child.process.pid, 0)
+
+
 def test_a_child_that_gets_a_signal_is_returned_when_it_has_ended(signals: Signals) -> None:
     with Children(signals) as children:
         start(children, "trap 'exit 5' TERM; echo ready; while :; do sleep 0.01; done")
