@@ -1,4 +1,4 @@
-"""A part is every folder of its name, and can be removed without anything else being touched."""
+"""A part is all folders that share its name, and can be removed without anything else being touched."""
 
 import shutil
 import subprocess

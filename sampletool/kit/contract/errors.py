@@ -187,7 +187,7 @@ class TimedOut(ToolError):
 
     code, exit_status = "TIMEOUT", ExitStatus.TIMEOUT
     sentence = "The call did not finish within --timeout {timeout} and was stopped."
-    advice = "Allow it more time; what it had started was ended."
+    advice = "Allow it more time; what it had started, if anything, was ended."
 
     def __init__(self, timeout_seconds: float, waited_for: ToolError | None = None) -> None:
         """`waited_for` says what it was waiting for when the time was up."""

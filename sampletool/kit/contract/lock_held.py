@@ -75,18 +75,17 @@ class LockHeld(ToolError):
         if shared:
             pids = ", ".join(str(holder.pid) for holder in holders)
             return f"{len(holders)} {'call is' if len(holders) == 1 else 'calls are'} using {lock!r} (pids {pids})."
+        command = (holders[0].command or "call").replace(".", " ")
         if holders[0].state == "orphaned":
-            return f"A crashed {holders[0].command or 'call'} still holds {lock!r} ({holders[0].say()})."
-        return f"Another {holders[0].command or 'call'} is running ({holders[0].say()})."
+            return f"A crashed {command} still holds {lock!r} ({holders[0].say()})."
+        return f"Another {command} is running ({holders[0].say()})."
 
     @staticmethod
     def _advice(lock: str, holder: Holder | None, timeout_ms: int) -> str:
         if holder is not None and holder.state == "orphaned":
             return f"Wait for its children to end, or end them with `{PROGRAM} lock release {lock}`."
-        longer = (
-            f"a longer --lock-timeout than {say_duration(timeout_ms / 1000)}" if timeout_ms else "--lock-timeout 30s"
-        )
-        return f"Wait for it and retry, or pass {longer}."
+        seconds = f" longer than {say_duration(timeout_ms / 1000)}" if timeout_ms else " 30s"
+        return f"Wait for it and retry, or pass {'a ' if timeout_ms else ''}--lock-timeout{seconds}."
 
 
 def estimate_retry_ms(age_ms: int | None, usual_ms: int | None) -> int:

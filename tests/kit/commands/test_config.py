@@ -62,6 +62,18 @@ def test_what_json_has_no_form_for_is_shown_as_toml_writes_it(tool: Tool, worksp
     assert tool("config", "get", "list").data["value"] == ["inf", 1]
 
 
+def test_list_names_the_values_that_cannot_be_used(tool: Tool, workspace: Path) -> None:
+    (workspace / "tool.toml").write_text("[settings]\nsession_ttl = -1\nlevel = -1\njobs = 'many'\n")
+
+    answer = tool("config", "list").answer
+
+    assert [one["value"] for one in answer["data"]["settings"] if one["key"] == "jobs"] == ["many"]
+    assert [(warning["code"], warning["message"].split()[0]) for warning in answer["warnings"]] == [
+        ("INVALID_VALUE", "jobs"),
+        ("INVALID_VALUE", "session_ttl"),
+    ]
+
+
 def test_list_tells_every_key_in_a_stable_order(tool: Tool, workspace: Path) -> None:
     tool("config", "set", "--global", "z=1")
     data = tool("config", "list").data

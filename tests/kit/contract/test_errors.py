@@ -131,6 +131,7 @@ def test_lock_held_is_honest_about_doubt() -> None:
     assert said(Holder(12, "running", True, command="build", age_ms=30_000)) == (
         "Another build is running (pid 12, started 30s ago)."
     )
+    assert said(Holder(12, "running", True, command="note.digest")).startswith("Another note digest is running")
     assert "not verified" in said(Holder(12, "unknown", False, command="build"))
     assert "has ended" in said(Holder(12, "orphaned", True, command="build", children=(13,)))
 

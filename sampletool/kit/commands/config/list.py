@@ -5,8 +5,10 @@ from typing import NamedTuple
 import typer
 
 from ...context import Context
+from ...contract.errors import InvalidValues
 from ...contract.render import value_text
 from ...contract.table import Line, heads
+from ...settings.known import find_known
 from ._options import GlobalOption, RevealOption, Setting, reads_settings, show
 
 spec = reads_settings("config list")
@@ -17,14 +19,20 @@ class Listing(NamedTuple):
     version: str
 
     def lines(self) -> list[Line]:
-        return [
-            heads("key", "value", "source"),
-            *((one.key, value_text(one.value), one.source) for one in self.settings),
-        ]
+        rows = [(one.key, value_text(one.value), one.source) for one in self.settings]
+        return [heads("key", "value", "source"), *rows]
 
 
 def command(ctx: typer.Context, in_user_file: GlobalOption = False, reveal: RevealOption = False) -> Listing:
-    """List every key that has a value, and its source."""
+    """List every key that has a value, and its source.
+
+    A value that the tool cannot use is listed too, with a warning.
+    """
     context: Context = ctx.obj
     settings = context.user_settings if in_user_file else context.settings
+    for name in filter(find_known, settings.names()):
+        try:
+            settings.value(name)
+        except InvalidValues as error:
+            context.warn("INVALID_VALUE", error.message)
     return Listing([show(settings, name, reveal=reveal) for name in settings.names()], settings.version)

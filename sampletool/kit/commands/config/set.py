@@ -80,9 +80,7 @@ def command(
     words: Annotated[
         list[str],
         typer.Argument(
-            metavar="KEY VALUE | KEY=VALUE...",
-            help="`-` reads VALUE from stdin.",
-            autocompletion=setting_keys,
+            metavar="KEY VALUE | KEY=VALUE...", help="`-` reads VALUE from stdin.", autocompletion=setting_keys
         ),
     ],
     in_user_file: GlobalOption = False,

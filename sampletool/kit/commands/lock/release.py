@@ -36,9 +36,7 @@ def lock_names(context: Context) -> list[str]:
 
 def command(
     ctx: typer.Context,
-    name: Annotated[
-        str, typer.Argument(metavar="LOCK", help="A name as `lock list` shows it.", autocompletion=lock_names)
-    ],
+    name: Annotated[str, typer.Argument(metavar="LOCK", help="As `lock list` shows it.", autocompletion=lock_names)],
     dry_run: DryRunOption = False,
 ) -> Released:
     """Free a lock whose holder has died.
