@@ -4,6 +4,7 @@ from typing import Any
 
 from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.contract.exit_status import ExitStatus
+from sampletool.kit.contract.file_errors import ReadOnly
 from sampletool.kit.contract.lock_held import LockHeld, Owners
 from sampletool.kit.program import variable
 
@@ -76,6 +77,13 @@ class StoreBusy(LockHeld):
         super().__init__(f"store {store}", Owners([]), waited_ms, waited_ms)
         self.message = f"Another program, or a client that is paused, keeps the store {store} locked."
         self.args = (self.message,)
+
+
+class StoreReadOnly(ReadOnly):
+    """The server of the store takes no changes."""
+
+    sentence = "{path} takes no changes: it is a replica, or set to be read-only."
+    advice = "Name the server that takes changes, the primary."
 
 
 class StateTooNew(ToolError):

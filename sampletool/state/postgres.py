@@ -20,11 +20,18 @@ from psycopg import errors as said
 from psycopg.conninfo import conninfo_to_dict
 
 from sampletool.kit.contract.errors import ToolError
-from sampletool.kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly
+from sampletool.kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied
 from sampletool.kit.contract.redaction import redact
 from sampletool.kit.program import PACKAGE
 from sampletool.kit.safety.signals import Signals
-from sampletool.state.errors import OutcomeUnknown, StateTooNew, StoreAuthFailed, StoreUnavailable, StoreUnsafe
+from sampletool.state.errors import (
+    OutcomeUnknown,
+    StateTooNew,
+    StoreAuthFailed,
+    StoreReadOnly,
+    StoreUnavailable,
+    StoreUnsafe,
+)
 from sampletool.state.interruptible import interruptibly
 from sampletool.state.sql import SqlStore
 from sampletool.state.sql_database import Session, T, schema, schema_of_0_2
@@ -109,6 +116,7 @@ class Postgres(SqlStore):
     def describe(self) -> tuple[str, list[str], dict[str, str]]:
         names = "('fsync', 'synchronous_commit', 'full_page_writes', 'server_version')"
         settings = dict(self.look(lambda db: db.rows(f"SELECT name, setting FROM pg_settings WHERE name IN {names}")))
+        self.look(lambda db: db.rows("UPDATE tool_floor SET version = version"))  # refused where it may not be changed
         problems = [f"{name} is off" for name, setting in settings.items() if setting == "off"]
         return f"PostgreSQL {settings.pop('server_version')} ({self._shown})", problems, settings
 
@@ -226,7 +234,7 @@ class Postgres(SqlStore):
         if isinstance(error, said.InsufficientPrivilege):
             return PermissionDenied(self._shown, _first_line(error))
         if isinstance(error, said.ReadOnlySqlTransaction):
-            return ReadOnly(self._shown)
+            return StoreReadOnly(self._shown)
         if isinstance(error, said.DiskFull):
             return NoSpace(self._shown)
         if not _is_lost(error) and not isinstance(error, said.QueryCanceled):

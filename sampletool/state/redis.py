@@ -16,13 +16,14 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from sampletool.kit.contract.errors import InvalidValues, Mistake, ToolError, VersionConflict
-from sampletool.kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly
+from sampletool.kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied
 from sampletool.state.errors import (
     CounterRange,
     LeaseLost,
     OutcomeUnknown,
     StateTooNew,
     StoreAuthFailed,
+    StoreReadOnly,
     StoreUnavailable,
     StoreUnsafe,
     TaskConflict,
@@ -124,7 +125,7 @@ class RedisStore(Store):
         settings = {name: str(info.get(name)) for name in ("maxmemory_policy", "aof_enabled", "role")}
         settings["appendfsync"] = self._appendfsync()
         version = info.get("valkey_version", info["redis_version"])
-        problems = _problems(info)
+        problems = _evicts(info) + _problems(info)
         if info.get("aof_enabled") and settings["appendfsync"] == "no":
             problems.append("appendfsync is no, so a crash of the machine loses what the system has not yet written")
         return Health(f"{name} {version} ({self._shown})", problems, skew_ms, settings)
@@ -140,9 +141,8 @@ class RedisStore(Store):
 
     def _check_server(self) -> None:
         info = self._talk(self._client.info, may_repeat=True)
-        if (policy := info.get("maxmemory_policy", "noeviction")) != "noeviction":
-            reason = f"its maxmemory-policy {policy} may evict what it keeps"
-            raise StoreUnsafe(store=self._shown, reason=reason, suggestion="Set it to noeviction.")
+        if reason := _evicts(info):
+            raise StoreUnsafe(store=self._shown, reason=reason[0], suggestion="Set it to noeviction.")
         for problem in _problems(info):
             self._terms.warn("STORE_NOT_DURABLE", f"{self._shown}: {problem}.")
         self._is_checked = True
@@ -183,7 +183,7 @@ class RedisStore(Store):
         if isinstance(error, exceptions.NoPermissionError):
             return PermissionDenied(self._shown, "the user may not run scripts or use these keys")
         if isinstance(error, exceptions.ReadOnlyError):
-            return ReadOnly(self._shown)
+            return StoreReadOnly(self._shown)
         if isinstance(error, exceptions.OutOfMemoryError) or said.startswith("MISCONF"):
             return NoSpace(self._shown)
         if isinstance(error, exceptions.ResponseError) and not said.startswith("BUSY"):
@@ -191,6 +191,11 @@ class RedisStore(Store):
         reason = "it did not answer in time" if isinstance(error, exceptions.TimeoutError) else "no connection"
         unavailable = OutcomeUnknown if is_outcome_unknown else StoreUnavailable
         return unavailable(store=self._shown, reason=reason)
+
+
+def _evicts(info: dict[str, Any]) -> list[str]:
+    policy = info.get("maxmemory_policy", "noeviction")
+    return [] if policy == "noeviction" else [f"its maxmemory-policy {policy} may evict what it keeps"]
 
 
 def _problems(info: dict[str, Any]) -> list[str]:

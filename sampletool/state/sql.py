@@ -16,6 +16,7 @@ from sampletool.state.errors import LeaseLost
 from sampletool.state.promises import Health
 from sampletool.state.sql_database import Session, T
 from sampletool.state.store import Store, Write
+from sampletool.state.values import decode
 
 
 class SqlStore(Store):
@@ -43,7 +44,7 @@ class SqlStore(Store):
             for said, answer in db.rows(known, key=write.key) if write.key else []:
                 if said != write.said:
                     raise write.reused()
-                return json.loads(answer), True
+                return decode(answer), True
             answer = getattr(sql_verbs, write.verb)(db, *write.arguments)
             if write.key is not None:
                 _remember(db, write, answer)

@@ -210,7 +210,7 @@ class Sqlite(SqlStore):
     def _translated(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # what is damaged may not even be named in UTF-8
             raise _our_error(error, str(self._path)) from error
 
 
@@ -257,7 +257,7 @@ def _must_be_safe(path: Path, found: os.stat_result) -> None:
         raise UnsafePath(str(path), problem)
 
 
-def _our_error(error: sqlite3.Error, path: str) -> ToolError:
+def _our_error(error: Exception, path: str) -> ToolError:
     name = getattr(error, "sqlite_errorname", "")
     if name == "SQLITE_FULL":
         return NoSpace(path)

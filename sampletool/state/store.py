@@ -4,7 +4,6 @@ A backend says only what each verb does to its data. It is given the verb's name
 answers plain values, in which a number may be a text, and nothing an empty one.
 """
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from sampletool.kit.program import PROGRAM
 from sampletool.state import promises
 from sampletool.state.errors import FenceReused, IdempotencyKeyReused
 from sampletool.state.promises import FREELY, KEY_LIFE_MS, LARGEST, Fence, NewTask, Once, TaskState, Value, Written
-from sampletool.state.values import check, digest, encode, once_key, with_ids
+from sampletool.state.values import check, decode, digest, encode, once_key, with_ids
 
 
 @dataclass(frozen=True)
@@ -142,7 +141,7 @@ class Store(ABC):
         said = [*(arguments if is_named else arguments[1:]), *finished]
         rows, replayed = self._write_once(once, "task_claim", queue, *arguments, finished, said=said)
         tasks = [
-            promises.Claimed(task, int(generation), json.loads(body), int(attempts), int(ends))
+            promises.Claimed(task, int(generation), decode(body), int(attempts), int(ends))
             for task, generation, body, attempts, ends in rows
         ]
         return promises.Claim(tasks, replayed)
@@ -209,13 +208,13 @@ class Store(ABC):
 
 def _value(row: Any) -> Value:
     key, text, version, ends = row
-    return Value(key, json.loads(text), int(version), _number(ends))
+    return Value(key, decode(text), int(version), _number(ends))
 
 
 def _task_state(row: Any) -> TaskState:
     task, queue, status, generation, attempts, by, at, due, position, body = row
     counts = (int(generation), int(attempts), by or None, _number(at), _number(due), int(position))
-    return TaskState(task, queue, status, *counts, json.loads(body))
+    return TaskState(task, queue, status, *counts, decode(body))
 
 
 def _number(value: Any) -> int | None:

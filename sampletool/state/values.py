@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sampletool.kit.contract.errors import InvalidValues, Mistake
+from sampletool.kit.contract.file_errors import IoFailure
 from sampletool.state.promises import LARGEST, NewTask, Once
 
 LARGEST_VALUE_BYTES = 8 * 1024 * 1024
@@ -20,6 +21,14 @@ def encode(value: Any) -> str:
     if len(text) > LARGEST_VALUE_BYTES:
         raise InvalidValues(Mistake("VALUE", "INVALID_VALUE", "the value is larger than 8 MiB of JSON"))
     return text
+
+
+def decode(text: Any) -> Any:
+    """What `encode` made of a value, as a store answers it."""
+    try:
+        return json.loads(text)
+    except (ValueError, TypeError) as error:
+        raise IoFailure("A value in the store", f"it is damaged: {error}") from error
 
 
 def check(**given: str | int | None) -> None:

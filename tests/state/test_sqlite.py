@@ -18,6 +18,7 @@ from sampletool.state.opening import open_store
 from sampletool.state.sqlite import STEPS as SQLITE_STEPS
 from sampletool.state.sqlite import Sqlite
 from tests.state.support.outcomes import outcome
+from tests.kit.failing import failure_of
 from tests.state.support.store_client import make_terms
 from tests.state.support.stores import SharedBackend
 
@@ -233,3 +234,31 @@ def test_where_fsync_stops_before_the_disk_sqlite_does_not(tmp_path: Path) -> No
 
     assert flushes_fully == [(1,)]
     store.close()
+
+
+def test_damage_that_cannot_even_be_named_in_utf_8_is_an_expected_failure(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    store = open_store(f"sqlite://{path}", None, make_terms())
+    store.counter_add("hits", 1)
+    store.close()
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE tool_tasks", b"CREATE TABL\xff tool\xfftasks"))
+
+    damaged = open_store(f"sqlite://{path}", None, make_terms())
+
+    for ask in (lambda: damaged.counter_get("hits"), damaged.health):
+        assert isinstance(failure_of(ask), IoFailure)
+
+
+def test_a_value_that_is_no_json_any_more_is_an_expected_failure(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    store = open_store(f"sqlite://{path}", None, make_terms())
+    store.state_set("key", {"a": 1})
+    store.close()
+    with sqlite3.connect(path) as vandal:
+        vandal.execute("UPDATE tool_state SET value = substr(value, 1, 4)")
+    vandal.close()
+
+    failure = failure_of(lambda: open_store(f"sqlite://{path}", None, make_terms()).state_get("key"))
+
+    assert isinstance(failure, IoFailure)
+    assert "damaged" in str(failure)

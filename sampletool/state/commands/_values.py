@@ -68,13 +68,15 @@ def read_cursor(text: str | None, *, is_number: bool = False) -> str:
     return behind
 
 
-def parse_value(text: str, *, as_text: bool = False) -> Any:
-    """JSON where it parses and would print back as typed; else the text itself."""
+def parse_value(text: str, context: Context, *, as_text: bool = False) -> Any:
+    """JSON where it parses and would print back as typed; else the text, with a warning if it looks like JSON."""
     if as_text:
         return text
     try:
         value = parse_json(text)
-    except ValueError:
+    except ValueError as error:
+        if text.lstrip().startswith(("{", "[")):
+            context.warn("NOT_JSON", f"{quoted(text[:80])} is taken as text, for it is not JSON: {error}.")
         return text
     if _is_deeper(value, _DEEPEST):
         raise InvalidValues(Mistake("VALUE", "INVALID_VALUE", f"the value is nested more than {_DEEPEST} deep"))
@@ -83,11 +85,18 @@ def parse_value(text: str, *, as_text: bool = False) -> Any:
 
 
 def parse_json(text: str) -> Any:
-    """Only what any reader of JSON takes: no NaN, nothing infinite; ValueError for the rest."""
+    """Only what any reader of JSON takes: no NaN, nothing infinite, no member twice; ValueError for the rest."""
     try:
-        return json.loads(text, parse_constant=_finite, parse_float=_finite)
+        return json.loads(text, parse_constant=_finite, parse_float=_finite, object_pairs_hook=_members)
     except RecursionError as error:
         raise ValueError(f"{len(text)} characters are nested too deep") from error
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a member is given twice")
+    return members
 
 
 def _finite(text: str) -> float:

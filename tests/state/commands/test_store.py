@@ -102,6 +102,26 @@ def test_a_value_is_json_where_it_prints_back_as_typed(tool: Tool, workspace: Pa
     assert tool("state", "set", "key", "-", stdin=typed.encode()).data["value"] == value
 
 
+@pytest.mark.parametrize("typed", ['{"a": 1', '{"a": 1, "a": 2}', "[1, 2"])
+def test_what_looks_like_json_and_is_not_is_taken_as_text_but_not_silently(
+    tool: Tool, workspace: Path, typed: str
+) -> None:
+    for ran in (tool("state", "set", "key", typed), tool("task", "add", "mail", typed)):
+        assert (ran.status, [warning["code"] for warning in ran.answer["warnings"]]) == (0, ["NOT_JSON"])
+
+    assert tool("state", "get", "key").data["value"] == typed
+    assert tool("state", "set", "key", typed, "--string").answer["warnings"] == []
+
+
+def test_a_forecast_names_no_id_that_will_be_another_one(tool: Tool, workspace: Path) -> None:
+    first, second = (tool("task", "add", "mail", "x", "--dry-run").data for _ in range(2))
+
+    assert first == second
+    assert first["tasks"] == [{"effect": "created"}]
+    named = tool("task", "add", "mail", "x", "--id", "a", "--dry-run").data["tasks"]
+    assert named == [{"id": "a", "effect": "created"}]
+
+
 def test_an_empty_stdin_is_no_value_unless_it_is_allowed(tool: Tool, workspace: Path) -> None:
     refused = tool("state", "set", "key", "-")
 

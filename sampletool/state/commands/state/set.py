@@ -58,7 +58,7 @@ def command(
     context: Context = ctx.obj
     if value == "-":
         value = read_input("-", context.signals, allow_empty=allow_empty).removesuffix("\n")
-    parsed = parse_value(value, as_text=as_text)
+    parsed = parse_value(value, context, as_text=as_text)
     once = Once(idempotency_key, fence)
     written = store_of(context, store).state_set(key, parsed, if_version=if_version, expires_ms=expires, once=once)
     answered(context, written)

@@ -9,7 +9,6 @@ from sampletool.kit.context import Context
 from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.errors import InvalidValues, Mistake
 from sampletool.kit.global_options import DryRunOption
-from sampletool.kit.safety.signals import Signals
 from sampletool.state.commands._options import (
     FenceOption,
     KeyOption,
@@ -35,8 +34,9 @@ _MOST = 100_000
 
 @dataclass(frozen=True)
 class Task:
-    id: str
     effect: Effect
+    id: str | None = None
+    """In a forecast none, if it will get one of its own."""
 
 
 @dataclass(frozen=True)
@@ -46,18 +46,18 @@ class Added:
     effect: Effect
 
     def lines(self) -> list[str]:
-        return [f"{task.id}: {task.effect}" for task in self.tasks]
+        return [f"{task.id or 'a new id'}: {task.effect}" for task in self.tasks]
 
 
-def read_tasks(words: list[str], ids: list[str], file: str | None, signals: Signals) -> list[NewTask]:
+def read_tasks(words: list[str], ids: list[str], file: str | None, context: Context) -> list[NewTask]:
     """Bodies from the command line, each with its --id if there are any; behind them those of the file."""
     if ids and len(ids) != len(words):
         problem = f"{len(ids)} --id for {len(words)} bodies: give one for each, or none"
         raise InvalidValues(Mistake("--id", "INVALID_VALUE", problem))
     named: list[str | None] = [*ids] or [None] * len(words)
-    tasks = [NewTask(parse_value(word), task) for word, task in zip(words, named, strict=True)]
+    tasks = [NewTask(parse_value(word, context), task) for word, task in zip(words, named, strict=True)]
     if file is not None:
-        tasks += _read_lines(read_input(file, signals), file)
+        tasks += _read_lines(read_input(file, context.signals), file)
     if not tasks and file is None:
         raise InvalidValues(Mistake("BODY", "MISSING", "there is nothing to add; give bodies, or --from-file"))
     if len(tasks) > _MOST:
@@ -83,8 +83,8 @@ def _read_lines(text: str, file: str) -> list[NewTask]:
 def _read_line(line: str) -> NewTask:
     try:
         fields = parse_json(line)
-    except ValueError:
-        raise ValueError("is not JSON") from None
+    except ValueError as error:
+        raise ValueError(f"is not JSON ({error})") from None
     if not isinstance(fields, dict) or "body" not in fields:
         raise ValueError('has no "body"')
     if unknown := sorted(fields.keys() - {"id", "body"}):
@@ -120,8 +120,10 @@ def command(
     A known id with the same body is left as it is.
     """
     context: Context = ctx.obj
-    tasks = read_tasks(bodies or [], ids or [], from_file, context.signals)
+    tasks = read_tasks(bodies or [], ids or [], from_file, context)
     once = Once(idempotency_key, fence)
     added = answered(context, store_of(context, store).task_add(queue, tasks, once, delay_ms=delay))
-    shown = [Task(task, effect) for task, effect in added.effects]
+    is_forecast = dry_run and not added.replayed
+    answers = zip(tasks, added.effects, strict=True)
+    shown = [Task(effect, new.id if is_forecast else task) for new, (task, effect) in answers]
     return Added(queue, shown, "created" if any(task.effect == "created" for task in shown) else "unchanged")
