@@ -24,14 +24,7 @@ from sampletool.kit.contract.file_errors import IoFailure, NoSpace, PermissionDe
 from sampletool.kit.contract.redaction import redact
 from sampletool.kit.program import PACKAGE
 from sampletool.kit.safety.signals import Signals
-from sampletool.state.errors import (
-    OutcomeUnknown,
-    StateTooNew,
-    StoreAuthFailed,
-    StoreReadOnly,
-    StoreUnavailable,
-    StoreUnsafe,
-)
+from sampletool.state import errors
 from sampletool.state.interruptible import interruptibly
 from sampletool.state.sql import SqlStore
 from sampletool.state.sql_database import Session, T, schema, schema_of_0_2
@@ -190,7 +183,7 @@ class Postgres(SqlStore):
         if encoding != "UTF8":
             problem = f"its encoding {encoding} cannot hold every text"
             advice = "Use a database that was created with ENCODING 'UTF8'."
-            raise StoreUnsafe(store=self._shown, reason=problem, suggestion=advice)
+            raise errors.StoreUnsafe(store=self._shown, reason=problem, suggestion=advice)
         if self._version(link) == len(self._steps):
             return
         self._begin(link)
@@ -210,7 +203,7 @@ class Postgres(SqlStore):
         found = link.execute("SELECT version FROM tool_store").fetchone()
         version = int(found[0]) if found else 0
         if version > len(self._steps):
-            raise StateTooNew(store=self._shown, found=version, known=len(self._steps))
+            raise errors.StateTooNew(store=self._shown, found=version, known=len(self._steps))
         return version
 
     def _leave(self) -> None:
@@ -234,17 +227,18 @@ class Postgres(SqlStore):
         if isinstance(error, said.InsufficientPrivilege):
             return PermissionDenied(self._shown, _first_line(error))
         if isinstance(error, said.ReadOnlySqlTransaction):
-            return StoreReadOnly(self._shown)
+            return errors.StoreReadOnly(self._shown)
         if isinstance(error, said.DiskFull):
             return NoSpace(self._shown)
         if not _is_lost(error) and not isinstance(error, said.QueryCanceled):
             return IoFailure(self._shown, _first_line(error))
         reason = _reason(error)
         if reason == "auth":
-            return StoreAuthFailed(store=self._shown, reason="the user or password is not accepted")
+            return errors.StoreAuthFailed(store=self._shown, reason="the user or password is not accepted")
         if reason == "none":
             return no_store(self._url, f"there is no database {self._shown}", "Create it, or name another.")
-        return (OutcomeUnknown if is_outcome_unknown else StoreUnavailable)(store=self._shown, reason=reason)
+        unavailable = errors.OutcomeUnknown if is_outcome_unknown else errors.StoreUnavailable
+        return unavailable(store=self._shown, reason=reason)
 
 
 class PostgresSession:

@@ -17,19 +17,7 @@ from redis.retry import Retry
 
 from sampletool.kit.contract.errors import InvalidValues, Mistake, ToolError, VersionConflict
 from sampletool.kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied
-from sampletool.state.errors import (
-    CounterRange,
-    LeaseLost,
-    OutcomeUnknown,
-    StateTooNew,
-    StoreAuthFailed,
-    StoreReadOnly,
-    StoreUnavailable,
-    StoreUnsafe,
-    TaskConflict,
-    TaskNotFailed,
-    TaskNotFound,
-)
+from sampletool.state import errors
 from sampletool.state.interruptible import interruptibly
 from sampletool.state.promises import Health
 from sampletool.state.store import Store, Write
@@ -48,12 +36,12 @@ _NOT_DONE = (exceptions.BusyLoadingError, exceptions.AuthenticationError, except
 """Failures of a connection that tell that nothing was done."""
 
 _REFUSALS: dict[str, tuple[Callable[..., ToolError], str]] = {
-    "TASK_NOT_FOUND": (TaskNotFound, "task"),
-    "TASK_CONFLICT": (TaskConflict, "task"),
-    "LEASE_LOST": (LeaseLost, "task generation actual status"),
+    "TASK_NOT_FOUND": (errors.TaskNotFound, "task"),
+    "TASK_CONFLICT": (errors.TaskConflict, "task"),
+    "LEASE_LOST": (errors.LeaseLost, "task generation actual status"),
     "VERSION_CONFLICT": (VersionConflict, "key expected actual"),
-    "TASK_NOT_FAILED": (TaskNotFailed, "task status"),
-    "COUNTER_RANGE": (CounterRange, "counter value amount"),
+    "TASK_NOT_FAILED": (errors.TaskNotFailed, "task status"),
+    "COUNTER_RANGE": (errors.CounterRange, "counter value amount"),
 }
 """The script answers the code and these facts, in this order."""
 
@@ -95,7 +83,7 @@ class RedisStore(Store):
         if kind in ("done", "again"):
             return found[0], kind == "again"
         if kind == "STATE_TOO_NEW":
-            raise StateTooNew(store=self._shown, found=int(found[0]), known=_SCHEMA)
+            raise errors.StateTooNew(store=self._shown, found=int(found[0]), known=_SCHEMA)
         if kind == "IDEMPOTENCY_KEY_REUSED":
             raise write.reused()
         error, names = _REFUSALS[kind]
@@ -142,7 +130,7 @@ class RedisStore(Store):
     def _check_server(self) -> None:
         info = self._talk(self._client.info, may_repeat=True)
         if reason := _evicts(info):
-            raise StoreUnsafe(store=self._shown, reason=reason[0], suggestion="Set it to noeviction.")
+            raise errors.StoreUnsafe(store=self._shown, reason=reason[0], suggestion="Set it to noeviction.")
         for problem in _problems(info):
             self._terms.warn("STORE_NOT_DURABLE", f"{self._shown}: {problem}.")
         self._is_checked = True
@@ -179,17 +167,17 @@ class RedisStore(Store):
     def _our_error(self, error: Exception, *, is_outcome_unknown: bool) -> ToolError:
         said = str(error)
         if isinstance(error, exceptions.AuthenticationError) or said.startswith(("NOAUTH", "WRONGPASS")):
-            return StoreAuthFailed(store=self._shown, reason="the password or user is not accepted")
+            return errors.StoreAuthFailed(store=self._shown, reason="the password or user is not accepted")
         if isinstance(error, exceptions.NoPermissionError):
             return PermissionDenied(self._shown, "the user may not run scripts or use these keys")
         if isinstance(error, exceptions.ReadOnlyError):
-            return StoreReadOnly(self._shown)
+            return errors.StoreReadOnly(self._shown)
         if isinstance(error, exceptions.OutOfMemoryError) or said.startswith("MISCONF"):
             return NoSpace(self._shown)
         if isinstance(error, exceptions.ResponseError) and not said.startswith("BUSY"):
             return IoFailure(self._shown, _QUOTED.split(said)[0])
         reason = "it did not answer in time" if isinstance(error, exceptions.TimeoutError) else "no connection"
-        unavailable = OutcomeUnknown if is_outcome_unknown else StoreUnavailable
+        unavailable = errors.OutcomeUnknown if is_outcome_unknown else errors.StoreUnavailable
         return unavailable(store=self._shown, reason=reason)
 
 

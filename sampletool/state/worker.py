@@ -129,8 +129,11 @@ class Worker:
             try:
                 if one.ended is not None:
                     self._settle(one, one.ended)
-                if one.task.id in self.running and not one.is_lost:
+                if one.task.id in self.running:
                     self._close(one)
+                    if one.is_lost:
+                        self.lost += 1
+                        continue
                     self.store.task_release(one.task.id, one.task.generation)
                     self.given_back += 1
             except ToolError as error:

@@ -17,8 +17,8 @@ from sampletool.state.errors import ExtraNotInstalled
 from sampletool.state.opening import open_store
 from sampletool.state.sqlite import STEPS as SQLITE_STEPS
 from sampletool.state.sqlite import Sqlite
-from tests.state.support.outcomes import outcome
 from tests.kit.failing import failure_of
+from tests.state.support.outcomes import outcome
 from tests.state.support.store_client import make_terms
 from tests.state.support.stores import SharedBackend
 

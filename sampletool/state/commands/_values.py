@@ -5,9 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from sampletool.kit.context import Context
+from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.errors import InvalidValues, Mistake
 from sampletool.kit.contract.render import value_text
 from sampletool.kit.contract.text import quoted
@@ -24,6 +25,28 @@ _LAST_MS = 253_402_300_799_999
 
 _Row = TypeVar("_Row")
 _Outcome = TypeVar("_Outcome", promises.Counted, promises.Written, promises.Added, promises.Claim)
+
+
+@dataclass(frozen=True)
+class Counter:
+    name: str
+    value: int
+
+    def lines(self) -> list[str]:
+        return [str(self.value)]
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What became of a claim."""
+
+    id: str
+    generation: int
+    effect: Effect
+    now: ClassVar[str]
+
+    def lines(self) -> list[str]:
+        return [f"{self.id}: {self.now} ({self.effect})"]
 
 
 @dataclass(frozen=True)

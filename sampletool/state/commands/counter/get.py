@@ -1,6 +1,5 @@
 """The value of one counter."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -8,18 +7,10 @@ import typer
 from sampletool.kit.context import Context
 from sampletool.kit.global_options import RawOption
 from sampletool.state.commands._options import StoreOption, counter_names, reads_store
+from sampletool.state.commands._values import Counter
 from sampletool.state.opening import store_of
 
 spec = reads_store("counter get builds")
-
-
-@dataclass(frozen=True)
-class Counter:
-    name: str
-    value: int
-
-    def lines(self) -> list[str]:
-        return [str(self.value)]
 
 
 def command(

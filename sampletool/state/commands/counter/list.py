@@ -7,16 +7,10 @@ import typer
 from sampletool.kit.context import Context
 from sampletool.kit.contract.table import Line, heads
 from sampletool.state.commands._options import CursorOption, LimitOption, StoreOption, reads_store
-from sampletool.state.commands._values import page, read_cursor
+from sampletool.state.commands._values import Counter, page, read_cursor
 from sampletool.state.opening import store_of
 
 spec = reads_store("counter list")
-
-
-@dataclass(frozen=True)
-class Counter:
-    name: str
-    value: int
 
 
 @dataclass(frozen=True)

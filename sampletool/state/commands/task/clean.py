@@ -47,9 +47,9 @@ def command(
     """
     context: Context = ctx.obj
     statuses, opened = parse_statuses(status), store_of(context, store)
-    removed, after, is_first = 0, 0, True
-    while after or is_first:
+    removed, after = opened.task_clean(older_than, statuses)
+    while after:
         context.signals.check()
         some, after = opened.task_clean(older_than, statuses, after)
-        removed, is_first = removed + some, False
+        removed += some
     return Cleaned(removed, "deleted" if removed else "unchanged")

@@ -1,26 +1,18 @@
 """Finish a claimed task."""
 
-from dataclasses import dataclass
-
 import typer
 
 from sampletool.kit.context import Context
-from sampletool.kit.contract.answer import Effect
 from sampletool.kit.global_options import DryRunOption
 from sampletool.state.commands._options import GenerationArgument, StoreOption, TaskArgument, changes_store, read_claim
+from sampletool.state.commands._values import Settled
 from sampletool.state.opening import store_of
 
 spec = changes_store("task finish ann 1", "task finish ann:1")
 
 
-@dataclass(frozen=True)
-class Finished:
-    id: str
-    generation: int
-    effect: Effect
-
-    def lines(self) -> list[str]:
-        return [f"{self.id}: done ({self.effect})"]
+class Finished(Settled):
+    now = "done"
 
 
 def command(

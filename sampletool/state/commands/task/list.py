@@ -49,18 +49,8 @@ class Tasks:
 def _shown(task: TaskState) -> Task:
     claimed_at, due_at = (say_time(at) if at else None for at in (task.claimed_at, task.due_at))
     is_leased = task.claimed_by is not None
-    return Task(
-        id=task.id,
-        queue=task.queue,
-        status=task.status,
-        generation=task.generation,
-        attempts=task.attempts,
-        body=task.body,
-        claimed_by=task.claimed_by,
-        claimed_at=claimed_at,
-        lease_expires_at=due_at if is_leased else None,
-        free_at=None if is_leased else due_at,
-    )
+    same = (task.id, task.queue, task.status, task.generation, task.attempts, task.body, task.claimed_by)
+    return Task(*same, claimed_at, *((due_at, None) if is_leased else (None, due_at)))
 
 
 def command(

@@ -1,12 +1,10 @@
 """Give a claimed task back."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
 from sampletool.kit.context import Context
-from sampletool.kit.contract.answer import Effect
 from sampletool.kit.global_options import DryRunOption
 from sampletool.state.commands._options import (
     GenerationArgument,
@@ -16,19 +14,14 @@ from sampletool.state.commands._options import (
     parse_ms,
     read_claim,
 )
+from sampletool.state.commands._values import Settled
 from sampletool.state.opening import store_of
 
 spec = changes_store("task release ann 1 --delay 30s")
 
 
-@dataclass(frozen=True)
-class Released:
-    id: str
-    generation: int
-    effect: Effect
-
-    def lines(self) -> list[str]:
-        return [f"{self.id}: given back ({self.effect})"]
+class Released(Settled):
+    now = "given back"
 
 
 def command(
