@@ -10,7 +10,7 @@ LIMITS = {
     "kit/completion.py, kit/upgrade.py, kit/parts.py, kit/rename.py, kit/checksums.py, kit/new_command.py": 400,
     "kit/stepping, kit/testing": 700,
     "sample": 1825,
-    "state": 2888,
+    "state": 2885,
     "lab": 1500,
     "lab/scenarios": 100 * 18,
     "audit": 800,
