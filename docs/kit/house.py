@@ -7,7 +7,7 @@ from pathlib import Path
 from sampletool.kit.program import PACKAGE
 
 _KIT = Path(__file__).parents[2] / PACKAGE / "kit"
-_NO_CALL = {"testing", "stepping", "upgrade", "rename", "checksums"}
+_NO_CALL = {"testing", "stepping", "upgrade", "rename", "checksums", "new_command"}
 """What no call runs: it is not in the picture."""
 _WIDTH, _HEIGHT, _GAP_X, _GAP_Y, _MARGIN = 126, 32, 14, 26, 24
 _STYLE = """

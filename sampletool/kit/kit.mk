@@ -17,10 +17,10 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run test busy check docs bench soak matrix mutants coverage clean
+.PHONY: help run test busy check new-command docs bench soak matrix mutants coverage clean
 
 help:  ## Show what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: $(READY)  ## Set up, then show the tool at work
 	@$(BIN)/python -m docs.kit.show
@@ -38,6 +38,9 @@ check: $(TESTABLE)  ## Lint, types, who may import whom, true docs, a kit that n
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/python -m pytest -q tests/kit/project $(wildcard tests/project)
+
+new-command: $(READY)  ## Write a command and its test, to be changed: NAME=group/name
+	@$(BIN)/python -m $(PACKAGE).kit.new_command '$(NAME)'
 
 docs: $(READY)  ## Write the generated pages anew
 	@$(BIN)/python -m docs.kit.generate

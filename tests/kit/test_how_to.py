@@ -59,11 +59,12 @@ def test_its_own_tests_pass_and_so_do_those_of_the_house(tree: Path, tool: Tool)
     types = ["mypy", "--cache-dir", str(tree.parent / "types")]
     run(str(python), "-c", "from docs.kit.generate import write_index; write_index()")
     run(str(python), "-c", "from docs.kit.picture import screens; assert 'low_stock' not in ''.join(screens())")
-    run_tests("tests/stock", *(f"tests/kit/{name}" for name in house))
+    run(str(python), "-m", f"{PACKAGE}.kit.new_command", "gift-box/open-it")
+    run_tests("tests/stock", "tests/gift_box", *(f"tests/kit/{name}" for name in house))
     run_tests("tests/kit/project/test_docs.py", "-k", "inventory.md or list_of_all_pages")
     run("bash", "-euc", run_it)
     for check in (["ruff", "check", "--no-cache"], ["ruff", "format", "--no-cache", "--check"], types):
-        run(str(python), "-m", *check, "sampletool/stock", "tests/stock")
+        run(str(python), "-m", *check, f"{PACKAGE}/stock", "tests/stock", f"{PACKAGE}/gift_box", "tests/gift_box")
 
 
 def test_half_a_command_is_told_what_is_missing(tree: Path, tool: Tool) -> None:
