@@ -9,10 +9,9 @@ import hashlib
 import io
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import chain, pairwise
 from sys import intern
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 PART_BYTES = 32 * 1024 * 1024
 LONG_CELL = 200
@@ -24,13 +23,14 @@ _BATCH_CHARS = 128 * 1024
 _CUT_ANYWHERE = ("utf-8", "ascii", "iso8859-1")
 """Encodings in which the bytes of a quote and of a line end are never part of something else."""
 
+OnError = Literal["stop", "skip"]
 Row = list[str]
 
 
-@dataclass(frozen=True)
-class Dialect:
+class Dialect(NamedTuple):
     delimiter: str = ","
     encoding: str = "utf-8"
+    on_error: OnError = "stop"
 
 
 class Part(NamedTuple):

@@ -58,7 +58,7 @@ class WorkerLost(ToolError):
     """A worker process died, so there is no result."""
 
     code, exit_status = "WORKER_LOST", ExitStatus.INTERNAL
-    sentence = "A worker process (pid {pid}) {end}, so there is no result."
+    sentence = "A worker process (pid {pid}) died, so there is no result."
     advice = "Run it again; if the machine is short of memory, with fewer --jobs."
 
 

@@ -56,15 +56,13 @@ class PartProfile:
         return {"rows": self.columns[0].rows, "skipped": self.skipped, "bad_rows": bad_rows}
 
 
-def profile_part(
-    descriptor: int, part: Part, dialect: Dialect, width: int, *, skip: bool, check: Callable[[], None]
-) -> PartProfile:
-    """Every column of one part; without `skip` no further than its first bad row. `check` is called now and then."""
+def profile_part(descriptor: int, part: Part, dialect: Dialect, width: int, check: Callable[[], None]) -> PartProfile:
+    """Every column of one part, no further than a bad row that cannot be skipped. `check` is called now and then."""
     profile = PartProfile(width)
     for batch in read_rows(descriptor, part, dialect, width):
         check()
         profile.lines = batch.lines
-        profile.stopped_at = next((row for row in batch.bad_rows if row.is_last or not skip), None)
+        profile.stopped_at = next((row for row in batch.bad_rows if row.is_last or dialect.on_error == "stop"), None)
         if profile.stopped_at is not None:
             break
         profile.skipped += len(batch.bad_rows)

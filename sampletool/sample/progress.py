@@ -62,7 +62,7 @@ class Progress:
             self._context.emit({"event": "heartbeat", "running": running, "done": self.done, "total": self._total})
         if self._is_live and now - self._shown_at >= _LIVE_SECONDS:
             self._shown_at = now
-            work = [f"{name} {now - began:.0f} s" for name, began in self.running.items()]
+            work = [f"{os.path.basename(name)} {int(now - began)} s" for name, began in self.running.items()]
             others = f" and {counted(len(work) - _NAMED, 'other')}" if work[_NAMED:] else ""
             share = min(1.0, self.done / max(1, self._total))
             bar = f"{self._context.command} [{'#' * round(share * _WIDTH):<{_WIDTH}}] {share:4.0%}"

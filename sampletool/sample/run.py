@@ -118,6 +118,7 @@ class Runner:
         while True:
             while self._waiting and len(self._running) < self._at_once:
                 self._start(*self._waiting.popleft())
+            self._progress.beat()
             child = self._children.next_ended(0 if self._ended else self._progress.seconds_to_beat())
             if child is not None:
                 self._running.remove(child.name)
@@ -126,7 +127,6 @@ class Runner:
                 return self._ended.popleft()
             elif not self._running:
                 return None
-            self._progress.beat()
 
     def _start(self, job: Job, inputs: Iterable[str], needs: Mapping[str, Path]) -> None:
         directory = self.directory_of(job.name)

@@ -106,19 +106,10 @@ def _receive(worker: _Worker, signals: Signals, check: Check) -> Out:  # type: i
     try:
         result, failure = pickle.loads(content)  # noqa: S301 - from a fork of ours, through a pipe that nobody else has
     except (EOFError, pickle.UnpicklingError):
-        raise _lost(worker) from None
+        raise WorkerLost(pid=worker.pid) from None
     if failure:
         raise RuntimeError(f"a worker process failed:\n{failure}")
     return result  # type: ignore[no-any-return]
-
-
-def _lost(worker: _Worker) -> WorkerLost:
-    how = "ended"
-    with suppress(ChildProcessError, AttributeError):  # SIGCHLD is ignored, or there is no waitid: how it ended is lost
-        end = os.waitid(os.P_PID, worker.pid, os.WEXITED | os.WNOWAIT)
-        if end is not None and end.si_code != os.CLD_EXITED:
-            how = f"was killed by {signal.Signals(end.si_status).name}"
-    return WorkerLost(pid=worker.pid, end=how)
 
 
 def _end(worker: _Worker) -> None:

@@ -191,9 +191,9 @@ def _in_order(jobs: dict[str, Job]) -> tuple[dict[str, Job], list[list[str]]]:
 
 
 def _line(toml: TomlText, table: str) -> str:
-    """Where the header of this table stands; empty if it has none."""
+    """Where the first header of this table, or of one in it, stands; empty if it has none."""
     words = [rf"[\"']?{re.escape(word)}[\"']?" for word in table.split(".", 1)]
-    header = re.search(rf"^\s*\[+\s*{' *[.] *'.join(words)}\s*\]", toml.text, re.MULTILINE)
+    header = re.search(rf"^\s*\[+\s*{' *[.] *'.join(words)}\s*[].]", toml.text, re.MULTILINE)
     return f"line {toml.text.count(chr(10), 0, header.start()) + 1}, " if header else ""
 
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 from sampletool.kit.safety.processes import members_of_group
 
 T = TypeVar("T")
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 40.0
 """For a machine that has much else to do."""
 
 
@@ -49,7 +49,7 @@ def is_alive(pid: int) -> bool:
 
 def are_gone(pids: list[int]) -> bool:
     """They, and all of their groups; a moment is allowed, for the end may be under way."""
-    wait_until(lambda: not any(is_alive(pid) or members_of_group(pid) for pid in pids))
+    wait_until(lambda: not any(is_alive(pid) or members_of_group(pid) for pid in pids), PATIENCE_SECONDS / 2)
     return True
 
 

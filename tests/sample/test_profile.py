@@ -146,6 +146,6 @@ def profile_of_file(path: Path) -> list[Column]:
         size = path.stat().st_size
         header = read_header(descriptor, size, Dialect())
         (part,) = survey(descriptor, size, Dialect(), lambda: None)[1]
-        return profile_part(descriptor, part, Dialect(), len(header), skip=False, check=lambda: None).columns
+        return profile_part(descriptor, part, Dialect(), len(header), lambda: None).columns
     finally:
         os.close(descriptor)

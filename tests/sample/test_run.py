@@ -114,8 +114,10 @@ def test_an_output_that_is_no_file_is_told_by_name(tmp_path: Path, directory: Pa
     elif kind == "pipe":
         os.mkfifo(directory / "x")
 
-    with pytest.raises(ValueError, match="'x"):
+    with pytest.raises((ValueError, OSError)) as refused:
         collect(directory, ["x"])
+
+    assert "'x" in str(refused.value)
 
 
 def test_what_was_made_read_only_is_removed_and_what_links_lead_to_stays(tmp_path: Path, directory: Path) -> None:

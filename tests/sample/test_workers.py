@@ -25,7 +25,7 @@ def square(task: int, check: Check) -> int:
 def for_long(task: str, check: Check) -> None:
     """Says which process works, in a file of this name."""
     Path(task).write_text(f"{os.getpid()}\n")
-    end = time.monotonic() + 10 * PATIENCE_SECONDS
+    end = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < end:
         check()
         time.sleep(0.01)
@@ -60,18 +60,7 @@ def test_a_worker_that_was_killed_is_an_error_and_not_a_wait(signals: Signals, t
     with workers([f"{tmp_path}/0"], for_long, 1, signals, signals.check) as results:
         os.kill(pid_in(tmp_path / "0"), signal.SIGKILL)
 
-        with pytest.raises(WorkerLost, match="SIGKILL"):
-            next(results)
-
-
-def test_without_waitid_a_worker_that_was_killed_is_an_error_too(
-    signals: Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delattr(os, "waitid")
-    with workers([f"{tmp_path}/0"], for_long, 1, signals, signals.check) as results:
-        os.kill(pid_in(tmp_path / "0"), signal.SIGKILL)
-
-        with pytest.raises(WorkerLost, match="ended"):
+        with pytest.raises(WorkerLost, match="died"):
             next(results)
 
 

@@ -92,17 +92,19 @@ def test_all_that_is_wrong_is_reported_at_once() -> None:
 
 def test_every_problem_is_one_of_a_list_with_the_line_of_its_table(workspace: Path) -> None:
     with pytest.raises(InvalidWorkspace) as caught:
-        read("# first\n" + _GOOD.replace('[target.b]\nrun = ["true"]', '[ target . "b" ]') + "[check.d]\n")
+        read("# first\n" + _GOOD.replace('[target.b]\nrun = ["true"]', '[ target . "b" ]') + "[check.d]\n[chekc.e]\n")
 
     missing = "run is missing: the command as a list, such as ['python3', 'make.py']"
-    problems = [f"line 6, target.b: {missing}", f"line 12, check.d: {missing}"]
+    unknown = "line 13, chekc: it is not known here (Did you mean 'check'?)"
+    problems = [unknown, f"line 6, target.b: {missing}", f"line 12, check.d: {missing}"]
     described = caught.value.describe()
     assert described["context"] == {"path": f"{workspace}/tool.toml", "problems": problems}
     assert [(error["param"], error["message"]) for error in described["errors"]] == [
-        ("target.b", problems[0]),
-        ("check.d", problems[1]),
+        ("chekc", problems[0]),
+        ("target.b", problems[1]),
+        ("check.d", problems[2]),
     ]
-    assert described["message"] == f"{workspace}/tool.toml has 2 problems; nothing was run."
+    assert described["message"] == f"{workspace}/tool.toml has 3 problems; nothing was run."
 
 
 @pytest.mark.parametrize(

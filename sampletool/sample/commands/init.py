@@ -1,6 +1,7 @@
 """A small workspace that builds, tests and has data to process."""
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -62,18 +63,14 @@ def make(context: Context, directory: Path, *, dry_run: bool) -> Made:
         directory.mkdir(parents=True, exist_ok=True)
         with context.hold(lock_path(directory / WORKSPACE_FILE), f"output {directory}", "exclusive", PATIENT_SECONDS):
             for name in names:
-                _write(directory / name, contents[name])
+                path = directory / name
+                path.parent.mkdir(exist_ok=True)
+                sweep(path)
+                with suppress(FileExistsError):
+                    create(path, contents[name])
+                if not _has(path, contents[name]):
+                    raise _exists(directory, [name])
     return Made("unchanged" if there == names else "created", str(directory), names)
-
-
-def _write(path: Path, content: bytes) -> None:
-    path.parent.mkdir(exist_ok=True)
-    sweep(path)
-    try:
-        create(path, content)
-    except FileExistsError as error:
-        if not _has(path, content):
-            raise _exists(path.parent, [path.name]) from error
 
 
 def _has(path: Path, content: bytes) -> bool:

@@ -4,11 +4,12 @@ import codecs
 import io
 import json
 import os
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
@@ -21,7 +22,7 @@ from sampletool.kit.contract.text import counted
 from sampletool.kit.global_options import DryRunOption
 from sampletool.kit.safety.places import session_root
 from sampletool.sample.commands._options import JobsOption
-from sampletool.sample.csv_file import Dialect, Part, survey
+from sampletool.sample.csv_file import Dialect, OnError, Part, survey
 from sampletool.sample.errors import InputChanged, InvalidCsv, ProcessPartial, WorkerLost
 from sampletool.sample.inputs import STDIN, Input, open_inputs
 from sampletool.sample.output import OutputEffect, Result, lock_path, look, must_be_writable, publish
@@ -42,8 +43,6 @@ spec = CommandSpec(
 _SKIP_ADVICE = "Correct it, name its --encoding or --delimiter, or leave bad rows out with --on-error skip."
 _SHOWN_BYTES = 48 * 1024
 """Of all columns in an answer, which is at most 64 KiB; the result has all of them."""
-
-OnError = Literal["stop", "skip"]
 
 
 @dataclass(frozen=True)
@@ -79,11 +78,10 @@ def process(
     names: list[str],
     output: str | None,
     dialect: Dialect,
-    *,
-    on_error: OnError,
     jobs: int,
-    overwrite: bool = False,
-    dry_run: bool = False,
+    *,
+    overwrite: bool,
+    dry_run: bool,
 ) -> Processed:
     """A dry run does all the work, and publishes nothing."""
     effect: OutputEffect = "unchanged"
@@ -98,13 +96,14 @@ def process(
         identity = {
             "format": f"column-profile/{FORMAT_VERSION}",
             "inputs": [sha256 for sha256, _ in surveys],
-            "options": {**asdict(dialect), "on_error": on_error},
+            "options": dialect._asdict(),
         }
         if path is not None:
             effect, result = look(path, identity, overwrite=overwrite)
         if result is None:
-            tasks = [(number, part) for number, (_, parts) in enumerate(surveys) for part in parts]
-            result = _profile(context, identity, inputs, tasks, dialect, jobs, progress, skip=on_error == "skip")
+            parts = [parts for _, parts in surveys]
+            about, columns = _profile(context, inputs, parts, dialect, jobs, progress)
+            result = Result({"identity": identity, "inputs": about}, columns)
             if path is not None and not dry_run:
                 effect = publish(path, result, overwrite=overwrite)
                 hold.did_work = True
@@ -120,22 +119,16 @@ def process(
 
 
 def _profile(
-    context: Context,
-    identity: dict[str, Any],
-    inputs: list[Input],
-    tasks: list[tuple[int, Part]],
-    dialect: Dialect,
-    jobs: int,
-    progress: Progress,
-    *,
-    skip: bool,
-) -> Result:
+    context: Context, inputs: list[Input], parts: list[list[Part]], dialect: Dialect, jobs: int, progress: Progress
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """By workers that take a part each; an input is described as soon as its last part is there."""
 
     def work(task: tuple[int, Part], check: Check) -> PartProfile:
         file = inputs[task[0]]
-        return profile_part(file.descriptor, task[1], dialect, len(file.header), skip=skip, check=check)
+        return profile_part(file.descriptor, task[1], dialect, len(file.header), check)
 
+    tasks = [(number, part) for number, of_one in enumerate(parts) for part in of_one]
+    progress.running = dict.fromkeys((file.path for file in inputs), time.monotonic())
     about: list[dict[str, Any]] = []
     columns: list[dict[str, Any]] = []
     with workers(tasks, work, jobs, context.signals, progress.beat) as results:
@@ -151,11 +144,12 @@ def _profile(
                 advice = "" if bad_row.is_last else _SKIP_ADVICE
                 raise InvalidCsv(suggestion=advice, path=file.path, line=bad_row.line, reason=bad_row.reason)
             if part.end == file.found.st_size:
+                progress.running.pop(file.path, None)
                 about.append(total.describe())
                 for position, (name, column) in enumerate(zip(file.header, total.columns, strict=True), 1):
                     columns.append({"input": number + 1, "position": position, "name": name, **column.describe()})
     _must_be_unchanged(inputs)
-    return Result({"identity": identity, "inputs": about}, columns)
+    return about, columns
 
 
 def _must_be_unchanged(inputs: list[Input]) -> None:
@@ -202,21 +196,6 @@ def _output_path(context: Context, output: str | None, inputs: list[Input], *, d
     return path
 
 
-def _dialect(delimiter: str, encoding: str) -> Dialect:
-    mistakes = []
-    delimiter = "\t" if delimiter == "tab" else delimiter
-    if len(delimiter) != 1 or delimiter in '"\r\n\0':
-        mistakes.append(Mistake("--delimiter", "INVALID_VALUE", f"{delimiter!r} is not one character", delimiter))
-    try:
-        io.TextIOWrapper(io.BytesIO(), encoding)
-        encoding = codecs.lookup(encoding).name
-    except (LookupError, ValueError):
-        mistakes.append(Mistake("--encoding", "INVALID_VALUE", f"{encoding!r} is not a text encoding", encoding))
-    if mistakes:
-        raise InvalidValues(*mistakes)
-    return Dialect(delimiter, encoding)
-
-
 def command(
     ctx: typer.Context,
     inputs: Annotated[
@@ -243,12 +222,20 @@ def command(
     """
     context: Context = ctx.obj
     names = [*(inputs or ()), *(more or ())]
+    mistakes: list[Mistake] = []
     if not names:
-        raise InvalidValues(Mistake("--input", "MISSING", "Missing option '--input'", suggestion="Name a CSV file."))
+        mistakes.append(Mistake("--input", "MISSING", "Missing option '--input'", suggestion="Name a CSV file."))
     if names.count(STDIN) > 1:
-        raise InvalidValues(Mistake("--input", "INVALID_VALUE", "stdin can be read only once", STDIN))
-    dialect = _dialect(delimiter, encoding)
-    at_once = jobs or context.jobs()
-    return process(
-        context, names, output, dialect, on_error=on_error, jobs=at_once, overwrite=overwrite, dry_run=dry_run
-    )
+        mistakes.append(Mistake("--input", "INVALID_VALUE", "stdin can be read only once", STDIN))
+    delimiter = "\t" if delimiter == "tab" else delimiter
+    if len(delimiter) != 1 or delimiter in '"\r\n\0':
+        mistakes.append(Mistake("--delimiter", "INVALID_VALUE", f"{delimiter!r} is not one character", delimiter))
+    try:
+        io.TextIOWrapper(io.BytesIO(), encoding)
+        encoding = codecs.lookup(encoding).name
+    except (LookupError, ValueError):
+        mistakes.append(Mistake("--encoding", "INVALID_VALUE", f"{encoding!r} is not a text encoding", encoding))
+    if mistakes:
+        raise InvalidValues(*mistakes)
+    dialect = Dialect(delimiter, encoding, on_error)
+    return process(context, names, output, dialect, jobs or context.jobs(), overwrite=overwrite, dry_run=dry_run)

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from sampletool.kit.safety.processes import started
+from sampletool.kit.testing.console import on_terminal
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import COMMAND, Ran, Tool
 from tests.sample.support import PATIENCE_SECONDS, are_gone, at_work, pid_in, pids_in, together, wait_until
@@ -307,6 +308,7 @@ def test_an_interrupted_build_tells_what_it_had_done(tool: Tool) -> None:
 
     ran = Ran(process.returncode, stdout, stderr)
     assert (ran.status, ran.code) == (-signal.SIGTERM, "INTERRUPTED")
+    assert ran.answer["data"] is not None
     assert statuses(ran.answer["data"]) == {"a": "built", "b": "stopped"}
 
 
@@ -701,6 +703,39 @@ def test_a_person_sees_each_target_start_and_end_with_its_seconds_and_what_runs_
         r"totals: started.*totals: built in \d+\.\d s.*report: started.*report: built in \d+\.\d s", text, re.S
     )
     assert re.search(r"build \[#* *\] +\d+% totals \d+ s", text)
+
+
+def test_what_runs_now_is_shown_as_soon_as_it_runs(tool: Tool) -> None:
+    declare(tool, "".join(target(f"t{n}", f"{at_work()}; echo > x") for n in range(6)))
+    ours, theirs = os.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, "build", "--jobs", "6"],
+        cwd=tool.cwd,
+        env=tool.environ | {"TERM": "xterm", "COLUMNS": "120"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+    )
+    os.close(theirs)
+
+    shown = bytearray()
+    while b" and 2 others" not in shown:
+        assert select.select([ours], [], [], PATIENCE_SECONDS)[0], f"only this came: {shown!r}"
+        shown += os.read(ours, 65536)
+    assert re.search(rb"build \[ *\] +0% t0 \d+ s, t1 \d+ s, t2 \d+ s, t3 \d+ s and 2 others", shown)
+    (tool.cwd / "go").touch()
+    process.wait(timeout=PATIENCE_SECONDS)
+    os.close(ours)
+
+
+def test_a_person_sees_the_end_of_what_a_failed_target_wrote_and_where_all_of_it_is(tool: Tool) -> None:
+    declare(tool, target("a", "seq 20; echo no such library; exit 3"))
+
+    seen = on_terminal([*COMMAND, "build"], tool.cwd, tool.environ | {"TERM": "dumb"}).splitlines()
+
+    assert seen[:2] == ["a: failed (it was not built before)", "    exit status 3"]
+    assert seen[2:-1] == [f"    {n}" for n in range(12, 21)] + ["    no such library"]
+    assert Path(seen[-1].removeprefix("    all of it: ")).read_text().startswith("1\n2\n")
 
 
 def test_lines_about_targets_are_for_a_terminal_or_for_who_asks(tool: Tool, demo: Path) -> None:

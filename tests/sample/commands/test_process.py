@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -138,6 +139,7 @@ def test_silence_is_filled_by_heartbeats(tool: Tool, large: Path) -> None:
         beats = read_lines(process, 2)
 
     assert [beat["event"] for beat in beats] == ["heartbeat", "heartbeat"]
+    assert beats[-1]["running"] == [str(large)]
     assert json.loads(process.communicate()[0].splitlines()[-1])["ok"]
 
 
@@ -478,7 +480,7 @@ def test_progress_is_shown_on_a_terminal_and_nowhere_else(tool: Tool, large: Pat
         assert json.loads(process.communicate()[0])["ok"]
         shown[name] = read_all(ours)
 
-    assert b"process [" in shown["terminal"]
+    assert re.search(rb"process \[#* *\] +\d+% .*large.csv \d+ s", shown["terminal"])
     assert shown["quiet"] == shown["CI"] == b""
     assert tool("process", "--input", large).stderr == b""
 
