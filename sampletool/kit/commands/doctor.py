@@ -63,14 +63,13 @@ def probe_directories(directories: list[Path]) -> list[Probe]:
         try:
             with TemporaryDirectory(prefix=".doctor-", dir=found, ignore_cleanup_errors=True) as scratch:
                 probes.append(Probe("writable", str(wanted), True))
-                if found.stat().st_dev not in seen:
+                if (device := found.stat().st_dev) not in seen:
+                    seen.add(device)
                     probes += probe_directory(Path(scratch))
         except OSError as error:
             cannot = "it cannot be created: " if found != wanted else ""
             problem = f"{cannot}nothing can be written in {found}: {(error.strerror or str(error)).lower()}"
             probes.append(Probe("writable", str(wanted), False, problem))
-        else:
-            seen.add(found.stat().st_dev)
     return probes
 
 

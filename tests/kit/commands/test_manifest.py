@@ -12,7 +12,7 @@ from sampletool.kit.app import root
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import UsageMistakes
 from sampletool.kit.safety.signals import Signals
-from sampletool.kit.testing.tool import Tool, declared_specs
+from sampletool.kit.testing.tool import Tool, declared_specs, told_of
 
 
 def test_every_command_is_described_with_how_it_can_end(tool: Tool) -> None:
@@ -66,6 +66,10 @@ def test_what_every_command_takes_is_told_too(tool: Tool) -> None:
 
     assert told["--format"]["choices"] == ["json", "jsonl", "text"]
     assert (told["--timeout"]["type"], told["--cwd"]["type"], told["--json"]["type"]) == ("duration", "path", "boolean")
+
+
+def test_an_option_of_a_command_is_found_by_its_flag(tool: Tool) -> None:
+    assert told_of(tool, "config set", "--if-version").items() >= {"metavar": "VERSION", "required": False}.items()
 
 
 def test_every_error_code_is_told_with_its_status_and_meaning(tool: Tool) -> None:

@@ -17,6 +17,7 @@ import pytest
 from sampletool.kit.contract.errors import Interrupted, TimedOut
 from sampletool.kit.safety import children as module
 from sampletool.kit.safety.children import LOST_STATUS, Children
+from sampletool.kit.safety.processes import started
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import Tool, ended
@@ -433,6 +434,18 @@ def test_a_later_signal_ends_the_grace_and_the_call_still_answers(tool: Tool, sc
 
     assert (ran.status, ran.code) == (-signal.SIGTERM, "INTERRUPTED")
     assert is_free(tool)
+
+
+def test_what_left_its_group_and_keeps_our_lock_is_ended_and_named(tmp_path: Path, signals: Signals) -> None:
+    script = "setsid sh -c 'echo $$ > pid; mv pid ready; exec sleep 60' & wait"
+    with (tmp_path / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with Children(signals, [lock.fileno()]) as children:
+            children.start("child", ["/bin/sh", "-c", script], cwd=tmp_path, env=dict(os.environ))
+            wait_until((tmp_path / "ready").exists)
+
+    assert children.strays == [int((tmp_path / "ready").read_text())]
+    assert started(children.strays[0]) is None
 
 
 def test_what_cannot_be_started_leaves_nothing_behind(signals: Signals) -> None:
