@@ -20,9 +20,9 @@ from sampletool.kit.testing.tool import Tool
     [
         ("config get level", r"1\n"),
         ("config list", r"KEY +VALUE +SOURCE\n(.+\n)*level +1 +project\n(.+\n)*"),
-        ("config explain level", r"level = 1\n-> project: 1  \(/.+/tool\.toml\)\n"),
+        ("config explain level", r"level = 1\n-> project: 1  \(/.+/tool.toml\)\n"),
         ("config explain jobs", r"jobs = auto\nHow many .+\n-> default: auto  \(default\)\n"),
-        ("config path", r"/.+/tool\.toml\n"),
+        ("config path", r"/.+/tool.toml\n"),
         ("config set level 2", r"level: updated \(project settings, /.+\)\n"),
         (
             "config unset level --dry-run",

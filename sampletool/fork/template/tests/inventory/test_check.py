@@ -48,7 +48,7 @@ def test_a_forecast_fails_where_the_call_would_and_makes_nothing(tool: Tool, wor
 
 
 def test_what_is_no_number_is_named(tool: Tool, workspace: Path) -> None:
-    (workspace / "stock.toml").write_text('screw = "many"\n')
+    (workspace / "in_stock.toml").write_text('screw = "many"\n')
 
     for call in (["add", "screw"], ["list"], ["check"]):
         assert "screw is not a whole number" in tool("inventory", *call).error["message"]
