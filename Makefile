@@ -14,7 +14,7 @@ check: sizes
 sizes: $(READY)
 	@$(BIN)/python -m tests.project.test_size
 
-forks: $(TESTABLE)  ## Remove each part, and all of them, in a copy: what is left passes check and test
+forks: $(TESTABLE)  ## Make, test and upgrade forks: without parts, with each, with all (PARTS="state lab", or none)
 	@$(BIN)/python -m tests.project.forks $(PARTS)
 
 soak: soak-state# state

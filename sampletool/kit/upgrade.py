@@ -152,9 +152,11 @@ def _raise_versions(tree: Path, newer_pins: str) -> None:
             project = re.sub(rf"^({key} = \[)", rf'\1\n    "{requirement}",', project, count=1, flags=re.MULTILINE)
         pin = "".join(re.findall(rf"^{name}==.*\n", newer_pins, re.MULTILINE))
         pins = re.sub(rf"^{name}==.*\n", "", pins, flags=re.MULTILINE) + pin
+        pins = "".join(sorted(pins.splitlines(keepends=True)))
         _say(f"pyproject.toml: {requirement}")
-    (tree / "pyproject.toml").write_text(project)
-    (tree / "constraints.txt").write_text("".join(sorted(pins.splitlines(keepends=True))))
+    for name, text in {"pyproject.toml": project, "constraints.txt": pins}.items():
+        if text != (tree / name).read_text():  # a newer file would make the environment anew
+            (tree / name).write_text(text)
 
 
 def restore() -> None:

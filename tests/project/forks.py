@@ -1,44 +1,68 @@
-"""`make forks`: without each part, and without all of them, what is left passes `make check test`.
+"""`make forks`: projects without parts, with each part, and with all are made, tested, and upgraded to a newer kit.
 
-`python -m tests.project.forks NAME…` tries the tree without these parts.
+`python -m tests.project.forks PART…` makes one with these parts, `python -m tests.project.forks none` one without.
 """
 
+import json
 import os
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
-from sampletool.kit.parts import part_names
+from sampletool.fork.project import offered_parts
 from sampletool.kit.program import PACKAGE
-from tests.kit.trees import ROOT, commit, copy_tree, make_environment, mark_as_made
+from tests.kit.trees import ROOT, commit, copy_tree, make_environment
+
+_ENVIRON = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
-def without(parts: list[str], tree: Path) -> Path:
-    """A copy of the tree as it is now, from which the parts are removed; its interpreter."""
-    copy_tree(ROOT, tree)
+def fork(parts: list[str], scratch: Path) -> Path:
+    """Made by the command; its environment has the packages of this one."""
+    tree = scratch / "acme"
+    call = [sys.executable, "-m", PACKAGE, "fork", "acme", "--to", str(tree), "--with", ",".join(parts), "--json"]
+    answer = json.loads(subprocess.run(call, env=_ENVIRON, cwd=ROOT, check=True, capture_output=True).stdout)
+    assert answer["ok"]
+    make_environment(tree)
+    return tree
+
+
+def newer(scratch: Path) -> Path:
+    """A checkout of a newer version of this project."""
+    tree = copy_tree(ROOT, scratch / "newer")
+    changelog = tree / PACKAGE / "kit" / "CHANGELOG.md"
+    changelog.write_text(changelog.read_text().replace("## ", "## 99.1.0\n\n* Newer.\n\n## ", 1))
     commit(tree)
-    python = make_environment(tree)
-    environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    if parts:
-        removing = [str(python), "-m", f"{PACKAGE}.kit.parts", "remove", *parts]
-        subprocess.run(removing, cwd=tree, env=environ, check=True, stdout=subprocess.DEVNULL)
-    mark_as_made(tree)
-    return python
+    return tree
 
 
-def main() -> int:
-    chosen = [sys.argv[1:]] if sys.argv[1:] else [*([name] for name in part_names()), part_names()]
-    failed = 0
+def main(asked: list[str]) -> int:
+    chosen = (
+        [[part for part in asked if part != "none"]]
+        if asked
+        else [[], *([p] for p in offered_parts()), offered_parts()]
+    )
+    failed = []
     for parts in chosen:
-        with tempfile.TemporaryDirectory(prefix="fork-") as scratch:
-            tree = Path(scratch, "tree")
-            without(parts, tree)
-            sys.stdout.write(f"Without {', '.join(parts)}:\n")
-            sys.stdout.flush()
-            failed |= subprocess.run(["make", "check", "test"], cwd=tree, check=False).returncode
-    return int(failed != 0)
+        with tempfile.TemporaryDirectory(prefix="fork-") as name:
+            scratch, said = Path(name), ", ".join(parts) or "no part"
+            began = time.monotonic()
+            tree = fork(parts, scratch)
+            steps = {
+                "made and tested": ["make", "check", "test"],
+                "upgraded": [".venv/bin/python", "-m", "acme.kit.upgrade", str(newer(scratch))],
+            }
+            for step, command in steps.items():
+                ran = subprocess.run(command, cwd=tree, env=_ENVIRON, check=False)
+                failed += [f"{said}: {step}"] if ran.returncode else []
+                sys.stdout.write(
+                    f"fork with {said}: {step}, {time.monotonic() - began:.0f} s, status {ran.returncode}\n"
+                )
+                sys.stdout.flush()
+    sys.stdout.write(f"failed: {'; '.join(failed) or 'none'}\n")
+    return int(bool(failed))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

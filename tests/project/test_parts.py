@@ -1,13 +1,25 @@
-"""What is left without any part stands on its own. `make forks` runs all of its tests, and those without each part."""
+"""What is left without any part stands on its own."""
 
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from sampletool.kit.parts import part_names
+from sampletool.kit.program import PACKAGE
+from tests.kit.trees import ROOT, commit, copy_tree, make_environment
 
-from .forks import without
+
+def without(parts: list[str], tree: Path) -> Path:
+    """A copy of the tree as it is now, from which the parts are removed; its interpreter."""
+    copy_tree(ROOT, tree)
+    commit(tree)
+    python = make_environment(tree)
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    removing = [str(python), "-m", f"{PACKAGE}.kit.parts", "remove", *parts]
+    subprocess.run(removing, cwd=tree, env=environ, check=True, stdout=subprocess.DEVNULL)
+    return python
 
 
 def test_without_parts_everything_left_can_be_imported_and_every_page_read(

@@ -126,6 +126,16 @@ def test_a_part_that_is_not_chosen_stays_behind_also_inside_another(tool: Tool) 
     assert [path for path in files if "state" in path.split("/")] == []
 
 
+def test_lines_about_parts_in_the_makefile_are_those_of_this_project() -> None:
+    marks = tuple(f"# {part}" for part in offered_parts())
+    own, template = (
+        {line.replace("+=", ":=") for line in (folder / "Makefile").read_text().splitlines() if line.endswith(marks)}
+        for folder in (ROOT, ROOT / PACKAGE / "fork" / "template")
+    )
+
+    assert own == template
+
+
 def test_lines_about_parts_are_those_of_this_project() -> None:
     template = (ROOT / PACKAGE / "fork" / "template" / "pyproject.template").read_text().splitlines()
     marks = tuple(f"# {part}" for part in offered_parts())
