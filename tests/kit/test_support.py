@@ -4,8 +4,10 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
+
 from sampletool.kit.testing.console import Terminal
-from sampletool.kit.testing.tool import Tool
+from sampletool.kit.testing.tool import Ran, Tool
 
 
 def test_what_a_test_left_running_ends_with_it_and_keeps_no_pipe_open(tmp_path: Path) -> None:
@@ -27,3 +29,13 @@ def test_a_page_is_read_in_one_shell_that_stays_where_it_went(tmp_path: Path) ->
 
     assert terminal.run("pwd; cd; exit 3") == "~/work/a b\n"
     assert terminal.run("pwd") == "~\n"
+
+
+def test_a_relative_path_in_an_answer_is_noticed(tool: Tool, workspace: Path) -> None:
+    right = tool("config", "path")
+    assert right.data["path"] == str(workspace / "tool.toml")
+
+    wrong = Ran(0, right.stdout.replace(f"{workspace}/".encode(), b""), b"")
+
+    with pytest.raises(AssertionError, match=r'make it absolute: .*"path":"tool.toml"'):
+        _ = wrong.data

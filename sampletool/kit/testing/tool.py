@@ -3,6 +3,7 @@
 import atexit
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,6 +21,7 @@ from ..stepping.tracer import Ended, SteppedProcess
 
 COMMAND = [sys.executable, "-m", PACKAGE]
 _LONGEST_SECONDS = 45
+_RELATIVE_PATH = re.compile(r'"(?:path|directory|log|logs|report)":"[^/"][^"]*"')
 
 
 class Ran(Ended):
@@ -33,6 +35,7 @@ class Ran(Ended):
         assert lines[1] == "", f"the line has no end: {self.stdout!r}"
         answer: dict[str, Any] = json.loads(lines[0])
         check_envelope(answer)
+        assert (relative := _RELATIVE_PATH.findall(lines[0])) == [], f"make it absolute: {relative}"
         return answer
 
     @property
@@ -163,13 +166,9 @@ def check_envelope(answer: dict[str, Any]) -> None:
 
 def check_spec(ran: Ran) -> None:
     """The status is what the answer says, and the error is one that the command declares."""
-    answer = ran.answer
-    meta = answer["meta"]
+    answer, meta = ran.answer, ran.meta
     expected = meta["exit_code"]
-    if expected > 128:
-        assert ran.status in (-(expected - 128), expected)
-    else:
-        assert ran.status == expected
+    assert ran.status == expected or ran.status == 128 - expected < 0
     spec = declared_specs().get(meta["command"])
     if spec is not None and "error" in answer:
         declared = {error.code for error in spec.all_errors()}
