@@ -46,9 +46,11 @@ class Made(NamedTuple):
 
 def mistakes_in(choice: Choice, directory: Path) -> list[Mistake]:
     """Everything that is wrong, at once."""
-    found = []
+    found: list[Mistake] = []
     modules = {"tests", "docs", "kit", "build", "dist", PACKAGE, *sys.stdlib_module_names, *packages_distributions()}
     for param, name, taken in (("NAME", choice.name, modules), ("--command", choice.command, _OF_SHELLS)):
+        if param == "--command" and name == choice.name and found:
+            continue  # it is the name that is wrong
         if not _NAME.fullmatch(name):
             hint = "Give small letters, digits and single dashes between them, such as acme-stock."
             found.append(Mistake(param, "INVALID_VALUE", f"{name!r} cannot be a name", name, hint))

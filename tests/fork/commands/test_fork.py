@@ -254,6 +254,11 @@ def test_a_name_that_something_else_has_is_refused(tool: Tool, name: str) -> Non
     assert [*tool.cwd.iterdir()] == []
 
 
+def test_a_command_that_is_called_like_a_bad_name_is_no_second_mistake(tool: Tool) -> None:
+    assert mistake(tool("fork", "Acme"))["param"] == "NAME"
+    assert mistake(tool("fork", "git"))["param"] == "--command"
+
+
 def test_every_mistake_is_told_at_once(tool: Tool) -> None:
     ran = tool("fork", "acme", "--command", "cd", "--with", "stat,lab", "--author", "a\nb", "--description", " ")
 
