@@ -56,7 +56,7 @@ def _answer_call(args: list[str], *, ends_process: bool) -> int:
         form = cache(partial(_format, args, context, stdout))
 
         def over() -> int:
-            return 128 + signals.received if signals.received else int(ExitStatus.TIMEOUT) if signals.is_over() else 0
+            return 128 + signals.received if signals.received else ExitStatus.TIMEOUT if signals.is_over() else 0
 
         def emit(event: dict[str, Any]) -> None:
             if form() == "jsonl":
@@ -64,7 +64,7 @@ def _answer_call(args: list[str], *, ends_process: bool) -> int:
 
         context.emit = emit
         outcome = _closed(_run(args, context), context)
-        status = int(ExitStatus.OK)
+        status = ExitStatus.OK
         if isinstance(outcome, HelpAsked):
             content, notices = f"{outcome.text(stdout.width(), stdout.screen().colour)}\n".encode(), ""
         else:
@@ -146,7 +146,7 @@ def _answer(outcome: Result | ToolError | HelpAsked, context: Context, began: fl
         "timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "duration_ms": round((time.monotonic() - began) * 1000),
         "cwd": _or_none(os.getcwd),
-        "exit_code": int(status),
+        "exit_code": status,
         "dry_run": context.dry_run or None,
         "trace_id": os.environ.get(variable("TRACE_ID")) or None,
         **context.meta,

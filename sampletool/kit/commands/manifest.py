@@ -8,6 +8,7 @@ import typer
 from ..command_folder import CommandFolder
 from ..contract.command_spec import CommandSpec
 from ..contract.errors import CommandNotFound, did_you_mean
+from ..contract.exit_status import category
 from ..contract.manifest import describe_command, describe_errors
 from ..global_options import described_options
 from ..program import PROGRAM, variable
@@ -72,7 +73,7 @@ def command(
     commands = [describe_command(name, found, found.usage(f"{PROGRAM} {name}")) for name, found in shown.items()]
     specs = [found.spec for found in shown.values()]
     statuses = sorted({status for spec in specs for status in spec.exit_statuses()})
-    categories = {str(int(status)): status.category for status in statuses}
+    categories = {str(status): category(status) for status in statuses}
     settings = {
         name: {"environment": variable(name), "default": known.default, "help": known.help}
         for name, known in all_known().items()

@@ -44,5 +44,5 @@ class CommandSpec(NamedTuple):
     def all_errors(self) -> tuple[type[ToolError], ...]:
         return (*ANY_CALL, *self.own_errors())
 
-    def exit_statuses(self) -> list[ExitStatus]:
+    def exit_statuses(self) -> list[int]:
         return sorted({ExitStatus.OK, *INTERRUPTED, *(error.exit_status for error in self.all_errors())})

@@ -23,7 +23,7 @@ class ToolError(Exception):
     """
 
     code: ClassVar[str]
-    exit_status: ExitStatus
+    exit_status: int
     sentence: ClassVar[str] = ""
     advice: ClassVar[str] = ""
     retryable: ClassVar[bool] = False
@@ -45,7 +45,7 @@ class ToolError(Exception):
             "message": self.message,
             "suggestion": self.suggestion,
             "retryable": self.retry_after_ms is not None,
-            "exit_code": int(self.exit_status),
+            "exit_code": self.exit_status,
             "context": self.context,
         }
         if self.retry_after_ms is not None:
@@ -76,7 +76,7 @@ class Mistake(NamedTuple):
 class Mistakes(ToolError):
     """The input is wrong. All its mistakes are in one answer."""
 
-    exit_status: ExitStatus = ExitStatus.USAGE
+    exit_status: int = ExitStatus.USAGE
 
     def __init__(self, mistakes: list[Mistake], suggestion: str) -> None:
         first, *others = (mistake.message.rstrip(".") for mistake in mistakes)
@@ -209,7 +209,7 @@ class Interrupted(ToolError):
     def __init__(self, signal_number: int) -> None:
         super().__init__(signal=signal.Signals(signal_number).name)
         self.signal_number = signal_number
-        self.exit_status = ExitStatus(128 + signal_number)
+        self.exit_status = 128 + signal_number
 
 
 class CommandIncomplete(ToolError):

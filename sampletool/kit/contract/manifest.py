@@ -12,6 +12,7 @@ from typing import Any
 
 from ..program import PROGRAM
 from .command_spec import CommandSpec
+from .exit_status import category
 
 _JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null", dict: "object"}
 _VALUE_TYPES = {int: "integer", float: "number", bool: "boolean", Path: "path"}
@@ -27,7 +28,7 @@ def describe_command(name: str, command: Any, usage: str) -> dict[str, Any]:
         "summary": (command.help or "").partition("\n")[0],
         "effect": spec.effect,
         "locks": list(spec.locks),
-        "exit_statuses": {str(int(status)): status.category for status in spec.exit_statuses()},
+        "exit_statuses": {str(status): category(status) for status in spec.exit_statuses()},
         "error_codes": sorted({error.code for error in spec.own_errors()}),
         "arguments": [described for described in command.described if "flags" not in described],
         "options": [described for described in command.described if "flags" in described],
@@ -82,7 +83,7 @@ def describe_errors(specs: Iterable[CommandSpec]) -> dict[str, Any]:
     errors = {error.code: error for spec in specs for error in reversed(spec.all_errors())}
     return {
         code: {
-            "exit_status": int(error.exit_status),
+            "exit_status": error.exit_status,
             "retryable": error.retryable,
             "meaning": (error.__doc__ or "").partition("\n")[0],
         }
