@@ -172,6 +172,7 @@ end
 
 -- Behind the arguments are the claims that are finished with it: all of them, or none.
 function verbs.task_claim(queue, worker, lease, count, max)
+  count = math.min(tonumber(count), most)
   for i = 14, #ARGV, 2 do
     local _, refusal = finishable(ARGV[i], ARGV[i + 1])
     if refusal then return nil, refusal end
@@ -180,12 +181,12 @@ function verbs.task_claim(queue, worker, lease, count, max)
   sweep(queue)
   local heads = {}
   for _, from in ipairs({'free', 'expired'}) do
-    local found = redis.call('ZRANGE', key(from, queue), 0, tonumber(count) - 1, 'WITHSCORES')
+    local found = redis.call('ZRANGE', key(from, queue), 0, count - 1, 'WITHSCORES')
     for i = 1, #found, 2 do heads[#heads + 1] = {id = found[i], position = tonumber(found[i + 1])} end
   end
   table.sort(heads, function(a, b) return a.position < b.position end)
   local answer, ends = {}, whole(now + tonumber(lease))
-  for i = 1, math.min(#heads, tonumber(count)) do
+  for i = 1, math.min(#heads, count) do
     local task = load(heads[i].id)
     local gen, attempts = whole(task.generation + 1), whole(task.attempts + 1)
     write('HSET', key('task', task.id), 'status', 'claimed', 'generation', gen, 'attempts', attempts, 'max', max,

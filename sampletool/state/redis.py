@@ -28,7 +28,7 @@ _SCHEMA = 1
 _PREFIX = "{sampletool}"
 """In braces: all keys of a store share one slot, as a script needs it on a cluster."""
 _SCHEMES = {"valkey": "redis", "valkeys": "rediss", "redis+unix": "unix"}
-_MOST_AT_ONCE = 2000
+_MOST_AT_ONCE = 1000
 _PAUSE_SECONDS = 0.05
 _QUOTED = re.compile("\n|, with args|`|'")
 """From here on an error of a server may quote what it was sent, and that may be a password."""

@@ -103,8 +103,8 @@ class Sqlite(SqlStore):
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         self._make_directory()
-        is_first = self._connection is None
-        with self._terms.hold(self._lock_path, f"store {self._path.name}", is_first), self._translated():
+        name = f"store {self._path.name}"
+        with self._terms.hold(self._lock_path, name, self._connection is None), self._translated():
             db = self._open(to_write=True)
             with self._transaction(db):
                 yield db

@@ -36,6 +36,5 @@ def update(
         except VersionConflict:
             if attempt == attempts - 1:
                 raise
-            longest = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2**attempt)
-            pause(random.uniform(0, longest))
+            pause(random.uniform(0, min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2**attempt)))
     raise ValueError("attempts has to be at least 1")

@@ -32,5 +32,6 @@ class Worked:
 
     def lines(self) -> list[str]:
         left = "" if self.left is None else f", {self.left} left"
-        told = f"{self.queue}: {self.finished} finished, {self.given_back} given back, {self.lost} lost{left}"
-        return [told, *(f"  {one.id}: exit status {one.exit_status}: {one.tail.strip()}" for one in self.failures)]
+        lines = [f"{self.queue}: {self.finished} finished, {self.given_back} given back, {self.lost} lost{left}"]
+        lines += [f"  {one.id}: exit status {one.exit_status}: {one.tail.strip()}" for one in self.failures]
+        return [*lines, f"What the commands wrote is in {self.logs}"] if self.logs else lines

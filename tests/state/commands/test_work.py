@@ -121,6 +121,9 @@ def test_what_commands_write_is_kept_in_the_session(tool: Tool, workspace: Path)
     ran = tool("task", "work", "mail", "--until-empty", "--", "sh", "-c", "echo $TOOL_TASK_BODY")
 
     assert (Path(ran.data["logs"]) / "a%2Fb.1.log").read_text() == "hello\n"
+    tool("task", "add", "mail", "again")
+    shown = tool("task", "work", "mail", "--until-empty", "--format", "text", "--", "echo")
+    assert b"What the commands wrote is in /" in shown.stdout
 
 
 def test_a_worker_with_nothing_to_do_says_once_that_it_waits(tool: Tool, workspace: Path) -> None:

@@ -1,0 +1,61 @@
+"""sampletool/state/redis.lua: how long one call keeps the server from everybody else."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from sampletool.kit.contract.errors import InvalidValues
+from sampletool.state.promises import NewTask
+from sampletool.state.store import Store
+from tests.state.support.servers import Server
+from tests.state.support.stores import SharedBackend
+
+LONG = 3_600_000
+MOST_COMMANDS, MOST_OF_ADDING = 4_800, 8_500
+"""About 20 and 40 ms of a busy machine."""
+
+
+def test_no_script_does_more_than_a_bounded_number_of_things(private_server: Callable[[str], Server]) -> None:
+    """However many tasks there are: the server does nothing else meanwhile."""
+    import redis
+
+    url = f"unix://{private_server('valkey').running.socket}"
+    backend = SharedBackend("valkey", url)
+    store = backend.open()
+    for _ in range(3):
+        store.task_add("work", [NewTask("x") for _ in range(1000)])
+    store.task_add("late", [NewTask("x") for _ in range(1000)], delay_ms=1)
+    calls: dict[str, Callable[[], Any]] = {
+        "add": lambda: store.task_add("work", [NewTask("x") for _ in range(1000)]),
+        "claim": lambda: store.task_claim("work", "ann", lease_ms=LONG, count=1000),
+        "claim of what has become due": lambda: store.task_claim("late", "ann", lease_ms=LONG, count=1000),
+        "claim of what expires at once": lambda: store.task_claim("work", "ann", lease_ms=0, count=1000),
+        "list": lambda: store.task_list(None, "failed", 0, 100),
+        "count": lambda: store.task_count(None),
+        "left": lambda: store.task_left("work"),
+        "clean": lambda: store.task_clean(0, ["done", "failed"]),
+    }
+    with redis.Redis.from_url(url) as admin:
+        done = {name: commands_for_a_script(admin, call) for name, call in calls.items()}
+
+    assert done.pop("add") <= MOST_OF_ADDING
+    assert {name: number for name, number in done.items() if number > MOST_COMMANDS} == {}
+    backend.close()
+
+
+def commands_for_a_script(admin: Any, call: Callable[[], Any]) -> float:
+    admin.config_resetstat()
+    call()
+    counts: dict[str, int] = {name: facts["calls"] for name, facts in admin.info("commandstats").items()}
+    scripts = counts.pop("cmdstat_evalsha", 0)
+    return sum(counts.values()) / max(1, scripts)
+
+
+def test_more_tasks_than_a_script_may_add_are_refused(make_backend: Callable[[str], SharedBackend]) -> None:
+    store: Store = make_backend("valkey").open()
+
+    with pytest.raises(InvalidValues, match="at once"):
+        store.task_add("work", [NewTask("x") for _ in range(1001)])
+
+    assert store.task_count("work") == {}
