@@ -227,13 +227,12 @@ class Worker:
         try:
             if is_done and self.is_leaving:
                 self.store.task_finish(task.id, task.generation)
-                one.is_lost = False
             elif is_done:
                 self._claim(Fence(task.id, task.generation))
-                one.is_lost = False
             elif not one.is_lost:
                 longest = min(_LONGEST_DELAY_MS, _FIRST_DELAY_MS * 2 ** min(task.attempts - 1, 16))
                 self.store.task_release(task.id, task.generation, delay_ms=round(longest * random.uniform(0.5, 1)))
+            one.is_lost = one.is_lost and not is_done
         except LeaseLost:
             one.is_lost = True
         except AWAY:
