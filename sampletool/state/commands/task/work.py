@@ -90,7 +90,7 @@ def command(
     Waits for more tasks, until a signal or --timeout ends it, unless --until-empty is given. The lease of a task is
     kept while its command runs. The command finds its task in TOOL_TASK_ID, TOOL_TASK_BODY and TOOL_TASK_FILE (JSON),
     and TOOL_TASK_FENCE for --fence. Exit status 0 finishes the task; any other gives it back, to be tried again after
-    a growing delay. A store that is away for less time than a lease lasts costs nothing. What commands write is kept in
+    a growing delay. While the store is away commands go on as long as their leases. What commands write is kept in
     the session.
     """
     context: Context = ctx.obj
