@@ -19,5 +19,5 @@ forks: $(TESTABLE)  ## Make, test and upgrade forks: without parts, with each, w
 
 soak: soak-state# state
 
-soak-state: $(READY)# state
+soak-state: $(TESTABLE)# state
 	@$(BIN)/python -m tests.state.soak --page docs/state/soak.md $(SOAK) # state
