@@ -131,11 +131,13 @@ def test_a_worker_with_nothing_to_do_says_once_that_it_waits(tool: Tool, workspa
     assert waiting.code == "TIMEOUT"
     assert waiting.stderr.count(b"mail: nothing to do; waiting for tasks (Ctrl-C ends it, --until-empty") == 1
 
-    tool("task", "add", "mail", "x")
-    tool("task", "claim", "mail", "--lease", "1s")
-    ended = tool("task", "work", "mail", "--until-empty", "--verbose", "--", "true")
-    assert ended.data["finished"] == 1
-    assert b"waiting for tasks that are claimed or delayed" in ended.stderr
+    tool("task", "add", "mail", "x", "--id", "a")
+    tool("task", "claim", "mail", "--lease", "10m")
+    worker = tool.start("task", "work", "mail", "--until-empty", "--verbose", "--", "true")
+    wait_for_line(worker, "waiting for tasks that are claimed or delayed")
+    tool("task", "release", "a:1")
+    stdout, _ = worker.communicate(timeout=60)
+    assert json.loads(stdout)["data"]["finished"] == 1
 
 
 def test_a_command_that_is_not_there_claims_nothing(tool: Tool, workspace: Path) -> None:
