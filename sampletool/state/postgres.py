@@ -1,9 +1,9 @@
 """A store on a PostgreSQL server: for many machines, with transactions and real durability.
 
 A verb is one transaction. If the connection is lost before COMMIT was sent, nothing happened, and the verb is done
-again on a new one; after that only if repeating it is harmless, because nobody knows. While the driver waits it
-looks for signals, and cancels on the server what it no longer waits for. With asynchronous
-standbys a failover may lose what was acknowledged last.
+again on a new one; after that only if repeating it is harmless, because nobody knows. While the driver waits it looks
+for signals, and cancels on the server what it no longer waits for. With asynchronous standbys a failover may lose what
+was acknowledged last.
 """
 
 import logging
@@ -278,10 +278,9 @@ def _is_lost(error: psycopg.Error) -> bool:
 
 def _reason(error: psycopg.Error) -> str:
     pgconn = error.pgconn
-    is_bad = pgconn is not None and pgconn.status == psycopg.pq.ConnStatus.BAD
     if isinstance(error, said.QueryCanceled):
         return "it did not answer in time"
-    if is_bad and pgconn is not None and pgconn.needs_password:
+    if pgconn is not None and pgconn.status == psycopg.pq.ConnStatus.BAD and pgconn.needs_password:
         return "auth"
     found = (reason for words, reason in _REASONS.items() if re.search(words, str(error), re.IGNORECASE))
     return next(found, "no connection")
