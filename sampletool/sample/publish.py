@@ -136,7 +136,7 @@ class Outputs:
             if path not in looks and not os.path.isdir(f"{version}/{path}"):
                 return f"the output {path} is missing"
         found = (f"{parent}/{name}" for parent, _, names in os.walk(version) for name in names)
-        if looks.keys() != {path[len(version) + 1 :] for path in found}:
+        if looks.keys() != {*os.listdir(version)} and looks.keys() != {path[len(version) + 1 :] for path in found}:
             return "its outputs have a file more or less than were built"
         if looks != built.outputs:
             self.record(name, built._replace(outputs=looks))
@@ -160,8 +160,9 @@ class Outputs:
 
     def publish(self, name: str, built: Built, made: Path, files: list[str]) -> None:
         """Make a finished directory the current version: read-only, renamed into place, then linked."""
-        private_directory(self.directory)
-        self._links.mkdir(exist_ok=True)
+        if self._open < 0:
+            private_directory(self.directory)
+            self._links.mkdir(exist_ok=True)
         version = unused = f"{name}-{built.fingerprint()}"
         number = 0
         while os.path.lexists(self.directory / unused):

@@ -181,6 +181,8 @@ def collect(directory: Path, outputs: Iterable[str]) -> tuple[Path, list[str]]:
         if any(map(os.path.islink, above)) or not os.path.lexists(f"{directory}/{path}"):
             raise ValueError(f"it did not write its output {path!r}")
         files += _files_at(f"{directory}/{path}", path)
+    if sorted(os.listdir(directory)) == sorted(outputs):
+        return directory, sorted(files)  # the usual case, which spares a directory made and one removed
     clean = f"{directory.parent}/.{directory.name}"
     os.mkdir(clean)
     for path in outputs:
