@@ -55,7 +55,7 @@ def test_a_fork_with_work_of_its_own_is_green_with_a_newer_kit(
     run(fork, "git", "add", "-A")
     run(fork, "git", "-c", "user.name=n", "-c", "user.email=n@example.org", "commit", "-qm", "Work of its own")
 
-    some = "project or inventory or test_needs"
+    some = "fresh or test_names or test_files or inventory or test_needs"
     said = run(fork, python, "-m", "acme_stock.kit.upgrade", str(newer), PYTEST_ADDOPTS=f"-n2 -k '{some}'")
 
     assert "* Faster than before." in said

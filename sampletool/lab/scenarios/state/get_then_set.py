@@ -10,7 +10,7 @@ from sampletool.kit.contract.errors import KeyNotFound, VersionConflict
 from sampletool.lab.scenario import Outcome, Removal, Scenario, Step, Way
 from sampletool.lab.scenarios.state._stores import LOCK, key, open_here, steps, writes
 
-MINUTE_MS = 60_000
+HOUR_MS = 3_600_000
 
 
 def naive(worker: str) -> None:
@@ -27,13 +27,13 @@ def with_an_end(worker: str) -> None:
     try:
         store.state_get(key("owner"))
     except KeyNotFound:
-        store.state_set(key("owner"), worker, expires_ms=MINUTE_MS)
+        store.state_set(key("owner"), worker, expires_ms=HOUR_MS)
         run(worker)
 
 
 def fixed(worker: str) -> None:
     try:
-        open_here().state_set(key("owner"), worker, if_version=0, expires_ms=MINUTE_MS)
+        open_here().state_set(key("owner"), worker, if_version=0, expires_ms=HOUR_MS)
         run(worker)
     except VersionConflict:
         pass
@@ -90,14 +90,14 @@ scenario = Scenario(
             because="B set what it had found unset before A set it.",
         ),
         "wrong-expiry": Way(
-            says="the same, with a mark that ends by itself after a minute",
+            says="the same, with a mark that ends by itself after an hour",
             program=with_an_end,
             steps=GET_SET,
             shows="A1 B1 A2 B2",
             because="when a mark ends does not change who may set it.",
         ),
         "fixed": Way(
-            says="tool state set --if-version 0 --expires 60s: only if there is none",
+            says="tool state set --if-version 0 --expires 1h: only if there is none",
             program=fixed,
             steps=(
                 LOCK,
