@@ -4,6 +4,7 @@ pip takes the packages from its cache or its index, so the first run on a machin
 """
 
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -34,7 +35,9 @@ def main() -> None:
             ran = subprocess.run(command, cwd=cwd, env=environ, capture_output=True, text=True, check=False)
             assert ran.returncode == 0, ran.stdout + ran.stderr
             limit = f" (at most {AT_MOST_SECONDS})" if "owns" in step else ""
-            print(f"{step:<28} {time.monotonic() - began:6.1f} s since the beginning{limit}")
+            used = resource.getrusage(resource.RUSAGE_CHILDREN)
+            took = f"{time.monotonic() - began:6.1f} s, {used.ru_utime + used.ru_stime:6.1f} of a processor"
+            print(f"{step:<28} {took}, since the beginning{limit}")
         print(f"load: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors\n")
 
 
