@@ -63,7 +63,7 @@ def _compare(group: str, names: tuple[str, ...], python: Path, scratch: Path) ->
     for number in range(_ROUNDS):
         for name in names:
             where = _place(group, server, scratch / f"{group}-{name}-{number}")
-            runner = Path(sys.executable) if name == "ours" else python
+            runner = Path(sys.executable) if name.startswith("ours") else python
             said = subprocess.run(
                 [str(runner), str(_CANDIDATES), name, where, str(_TASKS)],
                 env={**os.environ, "PYTHONPATH": str(_CANDIDATES.parents[2])},
