@@ -39,7 +39,8 @@ def rename(text: str, old: Names, new: Names, commands: list[str]) -> str:
 
 def rename_files(files: Mapping[str, bytes], old: Names, new: Names) -> dict[str, bytes]:
     """The content of each by its path, both with the new names. The kit's own and what is no text stay as they are."""
-    commands = {found[1] for file in files if (found := re.match(rf"{old.package}/\w+/commands/([a-z]\w*)", file))}
+    pages = (content.decode() for file, content in files.items() if file.endswith(".md"))  # some show how to add one
+    commands = set(re.findall(rf"{old.package}/\w+/commands/([a-z]\w*)", "\n".join([*files, *pages])))
     renamed = {}
     for file, content in files.items():
         path = rename(f"/{file}", old, new, sorted(commands))[1:]

@@ -20,7 +20,7 @@ from tests.project.test_size import code_lines
 
 _LEFT_OVER = re.compile(
     rf"{PACKAGE}|\b{PROGRAM}\.toml|[/\"'`]\.{PROGRAM}\b|{PROGRAM.upper()}_[A-Z]"
-    rf"|[`\"]{PROGRAM}[`\" ]|\b{PROGRAM} (config|lock|inventory|--)"
+    rf"|[`\"]{PROGRAM}[`\" ]|\b{PROGRAM} (config|lock|inventory|item|--)"
 )
 
 
