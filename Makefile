@@ -14,8 +14,8 @@ check: sizes
 sizes: $(READY)
 	@$(BIN)/python -m tests.project.test_size
 
-forks: $(TESTABLE)  ## Make, test and upgrade forks: without parts, with each, with all (PARTS="state lab", or none)
-	@$(BIN)/python -m tests.project.forks $(PARTS)
+forks: $(TESTABLE)  ## Make, test and upgrade forks: without parts, with each, with all (PARTS="state lab", or none) # fork
+	@$(BIN)/python -m tests.fork.forks $(PARTS) # fork
 
 soak: soak-state# state
 

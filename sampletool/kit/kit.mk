@@ -20,7 +20,7 @@ endif
 .PHONY: help run test busy check new-command docs bench soak matrix mutants coverage clean
 
 help:  ## Show what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { sub(/ # [a-z]+$$/, "", $$2); printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: $(READY)  ## Set up, then show the tool at work
 	@$(BIN)/python -m docs.kit.show

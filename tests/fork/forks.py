@@ -1,6 +1,6 @@
 """`make forks`: projects without parts, with each part, and with all are made, tested, and upgraded to a newer kit.
 
-`python -m tests.project.forks PART…` makes one with these parts, `python -m tests.project.forks none` one without.
+`python -m tests.fork.forks PART…` makes one with these parts, `python -m tests.fork.forks none` one without.
 """
 
 import json
@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from sampletool.fork.project import offered_parts
-from sampletool.kit.program import PACKAGE
+from sampletool.kit.program import PACKAGE, PROGRAM
 from tests.kit.trees import ROOT, commit, copy_tree, make_environment
 
 _ENVIRON = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -24,7 +24,9 @@ def fork(parts: list[str], scratch: Path) -> Path:
     call = [sys.executable, "-m", PACKAGE, "fork", "acme", "--to", str(tree), "--with", ",".join(parts), "--json"]
     answer = json.loads(subprocess.run(call, env=_ENVIRON, cwd=ROOT, check=True, capture_output=True).stdout)
     assert answer["ok"]
-    make_environment(tree)
+    binaries = make_environment(tree).parent
+    (binaries / PROGRAM).rename(binaries / "acme")
+    (binaries / "acme").write_text((binaries / "acme").read_text().replace(PACKAGE, "acme"))
     return tree
 
 
