@@ -7,15 +7,16 @@ from pathlib import Path
 from sampletool.fork.errors import GitFailed
 from sampletool.kit.contract.errors import ProgramNotFound
 
-_OF_ANOTHER = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR")
-"""Set where git itself runs the call, in a hook: they would lead to the caller's repository."""
-_UNASKED = ("core.hooksPath=/dev/null", "core.excludesFile=/dev/null", "commit.gpgSign=false")
+_KEPT = ("GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_CONFIG_", "GIT_EXEC_PATH")
+"""Any other variable of git's may lead to the repository of the caller, which may be a hook of git."""
+_NOWHERE = ("core.hooksPath", "core.excludesFile", "core.attributesFile")
+_UNASKED = (*(f"{option}=/dev/null" for option in _NOWHERE), "core.autocrlf=false", "commit.gpgSign=false")
 """What a user has set for all repositories must not change the first commit, nor ask for a password."""
 
 
 def git(directory: Path, *args: str, **environ: str) -> str:
     """What it prints. `environ` is set for this call besides the caller's."""
-    own = {name: value for name, value in os.environ.items() if name not in _OF_ANOTHER}
+    own = {name: value for name, value in os.environ.items() if name.startswith(_KEPT) or not name.startswith("GIT_")}
     argv = ["git", *(word for option in _UNASKED for word in ("-c", option)), *args]
     try:
         ran = subprocess.run(argv, cwd=directory, env={**own, **environ}, capture_output=True, text=True, check=False)

@@ -59,10 +59,10 @@ def project(source: Mapping[str, bytes], choice: Choice) -> dict[str, bytes]:
     }
     for path in ("pyproject.toml", "Makefile", *(path for path in files if path.endswith(".md"))):
         files[path] = lines_without(left_out, path, files[path].decode()).encode()
-    pyproject = _metadata(files["pyproject.toml"].decode(), choice)
-    files["pyproject.toml"] = _unformatted(pyproject, sorted(chosen)).encode()
+    files["pyproject.toml"] = _unformatted(files["pyproject.toml"].decode(), sorted(chosen)).encode()
     license_text = files.pop("LICENSE").decode()
     made = rename_files(files, Names(PACKAGE, PROGRAM), Names(choice.package, choice.command))
+    made["pyproject.toml"] = _metadata(made["pyproject.toml"].decode(), choice).encode()
     for path in ("README.md", "AGENTS.md", "CHANGELOG.md", f"{choice.package}/__init__.py"):
         made[path] = _filled(made[path].decode(), choice, is_python=path.endswith(".py")).encode()
     made["LICENSE"] = _with_holder(license_text, choice.license_holder or choice.author).encode()

@@ -62,10 +62,10 @@ def commit(directory: Path, author: str) -> None:
     """In the caller's name, or where git knows none, in that of the author."""
     git(directory, "init", "--quiet", "--template=", "--initial-branch=main")
     git(directory, "add", "--all", "--force")
-    try:
-        git(directory, "var", "GIT_AUTHOR_IDENT")
-        who = {}
-    except GitFailed:
-        who = {"GIT_AUTHOR_NAME": author, "GIT_AUTHOR_EMAIL": "nobody@example.org"}
-        who |= {name.replace("AUTHOR", "COMMITTER"): value for name, value in who.items()}
+    who: dict[str, str] = {}
+    for role in ("GIT_AUTHOR", "GIT_COMMITTER"):
+        try:
+            git(directory, "var", f"{role}_IDENT")
+        except GitFailed:
+            who |= {f"{role}_NAME": author, f"{role}_EMAIL": "nobody@example.org"}
     git(directory, "commit", "--quiet", "--message=Begin", **who)

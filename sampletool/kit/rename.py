@@ -1,8 +1,9 @@
 """Gives a tree another package and another command. The kit stays: it takes its names from its package.
 
-By exact patterns, as text. The package's name is a word. The command's name is found in the names that are made from it
-(`acme.toml`, `.acme/`, `ACME_JOBS`), at the beginning of a quotation, and before a command or an option; it stays where
-it is an English word, the name of a variable, or a table of pyproject.toml.
+By exact patterns, as text, and in one pass: a new name may have an old one in it. The package's name is a word. The
+command's name is found in the names that are made from it (`acme.toml`, `.acme/`, `ACME_JOBS`), at the beginning of a
+quotation, and before a command or an option; it stays where it is an English word, the name of a variable, or a table
+of pyproject.toml.
 """
 
 import re
@@ -32,9 +33,11 @@ def rename(text: str, old: Names, new: Names, commands: list[str]) -> str:
         rf"(?<=[\"'`]){program}(?=[\"'` ]|-\{{)": new.program,
         rf"(?<![\w.]){program}(?= (?:(?:{'|'.join(commands)})\b|[-[{{]))": new.program,
     }
-    for pattern, instead in patterns.items():
-        text = re.sub(pattern, instead, text, flags=re.MULTILINE)
-    return text
+
+    def instead(found: re.Match[str]) -> str:
+        return next(name for group, name in zip(found.groups(), patterns.values(), strict=True) if group)
+
+    return re.sub("|".join(f"({pattern})" for pattern in patterns), instead, text, flags=re.MULTILINE)
 
 
 def rename_files(files: Mapping[str, bytes], old: Names, new: Names) -> dict[str, bytes]:

@@ -6,6 +6,7 @@ import re
 import sys
 from importlib.metadata import packages_distributions
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Literal, NamedTuple
 
 import typer
@@ -31,7 +32,11 @@ spec = CommandSpec(
 
 _NAME = re.compile(r"[a-z](-?[a-z0-9]){0,39}")
 _PARTS = offering(lambda _: offered_parts())
-_OF_SHELLS = {"cd", "echo", "eval", "exec", "exit", "export", "git", "kill", "make", "python", "set", "test", "time"}
+_OF_SHELLS = """alias bg break builtin case cd command continue do done echo esac eval exec exit export false fg fi
+function jobs kill let local printf pwd read return select set shift source test then time trap true
+type umask unset until wait"""
+_OF_PROJECTS = "ci coverage git github hypothesis make mypy pip pyproject pytest python python3 ruff uv venv"
+"""A script in `.venv/bin`, or what is read as a settings file or a directory of the command: `ruff.toml`, `.venv/`."""
 
 
 class Made(NamedTuple):
@@ -48,7 +53,8 @@ def mistakes_in(choice: Choice, directory: Path) -> list[Mistake]:
     """Everything that is wrong, at once."""
     found: list[Mistake] = []
     modules = {"tests", "docs", "kit", "build", "dist", PACKAGE, *sys.stdlib_module_names, *packages_distributions()}
-    for param, name, taken in (("NAME", choice.name, modules), ("--command", choice.command, _OF_SHELLS)):
+    words = {*_OF_SHELLS.split(), *_OF_PROJECTS.split()}
+    for param, name, taken in (("NAME", choice.name, modules), ("--command", choice.command, words)):
         if param == "--command" and name == choice.name and found:
             continue  # it is the name that is wrong
         if not _NAME.fullmatch(name):
@@ -60,10 +66,10 @@ def mistakes_in(choice: Choice, directory: Path) -> list[Mistake]:
     for part in sorted(choice.parts - {*offered_parts()}):
         hint = did_you_mean(part, offered_parts()) or f"There are {', '.join(offered_parts())}."
         found.append(Mistake("--with", "INVALID_VALUE", f"there is no part {part!r}", part, hint))
-    for param in ("author", "description", "license_holder"):
-        text = getattr(choice, param)
-        if not (text.isprintable() and (text.strip() or param == "license_holder")):
-            flag = f"--{param.replace('_', '-')}"
+    holder = choice.license_holder or choice.name
+    lines = {"--author": choice.author, "--description": choice.description, "--license-holder": holder}
+    for flag, text in lines.items():
+        if not (text.isprintable() and text.strip()):
             found.append(Mistake(flag, "INVALID_VALUE", f"{flag} is not one line of text"))
     if not IS_WHEEL and directory.is_relative_to(TOP):
         problem = f"{directory} is inside the checkout that it is made from"
@@ -99,5 +105,5 @@ def command(
     files = project(source_files(), choice)
     if not dry_run:
         write(context, files, directory, author)
-    steps = [f"cd {directory}", "make check test", f".venv/bin/{choice.command} --help"]
+    steps = [f"cd {quote(str(directory))}", "make check test", f".venv/bin/{choice.command} --help"]
     return Made("created", str(directory), [*files], steps)

@@ -163,6 +163,23 @@ def test_metadata_is_that_of_the_new_project(tool: Tool) -> None:
     assert re.search(r"^Copyright \(c\) \d{4} Acme \\1 Ltd$", (tree / "LICENSE").read_text(), re.MULTILINE)
 
 
+def test_what_is_said_about_it_is_not_renamed(tool: Tool) -> None:
+    tree = made(tool, "--author", f"{PACKAGE} fans", "--description", PROGRAM)
+
+    about = tomllib.loads((tree / "pyproject.toml").read_text())["project"]
+    assert (about["description"], about["authors"]) == (PROGRAM, [{"name": f"{PACKAGE} fans"}])
+
+
+@pytest.mark.parametrize(("name", "command"), [("acme", f"my-{PROGRAM}"), (PROGRAM, "acme")])
+def test_a_new_name_may_have_an_old_one_in_it(tool: Tool, name: str, command: str) -> None:
+    tree = made(tool, "--command", command, name=name)
+
+    pyproject = tomllib.loads((tree / "pyproject.toml").read_text())
+    assert pyproject["project"]["scripts"] == {command: f"{name}.__main__:main"}
+    assert pyproject["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"] == [name]
+    assert f"\n`{command} inventory list` shows" in (tree / "README.md").read_text()
+
+
 @pytest.mark.parametrize(("ci", "expected"), [("github", True), ("none", False)])
 def test_workflows_are_there_where_they_are_asked_for(tool: Tool, ci: str, expected: bool) -> None:
     files = tool("fork", "acme", "--ci", ci, "--dry-run").data["files"]
@@ -196,6 +213,37 @@ def test_where_git_knows_no_name_the_author_commits(tool: Tool, home: Path) -> N
     assert tool("fork", "acme", "--author", "Ann", GIT_CONFIG_SYSTEM="/dev/null").status == 0
 
     assert in_project(tool.cwd / "acme", "git", "log", "--format=%an %cn") == "Ann Ann\n"
+
+
+def test_where_git_knows_the_name_of_an_author_only_it_is_kept(tool: Tool) -> None:
+    environ = {"HOME": "/nowhere", "GIT_CONFIG_SYSTEM": "/dev/null"}
+    environ |= {"GIT_AUTHOR_NAME": "Bob", "GIT_AUTHOR_EMAIL": "bob@example.org"}
+
+    ran = Tool({**tool.environ, **environ}, tool.cwd)("fork", "acme", "--author", "Ann")
+
+    assert ran.status == 0, ran.error
+    assert in_project(tool.cwd / "acme", "git", "log", "--format=%an %cn") == "Bob Ann\n"
+
+
+@pytest.mark.parametrize("variable", ["GIT_QUARANTINE_PATH", "GIT_ALTERNATE_OBJECT_DIRECTORIES"])
+def test_in_a_hook_of_git_it_has_all_that_it_needs(tool: Tool, variable: str) -> None:
+    there = made(tool, name="there") / ".git" / "objects"
+
+    in_hook = Tool({**tool.environ, variable: str(there)}, tool.cwd)
+
+    assert in_hook("fork", "there", "--to", "acme").status == 0
+
+    in_project(tool.cwd / "acme", "git", "fsck", "--strict")
+
+
+def test_settings_for_all_repositories_do_not_change_what_is_committed(tool: Tool, home: Path) -> None:
+    (home / "attributes").write_text("* filter=none\n")
+    (home / "home" / ".gitconfig").write_text(
+        f"[core]\nautocrlf = true\nsafecrlf = true\nattributesFile = {home}/attributes\n"
+        '[filter "none"]\nclean = false\nrequired = true\n'
+    )
+
+    assert tool("fork", "acme").status == 0
 
 
 def test_only_what_git_tracks_is_taken(tool: Tool, tmp_path: Path) -> None:
@@ -254,6 +302,14 @@ def test_a_name_that_something_else_has_is_refused(tool: Tool, name: str) -> Non
     assert [*tool.cwd.iterdir()] == []
 
 
+@pytest.mark.parametrize("name", ["alias", "until", "venv", "pyproject", "ruff", "pytest", "python3"])
+def test_a_command_whose_name_means_something_else_is_refused(tool: Tool, name: str) -> None:
+    error = mistake(tool("fork", "acme", "--command", name))
+
+    assert (error["param"], error["code"]) == ("--command", "NAME_TAKEN")
+    assert [*tool.cwd.iterdir()] == []
+
+
 def test_a_command_that_is_called_like_a_bad_name_is_no_second_mistake(tool: Tool) -> None:
     assert mistake(tool("fork", "Acme"))["param"] == "NAME"
     assert mistake(tool("fork", "git"))["param"] == "--command"
@@ -298,6 +354,10 @@ def test_what_is_there_is_not_touched(tool: Tool, kind: str) -> None:
 def test_an_empty_directory_is_used_also_the_current_one(tool: Tool) -> None:
     assert tool("fork", "acme", "--to", ".").data["next"][:2] == [f"cd {tool.cwd}", "make check test"]
     assert (tool.cwd / "acme" / "__init__.py").exists()
+
+
+def test_the_next_steps_can_be_pasted(tool: Tool) -> None:
+    assert tool("fork", "acme", "--to", "a b", "--dry-run").data["next"][0] == f"cd '{tool.cwd}/a b'"
 
 
 def test_a_directory_to_put_it_in_has_to_exist(tool: Tool) -> None:

@@ -40,6 +40,18 @@ def test_only_names_are_renamed(text: str, expected: str) -> None:
     assert rename(expected, Names("new", "n-t"), Names("old", "prog"), _COMMANDS) == text
 
 
+@pytest.mark.parametrize("new", [Names("new", "my-prog"), Names("prog", "old"), Names("old-prog", "prog")])
+def test_a_new_name_may_have_an_old_one_in_it(new: Names) -> None:
+    text = 'prog = "old.__main__:main"; "old"; `prog config get`; .prog/; "prog.toml"; PROG_JOBS'
+
+    renamed = rename(text, Names("old", "prog"), new, _COMMANDS)
+
+    assert renamed == (
+        f'{new.program} = "{new.package}.__main__:main"; "{new.package}"; `{new.program} config get`; .{new.program}/; '
+        f'"{new.program}.toml"; {new.prefix}_JOBS'
+    )
+
+
 def test_in_a_tree_the_kit_and_what_is_no_text_stay_as_they_are() -> None:
     files = {
         "old/kit/app.py": b"old",
