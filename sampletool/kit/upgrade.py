@@ -24,6 +24,7 @@ from .checksums import LIST, edited, listing, of_kit
 from .parts import TOP, run_git
 from .program import PACKAGE, PROGRAM
 from .rename import Names, rename_files
+from .safety.flock import EXCLUSIVE, try_lock
 
 _LARGEST_BYTES = 100 * 1024 * 1024
 _BESIDE = ["pyproject.toml", "constraints.txt", "docs/index.md"]
@@ -79,23 +80,33 @@ def laid_out(files: dict[str, bytes]) -> tuple[str, dict[str, bytes]]:
 
 def version(changelog: str) -> tuple[int, ...]:
     """Of a kit: its newest heading."""
-    found = re.search(r"^## ([\d.]+)", changelog, re.MULTILINE)
+    found = re.search(r"^## (\d+(?:\.\d+)*)", changelog, re.MULTILINE)
     return tuple(map(int, found[1].split("."))) if found else ()
 
 
 def refuse_what_git_could_not_restore() -> None:
     if not LIST.exists():
         raise SystemExit("There is no CHECKSUMS: this is where the kit is developed.")
-    if names := edited():
-        raise SystemExit(f"Edited, so that no newer kit can replace it: {', '.join(names)}. Take the change back.")
     if run_git("status", "--porcelain", "--untracked-files=no"):
         raise SystemExit("Files differ from the last commit. Commit them first, or undo an upgrade with --restore.")
+    if names := edited():
+        raise SystemExit(f"Edited, so that no newer kit can replace it: {', '.join(names)}. Take the change back.")
+
+
+def be_the_only_one() -> None:
+    """Until this process ends."""
+    if not try_lock(os.open(TOP, os.O_RDONLY), EXCLUSIVE):
+        raise SystemExit("Another upgrade of this project is running: wait for it.")
 
 
 def upgrade(source: Path) -> int:
+    be_the_only_one()
     refuse_what_git_could_not_restore()
-    name, files = laid_out(read(source))
-    changelog = files.get(f"{name}/kit/CHANGELOG.md", b"").decode()
+    try:
+        name, files = laid_out(read(source))
+        changelog = files.get(f"{name}/kit/CHANGELOG.md", b"").decode()
+    except Exception as error:  # each format has its own
+        raise SystemExit(f"{source} cannot be read: {error}. Nothing was changed.") from None
     before = (TOP / PACKAGE / "kit" / "CHANGELOG.md").read_text()
     if version(changelog) < version(before):
         raise SystemExit(f"{source} has an older kit than this project.")
@@ -161,11 +172,12 @@ def _raise_versions(tree: Path, newer_pins: str) -> None:
 
 def restore() -> None:
     """What was changed since is not lost: git keeps it in its stash."""
+    be_the_only_one()
     paths = [path for path in (*folders(PACKAGE), *_BESIDE) if run_git("ls-files", "--", path)]
     if kept := run_git("stash", "create").strip():
         run_git("stash", "store", "--message", "what an upgrade of the kit was restored from", kept)
     run_git("restore", "--source=HEAD", "--staged", "--worktree", "--", *paths)
-    run_git("clean", "-fdq", "--", *folders(PACKAGE))
+    run_git("clean", "-fdq", "--", *folders(PACKAGE), "*/.kit.new/*", "*/.kit.old/*")
     _say("Restored. What differed is in `git stash list`.")
 
 

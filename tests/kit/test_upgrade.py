@@ -150,6 +150,37 @@ def test_everything_can_be_put_back_and_what_was_changed_since_is_kept(older: Pa
     assert upgraded(older, newer).returncode == 0
 
 
+@pytest.mark.parametrize("folder", ["tests", "docs"])
+def test_what_an_upgrade_that_was_killed_left_is_removed_by_a_restore(older: Path, newer: Path, folder: str) -> None:
+    (older / folder / "kit").rename(older / folder / ".kit.old")
+    for left in (f"{PACKAGE}/.kit.new", f"{folder}/.kit.new"):
+        (older / left / "deep").mkdir(parents=True)
+        (older / left / "deep" / "app.py").touch()
+
+    refused = upgraded(older, newer)
+    ran = upgraded(older, "--restore")
+
+    assert "undo an upgrade with --restore" in refused.stderr
+    assert ran.returncode == 0, ran.stderr
+    assert git(older, "status", "--porcelain") == ""
+
+
+def test_of_two_upgrades_at_once_one_is_refused(older: Path, newer: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "go")
+    (older / "Makefile").write_text(f"check test:\n\t@cat {tmp_path}/go\n")
+    commit_all(older)
+    command = [sys.executable, "-m", f"{PACKAGE}.kit.upgrade", str(newer)]
+    with subprocess.Popen(command, cwd=older, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as first:
+        try:
+            with (tmp_path / "go").open("w"):  # opens as soon as the first one makes its checks
+                others = [upgraded(older, newer), upgraded(older, "--restore")]
+        finally:
+            first.kill()
+
+    assert ["Another upgrade" in other.stderr for other in others] == [True, True]
+    assert (older / PACKAGE / "kit" / "fresh.py").exists()
+
+
 def test_a_failure_is_said_and_can_be_undone(older: Path, newer: Path) -> None:
     (older / "broken").touch()
 
@@ -200,6 +231,7 @@ def test_an_older_kit_is_refused(older: Path, newer: Path) -> None:
 
 def test_versions_are_numbers_and_the_newest_stands_above() -> None:
     assert upgrade.version("# Changes\n\n## 10.1.0, not released\n\n## 9.9.0\n") == (10, 1, 0)
+    assert upgrade.version("# Changes\n\n## 10.\n") == (10,)
 
 
 def test_the_kit_of_another_project_is_taken_only_as_that_has_taken_it(older: Path, newer: Path) -> None:
@@ -220,6 +252,25 @@ def test_what_carries_no_kit_is_refused(older: Path, source: str) -> None:
 
     assert ran.returncode == 1
     assert "Traceback" not in ran.stderr
+    assert git(older, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("damage", ["half an sdist", "a wheel with other bytes", "a list of changes that is no text"])
+def test_a_damaged_source_is_refused_in_a_sentence(older: Path, newer: Path, damage: str) -> None:
+    if damage == "half an sdist":
+        source = as_sdist(newer)
+        source.write_bytes(source.read_bytes()[: source.stat().st_size // 2])
+    elif damage == "a wheel with other bytes":
+        source = as_wheel(newer)
+        source.write_bytes(source.read_bytes().replace(b"# Changes", b"# CHANGES"))
+    else:
+        source = newer
+        (newer / PACKAGE / "kit" / "CHANGELOG.md").write_bytes(b"\xff")
+
+    ran = upgraded(older, source)
+
+    assert "Traceback" not in ran.stderr
+    assert f"{source} cannot be read: " in ran.stderr
     assert git(older, "status", "--porcelain") == ""
 
 
