@@ -40,7 +40,7 @@ check: $(TESTABLE)  ## Lint, types, who may import whom, true docs, a kit that n
 	@$(BIN)/python -m pytest -q tests/kit/project $(wildcard tests/project)
 
 new-command: $(READY)  ## Write a command and its test, to be changed: NAME=group/name
-	@$(BIN)/python -m $(PACKAGE).kit.new_command '$(NAME)'
+	@$(BIN)/python -m $(PACKAGE).kit.new_command "$$NAME"
 
 docs: $(READY)  ## Write the generated pages anew
 	@$(BIN)/python -m docs.kit.generate

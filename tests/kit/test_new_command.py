@@ -89,3 +89,19 @@ def test_a_name_is_group_and_name(tree: Path, name: str) -> None:
 
     assert (ran.returncode, changed(tree)) == (1, [])
     assert ran.stderr.startswith("Usage: make new-command NAME=group/name")
+
+
+def test_no_name_is_read_by_the_shell_of_make(tree: Path) -> None:
+    for path in ("pyproject.toml", "constraints.txt", ".venv/.ready"):
+        (tree / path).parent.mkdir(exist_ok=True)
+        (tree / path).touch()
+    (tree / ".venv" / "bin").mkdir()
+    (tree / ".venv" / "bin" / "python").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    (tree / ".venv" / "bin" / "python").chmod(0o755)
+    (tree / "Makefile").write_text(f"include {PACKAGE}/kit/kit.mk\n")
+
+    call = ["make", "new-command", "NAME=a/b'; touch made; '"]
+    ran = subprocess.run(call, cwd=tree, capture_output=True, text=True, check=False)
+
+    assert "Usage: make new-command" in ran.stderr
+    assert not (tree / "made").exists()
