@@ -69,8 +69,8 @@ def mistakes_in(choice: Choice, directory: Path) -> list[Mistake]:
     holder = choice.license_holder or choice.name
     lines = {"--author": choice.author, "--description": choice.description, "--license-holder": holder}
     for flag, text in lines.items():
-        if not (text.isprintable() and text.strip()):
-            found.append(Mistake(flag, "INVALID_VALUE", f"{flag} is not one line of text"))
+        if not (text.isprintable() and text.strip() and len(text) <= 100):
+            found.append(Mistake(flag, "INVALID_VALUE", f"{flag} is not one line of text, of at most 100 characters"))
     if not IS_WHEEL and directory.is_relative_to(TOP):
         problem = f"{directory} is inside the checkout that it is made from"
         found.append(Mistake("--to", "INVALID_VALUE", problem, str(directory), f"Give --to ../{choice.name}."))

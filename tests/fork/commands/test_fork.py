@@ -95,6 +95,17 @@ def test_its_tests_pass_and_so_does_its_check(tool: Tool, monkeypatch: pytest.Mo
     assert in_project(tree, "git", "status", "--porcelain") == ""
 
 
+def test_with_long_names_its_lines_are_not_too_long(tool: Tool) -> None:
+    longest = "a" * 40
+    tree = made(tool, "--author", "A" * 100, "--description", "d" * 100, name=longest)
+
+    in_project(tree, str(Path(sys.prefix, "bin", "ruff")), "check", "--no-cache", "--select", "E501", ".")
+
+
+def test_what_is_said_about_it_has_an_upper_limit(tool: Tool) -> None:
+    assert mistake(tool("fork", "acme", "--description", "d" * 101))["param"] == "--description"
+
+
 def test_what_it_owns_besides_the_kit_is_small(tool: Tool) -> None:
     tree = made(tool)
     own = [tree / path for path in tracked(tree) if path.endswith(".py") and "kit" not in Path(path).parts]

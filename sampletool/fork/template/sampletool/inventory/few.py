@@ -1,4 +1,7 @@
-"""`tool inventory check` runs this as a process of its own: it writes the items with too few pieces into a file."""
+"""`tool inventory check` runs this as a process of its own.
+
+It writes the items with too few pieces into a file.
+"""
 
 import sys
 import tomllib
