@@ -25,7 +25,8 @@ class Model:
     def __init__(self) -> None:
         self.counters: dict[str, int] = {}
         self.values: dict[str, tuple[Any, int]] = {}
-        self.highest = 0
+        self.used: dict[str, int] = {}
+        """The highest version that each name ever had."""
         self.tasks: dict[str, dict[str, Any]] = {}
         self.once: dict[Any, tuple[Any, Any]] = {}
 
@@ -56,12 +57,16 @@ class Model:
 
         return self.write(once, ("add", name, amount), change)
 
-    def put(self, name: str, value: Any, if_version: int | None, once: Once) -> Any:
+    def put(self, name: str, value: Any, if_version: int | None, once: Once, first: int) -> Any:
+        """The store chooses the first version of a value; none is used twice."""
+
         def change() -> Any:
             _, version = self.values.get(name, (None, 0))
             if if_version not in (None, version):
                 return "VERSION_CONFLICT"
-            new = (version or self.highest) + 1
+            new = version + 1 if version else first
+            assert new > self.used.get(name, 0)
+            self.used[name] = new
             self.values[name] = (value, new)
             return new, "updated" if version else "created"
 
@@ -70,7 +75,6 @@ class Model:
     def unset(self, name: str, once: Once) -> Any:
         def change() -> Any:
             _, version = self.values.pop(name, (None, 0))
-            self.highest = max(self.highest, version)
             return version, "deleted" if version else "unchanged"
 
         return self.write(once, ("unset", name), change)
@@ -151,28 +155,24 @@ class Machine(RuleBasedStateMachine):
         known, ours = self.once(key, None)
         at = self.model.values.get(name, (None, 0))[1]
         if_version = None if offset is None else at + offset
-        base = self.base(name)
-        made = answer(
-            lambda: self.store.state_set(
-                self.prefix + name, value, if_version=if_version and if_version + base, once=ours
-            )
+        made = self.plain(
+            answer(lambda: self.store.state_set(self.prefix + name, value, if_version=if_version, once=ours))
         )
 
-        assert self.plain(made, base) == self.model.put(name, value, if_version, known)
+        assert made == self.model.put(name, value, if_version, known, first=0 if isinstance(made, str) else made[0])
 
     @rule(name=names, key=keys)
     def unset(self, name: str, key: str | None) -> None:
         known, ours = self.once(key, None)
-        base = self.base(name)
         made = answer(lambda: self.store.state_unset(self.prefix + name, once=ours))
 
-        assert self.plain(made, base) == self.model.unset(name, known)
+        assert self.plain(made) == self.model.unset(name, known)
 
     @rule(name=names)
     def get(self, name: str) -> None:
         try:
             found = self.store.state_get(self.prefix + name)
-            assert (found.value, found.version - self.base(name)) == self.model.values[name]
+            assert (found.value, found.version) == self.model.values[name]
         except KeyNotFound:
             assert name not in self.model.values
 
@@ -205,19 +205,9 @@ class Machine(RuleBasedStateMachine):
         assert answer(calls[verb]) == self.model.end(verb, name, generation)
         assert self.store.task_count(self.prefix) == self.model.counts()
 
-    def base(self, name: str) -> int:
-        """Versions are the store's: those of this history begin above what others have used up."""
-        if not hasattr(self, "_bases"):
-            probe = self.store.state_set(f"{self.prefix}probe", 1).version - 1
-            self._bases = probe
-        return self._bases
-
     @staticmethod
-    def plain(made: Any, base: int = 0) -> Any:
-        if isinstance(made, str):
-            return made
-        number, effect, replayed = vars(made).values()
-        return (number - base if number else 0), effect, replayed
+    def plain(made: Any) -> Any:
+        return made if isinstance(made, str) else tuple(vars(made).values())
 
 
 @pytest.mark.timeout(300)
