@@ -20,7 +20,8 @@ def valkey(testrun_uid: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         server = Server("valkey", run_directory(testrun_uid, "valkey"))
     except NoServer as reason:
         pytest.skip(f"no valkey server: {reason}")
-    monkeypatch.setenv(STORE_VARIABLE, f"redis+unix://{server.running.socket}")
+    # A database of its own: tests of the store empty theirs, which are numbered from 0.
+    monkeypatch.setenv(STORE_VARIABLE, f"redis+unix://{server.running.socket}?db=62")
     yield
     server.leave()
 
