@@ -66,8 +66,8 @@ def mistakes_in(choice: Choice, directory: Path) -> list[Mistake]:
     for part in sorted(choice.parts - {*offered_parts()}):
         hint = did_you_mean(part, offered_parts()) or f"There are {', '.join(offered_parts())}."
         found.append(Mistake("--with", "INVALID_VALUE", f"there is no part {part!r}", part, hint))
-    holder = choice.license_holder or choice.name
-    lines = {"--author": choice.author, "--description": choice.description, "--license-holder": holder}
+    lines = {"--author": choice.author, "--description": choice.description}
+    lines |= {"--license-holder": choice.license_holder} if choice.license_holder else {}
     for flag, text in lines.items():
         if not (text.isprintable() and text.strip() and len(text) <= 100):
             found.append(Mistake(flag, "INVALID_VALUE", f"{flag} is not one line of text, of at most 100 characters"))
