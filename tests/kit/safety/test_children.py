@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import Tool, ended
 from tests.kit.added_command import start_added
+from tests.kit.waiting import wait_until
 
 
 def start(children: Children, script: str, log: Path | None = None, name: str = "child") -> None:
@@ -34,13 +35,6 @@ def hear(children: Children, word: str, name: str = "child") -> None:
     """Wait until a child has said this."""
     while word.encode() not in children._running[name].tail:
         assert children.next_ended(within_seconds=0.05) is None
-
-
-def wait_until(ready: Callable[[], object], seconds: float = 40) -> None:
-    deadline = time.monotonic() + seconds
-    while not ready():
-        assert time.monotonic() < deadline, "it never came"
-        time.sleep(0.005)
 
 
 def is_running(pid: int) -> bool:

@@ -8,8 +8,7 @@ import logging
 import os
 import signal
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -29,6 +28,7 @@ from sampletool.kit.stepping.tracer import SteppedProcess
 from sampletool.kit.testing.holding import Holding, holding, make_lock
 from sampletool.kit.testing.scale import scale
 from tests.kit.failing import failure_in, failure_of
+from tests.kit.waiting import wait_until
 
 
 @pytest.fixture
@@ -130,13 +130,6 @@ def test_fifty_readers_at_once_all_get_in(path: Path) -> None:
 
     assert answers == ["held"] * len(readers)
     assert os.listdir(path.with_name("build.lock.readers")) == []
-
-
-def wait_until(ready: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not ready():
-        assert time.monotonic() < deadline, "it never came"
-        time.sleep(0.005)
 
 
 @contextmanager
@@ -466,7 +459,7 @@ def test_the_log_names_who_asks_gets_waits_and_releases(path: Path, caplog: pyte
     caplog.set_level(logging.DEBUG, logger=log.name)
     with holding(path) as other, pytest.raises(ToolError), make_lock(path).exclusively(0.05):
         pass
-    with make_lock(path).exclusively(0):
+    with make_lock(path).exclusively():  # waits for the thread of the first, which wins and lets go
         pass
 
     assert f"waiting for build (pid {other.pid}" in caplog.text

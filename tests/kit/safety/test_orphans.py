@@ -12,7 +12,7 @@ from sampletool.kit.safety.orphans import end_orphans
 from sampletool.kit.safety.processes import started
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.holding import Holding, holding, make_lock
-from tests.kit.safety.test_lock import wait_until
+from tests.kit.waiting import wait_until
 
 
 def orphaned(path: Path, mode: str = "exclusive") -> int:

@@ -1,0 +1,11 @@
+"""Tests wait for events. The limit is a safety net, for a busy machine as well."""
+
+import time
+from collections.abc import Callable
+
+
+def wait_until(ready: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 60
+    while not ready():
+        assert time.monotonic() < deadline, "it never came"
+        time.sleep(0.005)
