@@ -69,11 +69,11 @@ def locker_of(pid: int, file: os.stat_result) -> int | None:
 
 
 def _stat(name: str) -> tuple[int, int, int] | None:
-    """Pid, process group and start of a process that is alive: a zombie is not."""
+    """Pid, process group and start of a process that is alive: a zombie is not, unless other threads of it run."""
     with suppress(OSError):
         pid, _, rest = Path(f"/proc/{name}/stat").read_text().partition(" ")
         fields = rest.rpartition(")")[2].split()
-        return None if fields[0] in "ZX" else (int(pid), int(fields[2]), int(fields[19]))
+        return None if fields[0] in "ZX" and int(fields[17]) <= 1 else (int(pid), int(fields[2]), int(fields[19]))
     return None
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.safety import processes
+from tests.kit.waiting import wait_until
 
 _SEEN_FROM_INSIDE = """
 import os
@@ -29,6 +30,24 @@ def test_a_process_is_running_until_it_is_a_zombie() -> None:
 
         assert processes.started(child.pid) is None
         assert processes.members_of_group(child.pid) == ()
+
+
+_LEFT_BY_ITS_MAIN_THREAD = """
+import ctypes, threading, time
+threading.Thread(target=time.sleep, args=(60,)).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
+def test_a_process_whose_main_thread_has_ended_is_running() -> None:
+    """Naive: it looks like a zombie, and what it goes on doing is not waited for."""
+    with subprocess.Popen([sys.executable, "-c", _LEFT_BY_ITS_MAIN_THREAD], process_group=0) as child:
+        try:
+            wait_until(lambda: Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z")
+            assert processes.started(child.pid)
+            assert processes.members_of_group(child.pid) == (child.pid,)
+        finally:
+            child.kill()
 
 
 def test_a_reused_pid_is_another_process() -> None:
