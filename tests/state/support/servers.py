@@ -82,11 +82,13 @@ class Server:
 
     @contextlib.contextmanager
     def killed(self) -> Iterator[None]:
-        """kill -9; it comes back when the block ends."""
+        """kill -9; it comes back when the block ends. It is gone, with its connections, when the block begins."""
         before, down = self.running.pid, self._directory / "down"
+        serving = [before, *_children(before)]
         down.touch()
         try:
             os.kill(before, signal.SIGKILL)
+            _wait_until(lambda: not any(map(_is_alive, serving)))
             yield
         finally:
             down.unlink()
@@ -136,6 +138,15 @@ class Server:
         supervisor.returncode = 0  # not ours to wait for: it outlives this process
 
 
+def _is_alive(pid: int) -> bool:
+    """A zombie with other threads is: they still have its connections open."""
+    try:
+        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return False
+    return state != "Z" or int(fields[16]) > 1
+
+
 def _children(parent: int) -> list[int]:
     found = []
     for name in filter(str.isdigit, os.listdir("/proc")):
@@ -173,6 +184,7 @@ def _wait_until(is_so: Callable[[], bool]) -> None:
 
 
 def supervise(kind: str, directory: Path) -> None:
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit())  # the server is stopped first
     start = _Postgres(directory) if kind == "postgres" else _Valkey(directory)
     users = os.open(directory / "users", os.O_RDWR | os.O_CLOEXEC)
     process = start.launch()
