@@ -167,16 +167,18 @@ def test_what_an_upgrade_that_was_killed_left_is_removed_by_a_restore(older: Pat
 
 def test_of_two_upgrades_at_once_one_is_refused(older: Path, newer: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "go")
-    (older / "Makefile").write_text(f"check test:\n\t@cat {tmp_path}/go\n")
+    (older / "Makefile").write_text(f"check:\n\t@cat {tmp_path}/go\ntest:\n")
     commit_all(older)
     command = [sys.executable, "-m", f"{PACKAGE}.kit.upgrade", str(newer)]
     with subprocess.Popen(command, cwd=older, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as first:
         try:
             with (tmp_path / "go").open("w"):  # opens as soon as the first one makes its checks
                 others = [upgraded(older, newer), upgraded(older, "--restore")]
+            first.communicate()
         finally:
             first.kill()
 
+    assert first.returncode == 0
     assert ["Another upgrade" in other.stderr for other in others] == [True, True]
     assert (older / PACKAGE / "kit" / "fresh.py").exists()
 
