@@ -19,6 +19,7 @@ from sampletool.kit.stepping.fork_server import ForkServer
 from sampletool.lab.errors import UnexpectedOutcome
 from sampletool.lab.recording import Event, Happened, Played, follow, recorded, wait_for_ever
 from sampletool.lab.scenario import Outcome, Scenario, find
+from sampletool.lab.standing import of_coroutine, source_of
 
 
 def play_coroutines(
@@ -72,6 +73,7 @@ class _Play:
         assert callable(way.program)
         world = scenario.world()
         self._scenario = scenario
+        self._source = source_of(scenario, way)
         self._names = [step.name for step in way.steps]
         self.tasks = [_Task(letter, way.program(letter, world)) for letter in letters]
         self.events: list[Event] = []
@@ -83,6 +85,7 @@ class _Play:
     def do(self, token: str) -> None:
         task = next(task for task in self.tasks if task.letter == token[0])
         task.done += 1
+        stood = of_coroutine(task.coroutine, self._source, self._scenario.private)
         task.go_on()
         step = self._names[min(task.named, len(self._names) - 1)]
         task.named += not task.is_blocked
@@ -90,7 +93,7 @@ class _Play:
         outcome: Happened = "blocked" if task.is_blocked else "done"
         acts = (len(self.events) + 1, task.letter, task.done, step)
         seen = self._scenario.look(Path.cwd())
-        self.events.append(Event(*acts, outcome, seen, (), waiting, task.is_over, task.failure))
+        self.events.append(Event(*acts, outcome, seen, (), waiting, task.is_over, task.failure, **stood))
 
     def reason(self) -> str | None:
         statuses = {task.letter: int(task.failure is not None) for task in self.tasks}

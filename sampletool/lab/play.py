@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.stepping import tracer
@@ -20,7 +21,7 @@ from sampletool.lab.coroutines import play_coroutines
 from sampletool.lab.errors import UnexpectedOutcome
 from sampletool.lab.recording import Event, Happened, Played, follow, recorded, wait_for_ever
 from sampletool.lab.scenario import INTERRUPT, KILL, LETTERS, POWER_CUT, STRIKES, Outcome, Scenario, Way, find
-from sampletool.lab.scratch import PACKAGE_ROOT, program_of, scratch
+from sampletool.lab.scratch import PACKAGE_ROOT, scratch
 from sampletool.lab.stepped_worker import Worker
 
 
@@ -47,7 +48,7 @@ def play(
         before = {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
         players = []
         for letter in letters:
-            program = program_of(name, variant, letter)
+            program = ["-m", "sampletool.lab.worker", name, variant, letter]
             stepped = tracer.SteppedProcess(
                 program, watch=directory.parent, env=environ, cwd=directory, fork_server=fork_server
             )
@@ -112,6 +113,7 @@ class _Play:
 
     def _strike(self, worker: Worker, strike: str) -> None:
         at = f"before {worker.at.name}" if worker.at else "after the end"
+        worker.look_where()
         if strike == INTERRUPT:
             worker.signal(signal.SIGTERM)
             if worker.is_blocked:
@@ -153,7 +155,7 @@ class _Play:
 
     def _record(self, worker: Worker, step: str, outcome: Happened) -> None:
         before = self.events[-1].state if self.events else ""
-        state = "(dark)" if self.is_dark else self._look()
+        state = "(dark)" if self.is_dark else self._look(self.directory)
         note = self.power_cut
         if self.scenario.damage is not None and outcome in ("done", "resumed"):
             note = self.scenario.damage(worker.letter, before, state)
@@ -166,11 +168,23 @@ class _Play:
         holds = tuple(each.letter for each in self.workers if each.holds)
         waiting = tuple(each.letter for each in self.workers if each.is_blocked)
         acts = (len(self.events) + 1, worker.letter, worker.done, step)
-        self.events.append(Event(*acts, outcome, state, holds, waiting, worker.is_over, note))
+        kept = {**worker.stood, "on_disk": self._see_disk()}
+        self.events.append(Event(*acts, outcome, state, holds, waiting, worker.is_over, note, **kept))
 
-    def _look(self) -> str:
+    def _see_disk(self) -> tuple[str, ...] | None:
+        if POWER_CUT not in self.scenario.strikes_of(self.way):
+            return None
+        seen = set()
+        for files in states_after(self.before, self.workers[0].stepped.past, str(self.directory)):
+            with TemporaryDirectory(dir=self.directory.parent) as made:
+                for name, content in files.items():
+                    Path(made, name).write_bytes(content)
+                seen.add(self._look(Path(made)))
+        return tuple(sorted(seen))
+
+    def _look(self, directory: Path) -> str:
         try:
-            return self.scenario.look(self.directory)
+            return self.scenario.look(directory)
         except (OSError, ToolError) as error:
             return f"({(getattr(error, 'strerror', None) or str(error)).lower().rstrip('.')})"
 

@@ -37,6 +37,12 @@ class Event:
     over: bool = False
     """The worker has ended with this."""
     note: str | None = None
+    at: str | None = None
+    """The file and line, below the package, at which the worker stood before this."""
+    private: dict[str, str] | None = None
+    """What its own copies held when it stood there."""
+    on_disk: tuple[str, ...] | None = None
+    """What the shared thing may hold after a power cut at this moment, in scenarios of power cuts."""
 
 
 @dataclass(frozen=True)

@@ -149,6 +149,8 @@ class Scenario:
     """How to break it anyway."""
     symbol: str
     """The production code that makes it right, as module:name."""
+    private: tuple[str, ...] = ()
+    """The local variables, or attributes of them, in which a worker keeps its own copy of what is shared."""
     workers: int = 2
     needs_store: bool = False
     world: Callable[[], Any] | None = None

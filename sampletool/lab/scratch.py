@@ -1,4 +1,4 @@
-"""Where a run takes place: a private directory, an environment in which nothing of the user's is seen, the programs."""
+"""Where a run takes place: a private directory and an environment in which nothing of the user's is seen."""
 
 import os
 import tempfile
@@ -7,17 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import sampletool
-from sampletool.lab.scenario import STORE_VARIABLE, Scenario, Way, find
+from sampletool.lab.scenario import STORE_VARIABLE, Scenario, Way
 
 PACKAGE_ROOT = Path(sampletool.__file__).parent.parent
 _KEPT = ("PATH", STORE_VARIABLE, "LD_LIBRARY_PATH", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG")
-
-
-def program_of(name: str, variant: str, letter: str) -> list[str]:
-    program = find(name).ways[variant].program
-    if callable(program):
-        return ["-m", "sampletool.lab.worker", name, variant, letter]
-    return ["-m", "sampletool", *(word.format(worker=letter) for word in program)]
 
 
 @contextmanager

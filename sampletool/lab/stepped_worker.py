@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 from sampletool.kit.stepping.tracer import Ended, Event, SteppedProcess
 from sampletool.lab.scenario import Step, Way
@@ -24,6 +25,8 @@ class Worker:
     is_blocked: bool = False
     holds: bool = False
     ended: Ended | None = None
+    stood: dict[str, Any] = field(default_factory=dict)
+    """Where it was before it last went on, and what its own copies held there."""
     tried: set[str] = field(default_factory=set)
     """The lock files it has asked for and not given back."""
 
@@ -31,7 +34,12 @@ class Worker:
     def is_over(self) -> bool:
         return self.stepped.at is None
 
+    def look_where(self) -> None:
+        known = self.stepped.at.facts if self.stepped.at else {}
+        self.stood = {name: known.get(name) for name in ("at", "private")}
+
     def go_on(self) -> None:
+        self.look_where()
         self.is_blocked = False
         self._see_unlock()
         self.stepped.step()

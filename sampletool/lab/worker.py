@@ -1,4 +1,4 @@
-"""The program of a worker whose way is a function: `python -m sampletool.lab.worker SCENARIO WAY LETTER [wait]`.
+"""The program of every worker that is a process: `python -m sampletool.lab.worker SCENARIO WAY LETTER [wait]`.
 
 With `wait` it says one character when it is ready, and waits for the end of its standard input, so that many can be let
 go at the same moment. A way that is a command of the tool is run as that command, in this process.
@@ -11,12 +11,16 @@ import sys
 from importlib import import_module
 
 from sampletool.kit.contract.errors import ToolError
+from sampletool.kit.stepping import tracee
 from sampletool.lab.scenario import find
+from sampletool.lab.standing import of_this_process, source_of
 
 
 def main() -> None:
     name, variant, letter, *waits = sys.argv[1:]
-    program = find(name).ways[variant].program
+    scenario, way = find(name), find(name).ways[variant]
+    program, source = way.program, source_of(scenario, way)
+    tracee.describe = lambda: of_this_process(source, scenario.private)
     if callable(program):
         _await(bool(waits))
         try:

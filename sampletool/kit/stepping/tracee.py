@@ -38,6 +38,9 @@ _PATHS_OF: dict[str, int] = {
 _FACTS_OF = {"open": {"flags": 2}, "fcntl.flock": {"operation": 1}, "stepping.verb": {"statement": 0}}
 """What else goes to the tracer: name and position among the event's arguments."""
 
+describe: Callable[[], dict[str, Any]] = dict
+"""What else goes to the tracer with each event. The program that runs may put a function of its own here."""
+
 
 class Tracee:
     def __init__(self, spec: dict[str, Any]) -> None:
@@ -108,7 +111,7 @@ class Tracee:
         """Whether the tracer was asked."""
         if self._watch is None or (paths and not any(path.startswith(self._watch) for path in paths)):
             return False
-        self._socket.sendall(json.dumps({"event": event, "paths": paths, **facts}).encode() + b"\n")
+        self._socket.sendall(json.dumps({"event": event, "paths": paths, **describe(), **facts}).encode() + b"\n")
         word, _, number = self._lines.readline().decode().strip().partition(" ")
         if word == "raise":
             raise OSError(int(number), os.strerror(int(number)), paths[0])

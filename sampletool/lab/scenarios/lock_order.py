@@ -59,6 +59,7 @@ scenario = Scenario(
     good="Both transfers are done.",
     question="A has left and wants right, B has right and wants left. Who goes on?",
     shared="the log",
+    private=("here", "there"),
     prepare=prepare,
     look=look,
     check=check,

@@ -69,6 +69,7 @@ scenario = Scenario(
     good="Both keys are in tool.toml.",
     question="A adds the key A, B adds the key B. Both succeed. Which keys can be in the file afterwards?",
     shared="tool.toml",
+    private=("text",),
     prepare=prepare,
     look=lambda directory: " ".join(keys((directory / FILE).read_text())) or "(empty)",
     check=check,

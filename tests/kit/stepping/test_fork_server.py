@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sampletool.kit.stepping import tracee
 from sampletool.kit.stepping.fork_server import Forked, ForkServer
 from sampletool.kit.stepping.tracer import SteppedProcess
 from tests.kit.failing import failure_of
@@ -122,3 +123,18 @@ def test_statements_to_sqlite_are_seen_before_they_run(tmp_path: Path) -> None:
 
     assert event.facts == {"statement": "CREATE TABLE t (x)"}
     assert Path(event.path) == tmp_path / "db"
+
+
+def test_a_program_may_tell_more_with_each_event(tmp_path: Path) -> None:
+    path = tmp_path / "tells.py"
+    path.write_text(
+        f"from {tracee.__name__} import __name__ as name\n"
+        "import sys\n"
+        "sys.modules[name].describe = lambda: {'count': count}\n"
+        "for count in range(2):\n    open('there', 'w').close()\n"
+    )
+    with SteppedProcess([str(path)], watch=tmp_path / "there", cwd=tmp_path) as stepped:
+        first, second = stepped.run_until("open"), stepped.step()
+
+    assert second is not None
+    assert [first.facts["count"], second.facts["count"]] == [0, 1]

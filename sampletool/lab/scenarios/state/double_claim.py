@@ -75,6 +75,7 @@ scenario = Scenario(
     good="Exactly one of them did the item.",
     question="There is one free item. A looks, B looks, A takes it, B takes it. Who does the work?",
     shared="item",
+    private=("item",),
     needs_store=True,
     prepare=prepare,
     look=look,

@@ -93,6 +93,7 @@ scenario = Scenario(
     good="Exactly one of them did the item.",
     question="Nothing runs in parallel here. Can both coroutines still take the one item?",
     shared="item",
+    private=("item",),
     world=World,
     prepare=prepare,
     look=look,

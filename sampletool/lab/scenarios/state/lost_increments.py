@@ -65,6 +65,7 @@ scenario = Scenario(
     good="Everybody who was told so is counted.",
     question="The counter is at 0. A and B each add 1, and both succeed. What can it say afterwards?",
     shared="counter",
+    private=("count",),
     needs_store=True,
     prepare=prepare,
     look=look,

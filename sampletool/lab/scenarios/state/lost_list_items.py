@@ -76,6 +76,7 @@ scenario = Scenario(
     good="Every item that was added is on the list.",
     question="A and B each add an item and look afterwards whether it is there. It is. Are both there at the end?",
     shared="list",
+    private=("items",),
     needs_store=True,
     prepare=prepare,
     look=look,

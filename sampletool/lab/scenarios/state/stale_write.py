@@ -70,6 +70,7 @@ scenario = Scenario(
     good="Both changes are in the text.",
     question="A reads and thinks. B reads, thinks and writes. Now A writes. What has become of B's change?",
     shared="text",
+    private=("text",),
     needs_store=True,
     prepare=prepare,
     look=look,

@@ -83,6 +83,7 @@ scenario = Scenario(
     good="A late result is refused.",
     question="A's lease ends, B claims the item and writes its result. Now A wakes up. Whose result is kept?",
     shared="item",
+    private=("task.generation",),
     needs_store=True,
     prepare=prepare,
     look=look,
