@@ -1,6 +1,7 @@
 """Runs the console blocks of a page as a person would: at a terminal, in an empty home, one page after the other.
 
-`$ ` begins a command, what follows is its output; `...` stands for anything, on a line of its own for any lines.
+`$ ` begins a command and `> ` continues it; what follows is its output. `...` stands for anything, on a line of its own
+for any lines.
 A `cd` lasts until the end of the page.
 The output of a page's commands can be written into it: `python -m acme.kit.testing.console PAGE…`.
 """
@@ -20,6 +21,7 @@ from pathlib import Path
 from ..program import PACKAGE, PROGRAM
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_CONTINUED = re.compile(r"([^\n]*(?:\n>[^\n]*)*)\n(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -35,14 +37,14 @@ def commands_of(page: str) -> Iterator[Command]:
         parts = re.split(r"^\$ ", block[1], flags=re.MULTILINE)
         line = first_line + parts[0].count("\n")
         for part in parts[1:]:
-            text, _, expected = part.partition("\n")
-            yield Command(line, text, expected)
+            text, expected = _CONTINUED.fullmatch(part).groups()  # type: ignore[union-attr]
+            yield Command(line, re.sub("\n> ?", "\n", text), expected)
             line += part.count("\n")
 
 
 def matches(expected: str, actual: str) -> bool:
     pattern = re.escape(expected.rstrip("\n"))
-    pattern = pattern.replace(r"\n\.\.\.", r"(?:\n.*)*").replace(r"\.\.\.", r"[^\n]*")
+    pattern = pattern.replace("\\\n\\.\\.\\.", r"(?:\n.*)*").replace(r"\.\.\.", r"[^\n]*")
     return re.fullmatch(pattern, actual.rstrip("\n")) is not None
 
 
@@ -106,8 +108,8 @@ def refresh(path: Path) -> None:
         for command in list(commands_of(page)):
             actual = terminal.run(command.text)
             if not matches(command.expected, actual):
-                old = f"$ {command.text}\n{command.expected}"
-                page = page.replace(old, f"$ {command.text}\n{actual}", 1)
+                typed = "$ " + command.text.replace("\n", "\n> ")
+                page = page.replace(f"{typed}\n{command.expected}", f"{typed}\n{actual}", 1)
     path.write_text(page)
 
 

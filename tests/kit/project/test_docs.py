@@ -41,7 +41,7 @@ def test_the_list_of_all_pages_is_current() -> None:
 def test_what_is_made_from_the_code_is_current() -> None:
     stale = [str(path.relative_to(_ROOT)) for path, content in made().items() if path.read_text() != content]
 
-    assert stale == [], "run make docs"
+    assert stale == [], "run make pages"
 
 
 def test_a_wrong_block_is_noticed(tmp_path: Path) -> None:
@@ -50,6 +50,18 @@ def test_a_wrong_block_is_noticed(tmp_path: Path) -> None:
 
     assert not matches(command.expected, terminal.run(command.text))
     assert matches("ri...", terminal.run(command.text))
+
+
+def test_dots_on_a_line_of_their_own_stand_for_any_lines() -> None:
+    assert matches("one\n...\nfour\n", "one\ntwo\nthree\nfour\n")
+    assert matches("one\n...\n", "one\n")
+    assert not matches("one\n...\nfour\n", "one\ntwo\nthree\n")
+
+
+def test_a_command_of_several_lines_is_one_command(tmp_path: Path) -> None:
+    (command,) = commands_of("```console\n$ cat << END\n> one\n>\n> two\n> END\none\n\ntwo\n```\n")
+
+    assert matches(command.expected, Terminal(tmp_path).run(command.text))
 
 
 def test_the_loop_for_agents_understands_the_answer_whatever_form_a_project_has_set(tmp_path: Path) -> None:
