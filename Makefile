@@ -1,18 +1,25 @@
 # Everything sets itself up: `make run` and `make test` are all a newcomer needs. Nothing is installed outside .venv.
 
 EXTRAS := [redis,postgres]# state
-TEST_GROUPS := checkers
+TEST_GROUPS := checkers docs
 TEST_GROUPS += servers# state
 
 include sampletool/kit/kit.mk
 
-.PHONY: sizes forks
+.PHONY: sizes forks docs
 .PHONY: soak-state# state
 
 check: sizes
 
 sizes: $(READY)
 	@$(BIN)/python -m tests.project.test_size
+
+docs: $(VENV)/.documents  ## Build the site, to be opened from disk: docs/_build/html/index.html
+	@$(BIN)/python -m docs.site
+
+$(VENV)/.documents: $(READY)
+	@$(INSTALL) --group docs
+	@touch $@
 
 forks: $(TESTABLE)  ## Make, test and upgrade forks: without parts, with each, with all (PARTS="state lab", or none) # fork
 	@$(BIN)/python -m tests.fork.forks $(PARTS) # fork

@@ -1,4 +1,4 @@
-"""Writes docs/kit/terminal.svg: what four calls really print at a terminal of 80 columns. Part of `make docs`.
+"""Writes docs/kit/terminal.svg: what four calls really print at a terminal of 80 columns. Part of `make pages`.
 
 They run in a copy that has no part: the picture is about the kit, and stays the same when a part comes or goes.
 """

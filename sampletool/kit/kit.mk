@@ -17,7 +17,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run test busy check new-command docs bench soak matrix mutants coverage clean
+.PHONY: help run test busy check new-command pages bench soak matrix mutants coverage clean
 
 help:  ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { sub(/ # [a-z]+$$/, "", $$2); printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,7 +42,7 @@ check: $(TESTABLE)  ## Lint, types, who may import whom, true docs, a kit that n
 new-command: $(READY)  ## Write a command and its test, to be changed: NAME=group/name
 	@$(BIN)/python -m $(PACKAGE).kit.new_command "$$NAME"
 
-docs: $(READY)  ## Write the generated pages anew
+pages: $(READY)  ## Write the generated pages anew
 	@$(BIN)/python -m docs.kit.generate
 
 bench: $(READY)  ## Compare speed within one run: with a bare interpreter and with the naive way

@@ -1,0 +1,25 @@
+"""What only the site has: the sidebar, and the explorer in the place of the link to it."""
+
+import re
+
+from docs.site.sidebar import sidebar
+
+_PLAY = re.compile(r'^\[[^\]]+\]\((?P<above>[./\w-]*)explorer\.md "(?P<scenario>[\w-]+)"\)(?: <!--.*-->)?$', re.MULTILINE)
+"""`[Play it](explorer.md "scenario")` on a line of its own."""
+_FRAME = """```{{raw}} html
+<iframe class="explorer" src="{src}" title="The explorer: you choose which worker goes next" loading="lazy"></iframe>
+<p class="explorer-link"><a href="{src}">Open it in a page of its own</a></p>
+```"""
+EXPLORER = "play.html"
+
+
+def add_what_only_the_site_has(_app: object, page: str, source: list[str]) -> None:
+    text = _PLAY.sub(lambda found: _FRAME.format(src=f"{found['above']}{EXPLORER}#{found['scenario']}"), source[0])
+    source[0] = f"{text}\n{_toctrees()}" if page == "index" else text
+
+
+def _toctrees() -> str:
+    return "\n".join(
+        f"```{{toctree}}\n:hidden:\n:caption: {caption}\n\n" + "\n".join(pages) + "\n```"
+        for caption, pages in sidebar().items()
+    )
