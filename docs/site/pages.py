@@ -4,7 +4,7 @@ import re
 
 from docs.site.sidebar import sidebar
 
-_PLAY = re.compile(r'^\[[^\]]+\]\((?P<above>[./\w-]*)explorer\.md "(?P<scenario>[\w-]+)"\)(?: <!--.*-->)?$', re.MULTILINE)
+_PLAY = re.compile(r'^\[[^\]]+\]\((?P<above>[./\w-]*)explorer\.md "(?P<name>[\w-]+)"\)(?: <!--.*-->)?$', re.MULTILINE)
 """`[Play it](explorer.md "scenario")` on a line of its own."""
 _FRAME = """```{{raw}} html
 <iframe class="explorer" src="{src}" title="The explorer: you choose which worker goes next" loading="lazy"></iframe>
@@ -14,7 +14,7 @@ EXPLORER = "play.html"
 
 
 def add_what_only_the_site_has(_app: object, page: str, source: list[str]) -> None:
-    text = _PLAY.sub(lambda found: _FRAME.format(src=f"{found['above']}{EXPLORER}#{found['scenario']}"), source[0])
+    text = _PLAY.sub(lambda found: _FRAME.format(src=f"{found['above']}{EXPLORER}#{found['name']}"), source[0])
     source[0] = f"{text}\n{_toctrees()}" if page == "index" else text
 
 

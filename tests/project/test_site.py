@@ -10,7 +10,7 @@ import pytest
 from docs.site.sidebar import DOCS, sidebar
 
 pytest.importorskip("sphinx", reason="Sphinx is not installed: make .venv/.testable")
-_LOADED = re.compile(r'<(?:script|img|iframe|link)\b[^>]*?(?:src|href)="(?:https?:)?//|url\(["\']?(?:https?:)?//|@import')
+_LOADED = re.compile(r'<(script|img|iframe|link)\b[^>]*? (src|href)="(https?:)?//|url\(["\']?(https?:)?//|@import')
 """What a browser would ask another machine for. A link that a reader has to follow is none."""
 
 
