@@ -73,11 +73,6 @@ class Context:
         """What applies to this call."""
         return Settings(lambda: self.workspace_or_none, self.options)
 
-    @property
-    def user_settings(self) -> Settings:
-        """What the user's own file says, and nothing else."""
-        return Settings(lambda: None)
-
     @cached_property
     def cwd(self) -> Path:
         try:
@@ -115,15 +110,16 @@ class Context:
 
     @cached_property
     def me(self) -> "Record":
+        """What others read about the owner of a lock. From here on this call says what happens to its locks."""
         from .safety.lock_record import describe_me
+        from .verbose import show_locks
 
+        show_locks(self.say, verbose=bool(self.options.get("verbose")))
         return describe_me(self.session_id, self.command)
 
     def make_lock(self, path: Path, name: str) -> "Lock":
         from .safety.lock import Lock
-        from .verbose import show_locks
 
-        show_locks(self.say, verbose=bool(self.options.get("verbose")))
         return Lock(path, name, self.me, self.signals)
 
     def patience(self, usual_seconds: float) -> float:
@@ -150,7 +146,6 @@ class Context:
     def editing(self, path: Path, *, dry_run: bool = False) -> "Iterator[TomlEdit]":
         """A settings file, locked until the block ends; in a dry run it is not locked, and writing it does nothing."""
         from .safety.toml_file import TomlEdit, editing_toml, read_toml, resolve
-        from .verbose import show_locks
 
         if dry_run:
             yield TomlEdit(read_toml(resolve(path)), None, self.signals)
@@ -162,7 +157,6 @@ class Context:
                 raise
             self.warn(error.code, error.message)
             seconds = PATIENT_SECONDS
-        show_locks(self.say, verbose=bool(self.options.get("verbose")))
         with editing_toml(path, seconds, self.me, self.signals) as file:
             assert file.hold is not None
             self.note(file.hold)
@@ -182,9 +176,9 @@ class Context:
         if not self.options.get("quiet"):
             write_stderr(f"{printable(line)}\n")
 
-    def tell(self, line: str, important: bool = True) -> None:
-        """A notice on stderr: with --verbose, and if it is important also at a terminal."""
-        if self.options.get("verbose") or (important and os.isatty(2)):
+    def tell(self, line: str) -> None:
+        """A notice on stderr: with --verbose, and at a terminal."""
+        if self.options.get("verbose") or os.isatty(2):
             self.say(line)
 
 

@@ -55,16 +55,6 @@ def main():
     if sys.version_info < (3, 11):
         found = ".".join(str(part) for part in sys.version_info[:3])
         return _refuse("PYTHON_TOO_OLD", "Python 3.11 or newer is needed", "Run it with a newer Python.", found)
-    if sys.argv[1:] == ["--version"]:
-        from .. import __version__
-
-        try:
-            os.write(1, (__version__ + "\n").encode())
-        except BrokenPipeError:
-            pass
-        except OSError:
-            return 1
-        return 0
     from .app import main as answer_call
 
     status = answer_call()

@@ -1,7 +1,6 @@
 """Does this file system keep the promises that everything here is built on? Each probe tries it for real."""
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -11,14 +10,11 @@ from typing import NamedTuple
 
 from ..safety.atomic_file import flush_directory, replace
 
-_HOLDER = """
-import fcntl, os, sys
-file = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o600)
-try:
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    print("got", flush=True)
-except BlockingIOError:
-    print("refused", flush=True)
+_TAKE = """
+import fcntl, sys
+file = open(sys.argv[1], "w")
+fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+print("got", flush=True)
 sys.stdin.read()
 """
 
@@ -45,19 +41,15 @@ def probe_directory(directory: Path) -> list[Probe]:
 
 
 def _excludes(directory: Path) -> str | None:
-    path = directory / "exclusion"
-    with _asking(path) as (_, first), _asking(path) as (_, second):
-        is_kept = (first, second) == ("got", "refused")
-        return None if is_kept else f"two processes asked for one lock and were told {first!r} and {second!r}"
+    with _taken_by_another(directory / "exclusion"), _taken_by_another(directory / "exclusion") as is_taken_again:
+        return "two processes have one lock at a time" if is_taken_again else None
 
 
 def _freed_by_kill(directory: Path) -> str | None:
-    path = directory / "killed"
-    with _asking(path) as (process, _):
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    with _asking(path) as (_, answer):
-        return None if answer == "got" else "the lock outlived its holder"
+    for _ in range(2):
+        with _taken_by_another(directory / "killed") as is_taken:
+            pass
+    return None if is_taken else "the lock outlived its holder"
 
 
 def _renames_over_open_file(directory: Path) -> str | None:
@@ -99,13 +91,10 @@ _PROBES: dict[str, Callable[[Path], str | None]] = {
 
 
 @contextmanager
-def _asking(path: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """Another process that asks for a lock, and its answer; it keeps the lock until the block ends."""
-    with subprocess.Popen(
-        [sys.executable, "-I", "-S", "-c", _HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as process:
-        try:
-            assert process.stdout is not None
-            yield process, process.stdout.readline().decode().strip()
-        finally:
-            process.kill()
+def _taken_by_another(path: Path) -> Iterator[bool]:
+    """Whether another process gets a lock without waiting. It keeps it until the block ends, and is killed then."""
+    argv, pipe = [sys.executable, "-I", "-S", "-c", _TAKE, str(path)], subprocess.PIPE
+    with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline() == b"got\n"
+        process.kill()

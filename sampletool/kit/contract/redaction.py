@@ -1,7 +1,6 @@
 """What must not be shown: the values of secret keys, and passwords inside URLs."""
 
 import re
-from typing import Any
 
 MASK = "***"
 
@@ -31,14 +30,3 @@ def redact(text: str) -> str:
     if any(word in text.lower() for word in ("bearer", "basic")):
         text = re.sub(_BEARER, rf"\1 {MASK}", text, flags=re.IGNORECASE)
     return text
-
-
-def mask(key: str, value: Any) -> Any:
-    """The value as it may be shown under this key."""
-    if isinstance(value, dict):
-        return {name: mask(f"{key}.{name}", member) for name, member in value.items()}
-    if is_secret(key):
-        return MASK
-    if isinstance(value, list):
-        return [mask(key, member) for member in value]
-    return redact(value) if isinstance(value, str) else value

@@ -44,7 +44,8 @@ class Waiter:
         try:
             _thread.start_new_thread(self._block, (operation,))
         except RuntimeError as error:
-            self._end_with(OSError(errno.EAGAIN, str(error)))
+            self._error = OSError(errno.EAGAIN, str(error))
+            self._finish()
 
     def __enter__(self) -> "Waiter":
         return self
@@ -61,12 +62,10 @@ class Waiter:
         try:
             fcntl.flock(self._duplicate, operation)
         except OSError as error:
-            self._end_with(error)
-        else:
-            self._end_with(None)
+            self._error = error
+        self._finish()
 
-    def _end_with(self, error: OSError | None) -> None:
-        self._error = error
+    def _finish(self) -> None:
         self.has_ended = True
         os.close(self._duplicate)
         os.close(self._end)

@@ -26,15 +26,13 @@ _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 def find_owners(lock_path: Path) -> Owners:
     """Looks again if nobody can be confirmed: the lock may have changed hands between two looks."""
     owners = Owners([])
-    for attempt in range(_TRIES):
-        if attempt:
-            time.sleep(_BETWEEN_TRIES_SECONDS)
-        try:
+    with suppress(FileNotFoundError):
+        for attempt in range(_TRIES):
+            if attempt:
+                time.sleep(_BETWEEN_TRIES_SECONDS)
             owners = _look(lock_path)
-        except FileNotFoundError:
-            return owners
-        if any(holder.verified for holder in owners.holders):
-            break
+            if any(holder.verified for holder in owners.holders):
+                break
     return owners
 
 

@@ -1,7 +1,6 @@
 """What becomes of a settings file. All changes are made, or it raises and the file is as it was."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ..contract.answer import Effect
@@ -38,9 +37,9 @@ def set_values(file: TomlEdit, scope: Scope, values: Mapping[Key, Any], if_versi
     if if_version not in (None, file.before.version):
         raise VersionConflict(path=str(scope.path), expected=str(if_version), actual=file.before.version)
     table, text, changes = table_of(scope, file.before), file.text, []
-    with _explained(scope):
+    try:
         for key, value in values.items():
-            path, found = scope.document_key(key), get(table, key) if has(table, key) else None
+            path, found = (*scope.table, *key), get(table, key) if has(table, key) else None
             effect: Effect = "unchanged"
             if type(found) is not type(value) or found != value:
                 effect = "deleted" if value is None else "created" if found is None else "updated"
@@ -48,6 +47,10 @@ def set_values(file: TomlEdit, scope: Scope, values: Mapping[Key, Any], if_versi
                     raise NotAValue(path, path, found)
                 text = unset_value(text, path) if value is None else set_value(text, path, value)
             changes.append(Change(show_key(key), effect))
+    except NotAValue as error:
+        raise InvalidValues(_mistake(error, scope)) from error
+    except CannotEdit as error:
+        raise InvalidToml(str(scope.path), str(error)) from error
     file.text = text
     file.write()
     effects: set[Effect] = {change.effect for change in changes if change.effect != "unchanged"}
@@ -55,17 +58,10 @@ def set_values(file: TomlEdit, scope: Scope, values: Mapping[Key, Any], if_versi
     return Changed(overall, changes, scope.name, str(scope.path), file.version)
 
 
-@contextmanager
-def _explained(scope: Scope) -> Iterator[None]:
+def _mistake(error: NotAValue, scope: Scope) -> Mistake:
     """Keys as the caller writes them, and what can be done."""
-    try:
-        yield
-    except NotAValue as error:
-        path, at = (part[len(scope.table) :] for part in (error.path, error.at))
-        leaves = leaves_of(error.found, at) if isinstance(error.found, dict) else [(at, None)]
-        keys = [show_key(key) for key, _ in leaves]
-        hint = f"Unset {'the keys in it' if len(keys) > 1 else 'what is there'}: {', '.join(keys)}."
-        message = str(NotAValue(path, at, error.found))
-        raise InvalidValues(Mistake("KEY", "INVALID_VALUE", message, show_key(path), hint)) from error
-    except CannotEdit as error:
-        raise InvalidToml(str(scope.path), str(error)) from error
+    path, at = (part[len(scope.table) :] for part in (error.path, error.at))
+    leaves = leaves_of(error.found, at) if isinstance(error.found, dict) else [(at, None)]
+    keys = [show_key(key) for key, _ in leaves]
+    hint = f"Unset {'the keys in it' if len(keys) > 1 else 'what is there'}: {', '.join(keys)}."
+    return Mistake("KEY", "INVALID_VALUE", str(NotAValue(path, at, error.found)), show_key(path), hint)

@@ -35,17 +35,6 @@ class Scope(NamedTuple):
     path: Path
     table: Key = ()
 
-    def document_key(self, key: Key) -> Key:
-        return (*self.table, *key)
-
-
-def user_scope() -> Scope:
-    return Scope("user", config_file())
-
-
-def project_scope(workspace: Path) -> Scope:
-    return Scope("project", workspace / WORKSPACE_FILE, ("settings",))
-
 
 class Settings:
     """Every source at once; files are read when the first value is asked for."""
@@ -57,8 +46,9 @@ class Settings:
 
     @cached_property
     def scopes(self) -> list[Scope]:
-        workspace = self.workspace()
-        return [*([project_scope(workspace)] if workspace else []), user_scope()]
+        """The file that `config set` would change comes first."""
+        workspace, user = self.workspace(), Scope("user", config_file())
+        return [Scope("project", workspace / WORKSPACE_FILE, ("settings",)), user] if workspace else [user]
 
     @cached_property
     def texts(self) -> dict[str, TomlText]:

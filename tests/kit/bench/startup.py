@@ -84,7 +84,6 @@ def time_calls(commands: Path, scratch: Path, environ: dict[str, str]) -> dict[s
     calls: dict[str, Callable[[int], list[str | Path]]] = {
         "one-option Typer app": lambda n: [commands / "plain-app", "--name", str(n)],
         "bare interpreter": lambda _: [commands / "python", "-c", "pass"],
-        "--version": lambda _: [commands / PROGRAM, "--version"],
         "config get": lambda _: [commands / PROGRAM, "config", "get", "level"],
         "config set": lambda n: [commands / PROGRAM, "config", "set", "level", str(100 + n)],
     }

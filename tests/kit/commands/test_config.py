@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from sampletool.kit.commands.config._options import shown
 from sampletool.kit.program import variable
 from sampletool.kit.testing.tool import Tool
 
@@ -52,6 +53,13 @@ def test_a_whole_table_can_be_read(tool: Tool, workspace: Path) -> None:
 
     assert tool("config", "get", "a").data["value"] == {"b": 1, "token": "***"}
     assert workspace
+
+
+def test_what_is_below_a_secret_key_is_masked_too_and_urls_in_lists_have_no_password() -> None:
+    assert shown(("token",), {"new": "hunter2", "old": ["hunter2"]}, reveal=False) == {"new": "***", "old": "***"}
+    urls = ["redis://u:hunter2@h", "redis://h", 3]
+    assert shown(("hosts",), urls, reveal=False) == ["redis://u:***@h", "redis://h", 3]
+    assert shown(("hosts",), urls, reveal=True) == urls
 
 
 def test_what_json_has_no_form_for_is_shown_as_toml_writes_it(tool: Tool, workspace: Path) -> None:

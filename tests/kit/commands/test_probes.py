@@ -18,7 +18,7 @@ def test_this_machine_keeps_the_promises(tmp_path: Path) -> None:
 
 
 def test_locks_that_do_not_exclude_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probes, "_HOLDER", probes._HOLDER.replace("fcntl.flock(", "bool("))
+    monkeypatch.setattr(probes, "_TAKE", probes._TAKE.replace("LOCK_EX", "LOCK_SH"))
 
     assert "lock excludes another process" in failed(tmp_path)
 

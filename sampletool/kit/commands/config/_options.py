@@ -10,11 +10,11 @@ from ...completion import offering
 from ...context import Context
 from ...contract.command_spec import CommandSpec
 from ...contract.errors import InvalidValues, KeyNotFound, Mistake, ToolError, VersionConflict
-from ...contract.redaction import mask
+from ...contract.redaction import MASK, is_secret, redact
 from ...contract.render import value_text
 from ...program import WORKSPACE_FILE
 from ...settings.known import all_known
-from ...settings.precedence import Key, Scope, Settings, project_scope, user_scope
+from ...settings.precedence import Key, Scope, Settings
 from ...settings.toml_key import parse_key, show_key
 
 
@@ -26,14 +26,14 @@ def changes_settings(*examples: str) -> CommandSpec:
     return CommandSpec(effect="settings", errors=(VersionConflict,), locks=("settings file",), examples=examples)
 
 
-def scope_of(context: Context, in_user_file: bool) -> Scope:
-    """The workspace's settings; outside one, or if asked for, the user's."""
-    workspace = None if in_user_file else context.workspace_or_none
-    return project_scope(workspace) if workspace else user_scope()
+def settings_of(context: Context, in_user_file: bool) -> Settings:
+    """What applies to this call; or what the user's own file says, and nothing else."""
+    return Settings(lambda: None) if in_user_file else context.settings
 
 
 def scope_to_change(context: Context, in_user_file: bool) -> Scope:
-    scope = scope_of(context, in_user_file)
+    """The workspace's settings; outside one, or if asked for, the user's."""
+    scope = settings_of(context, in_user_file).scopes[0]
     if scope.name == "user" and not in_user_file:
         reason = f"There is no {WORKSPACE_FILE} here or above, so this is about your own settings in {scope.path}."
         context.warn("USER_SETTINGS", reason)
@@ -59,19 +59,17 @@ def show(settings: Settings, name: str, *, reveal: bool) -> Setting:
 
 def shown(key: Key, value: Any, *, reveal: bool) -> Any:
     """The value as an answer carries it: secrets masked, and what JSON has no form for as TOML writes it."""
-    return _without_odd(value if reveal else mask(show_key(key), value))
-
-
-def _without_odd(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _without_odd(member) for name, member in value.items()}
+        return {name: shown((*key, name), member, reveal=reveal) for name, member in value.items()}
+    if not reveal and is_secret(show_key(key)):
+        return MASK
     if isinstance(value, list):
-        return [_without_odd(member) for member in value]
+        return [shown(key, member, reveal=reveal) for member in value]
     if isinstance(value, (date, time)):
         return value.isoformat()
     if isinstance(value, float) and not isfinite(value):
         return str(value)
-    return value
+    return redact(value) if isinstance(value, str) and not reveal else value
 
 
 def read_key(text: str) -> Key:

@@ -2,9 +2,8 @@
 
 import typer
 
-from ...context import Context
 from ...global_options import RawOption
-from ._options import GlobalOption, KeyArgument, RevealOption, Setting, reads_settings, show
+from ._options import GlobalOption, KeyArgument, RevealOption, Setting, reads_settings, settings_of, show
 
 spec = reads_settings("config get key1", "config get api.token --reveal --raw")
 
@@ -20,6 +19,4 @@ def command(
 
     The first that has one wins: flag, environment, project file, user file, default.
     """
-    context: Context = ctx.obj
-    settings = context.user_settings if in_user_file else context.settings
-    return show(settings, key, reveal=reveal)
+    return show(settings_of(ctx.obj, in_user_file), key, reveal=reveal)

@@ -9,7 +9,7 @@ from ...contract.errors import InvalidValues
 from ...contract.render import value_text
 from ...contract.table import Line, heads
 from ...settings.known import find_known
-from ._options import GlobalOption, RevealOption, Setting, reads_settings, show
+from ._options import GlobalOption, RevealOption, Setting, reads_settings, settings_of, show
 
 spec = reads_settings("config list")
 
@@ -29,7 +29,7 @@ def command(ctx: typer.Context, in_user_file: GlobalOption = False, reveal: Reve
     A value that the tool cannot use is listed too, with a warning.
     """
     context: Context = ctx.obj
-    settings = context.user_settings if in_user_file else context.settings
+    settings = settings_of(context, in_user_file)
     for name in filter(find_known, settings.names()):
         try:
             settings.value(name)

@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 import typer
 
-from ...context import Context
-from ._options import GlobalOption, reads_settings, scope_of
+from ._options import GlobalOption, reads_settings, settings_of
 
 spec = reads_settings("config path --global")
 
@@ -21,6 +20,5 @@ class Location(NamedTuple):
 
 def command(ctx: typer.Context, in_user_file: GlobalOption = False) -> Location:
     """Show which file `config set` would change."""
-    context: Context = ctx.obj
-    scope = scope_of(context, in_user_file)
+    scope = settings_of(ctx.obj, in_user_file).scopes[0]
     return Location(str(scope.path), scope.name, scope.path.exists())
