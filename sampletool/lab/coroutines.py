@@ -17,8 +17,9 @@ from typing import Any
 from sampletool.kit.contract.errors import InvalidValues
 from sampletool.kit.stepping.fork_server import ForkServer
 from sampletool.lab.errors import UnexpectedOutcome
+from sampletool.lab.judge import Judge
 from sampletool.lab.recording import Event, Happened, Played, follow, recorded, wait_for_ever
-from sampletool.lab.scenario import Outcome, Scenario, find
+from sampletool.lab.scenario import Moment, Scenario, find
 from sampletool.lab.standing import of_coroutine, source_of
 
 
@@ -77,6 +78,7 @@ class _Play:
         self._names = [step.name for step in way.steps]
         self.tasks = [_Task(letter, way.program(letter, world)) for letter in letters]
         self.events: list[Event] = []
+        self.judge = Judge(scenario, letters, scenario.look(Path.cwd()))
 
     def enabled(self) -> list[str]:
         able = [task for task in self.tasks if not task.is_over and not task.is_blocked]
@@ -92,14 +94,17 @@ class _Play:
         waiting = tuple(each.letter for each in self.tasks if each.is_blocked)
         outcome: Happened = "blocked" if task.is_blocked else "done"
         acts = (len(self.events) + 1, task.letter, task.done, step)
-        seen = self._scenario.look(Path.cwd())
-        self.events.append(Event(*acts, outcome, seen, (), waiting, task.is_over, task.failure, **stood))
+        before, after = self.judge.now, self._scenario.look(Path.cwd())
+        status = int(task.failure is not None) if task.is_over else None
+        is_bad = self.judge.see(Moment(task.letter, step, before, after, (), task.is_blocked, status=status))
+        note = "broken" if is_bad else task.failure
+        self.events.append(Event(*acts, outcome, str(after), (), waiting, task.is_over, note, **stood))
 
-    def reason(self) -> str | None:
-        statuses = {task.letter: int(task.failure is not None) for task in self.tasks}
-        outcome = Outcome(Path.cwd(), list(statuses), statuses, {})
-        stuck = wait_for_ever([task.letter for task in self.tasks if not task.is_over])
-        return stuck or self._scenario.check(outcome)
+    def reasons(self) -> list[str]:
+        stuck = [task.letter for task in self.tasks if not task.is_over]
+        if not stuck:
+            self.judge.end()
+        return [*wait_for_ever(stuck), *self.judge.reasons]
 
 
 async def _play(name: str, variant: str, schedule: str, letters: str) -> Played:
@@ -107,11 +112,11 @@ async def _play(name: str, variant: str, schedule: str, letters: str) -> Played:
     scene = _Play(scenario, variant, letters)
     try:
         taken, choices = follow(schedule, scene.enabled, scene.do)
-        reason = scene.reason()
+        reasons = scene.reasons()
     finally:
         for task in scene.tasks:
             task.coroutine.close()
-    return Played(recorded(name, variant, letters, scenario.shared, taken, reason, scene.events), choices)
+    return Played(recorded(name, variant, letters, taken, reasons, scene.events), choices)
 
 
 def main() -> None:

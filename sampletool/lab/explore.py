@@ -34,7 +34,7 @@ class Exploration:
     @property
     def reasons(self) -> dict[str, int]:
         """What was broken, and in how many schedules."""
-        found = Counter(recording.reason or "" for recording in self.bad)
+        found = Counter(reason for each in self.bad for reason in (each.reason or "", *each.also))
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
 

@@ -5,13 +5,13 @@ blocked: it is asked again after every step of another, and goes on by itself as
 left waits, the run is stuck.
 """
 
-import json
 import signal
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.stepping import tracer
@@ -19,8 +19,9 @@ from sampletool.kit.stepping.fork_server import ForkServer
 from sampletool.kit.stepping.power_cut import Files, states_after
 from sampletool.lab.coroutines import play_coroutines
 from sampletool.lab.errors import UnexpectedOutcome
+from sampletool.lab.judge import Judge
 from sampletool.lab.recording import Event, Happened, Played, follow, recorded, wait_for_ever
-from sampletool.lab.scenario import INTERRUPT, KILL, LETTERS, POWER_CUT, STRIKES, Outcome, Scenario, Way, find
+from sampletool.lab.scenario import INTERRUPT, KILL, LETTERS, POWER_CUT, STRIKES, Moment, Scenario, Way, find
 from sampletool.lab.scratch import PACKAGE_ROOT, scratch
 from sampletool.lab.stepped_worker import Worker
 
@@ -53,11 +54,11 @@ def play(
                 program, watch=directory.parent, env=environ, cwd=directory, fork_server=fork_server
             )
             players.append(Worker(letter, way, stack.enter_context(stepped), check))
-        running = _Play(f"{name}, {variant}", scenario, way, directory, players, before)
+        judge = Judge(scenario, letters, scenario.look(directory))
+        running = _Play(f"{name}, {variant}", scenario, way, directory, players, before, judge)
         running.begin()
         taken, choices = follow(schedule, running.enabled, running.do)
-        reason = running.reason()
-        return Played(recorded(name, variant, letters, scenario.shared, taken, reason, running.events), choices)
+        return Played(recorded(name, variant, letters, taken, running.reasons(), running.events), choices)
 
 
 @dataclass
@@ -68,10 +69,10 @@ class _Play:
     directory: Path
     workers: list[Worker]
     before: Files
+    judge: Judge
     queue: list[Worker] = field(default_factory=list)
     """Those that wait, in the order in which they came."""
     events: list[Event] = field(default_factory=list)
-    power_cut: str | None = None
     is_dark: bool = False
 
     def begin(self) -> None:
@@ -121,20 +122,10 @@ class _Play:
         elif strike == KILL:
             worker.stepped.kill()
         elif strike == POWER_CUT:
-            self.power_cut = self._see_power_cut(worker)
             self.is_dark = True
             for each in self.workers:
                 each.stepped.kill()
         self._record(worker, f"{STRIKES[strike]} {at}", "struck")
-
-    def _see_power_cut(self, worker: Worker) -> str | None:
-        """What may be broken then. Of several, always the same one is named."""
-        judge = self.scenario.after_power_cut
-        assert judge is not None
-        was_told = worker.ended is not None and worker.ended.status == 0
-        possible = states_after(self.before, worker.stepped.past, str(self.directory))
-        reasons = {reason for files in possible if (reason := judge(files, was_told))}
-        return min(reasons, key=lambda reason: (len(reason), reason), default=None)
 
     def _ask_the_blocked(self) -> None:
         """In the order in which they came, until nobody gets further."""
@@ -154,58 +145,47 @@ class _Play:
                     moved = True
 
     def _record(self, worker: Worker, step: str, outcome: Happened) -> None:
-        before = self.events[-1].state if self.events else ""
-        state = "(dark)" if self.is_dark else self._look(self.directory)
-        note = self.power_cut
-        if self.scenario.damage is not None and outcome in ("done", "resumed"):
-            note = self.scenario.damage(worker.letter, before, state)
-        alone = [each.letter for each in self.workers if each.holds and not each.is_over]
-        if len(alone) > 1:
-            note = f"{' and '.join(alone)} are both alone"
-        if worker.is_over:
-            worker.holds = False
-            note = note or worker.complaint()
+        worker.holds = worker.holds and not worker.is_over
         holds = tuple(each.letter for each in self.workers if each.holds)
         waiting = tuple(each.letter for each in self.workers if each.is_blocked)
+        before, after = self.judge.now, "(dark)" if self.is_dark else self._look(self.directory)
+        did = (worker.letter, step, before, after, holds, worker.is_blocked, outcome == "struck")
+        is_bad = self.judge.see(Moment(*did, worker.status, worker.answer))
+        note = "broken" if is_bad else worker.complaint()
         acts = (len(self.events) + 1, worker.letter, worker.done, step)
-        kept = {**worker.stood, "on_disk": self._see_disk()}
-        self.events.append(Event(*acts, outcome, state, holds, waiting, worker.is_over, note, **kept))
+        on_disk = tuple(sorted({str(seen) for seen in self._look_at_disks()})) or None
+        kept = {**worker.stood, "on_disk": on_disk}
+        self.events.append(Event(*acts, outcome, str(after), holds, waiting, worker.is_over, note, **kept))
 
-    def _see_disk(self) -> tuple[str, ...] | None:
-        if POWER_CUT not in self.scenario.strikes_of(self.way):
-            return None
-        seen = set()
-        for files in states_after(self.before, self.workers[0].stepped.past, str(self.directory)):
-            with TemporaryDirectory(dir=self.directory.parent) as made:
-                for name, content in files.items():
-                    Path(made, name).write_bytes(content)
-                seen.add(self._look(Path(made)))
-        return tuple(sorted(seen))
-
-    def _look(self, directory: Path) -> str:
+    def _look(self, directory: Path) -> Any:
         try:
             return self.scenario.look(directory)
         except (OSError, ToolError) as error:
             return f"({(getattr(error, 'strerror', None) or str(error)).lower().rstrip('.')})"
 
-    def reason(self) -> str | None:
-        """What is broken."""
-        if self.is_dark:
-            return self.power_cut
-        if stuck := wait_for_ever([worker.letter for worker in self.workers if not worker.is_over]):
-            return stuck
+    def _look_at_disks(self) -> Iterator[Any]:
+        """What `look` sees in each state that the disk may have after a power cut at this moment."""
+        if POWER_CUT not in self.scenario.strikes_of(self.way):
+            return
+        past = self.workers[0].stepped.past
+        possible = {frozenset(files.items()) for files in states_after(self.before, past, str(self.directory))}
+        for files in sorted(possible, key=sorted):
+            with TemporaryDirectory(dir=self.directory.parent) as disk:
+                for name, content in files:
+                    Path(disk, name).write_bytes(content)
+                yield self._look(Path(disk))
+
+    def reasons(self) -> list[str]:
+        """All that is broken; what the story of this way is about comes first."""
         struck = {event.worker for event in self.events if event.outcome == "struck"}
         for worker in self.workers:
             said = worker.complaint() or "it succeeded"
-            if worker.done == 0 and worker.letter not in struck and not said.startswith("told "):
+            if worker.done == 0 and worker.is_over and worker.letter not in struck and not said.startswith("told "):
                 raise UnexpectedOutcome([f"{self.title}: {worker.letter} came to none of its steps ({said})"], None)
-        ended = {worker.letter: worker.ended for worker in self.workers if worker.ended is not None}
-        answers = {}
-        for letter, end in ended.items():
-            with suppress(ValueError):
-                answers[letter] = json.loads(end.stdout)
-        statuses = {letter: end.status for letter, end in ended.items()}
-        letters = [worker.letter for worker in self.workers]
-        crowd = next((event.holds for event in self.events if len(event.holds) > 1), ())
-        waited = sorted({event.worker for event in self.events if event.outcome == "blocked"})
-        return self.scenario.check(Outcome(self.directory, letters, statuses, answers, waited, crowd))
+        stuck = [worker.letter for worker in self.workers if not worker.is_over]
+        if self.is_dark:
+            self.judge.end_in_the_dark(self._look_at_disks())
+        elif not stuck:
+            self.judge.end()
+        found = [*wait_for_ever(stuck), *self.judge.reasons]
+        return sorted(found, key=lambda reason: self.way.breaks not in reason)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from sampletool.kit.contract.errors import InvalidValues, Mistake
-from sampletool.lab.scenario import LETTERS, STRIKES
+from sampletool.lab.scenario import LETTERS, STRIKES, find
 
 Verdict = Literal["holds", "broken"]
 Happened = Literal["done", "blocked", "resumed", "struck"]
@@ -56,7 +56,9 @@ class Recording:
     schedule: str
     verdict: Verdict
     reason: str | None
-    """What is broken."""
+    """What is broken; of several things, what the story of this way is about."""
+    also: tuple[str, ...]
+    """What else is broken."""
     events: tuple[Event, ...]
 
     @property
@@ -71,14 +73,15 @@ class Played:
 
 
 def recorded(
-    scenario: str, variant: str, letters: str, shared: str, taken: list[str], reason: str | None, events: list[Event]
+    scenario: str, variant: str, letters: str, taken: list[str], reasons: list[str], events: list[Event]
 ) -> Recording:
     """With the last step marked, if no step could be named as the one that broke it."""
-    if reason and events and not any(event.note for event in events):
-        note = "nobody can go on" if events[-1].waiting else "now it is broken"
-        events[-1] = replace(events[-1], note=note)
-    verdict: Verdict = "broken" if reason else "holds"
-    return Recording(scenario, variant, tuple(letters), shared, " ".join(taken), verdict, reason, tuple(events))
+    if reasons and events and not any(event.note == "broken" for event in events):
+        events[-1] = replace(events[-1], note="nobody can go on" if events[-1].waiting else "broken")
+    verdict: Verdict = "broken" if reasons else "holds"
+    reason, also = reasons[0] if reasons else None, tuple(reasons[1:])
+    shared, schedule = find(scenario).shared, " ".join(taken)
+    return Recording(scenario, variant, tuple(letters), shared, schedule, verdict, reason, also, tuple(events))
 
 
 def parse_schedule(text: str) -> list[str]:
@@ -119,8 +122,8 @@ def follow(schedule: str, enabled: Callable[[], list[str]], do: Callable[[str], 
     return taken, choices
 
 
-def wait_for_ever(letters: Sequence[str]) -> str | None:
-    return f"{' and '.join(letters)} {'wait' if len(letters) > 1 else 'waits'} for ever." if letters else None
+def wait_for_ever(letters: Sequence[str]) -> list[str]:
+    return [f"{' and '.join(letters)} {'wait' if len(letters) > 1 else 'waits'} for ever."] if letters else []
 
 
 def _bad(text: str, message: str) -> InvalidValues:

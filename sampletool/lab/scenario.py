@@ -1,13 +1,25 @@
 """What a scenario file provides, and finding the files.
 
-A file in scenarios/ tells its story in its docstring and names one `scenario`. The right way is production code: a
-command of the tool, or a function that does nothing but call one verb of it. Everything else (the command, the tests,
-the docs) reads these files; nothing is registered anywhere.
+A file in scenarios/ is one race. Its docstring tells the story. It names one `scenario`, a Scenario, made of:
+
+* `look(directory)`: what the shared thing holds at this moment. It is called after every step; its text is what the
+  picture shows. Where the invariant needs more than text, it is a NamedTuple with a `__str__`.
+* `invariant(history)`: a generator that yields a sentence for each thing that is broken. Its docstring is the promise
+  in words. It judges the whole history: each write by the state that it met, each answer by the state when it was
+  given. It is called after every step, with the history so far, and at the end, when `history.is_over`. It reads no
+  file: what it has to know, `look` has seen. After a power cut it is called for each state that the disk may have.
+* `ways`: `naive`, the way that people write; `wrong-…`, the tempting cures; `fixed`, and perhaps `fixed-…`, which are
+  production code: a command of the tool, or a function that only calls one verb of it. Where the tool has no such
+  verb, `no_verb` says so in the first line of the page.
+* `mechanisms`: what the right way rests on. Each is a small change of production code that takes one out, keeps serial
+  runs right, and makes `tool lab prove` find `breaks`.
+
+The command, the tests, the pages and the list of `make mutants` read these files; nothing is registered anywhere.
 """
 
 import fcntl
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
@@ -76,24 +88,51 @@ def _is_kind(kind: str, facts: Mapping[str, Any]) -> bool:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """How a run ended: what the workers left in the directory, and what they said."""
+class Moment:
+    """One step of one worker, or what struck it. Nobody else did anything meanwhile."""
 
-    directory: Path
+    worker: str
+    step: str
+    before: Any
+    """What `look` saw."""
+    after: Any
+    alone: Sequence[str] = ()
+    """The workers that hold the lock afterwards: more than one is a broken lock."""
+    is_blocked: bool = False
+    """It has to wait for another worker."""
+    is_struck: bool = False
+    status: int | None = None
+    """The worker ended by itself with this moment, with this exit status."""
+    answer: Any = None
+    """The JSON answer that it gave then."""
+
+
+@dataclass(frozen=True)
+class History:
+    """What has happened in a run so far."""
+
     letters: Sequence[str]
+    moments: Sequence[Moment]
+    """Without a schedule (`--by-luck`) nothing is recorded, and there are none."""
+    now: Any
+    """What `look` sees; after a power cut, one of the states that the disk may have."""
     statuses: Mapping[str, int]
     """Of the workers that came to their end by themselves."""
     answers: Mapping[str, Any]
     """The JSON answers of those that gave one."""
-    waited: Sequence[str] = ()
-    """Those that had to wait at some moment."""
-    crowd: Sequence[str] = ()
-    """Those that were alone, each of them, at the same moment."""
+    is_over: bool = True
+    is_dark: bool = False
+    """The power has failed."""
 
     @property
     def served(self) -> list[str]:
         """The workers whose call answered that it worked."""
         return [letter for letter in self.letters if self.statuses.get(letter) == 0]
+
+    @property
+    def crowds(self) -> list[str]:
+        """The workers that held one lock at the same time."""
+        return sorted({" and ".join(moment.alone) for moment in self.moments if len(moment.alone) > 1})
 
 
 @dataclass(frozen=True)
@@ -110,6 +149,8 @@ class Way:
     """The schedule that is run if nobody names another."""
     because: str
     """Why that schedule ends as it does."""
+    breaks: str = ""
+    """Of several things that are broken then, the one that the story is about: a part of the invariant's sentence."""
     prepare: Callable[[Path], None] | None = None
     """Instead of the scenario's."""
     strikes: str | None = None
@@ -118,12 +159,15 @@ class Way:
 
 @dataclass(frozen=True)
 class Removal:
-    """A place in the production code without which the right way is no longer right, and how to take it out."""
+    """A mechanism of the right way, and the change of the production code that takes it out."""
 
     file: str
     says: str
+    """What the code does without it."""
     line: str
     instead: str
+    breaks: str
+    """What `prove` then says is broken: a part of the invariant's sentence."""
 
 
 @dataclass(frozen=True)
@@ -132,23 +176,23 @@ class Scenario:
     rule: str
     happened: tuple[str, str]
     """A real incident in a sentence or two, and where it can be read."""
-    good: str
-    """What is true when it holds, in a sentence."""
     question: str
     """What a reader may try to predict before looking."""
     shared: str
     """What the workers share: the name of its lane in the picture."""
     prepare: Callable[[Path], None]
-    look: Callable[[Path], str]
-    """What the shared thing holds now, in a few characters."""
-    check: Callable[[Outcome], str | None]
-    """The invariant: None, or a sentence that says what is broken."""
+    look: Callable[[Path], Any]
+    """What the shared thing holds now; as text, in a few characters."""
+    invariant: Callable[[History], Iterator[str]]
+    """What must be true of every history, in words and as code: yields what is broken, a sentence each."""
     ways: Mapping[str, Way]
-    removal: Removal
+    mechanisms: tuple[Removal, ...]
     still_broken_by: str
     """How to break it anyway."""
     symbol: str
-    """The production code that makes it right, as module:name."""
+    """The code that makes it right, as module:name."""
+    no_verb: str = ""
+    """Where no command of the tool does this: the sentence that says so, and what is shown instead."""
     private: tuple[str, ...] = ()
     """The local variables, or attributes of them, in which a worker keeps its own copy of what is shared."""
     workers: int = 2
@@ -159,11 +203,11 @@ class Scenario:
     """What may happen to the first worker at each of its steps."""
     in_turn: bool = False
     """The second worker begins when the first one is over."""
-    damage: Callable[[str, str, str], str | None] | None = None
-    """What a step did wrong, from what was there before and after it."""
-    after_power_cut: Callable[[Mapping[str, bytes], bool], str | None] | None = None
-    """The invariant, for what the directory may hold after a power cut, and whether the worker had said that it is
-    done."""
+
+    @property
+    def promise(self) -> str:
+        """The invariant in words."""
+        return " ".join((self.invariant.__doc__ or "").split())
 
     def strikes_of(self, way: Way) -> str:
         return self.strikes if way.strikes is None else way.strikes
@@ -207,6 +251,11 @@ def find(name: str) -> Scenario:
     scenario = module_of(name).scenario
     assert isinstance(scenario, Scenario)
     return scenario
+
+
+def is_right(variant: str) -> bool:
+    """Whether this way has to hold on every schedule; any other has to break on some."""
+    return variant.startswith(FIXED)
 
 
 def way_of(name: str, variant: str) -> Way:

@@ -69,12 +69,24 @@ class Worker:
         self.at = None
         self.ended = self.stepped.finish()
 
+    @property
+    def status(self) -> int | None:
+        """How it ended by itself."""
+        return None if self.ended is None else self.ended.status
+
+    @property
+    def answer(self) -> Any:
+        """What it said, if that is JSON."""
+        with suppress(ValueError):
+            return None if self.ended is None else json.loads(self.ended.stdout)
+        return None
+
     def complaint(self) -> str | None:
         """How it ended if it did not succeed: the code of its answer, or its status."""
         if self.ended is None or self.ended.status == 0:
             return None
-        with suppress(ValueError, KeyError, TypeError):
-            return f"told {json.loads(self.ended.stdout)['error']['code']}"
+        with suppress(KeyError, TypeError):
+            return f"told {self.answer['error']['code']}"
         last = self.ended.stderr.decode("utf-8", "backslashreplace").strip().rpartition("\n")[2]
         return f"failed: {last or f'status {self.ended.status}'}"
 

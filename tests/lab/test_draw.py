@@ -16,6 +16,7 @@ RUN = Recording(
     "A1 B1 A2 B2",
     "broken",
     "A is lost.",
+    (),
     (
         Event(1, "A", 1, "lock", "done", "x", holds=("A",)),
         Event(2, "B", 1, "lock", "blocked", "x", holds=("A",), waiting=("B",)),

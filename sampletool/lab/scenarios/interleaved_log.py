@@ -7,10 +7,11 @@ says nothing about two writes.
 
 import os
 import threading
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
-from sampletool.lab.scenario import Outcome, Removal, Scenario, Step, Way
+from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
 
 
 def naive(worker: str) -> None:
@@ -38,14 +39,18 @@ def prepare(directory: Path) -> None:
 
 
 def look(directory: Path) -> str:
-    return (directory / "log").read_text().replace("\n", " / ").strip() or "(empty)"
+    return " / ".join((directory / "log").read_text().splitlines()) or "(empty)"
 
 
-def check(outcome: Outcome) -> str | None:
-    for line in (outcome.directory / "log").read_text().splitlines():
-        if line not in [f"{letter} began and {letter} ended" for letter in outcome.letters]:
-            return f'the log has a line that nobody wrote: "{line}".'
-    return None
+def invariant(history: History) -> Iterator[str]:
+    """The log consists of whole lines, each as one worker wrote it, and of one from each worker that is done."""
+    lines = history.now.split(" / ") if history.is_over else []
+    for line in lines:
+        if line not in [f"{letter} began and {letter} ended" for letter in history.letters]:
+            yield f'the log has a line that nobody wrote: "{line}".'
+    for letter in history.served:
+        if f"{letter} began" not in history.now:
+            yield f"the line of {letter} is not in the log."
 
 
 TWICE = (Step("write", "os.write", "log"),)
@@ -58,12 +63,11 @@ scenario = Scenario(
         "and the file could not be read any more.",
         "https://github.com/gastownhall/beads/pull/3301",
     ),
-    good="Every line is one that somebody wrote.",
     question="A and B each write their line in two pieces. Which lines can be in the log?",
     shared="log",
     prepare=prepare,
     look=look,
-    check=check,
+    invariant=invariant,
     ways={
         "naive": Way(
             says="a line in two writes",
@@ -87,11 +91,14 @@ scenario = Scenario(
             because="there is no moment between the pieces, because there are no pieces.",
         ),
     },
-    removal=Removal(
-        "kit/context.py",
-        says="writing it in two pieces",
-        line='        os.write(2, text.encode("utf-8", "backslashreplace"))\n',
-        instead="        os.write(2, text[:7].encode())\n        os.write(2, text[7:].encode())\n",
+    mechanisms=(
+        Removal(
+            "kit/context.py",
+            says="writing it in two pieces",
+            line='        os.write(2, text.encode("utf-8", "backslashreplace"))\n',
+            instead="        os.write(2, text[:7].encode())\n        os.write(2, text[7:].encode())\n",
+            breaks="the log has a line that nobody wrote",
+        ),
     ),
     symbol="sampletool.kit.context:write_stderr",
     still_broken_by="lines so long that the system writes them in parts, network file systems without append, and a "

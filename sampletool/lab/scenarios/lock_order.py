@@ -5,10 +5,11 @@ anything wrong by itself, and it takes bad luck to see it: mostly the first one 
 """
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from sampletool.lab.ours import PATIENT_SECONDS, lock_named
-from sampletool.lab.scenario import Outcome, Removal, Scenario, Step, Way
+from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
 
 SIDES = ("left", "right")
 
@@ -38,8 +39,13 @@ def look(directory: Path) -> str:
     return f"{' '.join((directory / 'log').read_text()) or 'nobody'} worked"
 
 
-def check(outcome: Outcome) -> str | None:
-    return f"{' and '.join(outcome.crowd)} were both alone at the same moment." if outcome.crowd else None
+def invariant(history: History) -> Iterator[str]:
+    """Both transfers are done, and never at the same moment."""
+    for crowd in history.crowds:
+        yield f"{crowd} held the lock at the same moment."
+    for letter in history.letters:
+        if history.is_over and letter not in history.now.split():
+            yield f"{letter}'s transfer was not done."
 
 
 STEPS = (
@@ -56,13 +62,12 @@ scenario = Scenario(
         "ever taken in both orders, because nobody finds these by testing.",
         "https://docs.kernel.org/locking/lockdep-design.html",
     ),
-    good="Both transfers are done.",
     question="A has left and wants right, B has right and wants left. Who goes on?",
     shared="the log",
     private=("here", "there"),
     prepare=prepare,
     look=look,
-    check=check,
+    invariant=invariant,
     ways={
         "naive": Way(
             says="first the lock of where it takes, then the lock of where it gives",
@@ -79,12 +84,16 @@ scenario = Scenario(
             because="whoever has the first lock is the only one who may ask for the second.",
         ),
     },
-    removal=Removal(
-        "lab/scenarios/lock_order.py",
-        says="each in an order of its own",
-        line="    here, there = sorted(SIDES)\n",
-        instead='    here, there = sorted(SIDES, reverse=worker == "B")\n',
+    mechanisms=(
+        Removal(
+            "lab/scenarios/lock_order.py",
+            says="each in an order of its own",
+            line="    here, there = sorted(SIDES)\n",
+            instead='    here, there = sorted(SIDES, reverse=worker == "B")\n',
+            breaks="wait for ever",
+        ),
     ),
     symbol="sampletool.lab.scenarios.lock_order:fixed",
+    no_verb="No command of this tool takes two locks: the right way is code of this page, over its lock.",
     still_broken_by="a lock that somebody else takes inside: a library, a callback, a database.",
 )

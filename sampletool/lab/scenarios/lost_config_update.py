@@ -6,9 +6,10 @@ read before the other one wrote. Nothing failed, nothing was logged, and it work
 
 import fcntl
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
-from sampletool.lab.scenario import Outcome, Removal, Scenario, Step, Way
+from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
 
 FILE = Path("tool.toml")
 
@@ -44,17 +45,17 @@ def keys(text: str) -> list[str]:
     return [line.split("=")[0].strip() for line in text.splitlines() if "=" in line]
 
 
-def check(outcome: Outcome) -> str | None:
-    found = keys((outcome.directory / FILE).read_text())
-    lost = [letter for letter in outcome.served if letter not in found]
-    if lost:
-        return f"{lost[0]} was told that its key is saved, and {FILE} does not have it."
-    return None if len(outcome.served) == len(outcome.letters) else "somebody could not save its key."
-
-
-def damage(worker: str, before: str, after: str) -> str | None:
-    gone = [key for key in before.split() if key not in after.split()]
-    return f"{gone[0]} is gone" if gone else None
+def invariant(history: History) -> Iterator[str]:
+    """From the moment when a caller is answered that its key is saved, the key is in tool.toml, as is all else."""
+    keys_now = history.now.split()
+    for letter in history.served:
+        if letter not in keys_now:
+            yield f"{letter} was answered that its key is saved, and {FILE} does not have it."
+    if "jobs" not in keys_now and history.is_over:
+        yield f"a key that nobody has touched is not in {FILE} any more."
+    for letter in history.letters:
+        if history.is_over and letter not in history.served:
+            yield f"{letter} could not save its key."
 
 
 READ = Step("read", "open", "tool.toml", kind="read")
@@ -66,14 +67,12 @@ scenario = Scenario(
         "The SpacetimeDB tool read all of its settings, changed one and wrote all of them back: two runs lost changes.",
         "https://github.com/clockworklabs/SpacetimeDB/pull/1196",
     ),
-    good="Both keys are in tool.toml.",
     question="A adds the key A, B adds the key B. Both succeed. Which keys can be in the file afterwards?",
     shared="tool.toml",
     private=("text",),
     prepare=prepare,
     look=lambda directory: " ".join(keys((directory / FILE).read_text())) or "(empty)",
-    check=check,
-    damage=damage,
+    invariant=invariant,
     ways={
         "naive": Way(
             says="read the file, add the key, write it back",
@@ -112,10 +111,11 @@ scenario = Scenario(
             because="B had to wait, and read the file only when A's key was in it.",
         ),
     },
-    removal=Removal(
-        "kit/safety/toml_file.py",
-        says="reading before the lock instead of under it",
-        line="""\
+    mechanisms=(
+        Removal(
+            "kit/safety/toml_file.py",
+            says="reading before the lock instead of under it",
+            line="""\
         with Lock(_lock_path(resolved), resolved.name, me, signals).exclusively(timeout_seconds) as hold:
             if resolve(path) != resolved:
                 continue
@@ -123,11 +123,13 @@ scenario = Scenario(
                 sweep(resolved)
             yield TomlEdit(read_toml(resolved), hold, signals)
 """,
-        instead="""\
+            instead="""\
         before = read_toml(resolved)
         with Lock(_lock_path(resolved), resolved.name, me, signals).exclusively(timeout_seconds) as hold:
             yield TomlEdit(before, hold, signals)
 """,
+            breaks="was answered that its key is saved",
+        ),
     ),
     symbol="sampletool.kit.safety.toml_file:editing_toml",
     still_broken_by="an editor that saves the file takes no lock; a network file system may not carry flock.",

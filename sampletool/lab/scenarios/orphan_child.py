@@ -8,13 +8,15 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from sampletool.kit.safety.children import Children
 from sampletool.kit.safety.signals import Signals
 from sampletool.lab.ours import PATIENT_SECONDS, lock_named
-from sampletool.lab.scenario import Outcome, Removal, Scenario, Step, Way
+from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
 
 COMPILER = """
 import os, select, sys
@@ -94,19 +96,27 @@ def prepare(directory: Path) -> None:
     (directory / "output").write_text("-")
 
 
-def look(directory: Path) -> str:
-    return f"output of {(directory / 'output').read_text() or '(nobody)'}"
+class Seen(NamedTuple):
+    output: str
+    is_beside: bool
+    """B has built while A's compiler lived."""
+
+    def __str__(self) -> str:
+        return f"output of {self.output or '(nobody)'}"
 
 
-def check(outcome: Outcome) -> str | None:
-    found = (outcome.directory / "output").read_text()
-    if outcome.crowd:
-        return f"{' and '.join(outcome.crowd)} were both alone at the same moment."
-    if "A" not in outcome.statuses and found != "B":
-        return "A was killed, B was told that its build is done, and the output is that of A's compiler."
-    if (outcome.directory / "beside").exists():
-        return "B built while A's compiler was still at work."
-    return None
+def look(directory: Path) -> Seen:
+    return Seen((directory / "output").read_text(), (directory / "beside").exists())
+
+
+def invariant(history: History) -> Iterator[str]:
+    """Once a build is answered that it is done, the output is its own; and none begins beside a living compiler."""
+    for crowd in history.crowds:
+        yield f"{crowd} held the lock at the same moment."
+    if "A" not in history.statuses and "B" in history.served and history.now.output != "B":
+        yield "A was killed, B was answered that its build is done, and the output is that of A's compiler."
+    if history.now.is_beside:
+        yield "B built while A's compiler was still at work."
 
 
 LOCK = Step("lock", "fcntl.flock", "lock", kind="lock", holds=True)
@@ -121,20 +131,20 @@ scenario = Scenario(
         "npm goes on changing the directory; the next run then works beside it.",
         "https://github.com/AltimateAI/altimate-code/pull/1201",
     ),
-    good="What a dead build's child still writes never becomes the output.",
     question="A is killed while its compiler runs; B builds and is done; the compiler finishes. Whose output is it?",
     shared="output",
     workers=3,
     strikes="!",
     prepare=prepare,
     look=look,
-    check=check,
+    invariant=invariant,
     ways={
         "naive": Way(
             says="lock, run the compiler, which writes the output",
             program=naive,
             steps=(LOCK, WAIT, Step("publish", "os.rename", "output"), COMPILE),
             shows="A1 A! B1 B2 C1",
+            breaks="the output is that of A's compiler",
             because="with A its lock was gone, but not its compiler.",
         ),
         "fixed": Way(
@@ -145,11 +155,14 @@ scenario = Scenario(
             because="the compiler kept the lock until it was gone, and what it wrote was never published.",
         ),
     },
-    removal=Removal(
-        "kit/safety/children.py",
-        says="not handing the lock on to the children",
-        line="            pass_fds=self._descriptors,\n",
-        instead="",
+    mechanisms=(
+        Removal(
+            "kit/safety/children.py",
+            says="not handing the lock on to the children",
+            line="            pass_fds=self._descriptors,\n",
+            instead="",
+            breaks="B built while A's compiler",
+        ),
     ),
     symbol="sampletool.kit.safety.children:Children.start",
     still_broken_by="a child that closes all its descriptors and writes to the output itself, by a path of its own.",

@@ -7,10 +7,11 @@ left: now two of them look at the same moment, and the second one removes the lo
 
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from sampletool.lab.ours import PATIENT_SECONDS, lock_named
-from sampletool.lab.scenario import Outcome, Removal, Scenario, Step, Way
+from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
 
 NOBODY = 2**22 + 1
 """A pid that no process can have."""
@@ -77,10 +78,13 @@ def look(directory: Path) -> str:
     return f"{worked} worked"
 
 
-def check(outcome: Outcome) -> str | None:
-    if outcome.crowd:
-        return f"{' and '.join(outcome.crowd)} were both alone at the same moment."
-    return None
+def invariant(history: History) -> Iterator[str]:
+    """Two never hold the lock at the same moment, and every worker that lives has its turn."""
+    for crowd in history.crowds:
+        yield f"{crowd} held the lock at the same moment."
+    for letter in history.served:
+        if letter not in history.now.split():
+            yield f"{letter} had no turn."
 
 
 WORK = Step("work", "os.write", "log")
@@ -93,13 +97,12 @@ scenario = Scenario(
         " for, and done, is to look whether the owner is alive, and to remove the file if not.",
         "https://github.com/kfastov/tgcli/issues/21",
     ),
-    good="Whoever lives gets its turn, and never two at once.",
     question="A is killed with -9 while it has the lock. What happens to B?",
     shared="the log",
     strikes="!",
     prepare=prepare,
     look=look,
-    check=check,
+    invariant=invariant,
     ways={
         "naive": Way(
             says="a file that must not be there yet, removed at the end",
@@ -130,11 +133,14 @@ scenario = Scenario(
             because="the kernel took the lock back in the moment in which A died, and gave it to B.",
         ),
     },
-    removal=Removal(
-        "kit/safety/lock.py",
-        says="going on without having got the lock",
-        line="self._signals.received is None and try_lock(descriptor, operation):",
-        instead="try_lock(descriptor, operation) or True:",
+    mechanisms=(
+        Removal(
+            "kit/safety/lock.py",
+            says="going on without having got the lock",
+            line="self._signals.received is None and try_lock(descriptor, operation):",
+            instead="try_lock(descriptor, operation) or True:",
+            breaks="held the lock at the same moment",
+        ),
     ),
     symbol="sampletool.kit.safety.lock:Lock.exclusively",
     still_broken_by="somebody who deletes the lock file by hand, and file systems that do not carry flock.",

@@ -6,10 +6,10 @@ the new name may reach the disk before the new content does, and what is found t
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
-from sampletool.lab.scenario import Outcome, Removal, Scenario, Step, Way
+from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
 
 FILE = "tool.toml"
 OLD = '[settings]\nname = "old"\nlevel = 1\n'
@@ -35,21 +35,19 @@ def prepare(directory: Path) -> None:
 
 
 def look(directory: Path) -> str:
-    return " ".join((directory / FILE).read_text().replace(" ", "").split()[1:]) or "(empty)"
+    return seen((directory / FILE).read_text())
 
 
-def check(outcome: Outcome) -> str | None:
-    return judge((outcome.directory / FILE).read_text(), bool(outcome.served), "is")
+def seen(text: str) -> str:
+    return " ".join(text.replace(" ", "").split()[1:]) or "(empty)"
 
 
-def after_power_cut(files: Mapping[str, bytes], was_told: bool) -> str | None:
-    return judge(files.get(FILE, b"").decode(), was_told, "may be")
-
-
-def judge(found: str, was_told: bool, verb: str) -> str | None:
-    if found not in (OLD, NEW):
-        return f"{FILE} {verb} {'half a file' if found else 'empty'}: neither the old one nor the new one."
-    return f"it said that it is saved, and {FILE} {verb} the old one." if was_told and found == OLD else None
+def invariant(history: History) -> Iterator[str]:
+    """Whenever it ends: tool.toml is the whole old file or the whole new one, and the new one once A was answered."""
+    if history.is_over and history.now not in (seen(OLD), seen(NEW)):
+        yield f"{FILE} is {'half a file' if '=' in history.now else 'empty'}: neither the old one nor the new one."
+    if history.is_over and history.served and history.now == seen(OLD):
+        yield f"A was answered that it is saved, and {FILE} is the old one."
 
 
 scenario = Scenario(
@@ -60,15 +58,13 @@ scenario = Scenario(
         " server would not start on that lake again. About every second try.",
         "https://github.com/brimdata/super/issues/4080",
     ),
-    good="Whatever happens, and whenever: the whole old file or the whole new one, and the new one once it said so.",
     question="A is killed, or the power fails, between two of its steps. What can be in the file?",
     shared="tool.toml",
     workers=1,
     strikes="!*",
     prepare=prepare,
     look=look,
-    check=check,
-    after_power_cut=after_power_cut,
+    invariant=invariant,
     ways={
         "naive": Way(
             says="open the file, which empties it, and write it line by line",
@@ -86,6 +82,7 @@ scenario = Scenario(
                 Step("rename", "os.rename", FILE),
             ),
             shows="A1 A2 A3 A*",
+            breaks="tool.toml is empty",
             because="a name and what it names reach the disk each in its own time; only fsync puts them in order.",
         ),
         "fixed": Way(
@@ -102,11 +99,14 @@ scenario = Scenario(
             because="the content was on the disk before the name was, and the name before it said so.",
         ),
     },
-    removal=Removal(
-        "kit/safety/atomic_file.py",
-        says="no flush before the rename",
-        line="            flush(descriptor)\n",
-        instead="",
+    mechanisms=(
+        Removal(
+            "kit/safety/atomic_file.py",
+            says="no flush before the rename",
+            line="            flush(descriptor)\n",
+            instead="",
+            breaks="tool.toml is empty",
+        ),
     ),
     symbol="sampletool.kit.safety.atomic_file:replace",
     still_broken_by="a disk that says it has flushed and has not; what is tried here is a model of the file system, "

@@ -48,7 +48,7 @@ def test_the_ways_of_the_scenario_that_is_named_are_offered(tool: Tool, words: s
 def test_a_run_shows_what_went_wrong_and_what_the_fix_is(tool: Tool) -> None:
     said = tool("lab", "run", "lost-config-update", "--format", "text").text
 
-    assert "4              write   jobs B   <== A is gone" in said
+    assert "4              write   jobs B   <== broken" in said
     assert "BROKEN  schedule A1 B1 A2 B2" in said
     assert "B wrote back what it had read before A wrote" in " ".join(said.split())
     assert "one lock from before the read until after the write" in said
@@ -148,7 +148,7 @@ def test_a_right_way_that_breaks_fails_and_shows_the_run(tool: Tool, tmp_path: P
 
     copy = tmp_path / "copy"
     shutil.copytree(PACKAGE_ROOT / "sampletool", copy / "sampletool", ignore=shutil.ignore_patterns("__pycache__"))
-    removal = find("lost-config-update").removal
+    removal = find("lost-config-update").mechanisms[0]
     file = copy / "sampletool" / removal.file
     file.write_text(file.read_text().replace(removal.line, removal.instead))
 

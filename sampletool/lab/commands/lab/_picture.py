@@ -40,7 +40,7 @@ class Shown(_Drawn):
             lines += [[], [(f"{run.variant}: ", "bold"), (way.says, "")], [], *timeline(run), []]
             lines.append([("  ", ""), _verdict(run), (f"  schedule {run.schedule}", "")])
             because = f" Why: {way.because}" if _follows(run, way.shows) else ""
-            lines += _paragraph(f"{run.reason or scenario.good}{because}", indent="  ")
+            lines += _paragraph(f"{run.reason or scenario.promise}{because}", indent="  ")
         lines += [[], [("Rule: ", "bold"), (self.rule, "")]]
         lines += _paragraph(f"It happened: {scenario.happened[0]} {scenario.happened[1]}")
         return [*lines, *self._others(scenario)]

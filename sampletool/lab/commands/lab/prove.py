@@ -14,7 +14,7 @@ from sampletool.lab.commands.lab._options import AllOption, NameArgument, StoreO
 from sampletool.lab.errors import UnexpectedOutcome
 from sampletool.lab.explore import explore, fork_server_for
 from sampletool.lab.recording import Recording
-from sampletool.lab.scenario import FIXED, STRIKES, find
+from sampletool.lab.scenario import STRIKES, find, is_right
 
 spec = runs_scenarios("lab prove lost-config-update", "lab prove --all")
 
@@ -77,7 +77,7 @@ def prove(context: Context, name: str, workers: int | None, records: list[Record
     scenario = find(name)
     ways = []
     with fork_server_for(name) as fork_server:
-        for variant in sorted(scenario.ways, key=lambda variant: variant != FIXED):
+        for variant in sorted(scenario.ways, key=lambda variant: not is_right(variant)):
             explored = explore(name, variant, workers=workers, fork_server=fork_server, check=context.signals.check)
             records += explored.recordings
             schedules = [Schedule(run.schedule, run.verdict, run.reason) for run in explored.recordings]
@@ -89,10 +89,10 @@ def surprises(name: str, ways: list[Way]) -> list[str]:
     found = []
     for way in ways:
         many = counted(way.schedules, "schedule")
-        if way.variant == FIXED and (worst := way.first_bad):
+        if is_right(way.variant) and (worst := way.first_bad):
             breaks = f"breaks on {way.bad} of {many} although it is fixed"
             found.append(f"{name} {breaks}, such as {worst.schedule}: {worst.reason}")
-        elif way.variant != FIXED and not way.bad:
+        elif not is_right(way.variant) and not way.bad:
             found.append(f"{name}, {way.variant} broke on none of its {many}")
     return found
 

@@ -21,7 +21,7 @@ from sampletool.lab.commands.lab._picture import AllShown, Shown
 from sampletool.lab.errors import UnexpectedOutcome
 from sampletool.lab.luck import broke_by_luck
 from sampletool.lab.play import play
-from sampletool.lab.scenario import FIXED, NAIVE, find, is_elsewhere, way_of
+from sampletool.lab.scenario import FIXED, NAIVE, find, is_elsewhere, is_right, way_of
 from sampletool.lab.svg import write_svg
 
 spec = runs_scenarios(
@@ -56,7 +56,7 @@ def show(context: Context, name: str, variants: list[str], schedule: str | None,
     runs = []
     for variant in variants:
         given = way_of(name, variant).shows if schedule is None else schedule
-        if schedule is None and scenario.needs_store and is_elsewhere() and variant == FIXED:
+        if schedule is None and scenario.needs_store and is_elsewhere() and is_right(variant):
             given = ""
         runs.append(play(name, variant, given, workers=workers, check=context.signals.check).recording)
     return Shown(name, scenario.title, scenario.rule, runs)
@@ -72,9 +72,9 @@ def surprises(shown: Shown, *, is_arranged: bool) -> list[str]:
     """The right way must always hold; a wrong one must break on the schedule that was chosen to show it."""
     found = []
     for run in shown.runs:
-        if run.variant == FIXED and run.is_broken:
+        if is_right(run.variant) and run.is_broken:
             found.append(f"{run.scenario} broke although it is fixed (schedule {run.schedule}): {run.reason}")
-        elif run.variant != FIXED and is_arranged and not run.is_broken:
+        elif not is_right(run.variant) and is_arranged and not run.is_broken:
             found.append(f"{run.scenario}, {run.variant} did not break (schedule {run.schedule})")
     return found
 

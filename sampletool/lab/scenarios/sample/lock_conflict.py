@@ -8,9 +8,10 @@ again.
 
 import fcntl
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
-from sampletool.lab.scenario import Outcome, Removal, Scenario, Step, Way
+from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
 
 WORKSPACE = """
 [target.report]
@@ -46,16 +47,20 @@ def look(directory: Path) -> str:
     return "built" if found else "not built"
 
 
-def check(outcome: Outcome) -> str | None:
-    for letter in outcome.letters:
-        if letter in outcome.waited:
-            return f"{letter} had to wait, and was told neither for whom nor for how long."
-        if letter in outcome.served:
-            continue
-        error = outcome.answers.get(letter, {}).get("error", {})
-        if error.get("code") != "LOCK_HELD" or not error.get("retry_after_ms") or "holder" not in error["context"]:
-            return f"{letter} failed with an error that nobody can act on."
-    return None if outcome.served else "nobody could build."
+def invariant(history: History) -> Iterator[str]:
+    """Two never build at once; who is not served is answered at once who builds, and when to come back."""
+    for crowd in history.crowds:
+        yield f"{crowd} held the lock at the same moment."
+    for moment in history.moments:
+        if moment.is_blocked:
+            yield f"{moment.worker} had to wait, and was answered neither for whom nor for how long."
+    for letter, status in history.statuses.items():
+        error = (history.answers.get(letter) or {}).get("error", {})
+        facts = error.get("code") == "LOCK_HELD", error.get("retry_after_ms"), error.get("context", {}).get("holder")
+        if status != 0 and not all(facts):
+            yield f"{letter} failed with an error that nobody can act on."
+    if history.is_over and not history.served:
+        yield "nobody could build."
 
 
 scenario = Scenario(
@@ -66,12 +71,11 @@ scenario = Scenario(
         "not by which one, not since when, and not whether it still lived.",
         "https://github.com/kfastov/tgcli/issues/21",
     ),
-    good="Whoever could not be served was told who builds, and when to come back.",
     question="B starts while A builds. What does B know when it has ended?",
     shared="report",
     prepare=prepare,
     look=look,
-    check=check,
+    invariant=invariant,
     ways={
         "naive": Way(
             says="make a directory as a lock, and fail if it is there",
@@ -101,11 +105,14 @@ scenario = Scenario(
             because="B's answer names A's process and says when to try again; the exit status is 75.",
         ),
     },
-    removal=Removal(
-        "kit/contract/lock_held.py",
-        says="not saying when to try again",
-        line="        self.retry_after_ms = estimate_retry_ms(holder.age_ms if holder else None, owners.usual_ms)\n",
-        instead="",
+    mechanisms=(
+        Removal(
+            "kit/contract/lock_held.py",
+            says="not saying when to try again",
+            line="self.retry_after_ms = estimate_retry_ms(",
+            instead="estimate_retry_ms(",
+            breaks="failed with an error that nobody can act on",
+        ),
     ),
     symbol="sampletool.kit.contract.lock_held:estimate_retry_ms",
     still_broken_by="a caller that tries again at once, for ever: wait for retry_after_ms.",

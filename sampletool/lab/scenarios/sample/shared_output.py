@@ -7,9 +7,11 @@ it is the other one's. A temporary name and a rename do not help if the temporar
 import hashlib
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
-from sampletool.lab.scenario import Outcome, Removal, Scenario, Step, Way
+from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
 
 
 def naive(worker: str) -> None:
@@ -34,29 +36,43 @@ def prepare(directory: Path) -> None:
         (directory / f"{letter}.csv").write_text(f"who\n{letter}\n")
 
 
-def look(directory: Path) -> str:
-    for name in ("result.tmp", "result.json"):
-        if (directory / name).exists():
-            return (directory / name).read_text().replace("\n", " / ").replace("\0", "·").strip() or "(empty)"
-    return "-"
+class Seen(NamedTuple):
+    shared: str
+    read: dict[str, str]
+    """What each worker reads as its result: whose it is."""
+
+    def __str__(self) -> str:
+        return self.shared
 
 
-def check(outcome: Outcome) -> str | None:
-    for letter in outcome.letters:
-        if letter not in outcome.served:
-            return f"{letter} failed, because of the other one."
-        if not is_own(outcome, letter):
-            return f"{letter} was told that all is well, and reads a result that is not its own."
-    return None
+def look(directory: Path) -> Seen:
+    files = [directory / name for name in ("result.tmp", "result.json") if (directory / name).exists()]
+    shared = files[0].read_text().replace("\n", " / ").replace("\0", "·").strip() or "(empty)" if files else "-"
+    read = {file.stem: whose(file.read_text()) for file in directory.glob("?.read")}
+    for file in directory.parent.rglob("session-?/result.json"):
+        read[file.parent.name[-1]] = whose_result(file, directory)
+    return Seen(shared, read)
 
 
-def is_own(outcome: Outcome, letter: str) -> bool:
-    """The result that this worker reads was made from its own input."""
-    if letter not in outcome.answers:
-        return (outcome.directory / f"{letter}.read").read_text() == f"{letter} begins\n{letter} ends\n"
-    result = json.loads(Path(outcome.answers[letter]["data"]["output"]).read_text())
-    own = hashlib.sha256((outcome.directory / f"{letter}.csv").read_bytes()).hexdigest()
-    return bool(result["about"]["identity"]["inputs"] == [own])
+def whose(text: str) -> str:
+    return next((letter for letter in "ABC" if text == f"{letter} begins\n{letter} ends\n"), "")
+
+
+def whose_result(file: Path, directory: Path) -> str:
+    """The worker from whose input the result was made."""
+    made_of = json.loads(file.read_text())["about"]["identity"]["inputs"]
+    inputs = {hashlib.sha256((directory / f"{each}.csv").read_bytes()).hexdigest(): each for each in "ABC"}
+    return inputs.get(made_of[0], "")
+
+
+def invariant(history: History) -> Iterator[str]:
+    """Each worker that is answered that all is well reads its own result."""
+    for letter in history.served:
+        if history.now.read.get(letter) != letter:
+            yield f"{letter} was answered that all is well, and reads a result that is not its own."
+    for letter in history.statuses:
+        if letter not in history.served:
+            yield f"{letter} failed, because of the other one."
 
 
 scenario = Scenario(
@@ -67,12 +83,11 @@ scenario = Scenario(
         "always the same, so two writers at once broke each other's files.",
         "https://github.com/clusterio/clusterio/pull/1026",
     ),
-    good="Each reads its own result.",
     question="A and B write two lines each to the same name and read them back. What can each of them read?",
     shared="the shared name",
     prepare=prepare,
     look=look,
-    check=check,
+    invariant=invariant,
     ways={
         "naive": Way(
             says="both write result.json, line by line",
@@ -108,11 +123,14 @@ scenario = Scenario(
             because="they share no name at any moment, so they do not even have to wait for each other.",
         ),
     },
-    removal=Removal(
-        "kit/safety/session.py",
-        says="one directory for all sessions",
-        line="    directory = private_directory(root) / session_id\n",
-        instead='    directory = private_directory(root) / "session"\n',
+    mechanisms=(
+        Removal(
+            "kit/safety/session.py",
+            says="one directory for all sessions",
+            line="    directory = private_directory(root) / session_id\n",
+            instead='    directory = private_directory(root) / "session"\n',
+            breaks="reads a result that is not its own",
+        ),
     ),
     symbol="sampletool.sample.output:publish",
     still_broken_by="one session id that is given to two runs on purpose: then the second is told LOCK_HELD or "

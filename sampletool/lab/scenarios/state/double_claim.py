@@ -4,9 +4,10 @@ Both saw the same item free. Both mark it, both do the work: the mail goes out t
 again afterwards whether the mark is one's own does not help, because the other one may not have written yet.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
-from sampletool.lab.scenario import Outcome, Removal, Scenario, Step, Way
+from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
 from sampletool.lab.scenarios.state._stores import LOCK, key, open_here, steps, writes
 from sampletool.state.promises import NewTask
 
@@ -45,18 +46,16 @@ def prepare(directory: Path) -> None:
     store.close()
 
 
-def workers_of(directory: Path) -> list[str]:
-    return sorted(path.name[-1] for path in directory.glob("done-by-*"))
-
-
 def look(directory: Path) -> str:
-    done = workers_of(directory)
-    return f"done by {' and '.join(done)}" if done else "not done"
+    return " ".join(sorted(path.name[-1] for path in directory.glob("done-by-*"))) or "nobody"
 
 
-def check(outcome: Outcome) -> str | None:
-    done = workers_of(outcome.directory)
-    return None if len(done) == 1 else f"the one item was done {len(done)} times, by {' and '.join(done) or 'nobody'}."
+def invariant(history: History) -> Iterator[str]:
+    """The one item is done by one worker, never by two; and by one at the end."""
+    if len(history.now.split()) > 1:
+        yield f"the one item was done by {' and '.join(history.now.split())}."
+    if history.is_over and history.now == "nobody":
+        yield "the one item was done by nobody."
 
 
 SELECT_UPDATE = (
@@ -72,14 +71,13 @@ scenario = Scenario(
         "one conditional update.",
         "https://github.com/librefang/librefang/issues/5961",
     ),
-    good="Exactly one of them did the item.",
     question="There is one free item. A looks, B looks, A takes it, B takes it. Who does the work?",
-    shared="item",
+    shared="who did it",
     private=("item",),
     needs_store=True,
     prepare=prepare,
     look=look,
-    check=check,
+    invariant=invariant,
     ways={
         "naive": Way(
             says="look for a free item, then mark it",
@@ -111,11 +109,14 @@ scenario = Scenario(
             because="B could look only when A had taken it, and found nothing.",
         ),
     },
-    removal=Removal(
-        "state/sql_verbs.py",
-        says="not looking whether somebody has it",
-        line="WHERE queue = :queue AND due_at <= 0\n",
-        instead="WHERE queue = :queue\n",
+    mechanisms=(
+        Removal(
+            "state/sql_verbs.py",
+            says="not looking whether somebody has it",
+            line="WHERE queue = :queue AND due_at <= 0\n",
+            instead="WHERE queue = :queue\n",
+            breaks="the one item was done by",
+        ),
     ),
     symbol="sampletool.state.sql_verbs:task_claim",
     still_broken_by="work that outlasts its lease: see zombie-worker.",

@@ -4,10 +4,11 @@ The check and the set are two steps, and two find no mark. A time after which th
 everybody adds next, helps when its owner dies; it does nothing about two owners.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from sampletool.kit.contract.errors import KeyNotFound, VersionConflict
-from sampletool.lab.scenario import Outcome, Removal, Scenario, Step, Way
+from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
 from sampletool.lab.scenarios.state._stores import LOCK, key, open_here, steps, writes
 
 HOUR_MS = 3_600_000
@@ -49,17 +50,16 @@ def prepare(directory: Path) -> None:
     store.close()
 
 
-def runners(directory: Path) -> list[str]:
-    return sorted(path.name[-1] for path in directory.glob("run-by-*"))
-
-
 def look(directory: Path) -> str:
-    return f"run by {' and '.join(runners(directory)) or 'nobody'}"
+    return " ".join(sorted(path.name[-1] for path in directory.glob("run-by-*"))) or "nobody"
 
 
-def check(outcome: Outcome) -> str | None:
-    found = runners(outcome.directory)
-    return None if len(found) == 1 else f"the nightly run ran {len(found)} times."
+def invariant(history: History) -> Iterator[str]:
+    """The nightly run is run by one worker, never by two; and by one at the end."""
+    if len(history.now.split()) > 1:
+        yield f"the nightly run ran {len(history.now.split())} times."
+    if history.is_over and history.now == "nobody":
+        yield "nobody ran the nightly run."
 
 
 GET_SET = (
@@ -74,13 +74,12 @@ scenario = Scenario(
         "A registration service checked and then created, so that two quick requests for the same person made two.",
         "https://github.com/hackmcgill/hackerAPI/issues/461",
     ),
-    good="Exactly one of them ran it.",
     question="Nobody owns the run. A gets, B gets, A sets, B sets. How often does it run?",
-    shared="nightly run",
+    shared="who ran it",
     needs_store=True,
     prepare=prepare,
     look=look,
-    check=check,
+    invariant=invariant,
     ways={
         "naive": Way(
             says="get the owner; if there is none, set it",
@@ -109,11 +108,14 @@ scenario = Scenario(
             because="B's step found A's mark and was refused.",
         ),
     },
-    removal=Removal(
-        "state/sql_verbs.py",
-        says="not comparing the version",
-        line="    if if_version is not None and if_version != version:\n",
-        instead="    if if_version is None and version < 0:\n",
+    mechanisms=(
+        Removal(
+            "state/sql_verbs.py",
+            says="not comparing the version",
+            line="    if if_version is not None and if_version != version:\n",
+            instead="    if if_version is None and version < 0:\n",
+            breaks="the nightly run ran 2 times",
+        ),
     ),
     symbol="sampletool.state.sql_verbs:state_set",
     still_broken_by="an owner that is still at work when its mark ends: see zombie-worker.",

@@ -6,12 +6,12 @@ still two took what was there once.
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sampletool.lab.scenario import Outcome, Removal, Scenario, Step, Way
+from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
 from sampletool.state.memory import MemoryStore
 from sampletool.state.promises import NewTask
 
@@ -66,20 +66,19 @@ def prepare(directory: Path) -> None:
         file.unlink()
 
 
-def workers_of(directory: Path) -> list[str]:
-    return sorted(path.name[-1] for path in directory.glob("done-by-*"))
-
-
 def look(directory: Path) -> str:
-    return f"done by {' and '.join(workers_of(directory)) or 'nobody'}"
+    return " ".join(sorted(path.name[-1] for path in directory.glob("done-by-*"))) or "nobody"
 
 
-def check(outcome: Outcome) -> str | None:
-    failed = [letter for letter in outcome.letters if letter not in outcome.served]
-    if failed:
-        return f"{failed[0]} failed: the item that it had seen was gone."
-    done = workers_of(outcome.directory)
-    return None if len(done) == 1 else f"the one item was done {len(done)} times."
+def invariant(history: History) -> Iterator[str]:
+    """The one item is done by one worker, never by two; by one at the end; and no worker fails."""
+    if len(history.now.split()) > 1:
+        yield f"the one item was done {len(history.now.split())} times."
+    if history.is_over and history.now == "nobody":
+        yield "the one item was done by nobody."
+    for letter, status in history.statuses.items():
+        if status:
+            yield f"{letter} failed: the item that it had seen was gone."
 
 
 scenario = Scenario(
@@ -90,14 +89,13 @@ scenario = Scenario(
         "awaiting each part of it. A lock made it one at a time.",
         "https://github.com/mozilla-services/buildhub/pull/166",
     ),
-    good="Exactly one of them did the item.",
     question="Nothing runs in parallel here. Can both coroutines still take the one item?",
-    shared="item",
+    shared="who did it",
     private=("item",),
     world=World,
     prepare=prepare,
     look=look,
-    check=check,
+    invariant=invariant,
     ways={
         "naive": Way(
             says="look at the list, await, take",
@@ -121,12 +119,16 @@ scenario = Scenario(
             because="B had to wait for the lock while A awaited, and found the item taken.",
         ),
     },
-    removal=Removal(
-        "state/memory.py",
-        says="no lock around it",
-        line="        async with self._lock:\n",
-        instead="        if self._lock:\n",
+    mechanisms=(
+        Removal(
+            "state/memory.py",
+            says="no lock around it",
+            line="        async with self._lock:\n",
+            instead="        if self._lock:\n",
+            breaks="the one item was done 2 times",
+        ),
     ),
     symbol="sampletool.state.memory:MemoryStore._change",
+    no_verb="No command of this tool runs coroutines: the right way is `MemoryStore`, a class for programs.",
     still_broken_by="a second process: an asyncio.Lock is one process's own.",
 )

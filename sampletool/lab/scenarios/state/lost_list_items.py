@@ -1,13 +1,14 @@
-"""A list of things to do, kept as one value, to which many agents add.
+"""A list of things to do, kept as one value, to which many agents add. Each adds two items that belong together.
 
-Each reads the list, appends its item, and writes the list back. The items that others added in between are not on it,
+Each reads the list, appends its items, and writes the list back. The items that others added in between are not on it,
 and their work is never done. Looking afterwards whether one's own item is there does not help: it is, until the next
 one writes the list that it read earlier.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
-from sampletool.lab.scenario import Outcome, Removal, Scenario, Step, Way
+from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
 from sampletool.lab.scenarios.state._stores import LOCK, key, open_here, steps, writes
 from sampletool.state.promises import NewTask
 
@@ -15,20 +16,24 @@ from sampletool.state.promises import NewTask
 def naive(worker: str) -> None:
     store = open_here()
     items = store.state_get(key("list")).value
-    store.state_set(key("list"), [*items, worker])
+    store.state_set(key("list"), [*items, *items_of(worker)])
 
 
 def look_afterwards(worker: str) -> None:
     store = open_here()
     items = store.state_get(key("list")).value
-    store.state_set(key("list"), [*items, worker])
+    store.state_set(key("list"), [*items, *items_of(worker)])
     items = store.state_get(key("list")).value
-    if worker not in items:
-        store.state_set(key("list"), [*items, worker])
+    if not set(items_of(worker)) <= set(items):
+        store.state_set(key("list"), [*items, *items_of(worker)])
 
 
 def fixed(worker: str) -> None:
-    open_here().task_add(key("list"), [NewTask({"for": worker})])
+    open_here().task_add(key("list"), [NewTask(item) for item in items_of(worker)])
+
+
+def items_of(worker: str) -> list[str]:
+    return [f"{worker}1", f"{worker}2"]
 
 
 def prepare(directory: Path) -> None:
@@ -37,27 +42,24 @@ def prepare(directory: Path) -> None:
     store.close()
 
 
-def items_in(directory: Path) -> list[str]:
+def look(directory: Path) -> str:
     """Wherever this way keeps its list."""
     store = open_here(directory)
-    items = [task.body["for"] for task in store.task_list(key("list", directory), None, 0, 10)]
+    items = [task.body for task in store.task_list(key("list", directory), None, 0, 10)]
     items += store.state_get(key("list", directory)).value
     store.close()
-    return items
+    return " ".join(items) or "(empty)"
 
 
-def look(directory: Path) -> str:
-    return f"[{' '.join(items_in(directory))}]"
-
-
-def check(outcome: Outcome) -> str | None:
-    lost = [letter for letter in outcome.served if letter not in items_in(outcome.directory)]
-    return f"{lost[0]} was told that its item is on the list, and it is not." if lost else None
-
-
-def damage(worker: str, before: str, after: str) -> str | None:
-    gone = [item for item in before.strip("[]").split() if item not in after]
-    return f"{gone[0]}'s item is gone" if gone else None
+def invariant(history: History) -> Iterator[str]:
+    """Both items of a worker come onto the list at one moment, and are there, once, when it is answered so."""
+    found = history.now.split()
+    for letter in history.letters:
+        times = [found.count(f"{letter}{number}") for number in (1, 2)]
+        if times[0] != times[1]:
+            yield f"one of the two items of {letter} is on the list without the other."
+        elif times != [1, 1] and letter in history.served:
+            yield f"{letter} was answered that its items are on the list, and they are there {times[0]} times."
 
 
 READ_WRITE = (
@@ -73,25 +75,23 @@ scenario = Scenario(
         "what the lost entries named was then deleted as rubbish.",
         "https://github.com/openai/codex-plugin-cc/pull/460",
     ),
-    good="Every item that was added is on the list.",
-    question="A and B each add an item and look afterwards whether it is there. It is. Are both there at the end?",
+    question="A and B each add two items and look afterwards whether they are there. They are. Are they at the end?",
     shared="list",
     private=("items",),
     needs_store=True,
     prepare=prepare,
     look=look,
-    check=check,
-    damage=damage,
+    invariant=invariant,
     ways={
         "naive": Way(
             says="read the list, append, write the list back",
             program=naive,
             steps=READ_WRITE,
             shows="A1 B1 A2 B2",
-            because="B wrote the list that it had read before A's item was on it.",
+            because="B wrote the list that it had read before A's items were on it.",
         ),
         "wrong-look-afterwards": Way(
-            says="the same, then look whether the item is there",
+            says="the same, then look whether the items are there",
             program=look_afterwards,
             steps=(
                 *READ_WRITE,
@@ -99,10 +99,10 @@ scenario = Scenario(
                 *writes("repair", verb="state_set", after=("look",)),
             ),
             shows="A1 B1 A2 A3 B2 B3",
-            because="A looked when its item was there; B's list was already on its way.",
+            because="A looked when its items were there; B's list was already on its way.",
         ),
         "fixed": Way(
-            says="tool task add: one transaction adds the item to what is there",
+            says="tool task add: one transaction adds the items to what is there",
             program=fixed,
             steps=(
                 LOCK,
@@ -110,14 +110,17 @@ scenario = Scenario(
                 *steps("commit", sql="COMMIT", verb="task_add"),
             ),
             shows="A1 B1",
-            because="nobody wrote a list: each added its own item, one after the other.",
+            because="nobody wrote a list: each added its own items, one after the other.",
         ),
     },
-    removal=Removal(
-        "state/sqlite.py",
-        says="saying that it is done without a commit",
-        line='            yield\n            self._patiently(lambda: db.execute("COMMIT"))\n',
-        instead="            yield\n",
+    mechanisms=(
+        Removal(
+            "state/sql.py",
+            says="each statement by itself, without a transaction around them",
+            line="        return self.transact(body, may_repeat=write.may_repeat)\n",
+            instead="        return self.look(body)\n",
+            breaks="is on the list without the other",
+        ),
     ),
     symbol="sampletool.state.sql_verbs:task_add",
     still_broken_by="somebody who still writes the whole list: everybody has to use the verb.",

@@ -5,10 +5,11 @@ to be recognised as such, by a name that the caller gave it. Remembering the nam
 """
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from sampletool.kit.contract.errors import KeyNotFound
-from sampletool.lab.scenario import Outcome, Removal, Scenario, Step, Way
+from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
 from sampletool.lab.scenarios.state._stores import key, open_here, steps, writes
 from sampletool.state.promises import Once
 
@@ -51,20 +52,19 @@ def prepare(directory: Path) -> None:
     store.close()
 
 
-def orders(directory: Path) -> int:
+def look(directory: Path) -> int:
     store = open_here(directory)
     found = store.counter_get(key("orders", directory))
     store.close()
     return found
 
 
-def look(directory: Path) -> str:
-    return f"{orders(directory)} booked"
-
-
-def check(outcome: Outcome) -> str | None:
-    found = orders(outcome.directory)
-    return None if found == 1 else f"one order was made, and {found} are booked."
+def invariant(history: History) -> Iterator[str]:
+    """One order was made: never are two booked, and one is from the moment when there is a reply."""
+    if history.now > 1:
+        yield f"one order was made, and {history.now} are booked."
+    if history.now < 1 and (history.served or history.is_over):
+        yield "one order was made, and none is booked."
 
 
 LOOK = Step("any reply?", "os.listdir", "here")
@@ -80,15 +80,14 @@ scenario = Scenario(
         "the result, has become the common one.",
         "https://stripe.com/blog/idempotency",
     ),
-    good="It is booked once.",
     question="A is killed somewhere between beginning and replying; the caller tries again as B. How many are booked?",
-    shared="orders",
+    shared="booked",
     needs_store=True,
     strikes="!",
     in_turn=True,
     prepare=prepare,
     look=look,
-    check=check,
+    invariant=invariant,
     ways={
         "naive": Way(
             says="book it, then reply",
@@ -117,11 +116,14 @@ scenario = Scenario(
             because="B found what A had been answered, and changed nothing.",
         ),
     },
-    removal=Removal(
-        "state/sql.py",
-        says="not remembering the key",
-        line="                _remember(db, write, answer)\n",
-        instead="                pass\n",
+    mechanisms=(
+        Removal(
+            "state/sql.py",
+            says="not remembering the key",
+            line="                _remember(db, write, answer)\n",
+            instead="                pass\n",
+            breaks="one order was made, and 2 are booked",
+        ),
     ),
     symbol="sampletool.state.sql:SqlStore.write",
     still_broken_by="an effect outside of the store, such as a mail: it cannot be in the same commit.",

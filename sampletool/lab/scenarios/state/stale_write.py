@@ -4,9 +4,10 @@ No lock can be held for as long as a person thinks. Meanwhile another caller has
 written over without anybody having seen it. Reading once more just before writing only makes the gap smaller.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
-from sampletool.lab.scenario import Outcome, Removal, Scenario, Way
+from sampletool.lab.scenario import History, Removal, Scenario, Way
 from sampletool.lab.scenarios.state._stores import key, open_here, steps, writes
 from sampletool.state.update import update
 
@@ -46,15 +47,14 @@ def look(directory: Path) -> str:
     return str(text)
 
 
-def check(outcome: Outcome) -> str | None:
-    text = look(outcome.directory)
-    lost = [letter for letter in outcome.served if f"+{letter}" not in text]
-    return f"{lost[0]}'s change was accepted, and is not in the text." if lost else None
-
-
-def damage(worker: str, before: str, after: str) -> str | None:
-    gone = [part for part in before.split() if part not in after.split()]
-    return f"{gone[0]} is gone" if gone else None
+def invariant(history: History) -> Iterator[str]:
+    """A change is in the text from the moment when its worker is answered that it was accepted."""
+    for letter in history.served:
+        if history.now.split().count(f"+{letter}") != 1:
+            yield f"{letter}'s change was accepted, and is not in the text."
+    for letter in history.letters:
+        if history.is_over and letter not in history.served:
+            yield f"{letter} could not make its change."
 
 
 READ = steps("read", sql="SELECT [*] FROM TOOL_STATE", verb="state_get")
@@ -67,15 +67,13 @@ scenario = Scenario(
         "what had been read too early.",
         "https://github.com/NousResearch/hermes-agent/issues/18795",
     ),
-    good="Both changes are in the text.",
     question="A reads and thinks. B reads, thinks and writes. Now A writes. What has become of B's change?",
     shared="text",
     private=("text",),
     needs_store=True,
     prepare=prepare,
     look=look,
-    check=check,
-    damage=damage,
+    invariant=invariant,
     ways={
         "naive": Way(
             says="read, think, write",
@@ -103,11 +101,14 @@ scenario = Scenario(
             "made from B's text.",
         ),
     },
-    removal=Removal(
-        "state/sql_verbs.py",
-        says="not comparing the version",
-        line="    if if_version is not None and if_version != version:\n",
-        instead="    if if_version is None and version < 0:\n",
+    mechanisms=(
+        Removal(
+            "state/sql_verbs.py",
+            says="not comparing the version",
+            line="    if if_version is not None and if_version != version:\n",
+            instead="    if if_version is None and version < 0:\n",
+            breaks="change was accepted, and is not in the text",
+        ),
     ),
     symbol="sampletool.state.update:update",
     still_broken_by="a change that cannot be made again, because it has had an effect outside: see retry-twice.",
