@@ -16,12 +16,12 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local function key(...) return table.concat({prefix, ...}, ':') end
 local function whole(number) return string.format('%.0f', number) end
 local function write(...) if rehearse == '0' then return redis.call(...) end end
+local function refuse(...) error({refusal = {...}}) end
 
 local function load(id)
-  local names = {'queue', 'body', 'status', 'generation', 'attempts', 'max', 'by', 'at', 'due', 'position',
-    'ended'}
+  local names = {'queue', 'body', 'status', 'generation', 'attempts', 'max', 'by', 'at', 'due', 'position', 'ended'}
   local found = redis.call('HMGET', key('task', id), unpack(names))
-  if not found[1] then return nil end
+  if not found[1] then refuse('TASK_NOT_FOUND', id) end
   local task = {id = id}
   for i, name in ipairs(names) do task[name] = found[i] or '' end
   local is_last = tonumber(task.max) > 0 and tonumber(task.attempts) >= tonumber(task.max)
@@ -32,21 +32,31 @@ end
 
 -- `asked` is the generation that was named, if it is another than the current one.
 local function lost(task, asked)
-  return {'LEASE_LOST', task.id, asked or task.generation, task.generation, task.is_now}
+  refuse('LEASE_LOST', task.id, asked or task.generation, task.generation, task.is_now)
 end
 
--- The task, if that generation is its current one; else the refusal.
+-- The task, if that generation is its current one.
 local function held(id, asked)
   local task = load(id)
-  if not task then return nil, {'TASK_NOT_FOUND', id} end
-  if task.generation ~= asked then return nil, lost(task, asked) end
+  if task.generation ~= asked then lost(task, asked) end
   return task
 end
 
 local function finishable(id, asked)
-  local task, refusal = held(id, asked)
-  if task and task.status ~= 'done' and task.status ~= 'claimed' then return nil, lost(task) end
-  return task, refusal
+  local task = held(id, asked)
+  if task.status ~= 'done' and task.status ~= 'claimed' then lost(task) end
+  return task
+end
+
+-- To be claimed at that time; 0 is at once.
+local function queue_up(queue, id, position, due)
+  if due > now then write('ZADD', key('later', queue), whole(due), id)
+  else write('ZADD', key('free', queue), position, id) end
+end
+
+local function end_lease(task)
+  write('ZREM', key('leased', task.queue), task.id)
+  write('ZREM', key('expired', task.queue), task.id)
 end
 
 -- Moves some of what has become due to where it is claimed from. Changes nothing that anybody can see.
@@ -68,7 +78,7 @@ local function versions(name, wanted)
   local stored, current = tonumber(found[1] or '0'), tonumber(found[1] or '0')
   if found[2] and found[2] ~= '' and tonumber(found[2]) <= now then current = 0 end
   if wanted ~= '' and tonumber(wanted) ~= current then
-    return nil, nil, {'VERSION_CONFLICT', name, wanted, whole(current)}
+    refuse('VERSION_CONFLICT', name, wanted, whole(current))
   end
   return stored, current
 end
@@ -85,7 +95,7 @@ local verbs = {}
 function verbs.counter_add(name, amount)
   local found = redis.call('HGET', key('counters'), name)
   local value = tonumber(found or '0') + tonumber(amount)
-  if math.abs(value) > 9007199254740991 then return nil, {'COUNTER_RANGE', name, found or '0', amount} end
+  if math.abs(value) > 9007199254740991 then refuse('COUNTER_RANGE', name, found or '0', amount) end
   write('HSET', key('counters'), name, whole(value))
   write('ZADD', key('names'), 0, name)
   return {whole(value), found and 'updated' or 'created'}
@@ -126,8 +136,7 @@ function verbs.state_list(start, after, limit)
 end
 
 function verbs.state_set(name, value, wanted, expires)
-  local stored, current, refusal = versions(name, wanted)
-  if refusal then return nil, refusal end
+  local stored, current = versions(name, wanted)
   local version = (stored > 0 and stored or tonumber(redis.call('GET', key('floor')) or '0')) + 1
   local ends = expires == '' and '' or whole(now + tonumber(expires))
   write('HSET', key('state', name), 'value', value, 'version', whole(version), 'ends', ends)
@@ -140,8 +149,7 @@ function verbs.state_set(name, value, wanted, expires)
 end
 
 function verbs.state_unset(name, wanted)
-  local stored, current, refusal = versions(name, wanted)
-  if refusal then return nil, refusal end
+  local stored, current = versions(name, wanted)
   forget(name, stored)
   return {whole(current), current > 0 and 'deleted' or 'unchanged'}
 end
@@ -153,7 +161,7 @@ function verbs.task_add(queue)
   for i = 10, #ARGV - 1, 2 do
     local id, body = ARGV[i], ARGV[i + 1]
     local known = redis.call('HMGET', key('task', id), 'queue', 'body')
-    if known[1] and (known[1] ~= queue or known[2] ~= body) then return nil, {'TASK_CONFLICT', id} end
+    if known[1] and (known[1] ~= queue or known[2] ~= body) then refuse('TASK_CONFLICT', id) end
     if not known[1] then fresh[#fresh + 1] = {id, body} end
     answer[#answer + 1] = {id, known[1] and 'unchanged' or 'created'}
   end
@@ -161,8 +169,7 @@ function verbs.task_add(queue)
     local id, position = task[1], write('INCR', key('position'))
     write('HSET', key('task', id), 'queue', queue, 'body', task[2], 'status', 'free', 'generation', '0',
       'attempts', '0', 'max', '0', 'due', delay > 0 and whole(now + delay) or '', 'position', position)
-    if delay > 0 then write('ZADD', key('later', queue), whole(now + delay), id)
-    else write('ZADD', key('free', queue), position, id) end
+    queue_up(queue, id, position, now + delay)
     write('ZADD', key('tasks'), position, id)
     write('ZADD', key('tasks', queue), position, id)
     write('SADD', key('queues'), queue)
@@ -173,10 +180,7 @@ end
 -- Behind the arguments are the claims that are finished with it: all of them, or none.
 function verbs.task_claim(queue, worker, lease, count, max)
   count = math.min(tonumber(count), most)
-  for i = 14, #ARGV, 2 do
-    local _, refusal = finishable(ARGV[i], ARGV[i + 1])
-    if refusal then return nil, refusal end
-  end
+  for i = 14, #ARGV, 2 do finishable(ARGV[i], ARGV[i + 1]) end
   for i = 14, #ARGV, 2 do verbs.task_finish(ARGV[i], ARGV[i + 1]) end
   sweep(queue)
   local heads = {}
@@ -200,11 +204,10 @@ function verbs.task_claim(queue, worker, lease, count, max)
 end
 
 function verbs.task_renew(id, asked, lease)
-  local task, refusal = held(id, asked)
-  if refusal then return nil, refusal end
+  local task = held(id, asked)
   if task.is_now ~= 'claimed' then
     if task.status == 'claimed' then task.is_now = 'expired' end
-    return nil, lost(task)
+    lost(task)
   end
   local ends = whole(now + tonumber(lease))
   write('HSET', key('task', id), 'due', ends)
@@ -213,30 +216,23 @@ function verbs.task_renew(id, asked, lease)
 end
 
 function verbs.task_finish(id, asked)
-  local task, refusal = finishable(id, asked)
-  if refusal then return nil, refusal end
+  local task = finishable(id, asked)
   if task.status == 'done' then return 'unchanged' end
   write('HSET', key('task', id), 'status', 'done', 'due', '', 'ended', whole(now))
-  write('ZREM', key('leased', task.queue), id)
-  write('ZREM', key('expired', task.queue), id)
+  end_lease(task)
   write('HINCRBY', key('done'), task.queue, 1)
   return 'updated'
 end
 
 function verbs.task_release(id, asked, delay)
-  local task, refusal = held(id, asked)
-  if refusal then return nil, refusal end
-  if task.status == 'done' then return nil, lost(task) end
+  local task = held(id, asked)
+  if task.status == 'done' then lost(task) end
   if task.status ~= 'claimed' then return 'unchanged' end
-  write('ZREM', key('leased', task.queue), id)
-  write('ZREM', key('expired', task.queue), id)
+  end_lease(task)
   local due = now + tonumber(delay)
   write('HSET', key('task', id), 'status', task.is_last and 'failed' or 'free', 'by', '', 'at', '',
     'due', due > now and not task.is_last and whole(due) or '', 'ended', task.is_last and whole(now) or '')
-  if not task.is_last then
-    if due > now then write('ZADD', key('later', task.queue), whole(due), id)
-    else write('ZADD', key('free', task.queue), task.position, id) end
-  end
+  if not task.is_last then queue_up(task.queue, id, task.position, due) end
   return 'updated'
 end
 
@@ -265,13 +261,12 @@ end
 
 function verbs.task_retry(id)
   local task = load(id)
-  if not task then return nil, {'TASK_NOT_FOUND', id} end
   if task.is_now == 'free' then return 'unchanged' end
-  if task.is_now ~= 'failed' then return nil, {'TASK_NOT_FAILED', id, task.is_now} end
+  if task.is_now ~= 'failed' then refuse('TASK_NOT_FAILED', id, task.is_now) end
   write('HSET', key('task', id), 'status', 'free', 'attempts', '0', 'due', '', 'by', '', 'at', '', 'ended', '',
     'generation', whole(task.generation + 1))
-  write('ZREM', key('leased', task.queue), id)
-  write('ZADD', key('free', task.queue), task.position, id)
+  end_lease(task)
+  queue_up(task.queue, id, task.position, 0)
   return 'updated'
 end
 
@@ -286,7 +281,8 @@ function verbs.task_clean(older, done, failed, after, limit)
       if task.is_now == 'done' then write('HINCRBY', key('done'), task.queue, -1) end
       for _, known in ipairs(redis.call('SMEMBERS', key('fenced', id))) do write('DEL', key('once', known)) end
       write('DEL', key('task', id), key('fenced', id))
-      for _, kind in ipairs({'tasks', 'leased', 'expired'}) do write('ZREM', key(kind, task.queue), id) end
+      end_lease(task)
+      write('ZREM', key('tasks', task.queue), id)
       write('ZREM', key('tasks'), id)
       removed = removed + 1
     end
@@ -314,23 +310,25 @@ end
 
 function verbs.health() return whole(now) end
 
-local found = redis.call('GET', key('schema'))
-if found and tonumber(found) > tonumber(schema) then return {'STATE_TOO_NEW', found} end
-if not found then write('SET', key('schema'), schema) end
-if fence ~= '' then
-  local task, refusal = held(fence, generation)
-  if not refusal and task.status ~= 'claimed' then refusal = lost(task) end
-  if refusal then return refusal end
-end
-if once ~= '' then
+local function run()
+  local found = redis.call('GET', key('schema'))
+  if found and tonumber(found) > tonumber(schema) then refuse('STATE_TOO_NEW', found) end
+  if not found then write('SET', key('schema'), schema) end
+  if fence ~= '' then
+    local task = held(fence, generation)
+    if task.status ~= 'claimed' then lost(task) end
+  end
+  if once == '' then return {'done', verbs[verb](unpack(ARGV, 9, math.min(#ARGV, 16)))} end
   local known = redis.call('HMGET', key('once', once), 'digest', 'answer')
-  if known[1] and known[1] ~= digest then return {'IDEMPOTENCY_KEY_REUSED'} end
+  if known[1] and known[1] ~= digest then refuse('IDEMPOTENCY_KEY_REUSED') end
   if known[1] then return {'again', cjson.decode(known[2])} end
-end
-local answer, refusal = verbs[verb](unpack(ARGV, 9, math.min(#ARGV, 16)))
-if refusal then return refusal end
-if once ~= '' then
+  local answer = verbs[verb](unpack(ARGV, 9, math.min(#ARGV, 16)))
   write('HSET', key('once', once), 'digest', digest, 'answer', cjson.encode(answer))
   if life ~= '' then write('PEXPIRE', key('once', once), life) else write('SADD', key('fenced', fence), once) end
+  return {'done', answer}
 end
-return {'done', answer}
+
+local is_done, answer = pcall(run)
+if is_done then return answer end
+if type(answer) == 'table' and answer.refusal then return answer.refusal end
+error(answer, 0)
