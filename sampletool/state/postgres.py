@@ -115,11 +115,11 @@ class Postgres(SqlStore):
 
     def transact(self, body: Callable[[Session], T], *, may_repeat: bool) -> T:
         """Committed when it returns, undone if it raises."""
-        deadline = time.monotonic() + self._terms.answer_seconds() + 2 * _GRACE_SECONDS
+        deadline = time.monotonic() + self._terms.answer_seconds()
         while True:
             is_certain = True
             try:
-                link = self._connected(deadline)
+                link = self._connected(deadline + 2 * _GRACE_SECONDS)
                 self._begin(link)
                 answer = body(PostgresSession(link))
                 if not self._terms.rehearse:

@@ -1,6 +1,6 @@
 """What a worker did, for its answer."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sampletool.kit.contract.answer import Effect
 
@@ -16,17 +16,19 @@ class Failure:
     log: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass
 class Worked:
+    """What a worker has done."""
+
     queue: str
-    finished: int
-    given_back: int
-    lost: int
+    finished: int = 0
+    given_back: int = 0
+    lost: int = 0
     """Claims that ended before their command did; it was stopped, and its task is somebody else's."""
-    failures: list[Failure]
-    left: int | None
+    failures: list[Failure] = field(default_factory=list)
+    left: int | None = None
     """Tasks of the queue that are neither done nor failed; not counted by a worker that was interrupted."""
-    effect: Effect
+    effect: Effect = "unchanged"
     logs: str | None = None
     """The directory with the output of every command."""
 

@@ -10,13 +10,14 @@ import os
 import random
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
 from sampletool.kit.context import Context
-from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.contract.lock_held import LockHeld
 from sampletool.kit.contract.render import value_text
@@ -29,7 +30,7 @@ from sampletool.state.store import Store
 from sampletool.state.values import encode
 from sampletool.state.worked import Failure, Worked
 
-AWAY = (StoreUnavailable, LockHeld)
+_AWAY = (StoreUnavailable, LockHeld)
 """What may pass while a lease lasts."""
 IDLE_SECONDS = 0.5
 """How long an empty queue is left alone, and a store that is away."""
@@ -39,7 +40,7 @@ _FIRST_DELAY_MS, _LONGEST_DELAY_MS = 1000, 60_000
 _BODY_IN_ENVIRONMENT = 16_384
 _REMEMBERED_FAILURES = 100
 _GRACE_SECONDS = 5.0
-"""How long before its lease ends a command is asked to end, if the lease is long enough."""
+"""How long before it is killed a command is asked to end, if the lease is long enough."""
 _LEAVING_MS = 15_000
 """A lease that lasts until commands that are stubborn have been ended."""
 
@@ -48,19 +49,15 @@ _LEAVING_MS = 15_000
 class _Running:
     task: Claimed
     body_file: Path
-    renew_at: float
     lease_ends_at: float
+    is_asked_to_end: bool = False
     is_lost: bool = False
-    end_at: float | None = None
-    """When it is killed, if it has been asked to end."""
     ended: Ended | None = None
     """How it ended, if the store has not been told yet."""
 
 
 @dataclass
 class Worker:
-    """One coordinator: it alone talks to the store; the commands only run."""
-
     context: Context
     store: Store
     children: Children
@@ -74,42 +71,56 @@ class Worker:
     jobs: int
     lease_ms: int
     max_attempts: int
-    finished: int = 0
-    given_back: int = 0
-    lost: int = 0
-    failures: list[Failure] = field(default_factory=list)
-    given_up: list[str] = field(default_factory=list)
     running: dict[str, _Running] = field(default_factory=dict)
+    given_up: list[str] = field(default_factory=list)
     away_since: float | None = None
     is_leaving: bool = False
 
-    @property
-    def logs(self) -> Path:
-        return self.context.session_directory / f"tasks-{self.context.request_id}"
+    def __post_init__(self) -> None:
+        self.result = Worked(self.queue)
+        self._logs = self.context.session_directory / f"tasks-{self.context.request_id}"
 
     def turn(self) -> bool:
-        """Fill what is free, keep what is ours, take what has ended. False if there was nothing to do."""
-        try:
-            if len(self.running) < self.jobs:
+        """Fill what is free, keep what is ours, take what has ended. False if nothing runs."""
+        if len(self.running) < self.jobs:
+            with self.patiently():
                 self._claim()
-        except AWAY:
-            if not self.is_patient():
-                raise
-        self._renew()
         for one in list(self.running.values()):
-            if one.ended is not None:
-                self._settle(one, one.ended)
-        if not self.running and self.away_since is None:
-            return False
+            self._end_in_time()
+            with self.patiently():
+                if one.ended is not None:
+                    self._settle(one, one.ended)
+                elif not one.is_lost and one.lease_ends_at - time.monotonic() < self.lease_ms / 1500:
+                    self._renew(one, self.lease_ms)
+        self._end_in_time()
         if all(one.ended for one in self.running.values()):
-            self.context.signals.wait(IDLE_SECONDS)
-            self.context.signals.check()
-            return True
-        soonest = min(min(one.renew_at, one.end_at or one.renew_at) for one in self.running.values())
-        seconds = max(0.0, min(IDLE_SECONDS, soonest - time.monotonic()))
-        if (ended := self.children.next_ended(seconds)) is not None:
-            self._settle(self.running[ended.name], ended)
+            if self.running:
+                self.pause()
+            return bool(self.running)
+        if (ended := self.children.next_ended(min(IDLE_SECONDS, self.lease_ms / 20_000))) is not None:
+            one = self.running[ended.name]
+            one.ended = ended
+            with self.patiently():
+                self._settle(one, ended)
         return True
+
+    def pause(self) -> None:
+        self.context.signals.wait(IDLE_SECONDS)
+        self.context.signals.check()
+
+    @contextmanager
+    def patiently(self) -> Iterator[None]:
+        """What the block asks of the store may wait, if the store has been away for less time than a lease lasts."""
+        try:
+            yield
+            self.away_since = None
+        except _AWAY:
+            now = time.monotonic()
+            if self.away_since is None:
+                self.away_since = now
+                self.context.tell(f"{self.queue}: the store is away; commands go on while their leases last")
+            if self.is_leaving or now - self.away_since >= self.lease_ms / 1000:
+                raise
 
     def prepare_to_leave(self) -> None:
         """Leases that last until the commands have been ended; one that cannot be had ends its command now."""
@@ -118,8 +129,7 @@ class Worker:
             is_short = one.lease_ends_at < time.monotonic() + _LEAVING_MS / 1000
             if is_short and one.ended is None and not one.is_lost:
                 try:
-                    lease_ms = max(self.lease_ms, _LEAVING_MS)
-                    self.store.task_renew(one.task.id, one.task.generation, lease_ms=lease_ms)
+                    self._renew(one, max(self.lease_ms, _LEAVING_MS))
                 except ToolError:
                     self.children.signal(one.task.id, signal.SIGKILL)
 
@@ -129,28 +139,25 @@ class Worker:
             try:
                 if one.ended is not None:
                     self._settle(one, one.ended)
-                if one.task.id in self.running:
-                    self._close(one)
-                    if one.is_lost:
-                        self.lost += 1
-                        continue
+                elif not one.is_lost:
                     self.store.task_release(one.task.id, one.task.generation)
-                    self.given_back += 1
+                    self.result.given_back += 1
+                else:
+                    self.result.lost += 1
             except ToolError as error:
                 self.context.tell(f"{one.task.id}: not given back: {error.message}")
+            one.body_file.unlink(missing_ok=True)
 
-    def result(self, left: int | None) -> Worked:
-        effect: Effect = "updated" if self.finished or self.given_back else "unchanged"
-        logs = str(self.logs) if self.logs.is_dir() else None
-        return Worked(self.queue, self.finished, self.given_back, self.lost, self.failures, left, effect, logs)
+    def sum_up(self, left: int | None) -> Worked:
+        self.result.left = left
+        self.result.effect = "updated" if self.result.finished or self.result.given_back else "unchanged"
+        self.result.logs = str(self._logs) if self._logs.is_dir() else None
+        return self.result
 
-    def is_patient(self) -> bool:
-        """Whether the store has been away for less time than a lease lasts; asked when it just was."""
-        now = time.monotonic()
-        if self.away_since is None:
-            self.away_since = now
-            self.context.tell(f"{self.queue}: the store is away; commands go on while their leases last")
-        return now - self.away_since < self.lease_ms / 1000
+    def end_orphans(self) -> None:
+        """A worker that died cannot keep its leases: none of its commands may run beside its successor."""
+        for pid in end_orphans(self.lock_path, self.context.signals):
+            self.context.warn("ORPHAN_ENDED", f"Process {pid}, left behind by a worker that has died, was ended.")
 
     def _claim(self, *finish: Fence) -> None:
         """As many as can run, and finish those in the same step: one flush of the disk, where two would be needed."""
@@ -163,57 +170,43 @@ class Worker:
             max_attempts=self.max_attempts,
             finish=finish,
         )
-        self.away_since = None
         if any(task.attempts > 1 for task in claim.tasks):
             self.end_orphans()
         for task in claim.tasks:
             body_file = self.context.session_directory / self.context.request_id / f"{os.urandom(8).hex()}.json"
             body_file.write_text(encode(task.body))
-            one = _Running(task, body_file, asked + self.lease_ms / 3000, asked + self.lease_ms / 1000)
-            self.running[task.id] = one
+            one = self.running[task.id] = _Running(task, body_file, asked + self.lease_ms / 1000)
             env = self.environment | environment_of(task, body_file)
-            log = self.logs / f"{quote(task.id, safe='')[:150]}.{task.generation}.log"
             try:
-                self.children.start(task.id, self.argv, cwd=self.context.cwd, env=env, log=partial(self._log, log))
+                self.children.start(task.id, self.argv, cwd=self.context.cwd, env=env, log=partial(self._log_of, task))
                 self.context.tell(f"{task.id}: started, attempt {task.attempts}")
             except OSError as error:
-                self._settle(one, Ended(task.id, _CANNOT_START, f"{self.argv[0]}: {error.strerror}\n", None, ()))
+                one.ended = Ended(task.id, _CANNOT_START, f"{self.argv[0]}: {error.strerror}\n", None, ())
 
-    def end_orphans(self) -> None:
-        """A worker that died cannot keep its leases: none of its commands may run beside its successor."""
-        for pid in end_orphans(self.lock_path, self.context.signals):
-            self.context.warn("ORPHAN_ENDED", f"Process {pid}, left behind by a worker that has died, was ended.")
+    def _log_of(self, task: Claimed) -> Path:
+        self._logs.mkdir(mode=0o700, exist_ok=True)
+        return self._logs / f"{quote(task.id, safe='')[:150]}.{task.generation}.log"
 
-    def _log(self, path: Path) -> Path:
-        path.parent.mkdir(mode=0o700, exist_ok=True)
-        return path
-
-    def _renew(self) -> None:
-        for one in self.running.values():
-            now = time.monotonic()
-            if one.ended is None and not one.is_lost and now >= one.renew_at:
-                try:
-                    self.store.task_renew(one.task.id, one.task.generation, lease_ms=self.lease_ms)
-                    one.renew_at, one.lease_ends_at = now + self.lease_ms / 3000, now + self.lease_ms / 1000
-                    self.away_since = one.end_at = None
-                except AWAY:
-                    one.renew_at = now + IDLE_SECONDS
-                except LeaseLost:
-                    self._lose(one)
-            self._end_in_time(one)
-
-    def _end_in_time(self, one: _Running) -> None:
-        """Asked before the lease is over, killed when it is: whoever has the task then must not be disturbed."""
-        now = time.monotonic()
-        if one.ended is not None or one.is_lost:
-            return
-        end_at = one.lease_ends_at - margin_seconds(self.lease_ms)
-        if now >= end_at:
+    def _renew(self, one: _Running, lease_ms: int) -> None:
+        asked = time.monotonic()
+        try:
+            self.store.task_renew(one.task.id, one.task.generation, lease_ms=lease_ms)
+            one.lease_ends_at, one.is_asked_to_end = asked + lease_ms / 1000, False
+        except LeaseLost:
             self._lose(one)
-        elif one.end_at is None and now >= end_at - min(_GRACE_SECONDS, self.lease_ms / 4000):
-            one.end_at = end_at
-            self.children.signal(one.task.id, signal.SIGTERM)
-            self.context.tell(f"{one.task.id}: the store is away and its lease ends, asked to end")
+
+    def _end_in_time(self) -> None:
+        """Asked before the lease is over, killed when it is: whoever has the task then must not be disturbed."""
+        for one in self.running.values():
+            left = one.lease_ends_at - margin_seconds(self.lease_ms) - time.monotonic()
+            if one.ended is not None or one.is_lost:
+                continue
+            if left <= 0:
+                self._lose(one)
+            elif not one.is_asked_to_end and left <= min(_GRACE_SECONDS, self.lease_ms / 4000):
+                one.is_asked_to_end = True
+                self.children.signal(one.task.id, signal.SIGTERM)
+                self.context.tell(f"{one.task.id}: the store is away and its lease ends, asked to end")
 
     def _lose(self, one: _Running) -> None:
         one.is_lost = True
@@ -221,9 +214,8 @@ class Worker:
         self.context.tell(f"{one.task.id}: lease lost, stopped")
 
     def _settle(self, one: _Running, ended: Ended) -> None:
-        """Tell the store how it ended: now, or as soon as the store is back."""
-        task = one.task
-        is_done = ended.status == 0
+        """Tell the store how it ended; what the store cannot be told now is told when it is back."""
+        task, is_done = one.task, ended.status == 0
         try:
             if is_done and self.is_leaving:
                 self.store.task_finish(task.id, task.generation)
@@ -235,36 +227,24 @@ class Worker:
             one.is_lost = one.is_lost and not is_done
         except LeaseLost:
             one.is_lost = True
-        except AWAY:
-            one.ended = ended
-            if not self.is_patient():
-                raise
-            return
-        self.away_since = None
-        self._close(one)
+        del self.running[task.id]
+        one.body_file.unlink(missing_ok=True)
         if one.is_lost:
-            self.lost += 1
+            self.result.lost += 1
         elif is_done:
-            self.finished += 1
+            self.result.finished += 1
             self.context.tell(f"{task.id}: done")
         else:
-            self._remember(task, ended)
-
-    def _remember(self, task: Claimed, ended: Ended) -> None:
-        self.given_back += 1
-        failure = Failure(task.id, task.attempts, ended.status, ended.tail, str(ended.log) if ended.log else None)
-        self.failures = [*self.failures, failure][-_REMEMBERED_FAILURES:]
-        if 0 < self.max_attempts <= task.attempts:
-            self.given_up.append(task.id)
-        self.context.tell(f"{task.id}: exit status {ended.status}, given back")
-
-    def _close(self, one: _Running) -> None:
-        del self.running[one.task.id]
-        one.body_file.unlink(missing_ok=True)
+            self.result.given_back += 1
+            failure = Failure(task.id, task.attempts, ended.status, ended.tail, str(ended.log) if ended.log else None)
+            self.result.failures = [*self.result.failures, failure][-_REMEMBERED_FAILURES:]
+            if 0 < self.max_attempts <= task.attempts:
+                self.given_up.append(task.id)
+            self.context.tell(f"{task.id}: exit status {ended.status}, given back")
 
 
 def margin_seconds(lease_ms: int) -> float:
-    """No question to the store takes longer, so that a command can be ended before its lease is over."""
+    """How long before its lease ends a command is killed. No question to the store takes more than half of it."""
     return min(10.0, lease_ms / 4000)
 
 

@@ -1,7 +1,9 @@
-"""sampletool/state/worker.py: how long a lease lasts, as the worker sees it."""
+"""sampletool/state/worker.py: how long a lease lasts, as the worker sees it, and what an outage does to it."""
 
 import os
+import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,8 +17,9 @@ from sampletool.state.promises import NewTask
 from sampletool.state.store import Store
 from sampletool.state.worker import Worker
 from tests.state.support.store_client import make_terms
+from tests.state.support.waiting import wait_until
 
-ANSWER_SECONDS = 0.5
+ANSWER_SECONDS = 0.2
 
 
 class SlowToAnswer:
@@ -36,7 +39,7 @@ class SlowToAnswer:
 
 @pytest.fixture
 def worker(tmp_path: Path) -> Worker:
-    store = open_store(f"sqlite://{tmp_path}/state.db", None, make_terms())
+    store = open_store(f"sqlite://{tmp_path}/state.db", None, make_terms(patience=0.1))
     store.task_add("work", [NewTask("x", "a")])
     signals = Signals()
     slow: Any = SlowToAnswer(store)
@@ -67,4 +70,35 @@ def test_a_lease_is_counted_from_when_it_was_asked_for(worker: Worker) -> None:
             (one,) = worker.running.values()
             assert task.due_at is not None
             assert one.lease_ends_at - time.monotonic() <= task.due_at / 1000 - time.time() + ANSWER_SECONDS / 4
-            one.renew_at = 0.0  # in the second turn it is renewed
+            one.lease_ends_at -= 30  # in the second turn it is renewed
+
+
+def test_a_renewal_that_meets_an_outage_is_tried_again(worker: Worker, tmp_path: Path) -> None:
+    with worker.children, closing(sqlite3.connect(tmp_path / "state.db", isolation_level=None)) as outsider:
+        worker.turn()
+        (one,) = worker.running.values()
+        before = one.lease_ends_at = one.lease_ends_at - 30
+        outsider.execute("BEGIN EXCLUSIVE")
+        worker.turn()
+        outsider.execute("ROLLBACK")
+        assert (one.is_lost, one.lease_ends_at) == (False, before)
+
+        wait_until(lambda: worker.turn() and one.lease_ends_at > before)
+
+
+def test_while_the_store_is_away_no_command_outlives_its_lease_however_many_there_are(
+    worker: Worker, tmp_path: Path
+) -> None:
+    """Each question takes its time to fail, and the commands ignore SIGTERM."""
+    worker.jobs, worker.lease_ms, worker.argv = 8, 4000, ["/bin/sh", "-c", 'trap "" TERM; while :; do sleep 1; done']
+    worker.store = open_store(f"sqlite://{tmp_path}/state.db", None, make_terms(patience=0.5))
+    worker.store.task_add("work", [NewTask("x") for _ in range(7)])
+    with worker.children, closing(sqlite3.connect(tmp_path / "state.db", isolation_level=None)) as outsider:
+        worker.turn()
+        lease_ends_at = min(one.lease_ends_at for one in worker.running.values())
+        outsider.execute("BEGIN EXCLUSIVE")
+
+        wait_until(lambda: worker.turn() and all(one.is_lost for one in worker.running.values()))
+
+        assert time.monotonic() < lease_ends_at
+        outsider.execute("ROLLBACK")

@@ -6,11 +6,9 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from datetime import UTC, datetime, timedelta
-from fcntl import LOCK_NB, LOCK_SH, flock
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +100,7 @@ def test_the_command_of_a_killed_worker_does_not_run_beside_its_successor(tool: 
     """It has even left its process group."""
     tool("task", "add", "mail", "x")
     script = 'echo $$ > "pid-$TOOL_TASK_GENERATION"; [ "$TOOL_TASK_GENERATION" = 2 ] || exec sleep 600'
-    work = ["task", "work", "mail", "--until-empty", "--lease", "3s", "--", "setsid", "-w", "sh", "-c", script]
+    work = ["task", "work", "mail", "--until-empty", "--lease", "2s", "--", "setsid", "-w", "sh", "-c", script]
     worker = tool.start(*work)
     child = wait_for_pid(workspace / "pid-1")
     worker.kill()
@@ -127,7 +125,7 @@ def test_what_commands_write_is_kept_in_the_session(tool: Tool, workspace: Path)
 
 
 def test_a_worker_with_nothing_to_do_says_once_that_it_waits(tool: Tool, workspace: Path) -> None:
-    waiting = tool("task", "work", "mail", "--verbose", "--timeout", "4s", "--", "true")
+    waiting = tool("task", "work", "mail", "--verbose", "--timeout", "2500ms", "--", "true")
     assert waiting.code == "TIMEOUT"
     assert waiting.stderr.count(b"mail: nothing to do; waiting for tasks (Ctrl-C ends it, --until-empty") == 1
 
@@ -150,7 +148,7 @@ def test_a_command_that_is_not_there_claims_nothing(tool: Tool, workspace: Path)
 def test_a_lost_lease_ends_the_command(tool: Tool, workspace: Path) -> None:
     """The worker is stopped past its lease and another caller takes the task: on waking up it must let go."""
     tool("task", "add", "mail", "x", "--id", "a")
-    worker = tool.start("task", "work", "mail", "--lease", "3s", "--", "sh", "-c", UNTIL_GO)
+    worker = tool.start("task", "work", "mail", "--lease", "2s", "--", "sh", "-c", UNTIL_GO)
     child = wait_for_pid(workspace / "pid-x")
     os.kill(worker.pid, signal.SIGSTOP)
     (claimed,) = wait_until(lambda: tool("task", "claim", "mail", "--lease", "10m").data["tasks"])
@@ -163,7 +161,7 @@ def test_a_lost_lease_ends_the_command(tool: Tool, workspace: Path) -> None:
     assert tool("task", "finish", "a", "2").data["effect"] == "updated"
 
 
-@pytest.fixture(params=["sqlite locked", "postgres killed", "postgres stopped", "valkey killed", "valkey stopped"])
+@pytest.fixture(params=["sqlite locked", "postgres killed", "valkey stopped"])
 def outage(
     request: pytest.FixtureRequest, tool: Tool, workspace: Path, private_server: Callable[[str], Server]
 ) -> Outage:
@@ -212,45 +210,10 @@ def test_a_worker_outlives_outages_and_reports_what_succeeded_meanwhile(
     assert counts["lost"] == counts["given_back"] == 0
 
 
-def test_a_renewal_that_meets_an_outage_is_tried_again(tool: Tool, workspace: Path) -> None:
-    tool("task", "add", "mail", "x")
-    work = ["task", "work", "mail", "--lease", "30s", "--jobs", "1", "--lock-timeout", "500ms"]
-    worker = tool.start(*work, "--", "sh", "-c", UNTIL_GO)
-    child = wait_for_pid(workspace / "pid-x")
-    before = lease_end(tool)
-    (lock,) = (workspace / ".tool").rglob("*state.db.lock")
-
-    with locked(workspace):
-        wait_until(lambda: is_held(lock))  # the worker asks for nothing but a new lease
-        given_up = time.monotonic() + 1.5
-        wait_until(lambda: time.monotonic() > given_up)
-
-    wait_until(lambda: lease_end(tool) > before)
-    assert is_alive(child)
-    (workspace / "go-x").touch()
-    wait_until(lambda: tool("task", "list", "mail").data["counts"] == {"done": 1})
-    assert (ended(worker)["finished"], tool("task", "list").data["tasks"][0]["attempts"]) == (1, 1)
-
-
-def test_a_command_is_ended_before_its_lease_if_the_store_stays_away(tool: Tool, workspace: Path) -> None:
-    tool("task", "add", "mail", "x")
-    stubborn = f'trap "" TERM; {UNTIL_GO}'
-    worker = tool.start("task", "work", "mail", "--lease", "8s", "--", "sh", "-c", stubborn)
-    child = wait_for_pid(workspace / "pid-x")
-    with locked(workspace) as outsider:
-        (ends_ms,) = outsider.execute("SELECT due_at FROM tool_tasks").fetchone()
-
-        while is_alive(child):
-            assert time.time() < ends_ms / 1000
-            time.sleep(0.01)
-
-    assert ended(worker)["lost"] == 1
-
-
 def test_a_stubborn_command_keeps_the_worker_from_renewing_no_other(tool: Tool, workspace: Path) -> None:
-    """One lease is lost, and its command ignores SIGTERM: the other one is renewed all the same."""
+    """One lease is lost, and its command ignores SIGTERM: the other one is renewed for longer than it lasts."""
     tool("task", "add", "mail", "stubborn", "steady", "--id", "stubborn", "--id", "steady")
-    work = ["task", "work", "mail", "--jobs", "2", "--lease", "6s", "--verbose"]
+    work = ["task", "work", "mail", "--jobs", "2", "--lease", "5s", "--verbose"]
     worker = tool.start(*work, "--", "sh", "-c", f'trap "" TERM; {UNTIL_GO}')
     for body in ("stubborn", "steady"):
         wait_for_pid(workspace / f"pid-{body}")
@@ -258,7 +221,7 @@ def test_a_stubborn_command_keeps_the_worker_from_renewing_no_other(tool: Tool, 
     wait_for_line(worker, "stubborn: lease lost")
     lost_at = lease_end(tool, 1)
 
-    wait_until(lambda: lease_end(tool, 1) > lost_at + timedelta(seconds=6))
+    wait_until(lambda: lease_end(tool, 1) > lost_at + timedelta(seconds=5))
     (workspace / "go-steady").touch()
 
     wait_until(lambda: "done" in tool("task", "list", "mail").data["counts"])
@@ -276,21 +239,6 @@ def test_a_task_whose_command_failed_is_left_alone_for_a_while(tool: Tool, works
     assert datetime.fromisoformat(freed[0]["free_at"]).timestamp() > began + 0.3
 
 
-def test_a_long_command_keeps_its_lease(tool: Tool, workspace: Path) -> None:
-    tool("task", "add", "mail", "x")
-    worker = tool.start("task", "work", "mail", "--lease", "6s", "--until-empty", "--", "sh", "-c", UNTIL_GO)
-    wait_for_pid(workspace / "pid-x")
-    first = lease_end(tool)
-
-    wait_until(lambda: datetime.now(UTC) > first)
-    (workspace / "go-x").touch()
-
-    stdout, _ = worker.communicate(timeout=60)
-    data = json.loads(stdout)["data"]
-    assert (data["finished"], data["lost"]) == (1, 0)
-    assert tool("task", "list", "mail").data["tasks"][0]["attempts"] == 1
-
-
 def ended(worker: "subprocess.Popen[bytes]") -> dict[str, Any]:
     """What a worker that waits for more has done, as it answers a signal."""
     worker.send_signal(signal.SIGTERM)
@@ -299,15 +247,6 @@ def ended(worker: "subprocess.Popen[bytes]") -> dict[str, Any]:
     assert answer["error"]["code"] == "INTERRUPTED"
     data: dict[str, Any] = answer["data"]
     return data
-
-
-def is_held(lock: Path) -> bool:
-    with lock.open() as file:
-        try:
-            flock(file, LOCK_SH | LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
 
 
 def lease_end(tool: Tool, number: int = 0) -> datetime:

@@ -17,7 +17,7 @@ from sampletool.state.errors import TasksFailed
 from sampletool.state.opening import store_of
 from sampletool.state.terms import USUAL_SECONDS
 from sampletool.state.worked import Worked
-from sampletool.state.worker import AWAY, IDLE_SECONDS, Worker, margin_seconds
+from sampletool.state.worker import Worker, margin_seconds
 
 spec = changes_store(
     "task work mail --until-empty -- ./send",
@@ -42,29 +42,26 @@ def work(worker: Worker, *, until_empty: bool) -> Worked:
                 raise
     except ToolError as error:
         worker.give_all_back()
-        error.data = worker.result(None)
+        error.data = worker.sum_up(None)
         raise
-    result = worker.result(worker.store.task_left(worker.queue))
+    result = worker.sum_up(worker.store.task_left(worker.queue))
     if worker.given_up:
         raise TasksFailed(count=len(worker.given_up), failed=worker.given_up, data=result)
     return result
 
 
 def _work_on(worker: Worker, *, until_empty: bool) -> None:
-    context, told = worker.context, False
+    has_said = False
     while True:
-        if not worker.turn():
-            try:
-                if until_empty and worker.store.task_left(worker.queue, 1) == 0:
-                    return
-            except AWAY:
-                if not worker.is_patient():
-                    raise
-            if not told:
-                context.tell(f"{worker.queue}: nothing to do; waiting for {_END[until_empty]}")
-                told = True
-            context.signals.check()
-            context.signals.wait(IDLE_SECONDS)
+        if worker.turn():
+            continue
+        with worker.patiently():
+            if until_empty and worker.store.task_left(worker.queue, 1) == 0:
+                return
+        if not has_said:
+            worker.context.tell(f"{worker.queue}: nothing to do; waiting for {_END[until_empty]}")
+            has_said = True
+        worker.pause()
 
 
 def command(
@@ -100,7 +97,7 @@ def command(
     if program is None:
         raise ProgramNotFound(what="The command", command=argv[0])
     if dry_run:
-        return Worked(queue, 0, 0, 0, [], store_of(context, store).task_left(queue), "unchanged")
+        return Worked(queue, left=store_of(context, store).task_left(queue))
     environment = {variable("SESSION_ID"): context.session_id, **({variable("STORE"): store} if store else {})}
     path = private_directory(state_directory()) / "workers.lock"
     scratch = private_directory(context.session_directory / context.request_id)
@@ -108,7 +105,7 @@ def command(
         with context.hold(path, "workers", "shared", USUAL_SECONDS) as hold:
             worker = Worker(
                 context,
-                store_of(context, store, margin_seconds(lease)),
+                store_of(context, store, margin_seconds(lease) / 2),
                 Children(context.signals, hold.descriptors),
                 path,
                 url=store,
