@@ -94,7 +94,7 @@ class Build(BuildHookInterface[Any]):
 
     def _manual(self, program: str) -> str:
         """What the manifest says of each command."""
-        described = json.loads(self._said("manifest", "--json"))["data"]
+        described = json.loads(self._said("manifest", "--all", "--json"))["data"]
         about = f"{program} - {self.metadata.core.description}\n"
         sections = {"NAME": about, "SYNOPSIS": self._said("--help")}
         for command in described["commands"]:

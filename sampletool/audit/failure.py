@@ -7,9 +7,11 @@ import json
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
+from sampletool.kit.contract.answer import UNTRUSTED
 from sampletool.kit.contract.redaction import redact
+from sampletool.kit.contract.text import printable_lines
 
 _DEPTH = 4
 _LONGEST_HINT = 1e9
@@ -30,7 +32,7 @@ class Failure:
     code: str | None
     retry_after_seconds: float | None
     names_holder: bool
-    output: str
+    output: Annotated[str, UNTRUSTED]
     count: int = 1
 
     @property
@@ -50,7 +52,7 @@ def understand(exit_status: int, stdout: str, stderr: str, output: str, other_pi
         retry_after_seconds=next((hint for name, value in members if (hint := _retry_seconds(name, value))), None),
         names_holder=any(name in _HOLDER and _says_something(value) for name, value in members)
         or not pids.isdisjoint(other_pids),
-        output=_sentence(codes, members) or output,
+        output=printable_lines(_sentence(codes, members) or output),
     )
 
 

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from sampletool.kit.context import AT_ONCE, Context
+from sampletool.kit.contract.answer import UNTRUSTED
 from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.contract.file_errors import from_os_error
 from sampletool.kit.contract.lock_held import LockHeld
-from sampletool.kit.contract.text import printable
 from sampletool.kit.program import variable
 from sampletool.kit.safety.children import Children, Ended
 from sampletool.kit.safety.orphans import end_orphans
@@ -33,16 +33,21 @@ _SHOWN_LINES = 10
 _DEEPEST = 100
 
 
+Status = Literal[
+    "built", "up_to_date", "stale", "skipped", "passed", "failed", "stopped", "not_started", "would_run"
+]  # fmt: skip
+
+
 class Done(NamedTuple):
     """What the answer says about one job. `reason`: why a target was stale."""
 
     name: str
-    status: str
+    status: Status
     reason: str | None = None
     outputs: str | None = None
     note: str | None = None
     exit_status: int | None = None
-    tail: str | None = None
+    tail: Annotated[str | None, UNTRUSTED] = None
     log: str | None = None
 
     def lines(self) -> list[str]:
@@ -150,15 +155,13 @@ class Runner:
 
 
 def _done(child: Ended) -> Done:
-    """Passed or failed. What the child has written is made safe to show."""
-    lines = child.tail.replace("\r\n", "\n").split("\n")
-    tail = "\n".join(printable(line.expandtabs()) for line in lines) or None
+    """Passed or failed."""
     note = f"exit status {child.status}" if child.status else None
     if child.survivors:
         note = f"still running: {', '.join(map(str, child.survivors))}"
     log = str(child.log) if child.log else None
-    status = "failed" if child.status or child.survivors else "passed"
-    return Done(child.name, status, note=note, exit_status=child.status or None, tail=tail, log=log)
+    status: Status = "failed" if child.status or child.survivors else "passed"
+    return Done(child.name, status, note=note, exit_status=child.status or None, tail=child.tail or None, log=log)
 
 
 def stage(directory: Path, workspace: Path, inputs: Iterable[str], needs: Mapping[str, Path]) -> None:

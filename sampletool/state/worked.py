@@ -1,8 +1,9 @@
 """What a worker did, for its answer."""
 
 from dataclasses import dataclass, field
+from typing import Annotated
 
-from sampletool.kit.contract.answer import Effect
+from sampletool.kit.contract.answer import UNTRUSTED, Effect
 
 
 @dataclass(frozen=True)
@@ -12,7 +13,7 @@ class Failure:
     id: str
     attempts: int
     exit_status: int
-    tail: str
+    tail: Annotated[str, UNTRUSTED]
     log: str | None = None
 
 

@@ -6,16 +6,16 @@ from pathlib import Path
 
 _PACKAGE = Path(__file__).parents[2] / "sampletool"
 LIMITS = {
-    "kit": 3554,
+    "kit": 3690,
     "kit/completion.py, kit/upgrade.py, kit/parts.py, kit/rename.py, kit/checksums.py, kit/new_command.py": 400,
-    "kit/stepping, kit/testing": 700,
-    "sample": 1806,
-    "state": 2573,
+    "kit/stepping, kit/testing": 740,
+    "sample": 1820,
+    "state": 2612,
     "state/redis.lua": 286,
     "lab": 1500,
     "lab/scenarios": 100 * 18,
     "audit": 800,
-    "fork": 494,
+    "fork": 498,
 }
 """Lines of code, at the most. A folder or file that is named here does not count into the one that it lies in."""
 

@@ -20,10 +20,7 @@ from sampletool.kit.global_options import DryRunOption
 spec = CommandSpec(
     effect="scratch",
     errors=(ProgramNotFound, FailsAlone),
-    examples=(
-        "audit --set 'git config --global x.{key} {value}' --get 'git config --global x.{key}'",
-        "audit --set 'tool config set {key} {value}' --get 'tool config get {key}' --markdown",
-    ),
+    examples=("audit --set 'git config --global x.{key} {value}' --get 'git config --global x.{key}' --runs 8",),
 )
 
 

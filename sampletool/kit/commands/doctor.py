@@ -22,7 +22,7 @@ from ..safety.places import config_file, private_directory, session_root, state_
 from ..safety.processes import can_see
 from ._probes import Probe, probe_directory
 
-spec = CommandSpec(effect="nothing", errors=(ChecksFailed,), examples=("doctor",))
+spec = CommandSpec(effect="nothing", errors=(ChecksFailed,), reads=("machine",), examples=("doctor",))
 
 _PACKAGES = ("typer", "filelock", "tomlkit", "platformdirs")
 

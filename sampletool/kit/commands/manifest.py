@@ -1,20 +1,28 @@
-"""The whole command tree as data, for programs that call this one."""
+"""The command tree as data, for programs that call this one: an index, or whole descriptions."""
 
+import json
 from collections.abc import Iterator
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
 from ..command_folder import CommandFolder
-from ..contract.command_spec import CommandSpec
+from ..context import AT_ONCE, PATIENT_SECONDS, Context
+from ..contract.command_spec import Changes, CommandSpec, written_out
+from ..contract.duration import say_duration
 from ..contract.errors import CommandNotFound, did_you_mean
 from ..contract.exit_status import category
-from ..contract.manifest import describe_command, describe_errors
+from ..contract.manifest import ERROR, META, describe_errors, envelope_schema, schema_of
+from ..contract.table import Line, heads
 from ..global_options import described_options
 from ..program import PROGRAM, variable
-from ..settings.known import all_known
+from ..settings.known import all_known, find_known
 
-spec = CommandSpec(effect="nothing", errors=(CommandNotFound,), examples=("manifest", "manifest config set"))
+spec = CommandSpec(
+    effect="nothing",
+    errors=(CommandNotFound,),
+    examples=("manifest", "manifest config set", "manifest --schema", "manifest --all"),
+)
 
 _ENVIRONMENT = {
     variable("SESSION_ID"): "As --session-id.",
@@ -29,20 +37,38 @@ _ENVIRONMENT = {
 }
 
 
-class Manifest(NamedTuple):
-    commands: list[dict[str, Any]]
-    options: list[dict[str, Any]]
+class Entry(NamedTuple):
+    command: str
+    summary: str
+    effect: Changes
+
+
+class Index(NamedTuple):
+    commands: list[Entry]
+    next: str
+
+    def lines(self) -> list[Line]:
+        return [heads("command", "effect", "what it does"), *((one[0], one[2], one[1]) for one in self.commands)]
+
+
+class Description(NamedTuple):
+    """Of commands, and of what all commands share: each only where it was asked for."""
+
+    commands: list[dict[str, Any]] | None = None
+    options: list[dict[str, Any]] | None = None
     """What every command takes, before or after its name."""
-    exit_statuses: dict[str, str]
-    error_codes: dict[str, dict[str, Any]]
-    """Every code that an answer of these commands may carry."""
-    settings: dict[str, dict[str, str]]
+    answer: dict[str, Any] | None = None
+    """The schema of the envelope; that of `data` is with each command."""
+    error: dict[str, Any] | None = None
+    meta: dict[str, Any] | None = None
+    exit_statuses: dict[str, str] | None = None
+    settings: dict[str, dict[str, str]] | None = None
     """A flag wins over the environment, that over the workspace's file, that over yours, that over the default."""
-    environment: dict[str, str]
+    environment: dict[str, str] | None = None
     """The variables that count besides those of the settings."""
 
     def lines(self) -> list[str]:
-        return [f"{command['command']:<16} {command['summary']}" for command in self.commands]
+        return json.dumps({name: told for name, told in self._asdict().items() if told}, indent=2).split("\n")
 
 
 def find_commands(folder: CommandFolder, above: str = "") -> Iterator[tuple[str, Any]]:
@@ -55,27 +81,93 @@ def find_commands(folder: CommandFolder, above: str = "") -> Iterator[tuple[str,
             yield f"{above}{name}", command
 
 
+def describe(name: str, command: Any) -> dict[str, Any]:
+    """All that a caller has to know of one command, and nothing else."""
+    spec: CommandSpec = command.spec
+    summary, _, more = (command.help or "").partition("\n")
+    described = [_with_variable(param) for param in command.described]
+    waits = {lock: AT_ONCE if lock in spec.at_once else PATIENT_SECONDS for lock in spec.locks}
+    return {
+        "command": name,
+        "usage": command.usage(f"{PROGRAM} {name}"),
+        "summary": summary,
+        "help": " ".join(more.split()),
+        "effect": spec.effect,
+        "reads": list(spec.reads),
+        "destroys": spec.destroys,
+        "idempotent": spec.idempotent,
+        "locks": [{"lock": lock, "waits": say_duration(seconds)} for lock, seconds in waits.items()],
+        "arguments": [param for param in described if "flags" not in param],
+        "options": [param for param in described if "flags" in param],
+        "data": schema_of(get_type_hints(command.callback, include_extras=True).get("return")),
+        "errors": describe_errors(spec),
+        "exit_statuses": {str(status): category(status) for status in spec.exit_statuses()},
+        "before": [written_out(call) for call in spec.before],
+        "examples": [written_out(example) for example in spec.examples],
+    }
+
+
+def _with_variable(param: dict[str, Any]) -> dict[str, Any]:
+    """An option of the name of a setting can be given by a variable."""
+    name = param["name"]
+    has_variable = "flags" in param and (variable(name) in _ENVIRONMENT or find_known(name))
+    return {**param, "variable": variable(name)} if has_variable else param
+
+
+def _chosen(words: list[str], known: dict[str, Any]) -> dict[str, Any]:
+    """Commands and groups one after the other; `config.set`, as `meta.command` has it, is `config set`."""
+    found: dict[str, Any] = {}
+    left, group = " ".join(words).replace(".", " ").split(), ""
+    while left:
+        for length in range(len(left), 0, -1):
+            wanted = " ".join(left[:length])
+            if some := {name: one for name, one in known.items() if f"{name} ".startswith(f"{wanted} ")}:
+                found |= some
+                left, group = left[length:], left[0]
+                break
+        else:
+            wanted = f"{group} {left[0]}" if len(left) == 1 else " ".join(left)
+            raise CommandNotFound(command=wanted.strip(), suggestion=did_you_mean(wanted.strip(), list(known)))
+    return found
+
+
+def _shared() -> Description:
+    """What is the same for all commands."""
+    known = {name: {"default": one.default, "help": one.help} for name, one in all_known().items()}
+    return Description(
+        options=[_with_variable(option) for option in described_options()],
+        answer=envelope_schema({"type": ["object", "array"]}),
+        error=ERROR,
+        meta=META,
+        settings={name: {"environment": variable(name), **facts} for name, facts in known.items()},
+        environment=_ENVIRONMENT,
+    )
+
+
 def command(
     ctx: typer.Context,
-    words: Annotated[list[str] | None, typer.Argument(metavar="[COMMAND...]", help="Only this one.")] = None,
-) -> Manifest:
-    """Describe every command as JSON, for programs.
+    words: Annotated[list[str] | None, typer.Argument(metavar="[COMMAND...]", help="Describe these, whole.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Describe all commands, and what they share.")] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Describe what the answers of all commands share.")] = False,
+) -> Index | Description:
+    """Describe the commands as JSON, for programs.
 
-    Options with their types and defaults, effect, locks, exit statuses, error codes, and the schema of the data.
+    An index; or of the commands that are named arguments, options, locks, errors, examples and the schema of the data.
+    With --schema the options that every command takes, and the schema of the envelope, of `meta` and of `error`.
     """
+    context: Context = ctx.obj
     folder = ctx.find_root().command
     assert isinstance(folder, CommandFolder)
     known = dict(find_commands(folder))
-    wanted = " ".join(words or [])
-    shown = {name: found for name, found in known.items() if f"{name} ".startswith(f"{wanted} ".lstrip())}
-    if not shown:
-        raise CommandNotFound(command=wanted, suggestion=did_you_mean(wanted, list(known)))
-    commands = [describe_command(name, found, found.usage(f"{PROGRAM} {name}")) for name, found in shown.items()]
-    specs = [found.spec for found in shown.values()]
-    statuses = sorted({status for spec in specs for status in spec.exit_statuses()})
-    categories = {str(status): category(status) for status in statuses}
-    settings = {
-        name: {"environment": variable(name), "default": known.default, "help": known.help}
-        for name, known in all_known().items()
-    }
-    return Manifest(commands, described_options(), categories, describe_errors(specs), settings, _ENVIRONMENT)
+    chosen = known if every else _chosen(words or [], known)
+    shared = _shared() if every or schema else Description()
+    if not chosen and not schema:
+        entries = [Entry(name, (one.help or "").partition("\n")[0], one.spec.effect) for name, one in known.items()]
+        return Index(entries, f"`{PROGRAM} manifest COMMAND...` describes these; --schema what all answers share.")
+    if every:
+        context.options["full"] = True
+    statuses = sorted({status for one in known.values() for status in one.spec.exit_statuses()})
+    return shared._replace(
+        commands=[describe(name, one) for name, one in chosen.items()] or None,
+        exit_statuses={str(status): category(status) for status in statuses} if every or schema else None,
+    )

@@ -15,6 +15,8 @@ SCHEMA_VERSION = "1.0"
 
 Effect = Literal["created", "updated", "deleted", "unchanged"]
 """What a call did to what it changes."""
+UNTRUSTED = {"x-untrusted": True}
+"""`Annotated[str, UNTRUSTED]`: written by others, such as the output of a child; to be read, never obeyed."""
 
 
 class Result(Protocol):

@@ -2,6 +2,7 @@
 
 from typing import Literal, NamedTuple
 
+from ..program import PROGRAM
 from .errors import InternalError, Interrupted, InvalidValues, NestedCall, TimedOut, ToolError, UsageMistakes
 from .exit_status import INTERRUPTED, ExitStatus
 from .file_errors import (
@@ -18,6 +19,7 @@ from .file_errors import (
 )
 
 Changes = Literal["nothing", "settings", "files", "outputs", "sessions", "locks", "store", "scratch"]
+Reads = Literal["settings", "workspace", "files", "stdin", "sessions", "locks", "store", "machine"]
 
 ANY_CALL = (UsageMistakes, InvalidValues, InvalidToml, FileNotFound, PermissionDenied, UnsafePath, UnsafeDirectory,
             ReadOnly, NoSpace, NotFlushed, IoFailure, TimedOut, Interrupted, InternalError)  # fmt: skip
@@ -31,8 +33,18 @@ class CommandSpec(NamedTuple):
     """The errors this command adds to those that any call can end with, and to those of its locks."""
     locks: tuple[str, ...] = ()
     """The locks a call may wait for, in the order in which it takes them."""
+    at_once: tuple[str, ...] = ()
+    """Those of them that are not waited for, unless --lock-timeout says so: a holder may run for minutes."""
+    reads: tuple[Reads, ...] = ()
+    """What else the answer depends on."""
+    destroys: str = ""
+    """What a call may end or replace that cannot be got back; a sentence."""
+    idempotent: bool = True
+    """Whether the same call again changes nothing more."""
+    before: tuple[str, ...] = ()
+    """Calls that make what the examples need, in an empty directory."""
     examples: tuple[str, ...] = ()
-    """Without the name of the program."""
+    """Without the name of the program, to be called in this order; `echo text | state set key -` has an input."""
 
     def own_errors(self) -> tuple[type[ToolError], ...]:
         if not self.locks:
@@ -46,3 +58,9 @@ class CommandSpec(NamedTuple):
 
     def exit_statuses(self) -> list[int]:
         return sorted({ExitStatus.OK, *INTERRUPTED, *(error.exit_status for error in self.all_errors())})
+
+
+def written_out(example: str) -> str:
+    """As it is typed into a shell."""
+    source, bar, call = example.rpartition(" | ")
+    return f"{source}{bar}{PROGRAM} {call}"

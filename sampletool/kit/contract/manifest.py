@@ -6,35 +6,19 @@ Built from the live commands, so it cannot disagree with them.
 import re
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from ..program import PROGRAM
+from .answer import SCHEMA_VERSION, Notice
 from .command_spec import CommandSpec
-from .exit_status import category
+from .errors import Mistake
 
 _JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null", dict: "object"}
 _VALUE_TYPES = {int: "integer", float: "number", bool: "boolean", Path: "path"}
 _METAVAR_TYPES = {"DURATION": "duration", "FILE": "path", "DIR": "path"}
 _CHOICES = re.compile(r"[a-z]+(\|[a-z]+)+")
-
-
-def describe_command(name: str, command: Any, usage: str) -> dict[str, Any]:
-    spec: CommandSpec = command.spec
-    return {
-        "command": name,
-        "usage": usage,
-        "summary": (command.help or "").partition("\n")[0],
-        "effect": spec.effect,
-        "locks": list(spec.locks),
-        "exit_statuses": {str(status): category(status) for status in spec.exit_statuses()},
-        "error_codes": sorted({error.code for error in spec.own_errors()}),
-        "arguments": [described for described in command.described if "flags" not in described],
-        "options": [described for described in command.described if "flags" in described],
-        "data": schema_of(typing.get_type_hints(command.callback).get("return")),
-        "examples": [f"{PROGRAM} {example}" for example in spec.examples],
-    }
 
 
 def describe_params(params: list[Any], hints: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -65,6 +49,7 @@ def _describe_param(param: Any, hint: Any) -> dict[str, Any]:
         "metavar": None if is_flag else metavar or "|".join(choices) or written,
         "required": param.required,
         "repeatable": param.multiple or param.nargs == -1,
+        "completion": True if any(getattr(each, "autocompletion", None) for each in declared) else None,
         "help": param.help,
     }
     return {key: value for key, value in described.items() if value is not None}
@@ -78,9 +63,9 @@ def _without_none_and_list(hint: Any) -> Any:
     return parts[0] if typing.get_origin(hint) is list else hint
 
 
-def describe_errors(specs: Iterable[CommandSpec]) -> dict[str, Any]:
-    """Every code that these commands can end with; the first line of its docstring says what it means."""
-    errors = {error.code: error for spec in specs for error in reversed(spec.all_errors())}
+def describe_errors(spec: CommandSpec) -> dict[str, Any]:
+    """Every code that a command can end with; the first line of its docstring says what it means."""
+    errors = {error.code: error for error in reversed(spec.all_errors())}
     return {
         code: {
             "exit_status": error.exit_status,
@@ -93,20 +78,59 @@ def describe_errors(specs: Iterable[CommandSpec]) -> dict[str, Any]:
 
 def schema_of(kind: Any) -> dict[str, Any]:
     """The JSON schema of what a command returns, read from its members."""
-    if names := getattr(kind, "_fields", None) or getattr(kind, "__dataclass_fields__", None):
-        hints = typing.get_type_hints(kind)
-        return {
-            "type": "object",
-            "properties": {name: schema_of(hints[name]) for name in names},
-            "required": [name for name in names if type(None) not in typing.get_args(hints[name])],
-        }
     origin, parts = typing.get_origin(kind), typing.get_args(kind)
+    if origin is typing.Annotated:
+        return schema_of(parts[0]) | {name: fact for facts in parts[1:] for name, fact in facts.items()}
+    if names := getattr(kind, "_fields", None) or (is_dataclass(kind) and [each.name for each in fields(kind)]):
+        hints = typing.get_type_hints(kind, include_extras=True)
+        return _object({name: schema_of(hints[name]) for name in names}, [n for n in names if _is_needed(hints[n])])
     if origin in (list, tuple):
         return {"type": "array", "items": schema_of(parts[0])}
+    if origin is dict:
+        return {"type": "object", "additionalProperties": schema_of(parts[1])}
     if origin in (typing.Union, types.UnionType):
         some = [schema_of(part) for part in parts if part is not type(None)]
         return {"anyOf": some} if len(some) > 1 else some[0]
     if origin is typing.Literal:
         return {"enum": list(parts)}
-    kind = origin or kind
     return {"type": _JSON_TYPES[kind]} if kind in _JSON_TYPES else {}
+
+
+def _is_needed(hint: Any) -> bool:
+    """A member that may be None is left out of the answer then."""
+    inner = typing.get_args(hint)[0] if typing.get_origin(hint) is typing.Annotated else hint
+    return type(None) not in typing.get_args(inner)
+
+
+def _object(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": required}
+
+
+def envelope_schema(data: dict[str, Any]) -> dict[str, Any]:
+    """Of every answer whose data is this. What fails has an `error`, and as `data` what was done, or null."""
+    members = {"ok": {"type": "boolean"}, "data": {"anyOf": [data, {"type": "null"}]}, "error": ERROR}
+    members |= {"warnings": {"type": "array", "items": schema_of(Notice)}, "meta": META}
+    return _object(members, ["ok", "data", "warnings", "meta"])
+
+
+_TEXT, _NUMBER, _YES = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}
+_CRASHED = _object({"pid": _NUMBER, "command": _TEXT, "started_at": _TEXT}, ["pid"])
+_META_ALWAYS = {"command": _TEXT, "request_id": _TEXT, "schema_version": {"enum": [SCHEMA_VERSION]}}
+_META_ALWAYS |= {"tool_version": _TEXT, "timestamp": _TEXT, "duration_ms": _NUMBER, "exit_code": _NUMBER}
+META = _object(
+    {
+        **_META_ALWAYS,
+        **dict.fromkeys(("session_id", "cwd", "trace_id", "next_cursor"), _TEXT),
+        **dict.fromkeys(("dry_run", "replayed", "truncated"), _YES),
+        "waited_ms": _NUMBER,
+        "recovered_from": _CRASHED,
+    },
+    [*_META_ALWAYS],
+)
+"""What does not apply is absent."""
+_ERROR_ALWAYS = {"code": {"type": "string", "pattern": "^[A-Z][A-Z_]+$"}, "message": _TEXT, "suggestion": _TEXT}
+_ERROR_ALWAYS |= {"retryable": _YES, "exit_code": _NUMBER, "context": {"type": "object"}}
+ERROR = _object(
+    {**_ERROR_ALWAYS, "retry_after_ms": _NUMBER, "errors": {"type": "array", "items": schema_of(Mistake)}},
+    [*_ERROR_ALWAYS],
+)

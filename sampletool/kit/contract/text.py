@@ -10,6 +10,11 @@ def printable(text: str) -> str:
     return "".join(char if _is_harmless(char) else escaped(char) for char in text)
 
 
+def printable_lines(text: str) -> str:
+    """The same of a text that may have several lines, such as the output of a child."""
+    return "\n".join(printable(line.expandtabs()) for line in text.replace("\r\n", "\n").split("\n"))
+
+
 def quoted(text: str) -> str:
     """The text between quotes, for a sentence."""
     return f"'{printable(text)}'"

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from ..contract.errors import Interrupted
+from ..contract.text import printable_lines
 from .atomic_file import write_all
 from .lock import ANCESTORS_LOCKS
 from .orphans import end_strays
@@ -168,7 +169,7 @@ class Children:
         for descriptor in (child.exit_descriptor, child.log_file):
             if descriptor is not None:
                 os.close(descriptor)
-        tail = bytes(child.tail).decode("utf-8", "backslashreplace")
+        tail = printable_lines(bytes(child.tail).decode("utf-8", "backslashreplace"))
         return Ended(child.name, child.process.returncode, tail, child.log_path, survivors)
 
     def _read(self, child: _Running) -> None:

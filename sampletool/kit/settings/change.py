@@ -7,7 +7,7 @@ from ..contract.answer import Effect
 from ..contract.errors import InvalidValues, Mistake, VersionConflict
 from ..contract.file_errors import InvalidToml
 from ..safety.toml_file import TomlEdit
-from .precedence import Key, Scope, leaves_of, table_of
+from .precedence import Key, Scope, ScopeName, leaves_of, table_of
 from .toml_edit import CannotEdit, NotAValue, set_value, unset_value
 from .toml_key import get, has, show_key
 
@@ -24,7 +24,7 @@ class Changed(NamedTuple):
 
     effect: Effect
     changes: list[Change]
-    scope: str
+    scope: ScopeName
     path: str
     version: str
 

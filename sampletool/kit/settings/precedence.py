@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ..contract.errors import KeyNotFound, did_you_mean
 from ..contract.file_errors import InvalidToml
@@ -18,12 +18,14 @@ from .known import all_known, check, find_known
 from .toml_key import get, has, parse_value, show_key
 
 Key = tuple[str, ...]
+ScopeName = Literal["project", "user"]
+SourceName = Literal["flag", "environment", "project", "user", "default"]
 
 
 class Source(NamedTuple):
     """One place that gives a value for a key."""
 
-    name: str
+    name: SourceName
     value: Any
     where: str
 
@@ -31,7 +33,7 @@ class Source(NamedTuple):
 class Scope(NamedTuple):
     """One settings file: the workspace's, whose settings are in a table, or the user's."""
 
-    name: str
+    name: ScopeName
     path: Path
     table: Key = ()
 

@@ -19,13 +19,17 @@ from sampletool.sample.errors import BuildFailed, TargetNotFound
 from sampletool.sample.plan import Planned, plan, why_stale
 from sampletool.sample.progress import Progress
 from sampletool.sample.publish import CHANGED, Built, Outputs, has_changed
-from sampletool.sample.run import Done, Runner, Workplace, carrying, collect, locked
+from sampletool.sample.run import Done, Runner, Status, Workplace, carrying, collect, locked
 from sampletool.sample.workspace import Jobs, choose, read_workspace
 
 spec = CommandSpec(
     effect="outputs",
     errors=(NoWorkspace, TargetNotFound, BuildFailed),
     locks=("build", "session"),
+    at_once=("build",),
+    reads=("workspace",),
+    destroys="The outputs that a target had; they can be built again.",
+    before=("init .",),
     examples=("build", "build report", "build --dry-run"),
 )
 ForceUnlockOption = Annotated[bool, typer.Option("--force-unlock", help="First end what a dead build left running.")]
@@ -119,7 +123,7 @@ def _build_stale(
             was_stopped = False
         finally:
             for name in stale.keys() - done.keys():
-                status = "stopped" if name in progress.running else "not_started" if was_stopped else "skipped"
+                status: Status = "stopped" if name in progress.running else "not_started" if was_stopped else "skipped"
                 note = "something it needs failed" if status == "skipped" else None
                 done[name] = Done(name, status, stale[name].reason, note=note)
             result.targets = [done[name] for name in planned]

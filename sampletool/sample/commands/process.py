@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from sampletool.kit.context import AT_ONCE, Context
+from sampletool.kit.contract.answer import UNTRUSTED
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import InvalidValues, Mistake
 from sampletool.kit.contract.file_errors import OutputExists, UnsafePath
@@ -34,10 +35,14 @@ spec = CommandSpec(
     effect="outputs",
     errors=(InvalidCsv, InputChanged, OutputExists, ProcessPartial, WorkerLost),
     locks=("session", "output"),
+    at_once=("output",),
+    reads=("files", "stdin"),
+    destroys="With --overwrite, what is at the output's path.",
+    before=("init .",),
     examples=(
-        "process --input data.csv --session-id demo",
-        "process --input a.csv b.csv --output profile.json",
-        "process --input - --delimiter tab --on-error skip",
+        "process --input data/sales.csv --session-id demo",
+        "process --input data/*.csv --output profile.json",
+        "cat data/sales.csv | process --input - --output - --on-error skip",
     ),
 )
 _SKIP_ADVICE = "Correct it, name its --encoding or --delimiter, or leave bad rows out with --on-error skip."
@@ -54,8 +59,8 @@ class Table:
     columns: int
     rows: int
     skipped: int
-    bad_rows: list[dict[str, Any]]
-    profile: list[dict[str, Any]] = field(default_factory=list)
+    bad_rows: Annotated[list[dict[str, Any]], UNTRUSTED]
+    profile: Annotated[list[dict[str, Any]], UNTRUSTED] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,9 @@ spec = CommandSpec(
     effect="outputs",
     errors=(*build_spec.errors, NotBuilt, ChecksFailed),
     locks=("build", "session"),
+    at_once=("build",),
+    reads=("workspace",),
+    before=("init .", "build"),
     examples=("test", "test --build", "test totals-add-up --junit results.xml"),
 )
 _JUNIT = re.compile(rb"<\?xml[^>]*>\s*<testsuite")
@@ -124,7 +127,7 @@ def _warn_of_stale(context: Context, declared: Jobs, outputs: Outputs, needed: l
 
 def forecast(context: Context, names: list[str]) -> Report:
     checks = read_workspace(context).checks
-    return Report([Done(name, "would run") for name in choose("check", names, checks)], len(names or checks))
+    return Report([Done(name, "would_run") for name in choose("check", names, checks)], len(names or checks))
 
 
 def junit_place(path: Path, workspace: Path) -> Path:
@@ -162,10 +165,10 @@ def command(
     jobs: JobsOption = None,
     force_unlock: ForceUnlockOption = False,
     dry_run: DryRunOption = False,
-) -> Report:
+) -> Report | Build:
     """Check what is built, in parallel.
 
-    Checks are declared in tool.toml; each runs in a directory of its own.
+    Checks are declared in tool.toml; each runs in a directory of its own. If --build fails, the data is its own.
     """
     context: Context = ctx.obj
     if junit is not None:

@@ -1,6 +1,6 @@
 """What the commands of the store share: what they promise, and what they take."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -33,12 +33,16 @@ _OFFERED = 1000
 """As many names at most, and from as many rows, when a shell completes a word."""
 
 
-def reads_store(*examples: str, errors: tuple[type[ToolError], ...] = ()) -> CommandSpec:
-    return CommandSpec(effect="nothing", errors=(*_ASKED, *errors), locks=("store",), examples=examples)
+def reads_store(*examples: str, errors: tuple[type[ToolError], ...] = (), **more: Any) -> CommandSpec:
+    return CommandSpec("nothing", (*_ASKED, *errors), locks=("store",), reads=("store",), examples=examples, **more)
 
 
-def changes_store(*examples: str, errors: tuple[type[ToolError], ...] = ()) -> CommandSpec:
-    return CommandSpec(effect="store", errors=(*_CHANGED, *errors), locks=("store",), examples=examples)
+def changes_store(*examples: str, errors: tuple[type[ToolError], ...] = (), **more: Any) -> CommandSpec:
+    return CommandSpec("store", (*_CHANGED, *errors), locks=("store",), reads=("store",), examples=examples, **more)
+
+
+A_CLAIM = ("task add mail 'to: ann' --id ann", "task claim mail")
+"""What the examples of what is done with a claim need."""
 
 
 def _without_password(ctx: typer.Context, url: str | None) -> str | None:

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from sampletool.kit.context import Context
-from sampletool.kit.contract.answer import Effect
+from sampletool.kit.contract.answer import UNTRUSTED, Effect
 from sampletool.kit.contract.errors import InvalidValues, Mistake
 from sampletool.kit.contract.render import value_text
 from sampletool.kit.contract.text import quoted
@@ -52,7 +52,7 @@ class Settled:
 @dataclass(frozen=True)
 class Value:
     key: str
-    value: Any
+    value: Annotated[Any, UNTRUSTED]
     version: int
     """Pass it to --if-version."""
     expires_at: str | None = None

@@ -1,7 +1,10 @@
 """tool manifest"""
 
+import json
+import os
 import re
 import shlex
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,34 +14,57 @@ import pytest
 from sampletool.kit.app import root
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import UsageMistakes
+from sampletool.kit.program import PACKAGE, PROGRAM, WORKSPACE_FILE
 from sampletool.kit.safety.signals import Signals
-from sampletool.kit.testing.tool import Tool, declared_specs, told_of
+from sampletool.kit.testing.schema import described
+from sampletool.kit.testing.tool import Ran, Tool, declared_specs, told_of
+
+_INDEX_BYTES = 6000
+_ENTRY_BYTES = 9000
 
 
-def test_every_command_is_described_with_how_it_can_end(tool: Tool) -> None:
-    data = tool("manifest").data
+def test_the_index_names_every_command_and_costs_little(tool: Tool) -> None:
+    ran = tool("manifest")
 
-    described = {entry["command"].replace(" ", "."): entry for entry in data["commands"]}
-    assert described.keys() == declared_specs().keys()
-    for name, entry in described.items():
-        assert {int(number) for number in entry["exit_statuses"]} == set(
-            map(int, declared_specs()[name].exit_statuses())
-        )
+    assert {entry["command"].replace(" ", ".") for entry in ran.data["commands"]} == described().keys()
+    assert all(entry.keys() == {"command", "summary", "effect"} for entry in ran.data["commands"])
+    assert len(ran.stdout) < _INDEX_BYTES
+
+
+def test_every_command_is_described_with_how_it_can_end() -> None:
+    for name, entry in described().items():
+        assert {int(number) for number in entry["exit_statuses"]} == set(declared_specs()[name].exit_statuses())
         assert entry["summary"]
-        assert entry["examples"]
+        assert entry["examples"], name
         assert {"type", "anyOf"} & entry["data"].keys(), name
+        assert len(str(entry)) < _ENTRY_BYTES, name
 
 
-def test_whatever_changes_something_can_be_forecast(tool: Tool) -> None:
-    for entry in tool("manifest").data["commands"]:
+def test_whatever_changes_something_can_be_forecast() -> None:
+    for entry in described().values():
         flags = {flag for option in entry["options"] for flag in option["flags"]}
         if entry["effect"] not in ("nothing", "scratch") and entry["command"] != "task work":
             assert "--dry-run" in flags, entry["command"]
 
 
-def test_one_command_or_one_group_can_be_asked_for(tool: Tool) -> None:
-    assert [entry["command"] for entry in tool("manifest", "config", "get").data["commands"]] == ["config get"]
-    assert len(tool("manifest", "config").data["commands"]) == 6
+def test_what_destroys_nothing_changes_nothing_that_was_there() -> None:
+    for entry in described().values():
+        assert not entry["destroys"] or (entry["effect"] != "nothing" and entry["destroys"].endswith(".")), entry
+
+
+def test_some_commands_and_groups_can_be_asked_for_and_nothing_else_is_told(tool: Tool) -> None:
+    asked = tool("manifest", "config", "get", "lock").data
+
+    assert asked.keys() == {"commands"}
+    assert [entry["command"] for entry in asked["commands"]] == ["config get", "lock list", "lock release"]
+    assert tool("manifest", "config.get").data["commands"] == asked["commands"][:1]
+
+
+def test_all_is_all_of_it(tool: Tool) -> None:
+    manifest = tool("manifest", "--all").data
+
+    assert manifest["commands"] == json.loads(json.dumps([*described().values()]))
+    assert manifest.keys() > tool("manifest", "--schema").data.keys()
 
 
 def test_a_command_that_is_not_there_is_not_found(tool: Tool) -> None:
@@ -46,26 +72,29 @@ def test_a_command_that_is_not_there_is_not_found(tool: Tool) -> None:
 
     assert (ran.status, ran.code) == (5, "COMMAND_NOT_FOUND")
     assert "'config get'" in ran.error["suggestion"]
+    assert "'config get'" in tool("manifest", "lock", "config", "gte").error["suggestion"]
 
 
 def test_what_a_call_takes_is_told_in_words_of_callers(tool: Tool) -> None:
-    manifest = tool("manifest").data
-    params = [param for entry in manifest["commands"] for param in (*entry["arguments"], *entry["options"])]
-    params += manifest["options"]
+    params = [param for entry in described().values() for param in (*entry["arguments"], *entry["options"])]
+    params += tool("manifest", "--schema").data["options"]
 
     kinds = {"string", "integer", "number", "boolean", "duration", "path", "choice"}
     assert {param["type"] for param in params} <= kinds
     assert all(param["choices"] for param in params if param["type"] == "choice")
     assert all("default" not in param for param in params if param["required"])
     assert all(flag[:2] != "--" or flag.islower() for param in params for flag in param.get("flags", ()))
-    assert all("{" not in entry["usage"] for entry in manifest["commands"])
+    assert all("{" not in entry["usage"] for entry in described().values())
 
 
-def test_what_every_command_takes_is_told_too(tool: Tool) -> None:
-    told = {option["flags"][0]: option for option in tool("manifest", "config", "get").data["options"]}
+def test_what_every_command_takes_is_told_once(tool: Tool) -> None:
+    told = {option["flags"][0]: option for option in tool("manifest", "--schema").data["options"]}
 
     assert told["--format"]["choices"] == ["json", "jsonl", "text"]
     assert (told["--timeout"]["type"], told["--cwd"]["type"], told["--json"]["type"]) == ("duration", "path", "boolean")
+    assert (told["--timeout"]["variable"], told["--lock-timeout"]["variable"]) == ("TOOL_TIMEOUT", "TOOL_LOCK_TIMEOUT")
+    assert told["--session-id"]["completion"]
+    assert not {flag for option in described()["config.get"]["options"] for flag in option["flags"]} & told.keys()
 
 
 def test_an_option_of_a_command_is_found_by_its_flag(tool: Tool) -> None:
@@ -73,33 +102,41 @@ def test_an_option_of_a_command_is_found_by_its_flag(tool: Tool) -> None:
 
 
 def test_every_error_code_is_told_with_its_status_and_meaning(tool: Tool) -> None:
-    manifest = tool("manifest").data
+    statuses = tool("manifest", "--schema").data["exit_statuses"]
 
-    for code, told in manifest["error_codes"].items():
-        assert told["meaning"].endswith("."), code
-        assert str(told["exit_status"]) in manifest["exit_statuses"]
-    retryable = {code for code, told in manifest["error_codes"].items() if told["retryable"]}
-    assert {"LOCK_HELD"} <= retryable <= {"LOCK_HELD", "STORE_UNAVAILABLE"}
-    assert "STORE_UNAVAILABLE" not in tool("manifest", "config", "get").data["error_codes"]
+    for name, entry in described().items():
+        for code, told in entry["errors"].items():
+            assert told["meaning"].endswith("."), code
+            assert statuses[str(told["exit_status"])] == entry["exit_statuses"][str(told["exit_status"])]
+        retryable = {code for code, told in entry["errors"].items() if told["retryable"]}
+        assert retryable <= {"LOCK_HELD", "STORE_UNAVAILABLE"}
+        assert ("LOCK_HELD" in retryable) >= bool(declared_specs()[name].locks)
+    assert "STORE_UNAVAILABLE" not in described()["config.get"]["errors"]
 
 
-def test_an_effect_is_one_of_the_words_of_the_contract(tool: Tool) -> None:
+def test_how_long_a_lock_is_waited_for_is_told(tool: Tool) -> None:
+    waits = {lock["lock"]: lock["waits"] for entry in described().values() for lock in entry["locks"]}
+
+    assert waits["settings file"] == "10s"
+    assert set(waits.values()) <= {"10s", "0ms"}
+
+
+def test_an_effect_is_one_of_the_words_of_the_contract() -> None:
     words = {"created", "updated", "deleted", "unchanged"}
-    for entry in tool("manifest").data["commands"]:
-        for effect in effects_in(entry["data"]):
-            assert effect.get("enum")
-            assert set(effect["enum"]) <= words, entry["command"]
+    for entry in described().values():
+        for effect in members_of(entry["data"], "effect"):
+            assert set(effect.get("enum", ["?"])) <= words or entry["command"] == "manifest", entry["command"]
 
 
-def effects_in(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def members_of(schema: dict[str, Any], wanted: str) -> Iterator[dict[str, Any]]:
     for name, member in schema.get("properties", {}).items():
-        yield from [member] if name == "effect" else effects_in(member)
+        yield from [member] if name == wanted else members_of(member, wanted)
     for member in (*schema.get("anyOf", []), *([schema["items"]] if "items" in schema else [])):
-        yield from effects_in(member)
+        yield from members_of(member, wanted)
 
 
 def test_settings_and_variables_that_count_are_told(tool: Tool) -> None:
-    manifest = tool("manifest", "config", "get").data
+    manifest = tool("manifest", "--schema").data
     page = (Path(__file__).parents[3] / "docs" / "kit" / "settings.md").read_text()
 
     assert manifest["settings"]["lock_timeout"]["environment"] == "TOOL_LOCK_TIMEOUT"
@@ -118,8 +155,9 @@ def mistakes_of(example: str) -> list[str]:
 def test_examples_are_calls_that_parse() -> None:
     for command, spec in declared_specs().items():
         for example in spec.examples:
-            assert f"{example} ".startswith(f"{command.replace('.', ' ')} "), f"{example} is no call of {command}"
-            assert mistakes_of(example) == [], example
+            call = example.rpartition(" | ")[2]
+            assert f"{call} ".startswith(f"{command.replace('.', ' ')} "), f"{example} is no call of {command}"
+            assert mistakes_of(call) == [], example
 
 
 @pytest.mark.parametrize("wrong", ["config get jobs --bogus", "config get", "config list too-much", "confg get jobs"])
@@ -127,8 +165,29 @@ def test_an_example_that_does_not_parse_is_noticed(wrong: str) -> None:
     assert mistakes_of(wrong) != []
 
 
-def test_what_a_call_answers_is_what_the_schema_says(tool: Tool) -> None:
-    (entry,) = tool("manifest", "config", "get").data["commands"]
-    data = tool("config", "get", "jobs").data
+def call_of(tool: Tool, line: str) -> Ran:
+    """A line of the manifest, as a shell would run it, with an answer in JSON."""
+    source, _, call = line.rpartition(" | ")
+    program, *args = shlex.split(call)
+    first, *words = shlex.split(source) or [""]
+    stdin = (tool.cwd / words[0]).read_bytes() if first == "cat" else f"{' '.join(words)}\n".encode()
+    paths = [[str(path) for path in sorted(tool.cwd.glob(arg))] if "*" in arg else [arg] for arg in args]
+    assert program == PROGRAM
+    return tool("--json", *(word for some in paths for word in some), stdin=stdin if first else b"")
 
-    assert set(entry["data"]["required"]) <= data.keys() <= entry["data"]["properties"].keys()
+
+@pytest.mark.parametrize("command", list(described()))
+def test_a_caller_that_knows_only_the_manifest_calls_every_command(tool: Tool, tmp_path: Path, command: str) -> None:
+    """The plugin checks each answer against the schemas."""
+    (entry,) = tool("manifest", *command.split(".")).data["commands"]
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / PROGRAM).write_text(f'#!/bin/sh\nexec {sys.executable} -m {PACKAGE} "$@"\n')
+    (programs / PROGRAM).chmod(0o755)
+    tool.environ["PATH"] = f"{programs}:{os.environ['PATH']}"
+    if "NO_WORKSPACE" in entry["errors"] and not entry["before"]:
+        (tool.cwd / WORKSPACE_FILE).touch()
+
+    answers = {line: call_of(tool, line).answer for line in (*entry["before"], *entry["examples"])}
+
+    assert {line: answer for line, answer in answers.items() if not answer["ok"]} == {}

@@ -31,7 +31,7 @@ from sampletool.kit.testing.tool import Tool
         ("lock list", r"No lock is held\.\n"),
         ("session list", r"No session has left anything\.\n"),
         ("session clean", r"Nothing has been unused for 7d \(session_ttl\)\.\n"),
-        ("manifest config get", r"config get +Show the value of a key\.\n"),
+        ("manifest config get", r'\{\n(.+\n)* +"summary": "Show the value of a key.",\n(.+\n)*\}\n'),
         ("doctor", r"/.+\n(.*\n)*  ok +writable\n(.*\n)+python +3\..+\n(.*\n)+"),
     ],
 )

@@ -57,6 +57,15 @@ def test_status_and_output_are_kept(signals: Signals, tmp_path: Path) -> None:
     assert log.read_text().startswith("1\n2\n")
 
 
+def test_what_a_child_has_written_cannot_move_a_cursor(signals: Signals) -> None:
+    with Children(signals) as children:
+        start(children, r"printf 'one\ttwo\r\n\033[2J\377'")
+        ended = children.next_ended()
+
+    assert ended is not None
+    assert ended.tail == "one     two\n\\x1b[2J\\xff"
+
+
 def test_a_silent_child_leaves_no_log(signals: Signals, tmp_path: Path) -> None:
     with Children(signals) as children:
         start(children, "true", tmp_path / "log")

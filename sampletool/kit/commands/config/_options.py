@@ -8,22 +8,20 @@ import typer
 
 from ...completion import offering
 from ...context import Context
+from ...contract.answer import UNTRUSTED
 from ...contract.command_spec import CommandSpec
 from ...contract.errors import InvalidValues, KeyNotFound, Mistake, ToolError, VersionConflict
 from ...contract.redaction import MASK, is_secret, redact
 from ...contract.render import value_text
 from ...program import WORKSPACE_FILE
 from ...settings.known import all_known
-from ...settings.precedence import Key, Scope, Settings
+from ...settings.precedence import Key, Scope, Settings, SourceName
 from ...settings.toml_key import parse_key, show_key
 
-
-def reads_settings(*examples: str) -> CommandSpec:
-    return CommandSpec(effect="nothing", errors=(KeyNotFound,), examples=examples)
-
-
-def changes_settings(*examples: str) -> CommandSpec:
-    return CommandSpec(effect="settings", errors=(VersionConflict,), locks=("settings file",), examples=examples)
+reads_settings = CommandSpec(effect="nothing", errors=(KeyNotFound,), reads=("settings",))
+changes_settings = CommandSpec(
+    effect="settings", errors=(VersionConflict,), locks=("settings file",), reads=("settings",)
+)
 
 
 def settings_of(context: Context, in_user_file: bool) -> Settings:
@@ -42,8 +40,8 @@ def scope_to_change(context: Context, in_user_file: bool) -> Scope:
 
 class Setting(NamedTuple):
     key: str
-    value: Any
-    source: str
+    value: Annotated[Any, UNTRUSTED]
+    source: SourceName
     version: str
     """Of the file that `config set` would change: pass it to --if-version."""
 

@@ -1,29 +1,31 @@
 """Why a setting has the value it has."""
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from ...context import Context
+from ...contract.answer import UNTRUSTED
 from ...contract.render import value_text
 from ...settings.known import find_known
+from ...settings.precedence import SourceName
 from ...settings.toml_key import show_key
 from ._options import KeyArgument, RevealOption, read_key, reads_settings, shown
 
-spec = reads_settings("config explain jobs")
+spec = reads_settings._replace(examples=("config explain jobs",))
 
 
 class Given(NamedTuple):
-    source: str
+    source: SourceName
     where: str
-    value: Any
+    value: Annotated[Any, UNTRUSTED]
     wins: bool
 
 
 class Explanation(NamedTuple):
     key: str
-    value: Any
-    source: str
+    value: Annotated[Any, UNTRUSTED]
+    source: SourceName
     sources: list[Given]
     help: str | None
 

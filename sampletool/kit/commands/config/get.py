@@ -5,7 +5,9 @@ import typer
 from ...global_options import RawOption
 from ._options import GlobalOption, KeyArgument, RevealOption, Setting, reads_settings, settings_of, show
 
-spec = reads_settings("config get key1", "config get api.token --reveal --raw")
+spec = reads_settings._replace(
+    before=("config set key1=val1 api.user=ann",), examples=("config get key1", "config get api.user --reveal --raw")
+)
 
 
 def command(

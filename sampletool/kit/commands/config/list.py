@@ -11,7 +11,7 @@ from ...contract.table import Line, heads
 from ...settings.known import find_known
 from ._options import GlobalOption, RevealOption, Setting, reads_settings, settings_of, show
 
-spec = reads_settings("config list")
+spec = reads_settings._replace(examples=("config list",))
 
 
 class Listing(NamedTuple):

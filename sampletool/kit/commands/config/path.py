@@ -4,14 +4,15 @@ from typing import NamedTuple
 
 import typer
 
+from ...settings.precedence import ScopeName
 from ._options import GlobalOption, reads_settings, settings_of
 
-spec = reads_settings("config path --global")
+spec = reads_settings._replace(examples=("config path --global",))
 
 
 class Location(NamedTuple):
     path: str
-    scope: str
+    scope: ScopeName
     exists: bool
 
     def lines(self) -> list[str]:

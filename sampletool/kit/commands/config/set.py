@@ -15,7 +15,11 @@ from ...settings.precedence import Key
 from ...settings.toml_key import parse_key, parse_value, show_key
 from ._options import GlobalOption, IfVersionOption, changes_settings, scope_to_change, setting_keys
 
-spec = changes_settings("config set key1 val1", "config set jobs=4 lock_timeout=30s", "config set api.token -")
+spec = changes_settings._replace(
+    reads=("settings", "stdin"),
+    destroys="The value that a key had.",
+    examples=("config set key1 val1", "config set jobs=4 lock_timeout=30s", "echo s3cret | config set api.token -"),
+)
 
 _STDIN_LIMIT_BYTES = 1024 * 1024
 

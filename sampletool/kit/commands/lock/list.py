@@ -11,7 +11,7 @@ from ...contract.table import Line, heads
 from ...safety.lock_owners import find_held
 from ...safety.places import all_locks, lock_name
 
-spec = CommandSpec(effect="nothing", examples=("lock list",))
+spec = CommandSpec(effect="nothing", reads=("locks",), examples=("lock list",))
 
 
 class HeldLock(NamedTuple):

@@ -15,7 +15,14 @@ from ...safety.lock_owners import find_held, orphans_of
 from ...safety.orphans import end_orphans
 from ...safety.places import all_locks, lock_name
 
-spec = CommandSpec(effect="locks", errors=(LockNotFound, LockHeld), examples=("lock release build",))
+spec = CommandSpec(
+    effect="locks",
+    errors=(LockNotFound, LockHeld),
+    reads=("locks",),
+    destroys="What processes that a dead holder left behind were doing: they are ended.",
+    before=("config set --global key1 val1",),
+    examples=("lock release config.toml",),
+)
 
 
 class Released(NamedTuple):

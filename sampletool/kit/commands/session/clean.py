@@ -13,7 +13,14 @@ from ...global_options import DryRunOption
 from ...safety.places import session_root
 from ...safety.session import list_sessions, remove, sweep_trash
 
-spec = CommandSpec(effect="sessions", locks=("session",), examples=("session clean", "session clean --dry-run"))
+spec = CommandSpec(
+    effect="sessions",
+    locks=("session",),
+    at_once=("session",),
+    reads=("sessions", "settings"),
+    destroys="All that unused sessions left behind, their outputs too.",
+    examples=("session clean", "session clean --dry-run"),
+)
 
 
 class Cleaned(NamedTuple):

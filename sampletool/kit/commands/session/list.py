@@ -9,7 +9,7 @@ from ...contract.table import Line, heads
 from ...safety.places import session_root
 from ...safety.session import SessionState, list_sessions
 
-spec = CommandSpec(effect="nothing", examples=("session list",))
+spec = CommandSpec(effect="nothing", reads=("sessions",), examples=("session list",))
 
 
 class Listing(NamedTuple):

@@ -16,7 +16,7 @@ from sampletool.lab.explore import explore, fork_server_for
 from sampletool.lab.recording import Recording
 from sampletool.lab.scenario import STRIKES, find, is_right
 
-spec = runs_scenarios("lab prove lost-config-update", "lab prove --all")
+spec = runs_scenarios("lab prove lost-config-update")
 
 
 @dataclass(frozen=True)

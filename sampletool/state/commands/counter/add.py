@@ -14,7 +14,12 @@ from sampletool.state.errors import CounterRange
 from sampletool.state.opening import store_of
 from sampletool.state.promises import Once
 
-spec = changes_store("counter add builds", "counter add builds 5 --idempotency-key run-7", errors=(CounterRange,))
+spec = changes_store(
+    "counter add builds",
+    "counter add builds 5 --idempotency-key run-7",
+    errors=(CounterRange,),
+    idempotent=False,
+)
 
 
 @dataclass(frozen=True)

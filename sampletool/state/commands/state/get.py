@@ -11,7 +11,7 @@ from sampletool.state.commands._options import StoreOption, reads_store, state_k
 from sampletool.state.commands._values import Value, told
 from sampletool.state.opening import store_of
 
-spec = reads_store("state get plan", errors=(KeyNotFound,))
+spec = reads_store("state get plan", errors=(KeyNotFound,), before=("state set plan draft",))
 
 
 def command(

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from sampletool.kit.context import Context
-from sampletool.kit.contract.answer import Effect
+from sampletool.kit.contract.answer import UNTRUSTED, Effect
 from sampletool.kit.contract.errors import VersionConflict
 from sampletool.kit.global_options import AllowEmptyOption, DryRunOption
 from sampletool.state.commands._options import FenceOption, KeyOption, StoreOption, changes_store, parse_ms, state_keys
@@ -19,13 +19,14 @@ spec = changes_store(
     "state set plan final --if-version 1",
     "state set leader agent-1 --if-version 0 --expires 60s",
     errors=(VersionConflict,),
+    destroys="The value that the key had; with --if-version only one that you have read.",
 )
 
 
 @dataclass(frozen=True)
 class Changed:
     key: str
-    value: Any
+    value: Annotated[Any, UNTRUSTED]
     version: int
     effect: Effect
 

@@ -14,7 +14,13 @@ from sampletool.state.commands._values import answered
 from sampletool.state.opening import store_of
 from sampletool.state.promises import Once
 
-spec = changes_store("state unset plan", "state unset leader --if-version 3", errors=(VersionConflict,))
+spec = changes_store(
+    "state unset plan",
+    "state unset leader --if-version 1",
+    errors=(VersionConflict,),
+    before=("state set plan draft", "state set leader agent-1"),
+    destroys="The value.",
+)
 
 
 @dataclass(frozen=True)

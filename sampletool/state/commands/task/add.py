@@ -25,8 +25,9 @@ from sampletool.state.promises import NewTask, Once
 spec = changes_store(
     "task add mail 'to: ann' 'to: bob'",
     "task add mail 'to: ann' --id ann",
-    "task add mail --from-file tasks.jsonl",
+    """echo '{"body": "to: cid"}' | task add mail --from-file -""",
     errors=(TaskConflict,),
+    idempotent=False,
 )
 
 _MOST = 100_000

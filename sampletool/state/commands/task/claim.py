@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from sampletool.kit.context import Context
-from sampletool.kit.contract.answer import Effect
+from sampletool.kit.contract.answer import UNTRUSTED, Effect
 from sampletool.kit.contract.render import value_text
 from sampletool.kit.global_options import DryRunOption
 from sampletool.state.commands._options import KeyOption, LeaseOption, QueueArgument, StoreOption, changes_store
@@ -14,7 +14,9 @@ from sampletool.state.commands._values import answered, say_time
 from sampletool.state.opening import store_of
 from sampletool.state.promises import Once
 
-spec = changes_store("task claim mail", "task claim mail --count 10 --lease 5m")
+spec = changes_store(
+    "task claim mail", "task claim mail --count 10 --lease 5m", before=("task add mail 'to: ann'",), idempotent=False
+)
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,7 @@ class Task:
     id: str
     generation: int
     """Pass it to finish, renew and release, and with the id to --fence."""
-    body: Any
+    body: Annotated[Any, UNTRUSTED]
     attempts: int
     lease_expires_at: str
 

@@ -12,7 +12,11 @@ from sampletool.kit.global_options import DryRunOption
 from sampletool.state.commands._options import StoreOption, changes_store, parse_ms
 from sampletool.state.opening import store_of
 
-spec = changes_store("task clean --older-than 30d", "task clean --older-than 7d --status done,failed")
+spec = changes_store(
+    "task clean --older-than 30d",
+    "task clean --older-than 7d --status done,failed",
+    destroys="The tasks that are removed, with their bodies and ids.",
+)
 
 _ENDED = ("done", "failed")
 

@@ -4,11 +4,18 @@ import typer
 
 from sampletool.kit.context import Context
 from sampletool.kit.global_options import DryRunOption
-from sampletool.state.commands._options import GenerationArgument, StoreOption, TaskArgument, changes_store, read_claim
+from sampletool.state.commands._options import (
+    A_CLAIM,
+    GenerationArgument,
+    StoreOption,
+    TaskArgument,
+    changes_store,
+    read_claim,
+)
 from sampletool.state.commands._values import Settled
 from sampletool.state.opening import store_of
 
-spec = changes_store("task finish ann 1", "task finish ann:1")
+spec = changes_store("task finish ann 1", "task finish ann:1", before=A_CLAIM)
 
 
 class Finished(Settled):

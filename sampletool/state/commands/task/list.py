@@ -1,11 +1,12 @@
 """The tasks of a queue or of all, a page at a time, and how many there are of each kind."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 
 from sampletool.kit.context import Context
+from sampletool.kit.contract.answer import UNTRUSTED
 from sampletool.kit.contract.render import value_text
 from sampletool.kit.contract.table import Line, heads
 from sampletool.state.commands._options import CursorOption, LimitOption, StoreOption, queue_names, reads_store
@@ -22,10 +23,10 @@ Status = Literal["free", "claimed", "expired", "done", "failed"]
 class Task:
     id: str
     queue: str
-    status: str
+    status: Annotated[str, {"enum": get_args(Status)}]
     generation: int
     attempts: int
-    body: Any
+    body: Annotated[Any, UNTRUSTED]
     claimed_by: str | None = None
     claimed_at: str | None = None
     lease_expires_at: str | None = None

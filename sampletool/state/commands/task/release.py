@@ -7,6 +7,7 @@ import typer
 from sampletool.kit.context import Context
 from sampletool.kit.global_options import DryRunOption
 from sampletool.state.commands._options import (
+    A_CLAIM,
     GenerationArgument,
     StoreOption,
     TaskArgument,
@@ -17,7 +18,7 @@ from sampletool.state.commands._options import (
 from sampletool.state.commands._values import Settled
 from sampletool.state.opening import store_of
 
-spec = changes_store("task release ann 1 --delay 30s")
+spec = changes_store("task release ann 1 --delay 30s", before=A_CLAIM)
 
 
 class Released(Settled):

@@ -8,6 +8,7 @@ from sampletool.kit.context import Context
 from sampletool.kit.contract.answer import Effect
 from sampletool.kit.global_options import DryRunOption
 from sampletool.state.commands._options import (
+    A_CLAIM,
     GenerationArgument,
     LeaseOption,
     StoreOption,
@@ -18,7 +19,7 @@ from sampletool.state.commands._options import (
 from sampletool.state.commands._values import say_time
 from sampletool.state.opening import store_of
 
-spec = changes_store("task renew ann 1 --lease 5m")
+spec = changes_store("task renew ann 1 --lease 5m", before=A_CLAIM, idempotent=False)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,11 @@ from sampletool.state.commands._options import StoreOption, TaskIdArgument, chan
 from sampletool.state.errors import TaskNotFailed
 from sampletool.state.opening import store_of
 
-spec = changes_store("task retry ann", errors=(TaskNotFailed,))
+spec = changes_store(
+    "task retry ann",
+    errors=(TaskNotFailed,),
+    before=("task add mail 'to: ann' --id ann", "task claim mail --max-attempts 1", "task release ann 1"),
+)
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,12 @@ from sampletool.state.worked import Worked
 from sampletool.state.worker import Worker, margin_seconds
 
 spec = changes_store(
-    "task work mail --until-empty -- ./send",
-    "task work mail --jobs 4 --lease 2m -- python send.py",
+    "task work mail --until-empty -- printenv TOOL_TASK_BODY",
+    "task work mail --until-empty --jobs 4 --lease 2m -- cat",
     errors=(ProgramNotFound, TasksFailed),
-)
+    before=("task add mail 'to: ann' 'to: bob'",),
+    idempotent=False,
+)._replace(locks=("session", "workers", "store"))
 
 _END = {
     False: "tasks (Ctrl-C ends it, --until-empty does not wait)",

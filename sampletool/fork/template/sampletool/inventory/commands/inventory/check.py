@@ -24,6 +24,8 @@ spec = CommandSpec(
     effect="sessions",
     errors=(NoWorkspace, ChecksFailed, CheckStopped, ReportExists),
     locks=("session", "check"),
+    at_once=("check",),
+    before=("inventory add screw 20",),
     examples=("inventory check --session-id monday",),
 )
 

@@ -13,7 +13,8 @@ from ...errors import TooFew
 from ...stock import Changed, change, counts, stock_file
 
 spec = CommandSpec(
-    effect="files", errors=(NoWorkspace, TooFew), locks=("in_stock.toml",), examples=("inventory remove screw 5",)
+    effect="files", errors=(NoWorkspace, TooFew), locks=("in_stock.toml",), idempotent=False,
+    before=("inventory add screw 20",), examples=("inventory remove screw 5",),
 )  # fmt: skip
 
 
