@@ -1,16 +1,15 @@
 """The lists of changes for `make mutants` are about the code as it is."""
 
-import pytest
-
-from tests.kit.mutants.changes import Change, lists, read_changes
+from tests.kit.mutants.changes import lists, read_changes
 from tests.kit.trees import ROOT
 
 _CHANGES = read_changes(lists(ROOT))
 
 
-@pytest.mark.parametrize("change", _CHANGES, ids=lambda change: f"{change.list}:{change.mechanism}".replace(" ", "-"))
-def test_each_change_applies(change: Change) -> None:
-    assert change.fault(ROOT) == ""
+def test_each_change_applies() -> None:
+    faults = [f"{change.list}: {change.mechanism}: {fault}" for change in _CHANGES if (fault := change.fault(ROOT))]
+
+    assert faults == []
 
 
 def test_few_mechanisms_have_no_test() -> None:
