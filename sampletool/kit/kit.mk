@@ -16,6 +16,9 @@ else
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 endif
 
+# Kept bytecode saves each process of a test run seconds, and every call of the tool a good part of its time.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help run test busy check new-command pages bench soak matrix mutants coverage clean
 
@@ -81,7 +84,7 @@ else
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
 endif
 	@$(INSTALL) -e '.$(EXTRAS)' --group dev
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m compileall -q $(PACKAGE)
+	@$(BIN)/python -m compileall -q $(PACKAGE)
 	@touch $(READY)
 
 $(TESTABLE): $(READY)
