@@ -15,6 +15,30 @@ class ScenarioNotFound(ToolError):
     advice = "`{PROGRAM} lab list` shows the scenarios."
 
 
+class CannotTry(ToolError):
+    """A file cannot be stepped through its schedules, because of what is in it."""
+
+    code, exit_status = "CANNOT_TRY", ExitStatus.USAGE
+    sentence = "{file} cannot be tried: {problem}."
+    advice = "A file to try has worker(name), invariant(), and perhaps prepare(); docs/lab/try.md shows one."
+
+
+class RaceFound(ToolError):
+    """The invariant of a file that was tried does not hold on every schedule."""
+
+    code, exit_status = "RACE_FOUND", ExitStatus.PARTIAL
+    sentence = "{file} is broken on schedule {schedule}: {reason}"
+    advice = "See it again: {PROGRAM} lab try {file} --schedule '{schedule}'"
+
+
+class TooManySchedules(ToolError):
+    """A file that is tried has more schedules than are run. Those that were run hold."""
+
+    code, exit_status = "TOO_MANY_SCHEDULES", ExitStatus.PARTIAL
+    sentence = "{file} has more than {schedules} schedules. These {schedules} hold; the others were not run."
+    advice = "Let worker() take fewer steps: fewer files, fewer rounds of a loop."
+
+
 class UnexpectedOutcome(ToolError):
     """The right way broke, or a wrong one could not be shown to break."""
 

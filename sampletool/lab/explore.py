@@ -7,7 +7,7 @@ has not been taken is another run. There is no second model that could disagree 
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +18,8 @@ from sampletool.lab.play import play
 from sampletool.lab.recording import Played, Recording
 from sampletool.lab.scenario import module_of
 from sampletool.lab.scratch import PACKAGE_ROOT
+
+_AT_ONCE = 32
 
 
 @dataclass(frozen=True)
@@ -50,34 +52,37 @@ def explore(
 ) -> Exploration:
     """All schedules; or, with `stop_at_bad`, those up to the first that breaks the invariant."""
     recordings: list[Recording] = []
-    follow = partial(play, name, variant, workers=workers, package_root=package_root, check=check)
-    with (
-        nullcontext(fork_server) if fork_server else fork_server_for(name, package_root=package_root) as server,
-        ThreadPoolExecutor(os.cpu_count() or 1) as pool,
-    ):
-
-        def begin(schedule: list[str]) -> Future[tuple[int, Played]]:
-            return pool.submit(lambda: (len(schedule), follow(" ".join(schedule), fork_server=server)))
-
-        running = {begin([])}
-        try:
-            while running and not (stop_at_bad and any(recording.is_broken for recording in recordings)):
-                done, running = wait(running, return_when=FIRST_COMPLETED)
-                for future in done:
-                    given, played = future.result()
-                    recordings.append(played.recording)
-                    running |= {begin(turn) for turn in _turns(given, played)}
-        finally:
-            for future in running:
-                future.cancel()
+    with nullcontext(fork_server) if fork_server else fork_server_for(name, package_root=package_root) as server:
+        follow = partial(play, name, variant, workers=workers, package_root=package_root, fork_server=server)
+        for recording in every_run(partial(follow, check=check)):
+            recordings.append(recording)
+            if stop_at_bad and recording.is_broken:
+                break
     return Exploration(name, variant, tuple(sorted(recordings, key=lambda recording: recording.schedule)))
+
+
+def every_run(follow: Callable[[str], Played]) -> Iterator[Recording]:
+    """Each once, in an order that is always the same: the fewer turns a schedule takes, the earlier it comes."""
+    turns: list[list[str]] = [[]]
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        while turns:
+            batch, turns = turns[:_AT_ONCE], turns[_AT_ONCE:]
+            for given, played in zip(batch, pool.map(follow, map(" ".join, batch)), strict=True):
+                yield played.recording
+                turns += _turns(len(given), played)
 
 
 @contextmanager
 def fork_server_for(*names: str, package_root: Path = PACKAGE_ROOT) -> Iterator[ForkServer]:
     """Has loaded what the workers of these scenarios would load, each of them, before their first step."""
     environ = {**os.environ, "PYTHONPATH": str(package_root), "PYTHONSAFEPATH": "1"}
-    preload = ["sampletool.lab.worker", "sampletool.kit.app", "sampletool.kit.commands.config.set"]
+    preload = [
+        "sampletool.lab.worker",
+        "sampletool.lab.learner",
+        "sampletool.kit.app",
+        "sampletool.kit.commands.config.set",
+        "_pyio",
+    ]
     with ForkServer([*preload, *(module_of(name).__name__ for name in names)], environ) as fork_server:
         yield fork_server
 

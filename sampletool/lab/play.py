@@ -49,7 +49,7 @@ def play(
         before = {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
         players = []
         for letter in letters:
-            program = ["-m", "sampletool.lab.worker", name, variant, letter]
+            program = way.argv(name, variant, letter)
             stepped = tracer.SteppedProcess(
                 program, watch=directory.parent, env=environ, cwd=directory, fork_server=fork_server
             )
@@ -139,8 +139,7 @@ class _Play:
                 worker.go_on()
                 if not worker.is_blocked:
                     self.queue.remove(worker)
-                    step = next(step for step in self.way.steps if step.name == worker.current)
-                    worker.holds = step.holds
+                    worker.holds = any(step.holds for step in self.way.steps if step.name == worker.current)
                     self._record(worker, worker.current, "resumed")
                     moved = True
 

@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from sampletool.kit.contract.errors import InvalidValues, Mistake
+from sampletool.lab.errors import UnexpectedOutcome
 from sampletool.lab.scenario import LETTERS, STRIKES, find
 
 Verdict = Literal["holds", "broken"]
 Happened = Literal["done", "blocked", "resumed", "struck"]
 Choices = list[list[str]]
 """What could have been chosen at each token of a schedule."""
+_MOST_STEPS = 500
 _TOKEN = re.compile(f"([{LETTERS}])([0-9]*)([{re.escape(''.join(STRIKES))}]?)")
 
 
@@ -114,6 +116,8 @@ def follow(schedule: str, enabled: Callable[[], list[str]], do: Callable[[str], 
         token = wanted.pop(0) if wanted else possible[0]
         if token not in possible:
             raise _bad(schedule, f"{token} is not possible there; possible are {', '.join(possible)}")
+        if len(taken) == _MOST_STEPS:
+            raise UnexpectedOutcome([f"{token[0]} does not end: {_MOST_STEPS} steps were taken"], None)
         choices.append(possible)
         taken.append(token)
         do(token)

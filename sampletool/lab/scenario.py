@@ -20,6 +20,7 @@ The command, the tests, the pages and the list of `make mutants` read these file
 import fcntl
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
@@ -156,6 +157,14 @@ class Way:
     strikes: str | None = None
     """Instead of the scenario's."""
 
+    def argv(self, name: str, variant: str, letter: str) -> list[str]:
+        """What a worker runs."""
+        return ["-m", "sampletool.lab.worker", name, variant, letter]
+
+    def step_at(self, event: "Event", last: str) -> Step | None:
+        """The step that begins with this event, if one does; `last` is the step before."""
+        return next((step for step in self.steps if step.is_meant(event, last)), None)
+
 
 @dataclass(frozen=True)
 class Removal:
@@ -227,6 +236,19 @@ def is_elsewhere() -> bool:
     return STORE_VARIABLE in os.environ
 
 
+_ADDED: dict[str, Scenario] = {}
+
+
+@contextmanager
+def adding(name: str, scenario: Scenario) -> Iterator[None]:
+    """Until the block ends, there is also this scenario, which has no file here."""
+    _ADDED[name] = scenario
+    try:
+        yield
+    finally:
+        del _ADDED[name]
+
+
 @cache
 def names() -> list[str]:
     return sorted(_modules())
@@ -248,7 +270,7 @@ def module_of(name: str) -> Any:
 
 
 def find(name: str) -> Scenario:
-    scenario = module_of(name).scenario
+    scenario = _ADDED[name] if name in _ADDED else module_of(name).scenario
     assert isinstance(scenario, Scenario)
     return scenario
 

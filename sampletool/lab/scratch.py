@@ -21,8 +21,11 @@ def scratch(scenario: Scenario, way: Way, package_root: Path = PACKAGE_ROOT) -> 
         directory, home = root / "here", root / "home"
         directory.mkdir()
         home.mkdir(mode=0o700)
-        environ = {name: os.environ[name] for name in _KEPT if name in os.environ}
-        environ |= {"HOME": str(home), "TMPDIR": str(home), "LC_ALL": "C.UTF-8", "TZ": "UTC", "CI": "1"}
-        environ |= {"PYTHONPATH": str(package_root), "PYTHONSAFEPATH": "1"}
         (way.prepare or scenario.prepare)(directory)
-        yield directory, environ
+        yield directory, private_environ(home, package_root)
+
+
+def private_environ(home: Path, package_root: Path = PACKAGE_ROOT) -> dict[str, str]:
+    environ = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    environ |= {"HOME": str(home), "TMPDIR": str(home), "LC_ALL": "C.UTF-8", "TZ": "UTC", "CI": "1"}
+    return environ | {"PYTHONPATH": str(package_root), "PYTHONSAFEPATH": "1"}

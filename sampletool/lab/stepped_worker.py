@@ -56,14 +56,13 @@ class Worker:
         """Let it go on to its next named step, to its end, or until it has to wait."""
         while (event := self.stepped.at) is not None:
             self.check()
-            if event.name == "blocked" or self._asks_again(event):
+            if event.name == "blocked" or (self.way.steps and self._asks_again(event)):
                 self.is_blocked = True
                 return
-            for step in self.way.steps:
-                if step.is_meant(event, self.current):
-                    self.is_blocked = step.waits and step.name == self.current
-                    self.at = self.at if self.is_blocked else step
-                    return
+            if step := self.way.step_at(event, self.current):
+                self.is_blocked = step.waits and step.name == self.current
+                self.at = self.at if self.is_blocked else step
+                return
             self._see_unlock()
             self.stepped.step()
         self.at = None

@@ -13,6 +13,7 @@ LIMITS = {
     "state": 2612,
     "state/redis.lua": 286,
     "lab": 1500,
+    "lab/tried.py, lab/learner.py, lab/commands/lab/try.py": 325,
     "lab/scenarios": 100 * 18,
     "audit": 800,
     "fork": 498,

@@ -10,7 +10,7 @@ from sampletool.lab.scenario import FIXED, Scenario, find, module_of
 _WIDTH = 100
 
 
-class _Drawn:
+class Drawn:
     """A result that is a picture, with colour where that is wanted."""
 
     def picture(self) -> list[Line]:
@@ -24,7 +24,7 @@ class _Drawn:
 
 
 @dataclass(frozen=True)
-class Shown(_Drawn):
+class Shown(Drawn):
     """One scenario, as it was run."""
 
     scenario: str
@@ -70,7 +70,7 @@ class Shown(_Drawn):
 
 
 @dataclass(frozen=True)
-class AllShown(_Drawn):
+class AllShown(Drawn):
     """Every scenario, with a table at the end."""
 
     scenarios: list[Shown]

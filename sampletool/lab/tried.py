@@ -1,0 +1,147 @@
+"""A learner's own file as a scenario: each event of its worker is a step, and its invariant is the judge.
+
+All of its functions run in processes of their own, so that nothing in the file stops or changes this one.
+"""
+
+import fcntl
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from sampletool.kit.contract.text import printable
+from sampletool.kit.stepping.fork_server import ForkServer
+from sampletool.kit.stepping.tracer import Event
+from sampletool.lab.errors import CannotTry, UnexpectedOutcome
+from sampletool.lab.explore import every_run, fork_server_for
+from sampletool.lab.learner import BROKEN, WAIT
+from sampletool.lab.play import play
+from sampletool.lab.recording import Played, Recording
+from sampletool.lab.scenario import History, Scenario, Step, Way, adding
+from sampletool.lab.scratch import private_environ
+
+YOURS = "yours"
+"""The name of its one way."""
+_FAILED = " failed, "
+_PATIENCE_SECONDS = 10
+_LONGEST_LOOK, _LONGEST_NAME = 40, 24
+_ONLY_ONCE = ("os.link", "os.mkdir", "os.symlink")
+"""What fails if it is there already: doing it again at once is waiting."""
+_VERBS = {"os.chmod": "chmod", "os.link": "link", "os.listdir": "list", "os.mkdir": "make", "os.pwrite": "write",
+          "os.remove": "remove", "os.rename": "rename to", "os.rmdir": "remove", "os.symlink": "link",
+          "os.truncate": "truncate", "os.write": "write"}  # fmt: skip
+
+
+def every_schedule(file: Path, check: Callable[[], None] = lambda: None) -> Iterator[Recording]:
+    """The first is the one in which A ends before B begins: there no worker may fail."""
+    with trying(file, check) as follow:
+        for number, recording in enumerate(every_run(follow)):
+            for reason in (recording.reason or "", *recording.also):
+                if number == 0 and reason[1:].startswith(_FAILED):
+                    problem = reason.replace(_FAILED, " fails although no other is at work, ", 1).rstrip(".")
+                    raise CannotTry(file=str(file), problem=problem)
+            yield recording
+
+
+@contextmanager
+def trying(file: Path, check: Callable[[], None] = lambda: None) -> Iterator[Callable[[str], Played]]:
+    """What follows a schedule of the file."""
+    with fork_server_for() as server:
+
+        def prepare(directory: Path) -> None:
+            _run(server, file, "prepare", directory)
+
+        def invariant(history: History) -> Iterator[str]:
+            if history.is_over and (broken := _run(server, file, "invariant", history.now.directory)):
+                yield broken
+            for letter, status in history.statuses.items() if history.is_over else ():
+                if status:
+                    yield f"{letter}{_FAILED}{history.answers.get(letter, f'status {status}')}."
+
+        yours = _EveryEvent("", (str(file.absolute()),), (), "", "")
+        said = ("", ("", ""), "", "files")
+        scenario = Scenario(file.name, *said, prepare, _Seen.of, invariant, {YOURS: yours}, (), "", "")
+        try:
+            with adding(str(file), scenario):
+                yield partial(play, str(file), YOURS, fork_server=server, check=check)
+        except UnexpectedOutcome as surprise:
+            problem = surprise.context["surprises"][0].removeprefix(f"{file}, {YOURS}: ")
+            raise CannotTry(file=str(file), problem=problem) from None
+        except (TimeoutError, subprocess.TimeoutExpired):
+            problem = "worker() neither ends nor does anything that can be stepped"
+            raise CannotTry(file=str(file), problem=problem) from None
+
+
+def _run(server: ForkServer, file: Path, part: str, directory: Path) -> str | None:
+    """Run this function of the file; what it says is broken."""
+    program = ["-m", "sampletool.lab.learner", str(file.absolute()), part]
+    running = server.start(None, program, private_environ(directory.parent / "home"), directory)
+    try:
+        _, stderr = running.communicate(timeout=_PATIENCE_SECONDS)
+    except subprocess.TimeoutExpired:
+        running.kill()
+        running.communicate()
+        raise CannotTry(file=str(file), problem=f"{part}() does not end") from None
+    said = stderr.decode("utf-8", "backslashreplace").strip().rpartition("\n")[2]
+    if running.returncode not in (0, BROKEN):
+        raise CannotTry(file=str(file), problem=said or f"{part}() ended with status {running.returncode}")
+    return said if running.returncode else None
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """The files in the directory, in a few characters."""
+
+    directory: Path
+    text: str
+
+    @classmethod
+    def of(cls, directory: Path) -> "_Seen":
+        text = "  ".join(map(_glimpse, sorted(path for path in directory.iterdir() if path.is_file())))
+        return cls(directory, text if len(text) <= _LONGEST_LOOK else f"{text[: _LONGEST_LOOK - 1]}…")
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def _glimpse(path: Path) -> str:
+    content = path.read_bytes()
+    try:
+        return f"{path.name}: {printable(' '.join(content.decode().split())) or '(empty)'}"
+    except UnicodeDecodeError:
+        return f"{path.name}: {len(content)} bytes"
+
+
+class _EveryEvent(Way):
+    def argv(self, name: str, variant: str, letter: str) -> list[str]:
+        assert isinstance(self.program, tuple)
+        return ["-m", "sampletool.lab.learner", *self.program, "worker", letter]
+
+    def step_at(self, event: Event, last: str) -> Step | None:
+        """A step is what another worker may notice, or what notices another. Reading goes on with one's own step."""
+        name, waits = _name_of(event)
+        verb, _, file = name.partition(" ")
+        goes_on = verb == "read" and last in (name, f"open {file}", f"create {file}")
+        if not name or goes_on or (event.name == "sql" and last == WAIT):
+            return None
+        return Step(name, event.name, waits=waits)
+
+
+def _name_of(event: Event) -> tuple[str, bool]:
+    """And whether doing it again at once is waiting. No name for what nobody can notice."""
+    file, flags, operation = os.path.basename(event.path), event.facts.get("flags", 0), event.facts.get("operation", 0)
+    if event.name in ("stepping.verb", "sql"):
+        said = " ".join(event.facts["statement"].split())[:_LONGEST_NAME]
+        return said, said == WAIT
+    if event.name == "fcntl.flock":
+        verb = "unlock" if operation & fcntl.LOCK_UN else "try to lock" if operation & fcntl.LOCK_NB else "lock"
+        return f"{verb} {file}", verb == "try to lock"
+    if event.name == "open":
+        writes = flags & (os.O_WRONLY | os.O_RDWR)
+        verb = "create" if flags & os.O_EXCL else "empty" if flags & os.O_TRUNC else "open" if writes else "read"
+        return f"{verb} {file}", verb == "create"
+    verb = _VERBS.get(event.name, "")
+    return verb and f"{verb} {file}", event.name in _ONLY_ONCE

@@ -1,0 +1,76 @@
+"""tool lab try"""
+
+import os
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from sampletool.kit.contract.errors import ToolError
+from sampletool.kit.testing.tool import Tool
+
+LOST = """
+from pathlib import Path
+
+def prepare():
+    Path("log").write_text("-")
+
+def worker(name):
+    with open("log", "r+") as log:
+        text = log.read()
+        log.seek(0)
+        log.write(text + name)
+
+def invariant():
+    if len(Path("log").read_text()) != 3:
+        return "a line is lost."
+"""
+HOLDS = LOST.replace('"r+"', '"a+"').replace("text + name", "name")
+
+
+def test_the_shortest_schedule_that_breaks_it_is_drawn_and_can_be_replayed(tool: Tool) -> None:
+    (tool.cwd / "mine.py").write_text(LOST)
+    before = sorted(os.walk(os.environ["TMPDIR"]))
+
+    ran = tool("lab", "try", "mine.py")
+    again = tool("lab", "try", "mine.py", "--schedule", ran.error["context"]["schedule"], "--format", "text")
+
+    assert (ran.status, ran.code) == (3, "RACE_FOUND")
+    tried = ran.answer["data"]
+    assert (tried["is_complete"], tried["run"]["reason"]) == (True, "a line is lost.")
+    assert [event["step"] for event in tried["run"]["events"] if event["worker"] == "A"] == ["open log", "write log"]
+    assert again.status == 3
+    assert "4                  write log   log: -B   <== broken" in again.text
+    assert [path.name for path in tool.cwd.iterdir()] == ["mine.py"]
+    assert sorted(os.walk(os.environ["TMPDIR"])) == before
+
+
+def test_where_all_hold_it_says_how_many(tool: Tool) -> None:
+    (tool.cwd / "mine.py").write_text(HOLDS)
+
+    ran = tool("lab", "try", "mine.py", "--format", "text")
+
+    assert ran.status == 0
+    assert ran.text.endswith(" schedules, 0 bad\n")
+
+
+def test_more_schedules_than_are_run_are_no_success(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sampletool.kit.context import Context
+    from sampletool.kit.safety.signals import Signals
+
+    command = import_module("sampletool.lab.commands.lab.try")
+    monkeypatch.setattr(command, "MOST_SCHEDULES", 2)
+    file = Path(tool.cwd / "mine.py")
+    file.write_text(HOLDS)
+
+    with pytest.raises(ToolError, match=r"has more than 2 schedules\. These 2 hold") as refused:
+        command.judged(command.try_all(Context(Signals()), file), file)
+
+    assert refused.value.code == "TOO_MANY_SCHEDULES"
+
+
+def test_a_mistake_is_named(tool: Tool) -> None:
+    (tool.cwd / "mine.py").write_text("worker = 1\n")
+
+    assert tool("lab", "try", "nowhere.py").code == "FILE_NOT_FOUND"
+    assert tool("lab", "try", "mine.py").code == "CANNOT_TRY"
