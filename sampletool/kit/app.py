@@ -21,6 +21,8 @@ from .contract.render import FORMATS, Format, json_line, render
 from .global_options import WHOLE_TOOL, HelpAsked
 from .parts import command_packages
 from .program import PACKAGE, PROGRAM, __version__, variable
+from .safety.call_log import append, call_of
+from .safety.places import state_directory
 from .safety.signals import Signals, die_by
 from .stdout import Stdout, write
 
@@ -75,6 +77,7 @@ def _answer_call(args: list[str], *, ends_process: bool) -> int:
                 context.meta.clear()
                 answer = _answer(_crash(surprise, context), context, began)
                 content, notices = render(answer, form())
+            _log(answer, context)
             status = answer.meta["exit_code"]
         status = stdout.write(content, status, over)
         write_stderr(notices)
@@ -152,6 +155,13 @@ def _answer(outcome: Result | ToolError | HelpAsked, context: Context, began: fl
         **context.meta,
     }
     return Answer(result, error, context.warnings, {name: value for name, value in meta.items() if value is not None})
+
+
+def _log(answer: Answer, context: Context) -> None:
+    """Before the answer is written, so that a call whose answer was read is in the log. Never a reason to fail."""
+    with suppress(OSError, ToolError):
+        if context.settings.value("call_log"):
+            append(state_directory(), call_of(answer))
 
 
 def _format(args: list[str], context: Context, stdout: Stdout) -> Format:

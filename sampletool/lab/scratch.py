@@ -28,4 +28,5 @@ def scratch(scenario: Scenario, way: Way, package_root: Path = PACKAGE_ROOT) -> 
 def private_environ(home: Path, package_root: Path = PACKAGE_ROOT) -> dict[str, str]:
     environ = {name: os.environ[name] for name in _KEPT if name in os.environ}
     environ |= {"HOME": str(home), "TMPDIR": str(home), "LC_ALL": "C.UTF-8", "TZ": "UTC", "CI": "1"}
+    environ |= {"TOOL_CALL_LOG": "off"}  # what it does is no step of any scenario
     return environ | {"PYTHONPATH": str(package_root), "PYTHONSAFEPATH": "1"}

@@ -26,6 +26,7 @@ class Known(NamedTuple):
 
 
 _KIT = {
+    "call_log": Known("switch", "on", "on or off", "Whether each call leaves a line in the log (`log`)."),
     "format": Known(
         "format",
         AUTO,
@@ -82,6 +83,10 @@ def read_as(kind: str, value: Any) -> Any:
         if isinstance(value, (int, str)) and not isinstance(value, bool) and str(value).isdecimal() and int(value) > 0:
             return int(value)
         raise ValueError(f"{value!r} is not a positive whole number")
+    if kind == "switch":
+        if value in ("on", "off", True, False):
+            return value in ("on", True)
+        raise ValueError(f"{value!r} is not on or off")
     if kind == "format":
         if value in FORMATS:
             return str(value)

@@ -11,6 +11,7 @@ from sampletool.kit.testing.tool import Ran, Tool
 
 
 def test_a_healthy_machine_is_told_so_and_nothing_stays(tool: Tool, workspace: Path, home: Path) -> None:
+    tool("config", "list")  # from now on there is a log of calls
     before = {*workspace.rglob("*"), *home.rglob("*")}
 
     data = tool("doctor").data

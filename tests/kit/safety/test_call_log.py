@@ -1,0 +1,150 @@
+"""The log of calls loses no line: not beside other writers, not while files are put away, not to kill -9."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from sampletool.kit.safety.call_log import Call, append, read_calls
+from sampletool.kit.stepping.tracer import SteppedProcess
+from sampletool.kit.testing.scale import scale
+
+_APPEND = """
+import sys
+from pathlib import Path
+from sampletool.kit.safety.call_log import Call, append
+for n in range(int(sys.argv[2])):
+    append(Path(sys.argv[1]), Call("2026-01-01T00:00:00Z", "log", 0, 1, f"{sys.argv[3]}-{n}"), largest=int(sys.argv[4]))
+"""
+_NAIVE = """
+import sys
+from pathlib import Path
+from sampletool.kit.safety import call_log
+log = Path(sys.argv[1], "calls.jsonl")
+for n in range(int(sys.argv[2])):
+    line = '{"at":"2026","command":"log","exit_code":0,"duration_ms":1,"request_id":"%s-%d"}' % (sys.argv[3], n)
+    log.write_text(f"{log.read_text()}{line}\\n")
+"""
+
+
+def call(name: str) -> Call:
+    return Call("2026-01-01T00:00:00Z", "log", 0, 1, name)
+
+
+def names(directory: Path) -> list[str]:
+    return [each.request_id for each in read_calls(directory)]
+
+
+def run_writers(script: str, directory: Path, writers: int, calls: int, largest: int) -> None:
+    argv = [sys.executable, "-c", script, str(directory), str(calls)]
+    processes = [subprocess.Popen([*argv, str(writer), str(largest)]) for writer in range(writers)]
+    assert [process.wait() for process in processes] == [0] * writers
+
+
+def expected(writers: int, calls: int) -> list[str]:
+    return sorted(f"{writer}-{n}" for writer in range(writers) for n in range(calls))
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    (tmp_path / "state").mkdir(mode=0o700)
+    return tmp_path / "state"
+
+
+def test_many_writers_lose_no_line_while_files_are_put_away(directory: Path) -> None:
+    """Naive is to read the log, to add a line, and to write it back."""
+    writers, calls = scale(6, 50), 40
+    append(directory, call("0-00"))
+    largest = writers * calls * (directory / "calls.jsonl").stat().st_size * 6 // 10
+    (directory / "calls.jsonl").unlink()
+
+    run_writers(_APPEND, directory, writers, calls, largest)
+
+    assert sorted(names(directory)) == expected(writers, calls)
+    assert (directory / "calls.before.jsonl").stat().st_size > largest
+    (directory / "calls.before.jsonl").unlink()
+    (directory / "calls.jsonl").write_text("")
+    run_writers(_NAIVE, directory, writers, calls, largest)
+    assert len(names(directory)) < writers * calls
+
+
+def stopped_at_each_event(directory: Path) -> Iterable[SteppedProcess]:
+    """One that appends a line and puts the file away, stopped before its first event, its second, and so on."""
+    script = directory.parent / "script.py"
+    script.write_text(_APPEND)
+    for steps in range(1, 20):
+        with SteppedProcess([str(script), str(directory), "1", f"at-{steps}", "1"], watch=directory) as stepped:
+            for _ in range(steps):
+                if stepped.at is not None:
+                    stepped.step()
+            if stepped.at is None:
+                return
+            yield stepped
+    raise AssertionError("it does not end")
+
+
+def test_kill_9_at_any_moment_leaves_whole_lines_and_the_next_call_is_logged(directory: Path) -> None:
+    killed = 0
+    for stepped in stopped_at_each_event(directory):
+        stepped.kill()
+        killed += 1
+        append(directory, call(f"next-{killed}"))
+        assert names(directory)[0] == f"next-{killed}"
+        lines = [line for path in directory.iterdir() for line in path.read_text().splitlines()]
+        assert len(lines) == len(names(directory))
+
+    assert killed >= 3
+
+
+def test_a_line_that_comes_after_its_file_was_removed_is_written_again(directory: Path) -> None:
+    script = directory.parent / "script.py"
+    script.write_text(_APPEND)
+    with SteppedProcess([str(script), str(directory), "1", "late", "1000"], watch=directory) as stepped:
+        stepped.run_until("os.write")
+        (directory / "calls.jsonl").unlink()
+        stepped.finish()
+
+    assert names(directory) == ["late-0"]
+
+
+def test_two_files_are_kept(directory: Path) -> None:
+    for n in range(5):
+        append(directory, call(str(n)), largest=1)
+    append(directory, call("last"))
+
+    assert sorted(path.name for path in directory.iterdir()) == ["calls.before.jsonl", "calls.jsonl"]
+    assert names(directory) == ["last", "4"]
+
+
+def test_nobody_waits_for_a_process_that_is_stopped_while_it_puts_a_file_away(directory: Path) -> None:
+    script = directory.parent / "script.py"
+    script.write_text(_APPEND)
+    with SteppedProcess([str(script), str(directory), "1", "stopped", "1"], watch=directory) as stepped:
+        stepped.run_until("os.rename")
+        append(directory, call("beside"), largest=1)
+
+        assert names(directory)[0] == "beside"
+
+
+def test_a_link_in_the_place_of_the_log_is_not_followed(directory: Path) -> None:
+    target = directory.parent / "precious"
+    target.write_text("mine")
+    (directory / "calls.jsonl").symlink_to(target)
+
+    with pytest.raises(OSError, match="symbolic links"):
+        append(directory, call("1"))
+
+    assert target.read_text() == "mine"
+
+
+def test_what_is_no_line_of_ours_is_passed_over(directory: Path) -> None:
+    append(directory, call("1"))
+    with (directory / "calls.jsonl").open("ab") as log:
+        log.write(b'{"torn\n[]\n{"at": 1}\n\xff\n')
+    append(directory, call("2"))
+
+    assert names(directory) == ["2", "1"]
+    assert os.stat(directory / "calls.jsonl").st_mode & 0o077 == 0
