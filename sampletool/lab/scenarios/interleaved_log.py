@@ -5,19 +5,22 @@ it keeps threads apart, not processes. That a write below PIPE_BUF is never spli
 says nothing about two writes.
 """
 
+import json
 import os
 import threading
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 
+from sampletool.kit.safety.call_log import Call, append
 from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
+
+LOG = "calls.jsonl"
 
 
 def naive(worker: str) -> None:
-    log = open_log()
-    os.write(log, f"{worker} began".encode())
-    os.write(log, f" and {worker} ended\n".encode())
+    log = os.open(LOG, os.O_APPEND | os.O_WRONLY)
+    os.write(log, b'{"command":')
+    os.write(log, b'"%s"}\n' % worker.encode())
 
 
 def thread_lock(worker: str) -> None:
@@ -26,34 +29,36 @@ def thread_lock(worker: str) -> None:
 
 
 def fixed(worker: str) -> None:
-    os.dup2(open_log(), 2)
-    import_module("sampletool.kit.context").write_stderr(f"{worker} began and {worker} ended\n")
-
-
-def open_log() -> int:
-    return os.open("log", os.O_APPEND | os.O_WRONLY)
+    append(Path.cwd(), Call("", worker, 0, 0, ""))
 
 
 def prepare(directory: Path) -> None:
-    (directory / "log").touch()
+    (directory / LOG).touch()
 
 
 def look(directory: Path) -> str:
-    return " / ".join((directory / "log").read_text().splitlines()) or "(empty)"
+    return " / ".join(map(_shown, (directory / LOG).read_text().splitlines())) or "(empty)"
+
+
+def _shown(line: str) -> str:
+    try:
+        return f"call of {json.loads(line)['command']}"
+    except (ValueError, KeyError):
+        return line
 
 
 def invariant(history: History) -> Iterator[str]:
-    """The log consists of whole lines, each as one worker wrote it, and of one from each worker that is done."""
+    """Every line of the log is one that somebody wrote, and the line of every caller is there."""
     lines = history.now.split(" / ") if history.is_over else []
     for line in lines:
-        if line not in [f"{letter} began and {letter} ended" for letter in history.letters]:
-            yield f'the log has a line that nobody wrote: "{line}".'
+        if line not in [f"call of {letter}" for letter in history.letters]:
+            yield f"the log has a line that nobody wrote: {line}."
     for letter in history.served:
-        if f"{letter} began" not in history.now:
+        if f"call of {letter}" not in lines and history.is_over:
             yield f"the line of {letter} is not in the log."
 
 
-TWICE = (Step("write", "os.write", "log"),)
+TWICE = (Step("write", "os.write", LOG),)
 
 scenario = Scenario(
     title="Two lines in one log run into each other",
@@ -84,7 +89,7 @@ scenario = Scenario(
             because="each process has a lock of its own, and nobody shares it.",
         ),
         "fixed": Way(
-            says="how the tool writes its notices: the whole line in one write",
+            says="the log of calls (tool log): the whole line in one write",
             program=fixed,
             steps=TWICE,
             shows="A1 B1",
@@ -93,14 +98,21 @@ scenario = Scenario(
     },
     mechanisms=(
         Removal(
-            "kit/context.py",
+            "kit/safety/call_log.py",
             says="writing it in two pieces",
-            line='        os.write(2, text.encode("utf-8", "backslashreplace"))\n',
-            instead="        os.write(2, text[:7].encode())\n        os.write(2, text[7:].encode())\n",
+            line="            os.write(descriptor, line)\n",
+            instead="            os.write(descriptor, line[:7])\n            os.write(descriptor, line[7:])\n",
             breaks="the log has a line that nobody wrote",
         ),
+        Removal(
+            "kit/safety/call_log.py",
+            says="looking for the end of the file, instead of letting the kernel append",
+            line="os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)\n",
+            instead="os.O_WRONLY | os.O_CREAT, 0o600)\n        os.lseek(descriptor, 0, os.SEEK_END)\n",
+            breaks="is not in the log",
+        ),
     ),
-    symbol="sampletool.kit.context:write_stderr",
-    still_broken_by="lines so long that the system writes them in parts, network file systems without append, and a "
-    "rotation that renames the file under the writers.",
+    symbol="sampletool.kit.safety.call_log:append",
+    still_broken_by="a full disk, which takes half a line; network file systems without append; and a clean-up that "
+    "removes the file under the writers: the log of calls looks for that after each write, and writes again.",
 )
