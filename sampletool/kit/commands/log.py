@@ -12,7 +12,9 @@ from ..contract.table import Line, heads
 from ..safety.call_log import Call, read_calls
 from ..safety.places import state_directory
 
-spec = CommandSpec(effect="nothing", examples=("log", "log --since 1h --failed", "log --command config.set"))
+spec = CommandSpec(
+    effect="nothing", reads=("files",), examples=("log", "log --since 1h --failed", "log --command config.set")
+)
 
 
 def parse_since(text: str) -> float:
