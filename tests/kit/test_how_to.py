@@ -45,14 +45,14 @@ def files_of_the_page() -> dict[str, str]:
 
 def test_its_own_tests_pass_and_so_do_those_of_the_house(tree: Path, tool: Tool) -> None:
     python = make_environment(tree)
-    environ = {**tool.environ, "PYTHONPATH": str(tree)}
+    environ = {**tool.environ, "PYTHONPATH": str(tree), "PYTEST_ADDOPTS": "-q -n0 -p no:cacheprovider"}
 
     def run(*call: str) -> None:
         ran = subprocess.run(call, cwd=tree, env=environ, capture_output=True, text=True, check=False)
         assert ran.returncode == 0, (ran.stdout + ran.stderr)[-3000:]
 
     def run_tests(*names: str) -> None:
-        run(str(python), "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", *names)
+        run(str(python), "-m", "pytest", *names)
 
     (run_it,) = re.findall(r"^```sh\n(.*?)^```$", _PAGE.read_text(), re.MULTILINE | re.DOTALL)
     house = ["test_command_folder.py", "commands/test_manifest.py", "contract/test_errors.py", "project/test_rules.py"]

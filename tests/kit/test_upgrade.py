@@ -3,11 +3,13 @@
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
 import zipfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,10 +27,22 @@ def git(tree: Path, *args: str) -> str:
 
 
 @pytest.fixture
-def older(tmp_path: Path) -> Path:
+def older(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project that has taken the kit, with work of its own."""
-    whole = copy_tree(ROOT, tmp_path / "whole")
-    tree = tmp_path / "older"
+    return Path(shutil.copytree(_older(tmp_path_factory.getbasetemp()), tmp_path / "older"))
+
+
+@pytest.fixture
+def newer(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkout of a newer version: a file is changed, one is new, one is gone, and it needs more."""
+    return Path(shutil.copytree(_newer(tmp_path_factory.getbasetemp()), tmp_path / "newer"))
+
+
+@cache
+def _older(directory: Path) -> Path:
+    """Made once, as it takes a second."""
+    tree = directory / "upgrade" / "older"
+    whole = copy_tree(ROOT, tree.with_name("whole"))
     for path in (
         f"{PACKAGE}/kit",
         "tests/kit",
@@ -48,10 +62,9 @@ def older(tmp_path: Path) -> Path:
     return tree
 
 
-@pytest.fixture
-def newer(older: Path, tmp_path: Path) -> Path:
-    """A checkout of a newer version: a file is changed, one is new, one is gone, and it needs more."""
-    tree = copy_tree(older, tmp_path / "newer")
+@cache
+def _newer(directory: Path) -> Path:
+    tree = copy_tree(_older(directory), directory / "upgrade" / "newer")
     (tree / PACKAGE / "kit" / "CHECKSUMS").unlink()
     changelog = tree / PACKAGE / "kit" / "CHANGELOG.md"
     text = changelog.read_text()

@@ -14,7 +14,10 @@ _AUTHOR = ["-c", "user.name=nobody", "-c", "user.email=nobody@example.org", "-c"
 
 
 def copy_tree(source: Path, target: Path) -> Path:
-    """What git tracks or would track, as it is now; without git, everything but caches and environments."""
+    """What git tracks or would track, as it is now; without git, everything but caches and environments.
+
+    With its bytecode: to compile it anew takes longer than most of what a copy is made for.
+    """
     asked = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     if not (source / ".git").exists():
         ignored = shutil.ignore_patterns(".*_cache", "__pycache__", ".venv")
@@ -24,6 +27,10 @@ def copy_tree(source: Path, target: Path) -> Path:
         if (source / name).is_file():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source / name, target / name, follow_symlinks=False)
+    for folder in {path.parent.relative_to(target) for path in target.rglob("*.py")}:
+        if (source / folder / "__pycache__").is_dir():
+            unfinished = shutil.ignore_patterns("*.pyc.*")
+            shutil.copytree(source / folder / "__pycache__", target / folder / "__pycache__", ignore=unfinished)
     return target
 
 
