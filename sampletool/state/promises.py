@@ -8,8 +8,7 @@ Not promised: a global order under concurrency, fairness, that effects outside t
 keys. What each verb promises is in store.py; here is what they take and answer.
 """
 
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from sampletool.kit.contract.answer import Effect
 
@@ -19,16 +18,14 @@ KEY_LIFE_MS = 24 * 60 * 60 * 1000
 """How long an idempotency key is remembered; one that a fence implies, as long as its task."""
 
 
-@dataclass(frozen=True)
-class Fence:
+class Fence(NamedTuple):
     """Who writes: the task, and which claim of it."""
 
     task: str
     generation: int
 
 
-@dataclass(frozen=True)
-class Once:
+class Once(NamedTuple):
     """What keeps a write from happening twice, or too late.
 
     `key`: the same key again gets the first answer and changes nothing, from any client, for 24 hours; with other
@@ -44,23 +41,20 @@ class Once:
 FREELY = Once()
 
 
-@dataclass(frozen=True)
-class Counted:
+class Counted(NamedTuple):
     value: int
     effect: Effect
     replayed: bool = False
 
 
-@dataclass(frozen=True)
-class Value:
+class Value(NamedTuple):
     key: str
     value: Any
     version: int
     expires_at: int | None = None
 
 
-@dataclass(frozen=True)
-class Written:
+class Written(NamedTuple):
     """The version that a value now has; the one it had, if it was removed."""
 
     version: int
@@ -68,24 +62,21 @@ class Written:
     replayed: bool = False
 
 
-@dataclass(frozen=True)
-class NewTask:
+class NewTask(NamedTuple):
     """`body` is any JSON value. Without an id it gets one of its own."""
 
     body: Any
     id: str | None = None
 
 
-@dataclass(frozen=True)
-class Added:
+class Added(NamedTuple):
     """`created` or `unchanged` for each id, in the order of the bodies."""
 
     effects: list[tuple[str, Effect]]
     replayed: bool = False
 
 
-@dataclass(frozen=True)
-class Claimed:
+class Claimed(NamedTuple):
     """A task that is ours until `lease_expires_at`, as this generation."""
 
     id: str
@@ -95,14 +86,12 @@ class Claimed:
     lease_expires_at: int
 
 
-@dataclass(frozen=True)
-class Claim:
+class Claim(NamedTuple):
     tasks: list[Claimed]
     replayed: bool = False
 
 
-@dataclass(frozen=True)
-class TaskState:
+class TaskState(NamedTuple):
     """`status`: free, claimed, expired (claimed, but past its lease), done, or failed (its attempts are used up)."""
 
     id: str
@@ -119,10 +108,9 @@ class TaskState:
     body: Any
 
 
-@dataclass(frozen=True)
-class Health:
+class Health(NamedTuple):
     server: str
     problems: list[str]
     """Everything about it that could lose what it has acknowledged."""
     clock_skew_ms: int
-    settings: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, str]

@@ -328,7 +328,6 @@ local function run()
   return {'done', answer}
 end
 
-local is_done, answer = pcall(run)
-if is_done then return answer end
-if type(answer) == 'table' and answer.refusal then return answer.refusal end
-error(answer, 0)
+local _, answer = pcall(run)
+if type(answer) ~= 'table' then return redis.error_reply(answer) end
+return answer.refusal or answer

@@ -6,8 +6,7 @@ answers plain values, in which a number may be a text, and nothing an empty one.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.errors import KeyNotFound
@@ -18,8 +17,7 @@ from sampletool.state.promises import FREELY, KEY_LIFE_MS, LARGEST, Fence, NewTa
 from sampletool.state.values import check, decode, digest, encode, once_key, with_ids
 
 
-@dataclass(frozen=True)
-class Write:
+class Write(NamedTuple):
     """One change: a single atomic step, together with what keeps it from happening twice or too late."""
 
     verb: str

@@ -1,13 +1,12 @@
 """What a worker did, for its answer."""
 
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from sampletool.kit.contract.answer import UNTRUSTED, Effect
 
 
-@dataclass(frozen=True)
-class Failure:
+class Failure(NamedTuple):
     """One attempt that went wrong, and the end of what it said."""
 
     id: str

@@ -10,7 +10,7 @@ LIMITS = {
     "kit/completion.py, kit/upgrade.py, kit/parts.py, kit/rename.py, kit/checksums.py, kit/new_command.py": 400,
     "kit/stepping, kit/testing": 740,
     "sample": 1820,
-    "state": 2612,
+    "state": 2507,
     "state/redis.lua": 286,
     "lab": 1500,
     "lab/tried.py, lab/learner.py, lab/commands/lab/try.py": 325,

@@ -247,7 +247,7 @@ def test_a_lost_answer_is_asked_for_again_with_the_key(
 ) -> None:
     store, direct, proxy = through_proxy(after_the_server_answered=True)
 
-    added = outcome(lambda: vars(store.counter_add("hits", 1, Once("k"))))
+    added = outcome(lambda: store.counter_add("hits", 1, Once("k"))._asdict())
 
     assert proxy.has_cut
     assert added == {"value": 1, "effect": "created", "replayed": True}

@@ -207,7 +207,7 @@ class Machine(RuleBasedStateMachine):
 
     @staticmethod
     def plain(made: Any) -> Any:
-        return made if isinstance(made, str) else tuple(vars(made).values())
+        return made if isinstance(made, str) else tuple(made)
 
 
 @pytest.mark.timeout(300)

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
+
+import typer
 
 from sampletool.kit.context import Context
-from sampletool.kit.contract.answer import UNTRUSTED, Effect
+from sampletool.kit.contract.answer import UNTRUSTED
 from sampletool.kit.contract.errors import InvalidValues, Mistake
 from sampletool.kit.contract.render import value_text
 from sampletool.kit.contract.text import quoted
@@ -27,8 +28,7 @@ _Row = TypeVar("_Row")
 _Outcome = TypeVar("_Outcome", promises.Counted, promises.Written, promises.Added, promises.Claim)
 
 
-@dataclass(frozen=True)
-class Counter:
+class Counter(NamedTuple):
     name: str
     value: int
 
@@ -36,21 +36,7 @@ class Counter:
         return [str(self.value)]
 
 
-@dataclass(frozen=True)
-class Settled:
-    """What became of a claim."""
-
-    id: str
-    generation: int
-    effect: Effect
-    now: ClassVar[str]
-
-    def lines(self) -> list[str]:
-        return [f"{self.id}: {self.now} ({self.effect})"]
-
-
-@dataclass(frozen=True)
-class Value:
+class Value(NamedTuple):
     key: str
     value: Annotated[Any, UNTRUSTED]
     version: int
@@ -66,17 +52,17 @@ def told(found: promises.Value) -> Value:
     return Value(found.key, found.value, found.version, expires_at)
 
 
-def answered(context: Context, outcome: _Outcome) -> _Outcome:
+def answered(ctx: typer.Context, outcome: _Outcome) -> _Outcome:
     """The same; and the answer says so if an earlier call has got it already."""
     if outcome.replayed:
-        context.meta["replayed"] = True
+        ctx.obj.meta["replayed"] = True
     return outcome
 
 
-def page(context: Context, rows: list[_Row], limit: int, cursor: Callable[[_Row], object]) -> list[_Row]:
+def page(ctx: typer.Context, rows: list[_Row], limit: int, cursor: Callable[[_Row], object]) -> list[_Row]:
     """Up to `limit` of one row more than that: if it is there, the answer tells how to go on."""
     if len(rows) > limit:
-        context.meta["next_cursor"] = f"{_CURSOR}{cursor(rows[limit - 1])}"
+        ctx.obj.meta["next_cursor"] = f"{_CURSOR}{cursor(rows[limit - 1])}"
     return rows[:limit]
 
 

@@ -1,20 +1,18 @@
 """Add to a counter, and get the value that this call made."""
 
-from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
-from sampletool.kit.context import Context
 from sampletool.kit.contract.answer import Effect
 from sampletool.kit.global_options import DryRunOption
-from sampletool.state.commands._options import FenceOption, KeyOption, StoreOption, changes_store, counter_names
+from sampletool.state.commands import _options
 from sampletool.state.commands._values import answered
 from sampletool.state.errors import CounterRange
 from sampletool.state.opening import store_of
 from sampletool.state.promises import Once
 
-spec = changes_store(
+spec = _options.changes_store(
     "counter add builds",
     "counter add builds 5 --idempotency-key run-7",
     errors=(CounterRange,),
@@ -22,8 +20,7 @@ spec = changes_store(
 )
 
 
-@dataclass(frozen=True)
-class Counter:
+class Counter(NamedTuple):
     name: str
     value: int
     effect: Effect
@@ -34,17 +31,16 @@ class Counter:
 
 def command(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A new one begins at 0.", autocompletion=counter_names)],
+    name: _options.NameArgument,
     amount: Annotated[int, typer.Argument(metavar="[AMOUNT]", help="Write `--` before a negative one.")] = 1,
-    idempotency_key: KeyOption = None,
-    fence: FenceOption = None,
-    store: StoreOption = None,
+    idempotency_key: _options.KeyOption = None,
+    fence: _options.FenceOption = None,
+    store: _options.StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Counter:
     """Add to a counter.
 
     No addition is lost, and the answer is the value that this one made.
     """
-    context: Context = ctx.obj
-    counted = answered(context, store_of(context, store).counter_add(name, amount, Once(idempotency_key, fence)))
+    counted = answered(ctx, store_of(ctx.obj, store).counter_add(name, amount, Once(idempotency_key, fence)))
     return Counter(name, counted.value, counted.effect)

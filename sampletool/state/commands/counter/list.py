@@ -1,20 +1,18 @@
 """Every counter, a page at a time."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import typer
 
-from sampletool.kit.context import Context
 from sampletool.kit.contract.table import Line, heads
-from sampletool.state.commands._options import CursorOption, LimitOption, StoreOption, reads_store
+from sampletool.state.commands import _options
 from sampletool.state.commands._values import Counter, page, read_cursor
 from sampletool.state.opening import store_of
 
-spec = reads_store("counter list")
+spec = _options.reads_store("counter list")
 
 
-@dataclass(frozen=True)
-class Counters:
+class Counters(NamedTuple):
     counters: list[Counter]
 
     def lines(self) -> list[Line]:
@@ -23,10 +21,12 @@ class Counters:
 
 
 def command(
-    ctx: typer.Context, cursor: CursorOption = None, limit: LimitOption = 100, store: StoreOption = None
+    ctx: typer.Context,
+    cursor: _options.CursorOption = None,
+    limit: _options.LimitOption = 100,
+    store: _options.StoreOption = None,
 ) -> Counters:
     """List the counters by name."""
-    context: Context = ctx.obj
-    found = store_of(context, store).counter_list(read_cursor(cursor), limit + 1)
-    rows = page(context, found, limit, lambda row: row[0])
+    found = store_of(ctx.obj, store).counter_list(read_cursor(cursor), limit + 1)
+    rows = page(ctx, found, limit, lambda row: row[0])
     return Counters([Counter(name, value) for name, value in rows])

@@ -1,22 +1,19 @@
 """Every value, a page at a time."""
 
-from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
-from sampletool.kit.context import Context
 from sampletool.kit.contract.render import value_text
 from sampletool.kit.contract.table import Line, heads
-from sampletool.state.commands._options import CursorOption, LimitOption, StoreOption, reads_store
+from sampletool.state.commands import _options
 from sampletool.state.commands._values import Value, page, read_cursor, told
 from sampletool.state.opening import store_of
 
-spec = reads_store("state list", "state list --prefix plan.")
+spec = _options.reads_store("state list", "state list --prefix plan.")
 
 
-@dataclass(frozen=True)
-class Values:
+class Values(NamedTuple):
     values: list[Value]
 
     def lines(self) -> list[Line]:
@@ -27,12 +24,11 @@ class Values:
 def command(
     ctx: typer.Context,
     prefix: Annotated[str, typer.Option(metavar="TEXT", help="Only keys that begin with this.")] = "",
-    cursor: CursorOption = None,
-    limit: LimitOption = 100,
-    store: StoreOption = None,
+    cursor: _options.CursorOption = None,
+    limit: _options.LimitOption = 100,
+    store: _options.StoreOption = None,
 ) -> Values:
     """List the values by key."""
-    context: Context = ctx.obj
-    found = store_of(context, store).state_list(prefix, read_cursor(cursor), limit + 1)
-    rows = page(context, found, limit, lambda row: row.key)
+    found = store_of(ctx.obj, store).state_list(prefix, read_cursor(cursor), limit + 1)
+    rows = page(ctx, found, limit, lambda row: row.key)
     return Values([told(row) for row in rows])

@@ -1,20 +1,18 @@
 """Remove a value."""
 
-from dataclasses import dataclass
-from typing import Annotated
+from typing import NamedTuple
 
 import typer
 
-from sampletool.kit.context import Context
 from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.errors import VersionConflict
 from sampletool.kit.global_options import DryRunOption
-from sampletool.state.commands._options import FenceOption, KeyOption, StoreOption, changes_store, state_keys
+from sampletool.state.commands import _options
 from sampletool.state.commands._values import answered
 from sampletool.state.opening import store_of
 from sampletool.state.promises import Once
 
-spec = changes_store(
+spec = _options.changes_store(
     "state unset plan",
     "state unset leader --if-version 1",
     errors=(VersionConflict,),
@@ -23,8 +21,7 @@ spec = changes_store(
 )
 
 
-@dataclass(frozen=True)
-class Removed:
+class Removed(NamedTuple):
     key: str
     version: int
     """The one it had; 0 if there was none."""
@@ -36,20 +33,17 @@ class Removed:
 
 def command(
     ctx: typer.Context,
-    key: Annotated[str, typer.Argument(metavar="KEY", autocompletion=state_keys)],
-    if_version: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Only if it is still at this version.")
-    ] = None,
-    idempotency_key: KeyOption = None,
-    fence: FenceOption = None,
-    store: StoreOption = None,
+    key: _options.ValueKeyArgument,
+    if_version: _options.IfVersionOption = None,
+    idempotency_key: _options.KeyOption = None,
+    fence: _options.FenceOption = None,
+    store: _options.StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Removed:
     """Remove a value.
 
     Its version is never used again.
     """
-    context: Context = ctx.obj
     once = Once(idempotency_key, fence)
-    written = answered(context, store_of(context, store).state_unset(key, if_version=if_version, once=once))
+    written = answered(ctx, store_of(ctx.obj, store).state_unset(key, if_version=if_version, once=once))
     return Removed(key, written.version, written.effect)

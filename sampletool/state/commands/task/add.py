@@ -1,7 +1,6 @@
 """Add tasks to a queue: all of them, or none."""
 
-from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -9,20 +8,13 @@ from sampletool.kit.context import Context
 from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.errors import InvalidValues, Mistake
 from sampletool.kit.global_options import DryRunOption
-from sampletool.state.commands._options import (
-    FenceOption,
-    KeyOption,
-    QueueArgument,
-    StoreOption,
-    changes_store,
-    parse_ms,
-)
+from sampletool.state.commands import _options
 from sampletool.state.commands._values import answered, parse_json, parse_value, read_input
 from sampletool.state.errors import TaskConflict
 from sampletool.state.opening import store_of
 from sampletool.state.promises import NewTask, Once
 
-spec = changes_store(
+spec = _options.changes_store(
     "task add mail 'to: ann' 'to: bob'",
     "task add mail 'to: ann' --id ann",
     """echo '{"body": "to: cid"}' | task add mail --from-file -""",
@@ -33,15 +25,13 @@ spec = changes_store(
 _MOST = 100_000
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(NamedTuple):
     effect: Effect
     id: str | None = None
     """In a forecast none, if it will get one of its own."""
 
 
-@dataclass(frozen=True)
-class Added:
+class Added(NamedTuple):
     queue: str
     tasks: list[Task]
     effect: Effect
@@ -97,7 +87,7 @@ def _read_line(line: str) -> NewTask:
 
 def command(
     ctx: typer.Context,
-    queue: QueueArgument,
+    queue: _options.QueueArgument,
     bodies: Annotated[
         list[str] | None, typer.Argument(metavar="[BODY...]", help="What is to be done: JSON, else text.")
     ] = None,
@@ -108,22 +98,19 @@ def command(
     from_file: Annotated[
         str | None, typer.Option(metavar="FILE", help='One {"body": …, "id": …} in each line; `-` is stdin.')
     ] = None,
-    delay: Annotated[
-        int, typer.Option(metavar="DURATION", parser=parse_ms, help="How long nobody may claim them.")
-    ] = "0",  # type: ignore[assignment]
-    idempotency_key: KeyOption = None,
-    fence: FenceOption = None,
-    store: StoreOption = None,
+    delay: _options.DelayOption = "0",  # type: ignore[assignment]
+    idempotency_key: _options.KeyOption = None,
+    fence: _options.FenceOption = None,
+    store: _options.StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Added:
     """Add tasks to a queue, all of them or none.
 
     A known id with the same body is left as it is.
     """
-    context: Context = ctx.obj
-    tasks = read_tasks(bodies or [], ids or [], from_file, context)
+    tasks = read_tasks(bodies or [], ids or [], from_file, ctx.obj)
     once = Once(idempotency_key, fence)
-    added = answered(context, store_of(context, store).task_add(queue, tasks, once, delay_ms=delay))
+    added = answered(ctx, store_of(ctx.obj, store).task_add(queue, tasks, once, delay_ms=delay))
     is_forecast = dry_run and not added.replayed
     answers = zip(tasks, added.effects, strict=True)
     shown = [Task(effect, new.id if is_forecast else task) for new, (task, effect) in answers]

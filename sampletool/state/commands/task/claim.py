@@ -1,26 +1,23 @@
 """Claim the oldest tasks of a queue, for as long as a lease lasts."""
 
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from sampletool.kit.context import Context
 from sampletool.kit.contract.answer import UNTRUSTED, Effect
 from sampletool.kit.contract.render import value_text
 from sampletool.kit.global_options import DryRunOption
-from sampletool.state.commands._options import KeyOption, LeaseOption, QueueArgument, StoreOption, changes_store
+from sampletool.state.commands import _options
 from sampletool.state.commands._values import answered, say_time
 from sampletool.state.opening import store_of
 from sampletool.state.promises import Once
 
-spec = changes_store(
+spec = _options.changes_store(
     "task claim mail", "task claim mail --count 10 --lease 5m", before=("task add mail 'to: ann'",), idempotent=False
 )
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(NamedTuple):
     id: str
     generation: int
     """Pass it to finish, renew and release, and with the id to --fence."""
@@ -29,8 +26,7 @@ class Task:
     lease_expires_at: str
 
 
-@dataclass(frozen=True)
-class Claim:
+class Claim(NamedTuple):
     queue: str
     tasks: list[Task]
     effect: Effect
@@ -45,25 +41,22 @@ class Claim:
 
 def command(
     ctx: typer.Context,
-    queue: QueueArgument,
+    queue: _options.QueueArgument,
     count: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="How many at most.")] = 1,
-    lease: LeaseOption = "60s",  # type: ignore[assignment]
+    lease: _options.LeaseOption = "60s",  # type: ignore[assignment]
     worker: Annotated[str | None, typer.Option(metavar="NAME", help="Who claims.  [default: the session id]")] = None,
-    max_attempts: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Fail a task after this many claims; 0: never.")
-    ] = 0,
-    idempotency_key: KeyOption = None,
-    store: StoreOption = None,
+    max_attempts: _options.MaxAttemptsOption = 0,
+    idempotency_key: _options.KeyOption = None,
+    store: _options.StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Claim:
     """Claim the oldest tasks of a queue.
 
     Those that are free or past their lease; an empty list if there are none.
     """
-    context: Context = ctx.obj
-    claim = store_of(context, store).task_claim(
+    claim = store_of(ctx.obj, store).task_claim(
         queue,
-        worker or context.session_id,
+        worker or ctx.obj.session_id,
         lease_ms=lease,
         count=count,
         max_attempts=max_attempts,
@@ -72,6 +65,6 @@ def command(
     )
     tasks = [
         Task(task.id, task.generation, task.body, task.attempts, say_time(task.lease_expires_at))
-        for task in answered(context, claim).tasks
+        for task in answered(ctx, claim).tasks
     ]
     return Claim(queue, tasks, "updated" if tasks else "unchanged")

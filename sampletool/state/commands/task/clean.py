@@ -1,7 +1,6 @@
 """Remove tasks that ended long ago."""
 
-from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -9,10 +8,10 @@ from sampletool.kit.context import Context
 from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.errors import InvalidValues, Mistake
 from sampletool.kit.global_options import DryRunOption
-from sampletool.state.commands._options import StoreOption, changes_store, parse_ms
+from sampletool.state.commands import _options
 from sampletool.state.opening import store_of
 
-spec = changes_store(
+spec = _options.changes_store(
     "task clean --older-than 30d",
     "task clean --older-than 7d --status done,failed",
     destroys="The tasks that are removed, with their bodies and ids.",
@@ -21,8 +20,7 @@ spec = changes_store(
 _ENDED = ("done", "failed")
 
 
-@dataclass(frozen=True)
-class Cleaned:
+class Cleaned(NamedTuple):
     removed: int
     effect: Effect
 
@@ -40,9 +38,11 @@ def parse_statuses(text: str) -> list[str]:
 
 def command(
     ctx: typer.Context,
-    older_than: Annotated[int, typer.Option(metavar="DURATION", parser=parse_ms, help="How long ago they ended.")],
+    older_than: Annotated[
+        int, typer.Option(metavar="DURATION", parser=_options.parse_ms, help="How long ago they ended.")
+    ],
     status: Annotated[str, typer.Option(metavar="STATUSES", help="done, failed, or done,failed.")] = "done",
-    store: StoreOption = None,
+    store: _options.StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Cleaned:
     """Remove tasks that ended long ago.

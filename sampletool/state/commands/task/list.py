@@ -1,26 +1,23 @@
 """The tasks of a queue or of all, a page at a time, and how many there are of each kind."""
 
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import typer
 
-from sampletool.kit.context import Context
 from sampletool.kit.contract.answer import UNTRUSTED
 from sampletool.kit.contract.render import value_text
 from sampletool.kit.contract.table import Line, heads
-from sampletool.state.commands._options import CursorOption, LimitOption, StoreOption, queue_names, reads_store
+from sampletool.state.commands import _options
 from sampletool.state.commands._values import page, read_cursor, say_time
 from sampletool.state.opening import store_of
 from sampletool.state.promises import TaskState
 
-spec = reads_store("task list", "task list mail --status failed")
+spec = _options.reads_store("task list", "task list mail --status failed")
 
 Status = Literal["free", "claimed", "expired", "done", "failed"]
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(NamedTuple):
     id: str
     queue: str
     status: Annotated[str, {"enum": get_args(Status)}]
@@ -33,8 +30,7 @@ class Task:
     free_at: str | None = None
 
 
-@dataclass(frozen=True)
-class Tasks:
+class Tasks(NamedTuple):
     tasks: list[Task]
     counts: dict[str, int]
     """Of the whole queue, whatever the page."""
@@ -57,22 +53,21 @@ def _shown(task: TaskState) -> Task:
 def command(
     ctx: typer.Context,
     queue: Annotated[
-        str | None, typer.Argument(metavar="[QUEUE]", autocompletion=queue_names, help="Only this queue.")
+        str | None, typer.Argument(metavar="[QUEUE]", autocompletion=_options.queue_names, help="Only this queue.")
     ] = None,
     status: Annotated[
         Status | None,
         typer.Option("--status", metavar="STATUS", help="Only free, claimed, expired, done or failed ones."),
     ] = None,
-    cursor: CursorOption = None,
-    limit: LimitOption = 100,
-    store: StoreOption = None,
+    cursor: _options.CursorOption = None,
+    limit: _options.LimitOption = 100,
+    store: _options.StoreOption = None,
 ) -> Tasks:
     """List tasks, oldest first.
 
     Who holds each, since when, and what became of it.
     """
-    context: Context = ctx.obj
-    after = int(read_cursor(cursor, is_number=True))
-    found = store_of(context, store).task_list(queue, status, after, limit + 1)
-    rows = page(context, found, limit, lambda row: row.position)
-    return Tasks([_shown(row) for row in rows], dict(sorted(store_of(context, store).task_count(queue).items())))
+    opened, after = store_of(ctx.obj, store), int(read_cursor(cursor, is_number=True))
+    found = opened.task_list(queue, status, after, limit + 1)
+    rows = page(ctx, found, limit, lambda row: row.position)
+    return Tasks([_shown(row) for row in rows], dict(sorted(opened.task_count(queue).items())))

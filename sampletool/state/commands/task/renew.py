@@ -1,29 +1,19 @@
 """Make a claim last longer."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import typer
 
-from sampletool.kit.context import Context
 from sampletool.kit.contract.answer import Effect
 from sampletool.kit.global_options import DryRunOption
-from sampletool.state.commands._options import (
-    A_CLAIM,
-    GenerationArgument,
-    LeaseOption,
-    StoreOption,
-    TaskArgument,
-    changes_store,
-    read_claim,
-)
+from sampletool.state.commands import _options
 from sampletool.state.commands._values import say_time
 from sampletool.state.opening import store_of
 
-spec = changes_store("task renew ann 1 --lease 5m", before=A_CLAIM, idempotent=False)
+spec = _options.changes_store("task renew ann 1 --lease 5m", before=_options.A_CLAIM, idempotent=False)
 
 
-@dataclass(frozen=True)
-class Renewed:
+class Renewed(NamedTuple):
     id: str
     generation: int
     lease_expires_at: str
@@ -35,17 +25,16 @@ class Renewed:
 
 def command(
     ctx: typer.Context,
-    task: TaskArgument,
-    generation: GenerationArgument = None,
-    lease: LeaseOption = "60s",  # type: ignore[assignment]
-    store: StoreOption = None,
+    task: _options.TaskArgument,
+    generation: _options.GenerationArgument = None,
+    lease: _options.LeaseOption = "60s",  # type: ignore[assignment]
+    store: _options.StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Renewed:
     """Make a claim last longer, from now.
 
     Refused once it is over, even if nobody else has claimed the task.
     """
-    context: Context = ctx.obj
-    claim = read_claim(task, generation)
-    ends_at = store_of(context, store).task_renew(claim.task, claim.generation, lease_ms=lease)
+    claim = _options.read_claim(task, generation)
+    ends_at = store_of(ctx.obj, store).task_renew(claim.task, claim.generation, lease_ms=lease)
     return Renewed(claim.task, claim.generation, say_time(ends_at), "updated")

@@ -12,14 +12,14 @@ from sampletool.kit.global_options import DryRunOption
 from sampletool.kit.program import variable
 from sampletool.kit.safety.children import Children
 from sampletool.kit.safety.places import private_directory, state_directory
-from sampletool.state.commands._options import LeaseOption, QueueArgument, StoreOption, changes_store
+from sampletool.state.commands import _options
 from sampletool.state.errors import TasksFailed
 from sampletool.state.opening import store_of
 from sampletool.state.terms import USUAL_SECONDS
 from sampletool.state.worked import Worked
 from sampletool.state.worker import Worker, margin_seconds
 
-spec = changes_store(
+spec = _options.changes_store(
     "task work mail --until-empty -- printenv TOOL_TASK_BODY",
     "task work mail --until-empty --jobs 4 --lease 2m -- cat",
     errors=(ProgramNotFound, TasksFailed),
@@ -68,7 +68,7 @@ def _work_on(worker: Worker, *, until_empty: bool) -> None:
 
 def command(
     ctx: typer.Context,
-    queue: QueueArgument,
+    queue: _options.QueueArgument,
     argv: Annotated[list[str], typer.Argument(metavar="-- ARGV...", help="The command; no shell runs it.")],
     jobs: Annotated[
         int | None,
@@ -77,11 +77,9 @@ def command(
     until_empty: Annotated[
         bool, typer.Option("--until-empty", help="Do not wait for more: end when all are done or failed.")
     ] = False,
-    lease: LeaseOption = "60s",  # type: ignore[assignment]
-    max_attempts: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Fail a task after this many tries; 0: never.")
-    ] = 5,
-    store: StoreOption = None,
+    lease: _options.LeaseOption = "60s",  # type: ignore[assignment]
+    max_attempts: _options.MaxAttemptsOption = 5,
+    store: _options.StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Worked:
     """Run a command for every task of a queue.
