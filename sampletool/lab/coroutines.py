@@ -11,6 +11,7 @@ import sys
 from collections.abc import Coroutine, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,7 @@ class _Play:
         world = scenario.world()
         self._scenario = scenario
         self._source = source_of(scenario, way)
-        self._names = [step.name for step in way.steps]
+        self._steps = way.steps
         self.tasks = [_Task(letter, way.program(letter, world)) for letter in letters]
         self.events: list[Event] = []
         self.judge = Judge(scenario, letters, scenario.look(Path.cwd()))
@@ -89,7 +90,8 @@ class _Play:
         task.done += 1
         stood = of_coroutine(task.coroutine, self._source, self._scenario.private)
         task.go_on()
-        step = self._names[min(task.named, len(self._names) - 1)]
+        names = [step.name for step in self._steps if fnmatchcase(task.letter, step.file)]
+        step = names[min(task.named, len(names) - 1)]
         task.named += not task.is_blocked
         waiting = tuple(each.letter for each in self.tasks if each.is_blocked)
         outcome: Happened = "blocked" if task.is_blocked else "done"

@@ -52,7 +52,7 @@ class Step:
     name: str
     event: str
     file: str = "*"
-    """A pattern for the name of the file (or of where a renamed file goes)."""
+    """A pattern for the name of the file (or of where a renamed file goes); of a coroutine, for its letter."""
     kind: Literal["any", "read", "write", "create", "lock", "unlock"] = "any"
     """Which opening or locking is meant."""
     statement: str = ""

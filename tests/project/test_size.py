@@ -14,7 +14,7 @@ LIMITS = {
     "state/redis.lua": 286,
     "lab": 1500,
     "lab/tried.py, lab/learner.py, lab/commands/lab/try.py": 325,
-    "lab/scenarios": 100 * 18,
+    "lab/scenarios": 100 * 21,
     "audit": 800,
     "fork": 498,
 }
