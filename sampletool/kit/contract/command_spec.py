@@ -3,27 +3,12 @@
 from typing import Literal, NamedTuple
 
 from ..program import PROGRAM
-from .errors import InternalError, Interrupted, InvalidValues, NestedCall, TimedOut, ToolError, UsageMistakes
+from .errors import NestedCall, ToolError
 from .exit_status import INTERRUPTED, ExitStatus
-from .file_errors import (
-    FileNotFound,
-    InvalidToml,
-    IoFailure,
-    LocksUnsupported,
-    NoSpace,
-    NotFlushed,
-    PermissionDenied,
-    ReadOnly,
-    UnsafeDirectory,
-    UnsafePath,
-)
+from .file_errors import ANY_CALL, LocksUnsupported
 
 Changes = Literal["nothing", "settings", "files", "outputs", "sessions", "locks", "store", "scratch"]
 Reads = Literal["settings", "workspace", "files", "stdin", "sessions", "locks", "store", "machine"]
-
-ANY_CALL = (UsageMistakes, InvalidValues, InvalidToml, FileNotFound, PermissionDenied, UnsafePath, UnsafeDirectory,
-            ReadOnly, NoSpace, NotFlushed, IoFailure, TimedOut, Interrupted, InternalError)  # fmt: skip
-"""The errors that any call can end with: a mistake, what files and disks do, --timeout, a signal, a bug in the tool."""
 
 
 class CommandSpec(NamedTuple):

@@ -4,7 +4,7 @@ import errno
 import os
 from typing import Any
 
-from .errors import ToolError
+from .errors import InternalError, Interrupted, InvalidValues, TimedOut, ToolError, UsageMistakes
 from .exit_status import ExitStatus
 
 
@@ -126,6 +126,10 @@ _ADVICE = {
     errno.EMFILE: "Name fewer files in one call, or let it open more at once (ulimit -n).",
     errno.ENAMETOOLONG: "Choose a shorter name.",
 }
+
+ANY_CALL = (UsageMistakes, InvalidValues, InvalidToml, FileNotFound, PermissionDenied, UnsafePath, UnsafeDirectory,
+            ReadOnly, NoSpace, NotFlushed, IoFailure, TimedOut, Interrupted, InternalError)  # fmt: skip
+"""The errors that any call can end with: a mistake, what files and disks do, --timeout, a signal, a bug in the tool."""
 
 
 def from_os_error(error: OSError, path: str | None = None) -> ToolError:

@@ -16,7 +16,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from ..contract.errors import Interrupted, NestedCall, TimedOut, ToolError
@@ -130,15 +130,12 @@ class Lock:
     def _take(self, path: Path, operation: int, deadline: float) -> int:
         """A locked descriptor of the file that has this path then."""
         while True:
-            descriptor = os.open(path, _FLAGS, 0o600)
-            is_taken = False
-            try:
-                is_taken = self._wait(descriptor, operation, deadline) and _is_current(descriptor, path)
-            finally:
-                if not is_taken:
-                    os.close(descriptor)
-            if is_taken:
-                return descriptor
+            with ExitStack() as unless_taken:
+                descriptor = os.open(path, _FLAGS, 0o600)
+                unless_taken.callback(os.close, descriptor)
+                if self._wait(descriptor, operation, deadline) and _is_current(descriptor, path):
+                    unless_taken.pop_all()
+                    return descriptor
             if time.monotonic() >= deadline or self._signals.is_over():
                 raise _TooLate
 

@@ -123,9 +123,8 @@ def _survey(text: str, path: Path) -> _Survey:
         start = end
         part = None if table is None else path[table]
         skipped = _lines_without(part).match(text, start) if len(text) > _LONG else None
-        if skipped and (end := skipped.end()) > start:
-            if table is not None and (statement := _last_statement(text, start, end, table)):
-                survey.last[table] = statement
+        if skipped and skipped.end() > start:
+            end = skipped.end()
         elif (key := _BEGIN.match(text, start)) and key[1]:
             end = text.find("\n", key.end()) + 1 or len(text)
             shared, parts = _on_the_way(key[2], path)
@@ -147,19 +146,13 @@ def _survey(text: str, path: Path) -> _Survey:
 
 @cache
 def _lines_without(part: str | None) -> re.Pattern[str]:
-    """Lines that are no header, end what they begin, and have no key that may have this part first."""
+    """Lines that are no header, end what they begin, and have no key that may have this part first.
+
+    A statement is left where none follows: it may be the last of its table.
+    """
     others = r"\[" if part is None else rf"""\[ | ["'] | {re.escape(part)} [ \t]*+ [.=]"""
     line = rf"(?! [ \t]*+ (?:{others}) ) {_TEXT} (?: [\[{{] {_TEXT} [\]}}] {_TEXT} )*+ (?:\#[^\n]*+)?+ \n"
-    return re.compile(rf"(?: {line} )*+", re.VERBOSE)
-
-
-def _last_statement(text: str, start: int, end: int, table: int) -> _Item | None:
-    while end > start:
-        begins = max(start, text.rfind("\n", start, end - 1) + 1)
-        if key := _BEGIN.match(text, begins, end):
-            return _statement(text, key, table)
-        end = begins
-    return None
+    return re.compile(rf"(?: {line} (?= [ \t]*+ [^\s\#\[] ) )*+", re.VERBOSE)
 
 
 def _statement(text: str, key: re.Match[str], table: int) -> _Item:
