@@ -33,10 +33,6 @@ class Choice(NamedTuple):
     license_holder: str
     ci: str
 
-    @property
-    def package(self) -> str:
-        return self.name.replace("-", "_")
-
 
 def offered_parts() -> list[str]:
     return [name for name in part_names() if name != "fork"]
@@ -44,6 +40,7 @@ def offered_parts() -> list[str]:
 
 def project(source: Mapping[str, bytes], choice: Choice) -> dict[str, bytes]:
     """The files of the new project, by their paths."""
+    package = choice.name.replace("-", "_")
     left_out = {*part_names()} - choice.parts
     not_taken = tuple(f"{folder}/" for folder in folders_of(left_out, source))
     chosen = tuple(f"{folder}/" for folder in folders_of({*choice.parts}, source))
@@ -60,13 +57,15 @@ def project(source: Mapping[str, bytes], choice: Choice) -> dict[str, bytes]:
     for path in ("pyproject.toml", "Makefile", *(path for path in files if path.endswith(".md"))):
         files[path] = lines_without(left_out, path, files[path].decode()).encode()
     files["pyproject.toml"] = _unformatted(files["pyproject.toml"].decode(), sorted(chosen)).encode()
-    license_text = files.pop("LICENSE").decode()
-    made = rename_files(files, Names(PACKAGE, PROGRAM), Names(choice.package, choice.command))
+    before, line, after = files.pop("LICENSE").decode().partition("Copyright (c)")
+    made = rename_files(files, Names(PACKAGE, PROGRAM), Names(package, choice.command))
     made["pyproject.toml"] = _metadata(made["pyproject.toml"].decode(), choice).encode()
-    for path in ("README.md", "AGENTS.md", "CHANGELOG.md", f"{choice.package}/__init__.py"):
+    for path in ("README.md", "AGENTS.md", "CHANGELOG.md", f"{package}/__init__.py"):
         made[path] = _filled(made[path].decode(), choice, is_python=path.endswith(".py")).encode()
-    made["LICENSE"] = _with_holder(license_text, choice.license_holder or choice.author).encode()
-    made[f"{choice.package}/kit/CHECKSUMS"] = listing(of_kit(made, choice.package)).encode()
+    # The licence asks to keep whose the taken code is; yours stands above it.
+    holder = choice.license_holder or choice.author
+    made["LICENSE"] = f"{before}Copyright (c) {time.localtime().tm_year} {holder}\n{line}{after}".encode()
+    made[f"{package}/kit/CHECKSUMS"] = listing(of_kit(made, package)).encode()
     return dict(sorted(made.items()))
 
 
@@ -90,9 +89,3 @@ def _filled(text: str, choice: Choice, *, is_python: bool) -> str:
         description = description.replace("\\", "\\\\").replace('"', '\\"')
     words = {"NAME": choice.name, "DESCRIPTION": description, "ORIGIN": f"[{PACKAGE} {__version__}]({REPOSITORY})"}
     return re.sub("@@([A-Z]+)@@", lambda found: words[found[1]], text)
-
-
-def _with_holder(text: str, holder: str) -> str:
-    """The licence asks to keep whose the taken code is; yours stands above it."""
-    before, line, after = text.partition("Copyright (c)")
-    return f"{before}Copyright (c) {time.localtime().tm_year} {holder}\n{line}{after}"

@@ -1,7 +1,6 @@
 """Make a project of your own: the kit, chosen parts, and an example to replace."""
 
 import keyword
-import os
 import re
 import sys
 from importlib.metadata import packages_distributions
@@ -54,9 +53,8 @@ def mistakes_in(choice: Choice, directory: Path) -> list[Mistake]:
     found: list[Mistake] = []
     modules = {"tests", "docs", "kit", "build", "dist", PACKAGE, *sys.stdlib_module_names, *packages_distributions()}
     words = {*_OF_SHELLS.split(), *_OF_PROJECTS.split()}
-    for param, name, taken in (("NAME", choice.name, modules), ("--command", choice.command, words)):
-        if param == "--command" and name == choice.name and found:
-            continue  # it is the name that is wrong
+    names = {choice.command: ("--command", words), choice.name: ("NAME", modules | words)}
+    for name, (param, taken) in names.items():
         if not _NAME.fullmatch(name):
             hint = "Give small letters, digits and single dashes between them, such as acme-stock."
             found.append(Mistake(param, "INVALID_VALUE", f"{name!r} cannot be a name", name, hint))
@@ -96,7 +94,7 @@ def command(
     A new directory with the kit, the parts that you choose, an example to replace, and the first commit.
     """
     context: Context = ctx.obj
-    directory = Path(os.path.realpath(context.cwd / (to or name)))
+    directory = (context.cwd / (to or name)).resolve()
     taken = frozenset(filter(None, parts.split(",")))
     choice = Choice(name, program or name, taken, author, description, license_holder, ci)
     if mistakes := mistakes_in(choice, directory):

@@ -12,9 +12,8 @@ from sampletool.kit.global_options import DryRunOption
 from ...stock import Changed, change, counts, stock_file
 
 spec = CommandSpec(
-    effect="files", errors=(NoWorkspace,), locks=("in_stock.toml",), idempotent=False,
-    examples=("inventory add screw 20",),
-)  # fmt: skip
+    effect="files", errors=(NoWorkspace,), locks=("in_stock.toml",), idempotent=False, examples=("inventory add screw",)
+)
 
 
 def command(

@@ -11,23 +11,18 @@ from sampletool.kit.context import AT_ONCE, Context
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import ChecksFailed, NoWorkspace
 from sampletool.kit.global_options import DryRunOption
-from sampletool.kit.safety.atomic_file import create
+from sampletool.kit.safety.atomic_file import replace
 from sampletool.kit.safety.children import Children
 from sampletool.kit.safety.places import session_root, workspace_lock
 from sampletool.kit.safety.toml_file import read_toml
 
 from ... import few
-from ...errors import CheckStopped, ReportExists
 from ...stock import counts, stock_file
 
 spec = CommandSpec(
-    effect="sessions",
-    errors=(NoWorkspace, ChecksFailed, CheckStopped, ReportExists),
-    locks=("session", "check"),
-    at_once=("check",),
-    before=("inventory add screw 20",),
-    examples=("inventory check --session-id monday",),
-)
+    effect="sessions", errors=(NoWorkspace, ChecksFailed), locks=("session", "check"), at_once=("check",),
+    examples=("inventory check",),
+)  # fmt: skip
 
 
 class Checked(NamedTuple):
@@ -52,12 +47,9 @@ def check(context: Context, stock: Path, least: int, report: Path) -> list[str]:
             ended = children.next_ended()
             assert ended is not None
             if ended.status != 0:
-                said = ended.tail.strip().rpartition("\n")[2] or "it said nothing"
-                raise CheckStopped(status=ended.status, said=said)
-            create(report, scratch.read_bytes())
+                raise ChecksFailed(f"The check ended with status {ended.status}: {ended.tail.strip()}")
+            replace(report, scratch.read_bytes())
             return scratch.read_text("utf-8").splitlines()
-    except FileExistsError:
-        raise ReportExists(str(report)) from None
     finally:
         scratch.unlink(missing_ok=True)
 
@@ -65,15 +57,12 @@ def check(context: Context, stock: Path, least: int, report: Path) -> list[str]:
 def command(ctx: typer.Context, dry_run: DryRunOption = False) -> Checked:
     """Check that there is enough of everything.
 
-    Fewer pieces than the setting low_stock are too few. A report that is there is never replaced.
+    Fewer pieces than the setting low_stock are too few.
     """
     context: Context = ctx.obj
     stock, least = stock_file(context), context.settings.value("low_stock")
     forecast = few.few_of(counts(read_toml(stock)), least)
-    session = session_root() / context.session_id if dry_run else context.session_directory
-    report = session / "check.txt"
-    if report.exists():
-        raise ReportExists(str(report))
+    report = (session_root() / context.session_id if dry_run else context.session_directory) / "check.txt"
     checked = Checked(forecast if dry_run else check(context, stock, least, report), str(report))
     if checked.few:
         raise ChecksFailed(count=len(checked.few), failed=checked.few, data=checked)
