@@ -54,6 +54,7 @@ def project(source: Mapping[str, bytes], choice: Choice) -> dict[str, bytes]:
         for path, content in source.items()
         if path.startswith(TEMPLATE) and (choice.ci == "github" or ".github/" not in path)
     }
+    files["docs/index.md"] = files["docs/index.md"].replace(source["docs/front.md"].rstrip(b"\n"), b"# Pages")
     for path in ("pyproject.toml", "Makefile", *(path for path in files if path.endswith(".md"))):
         files[path] = lines_without(left_out, path, files[path].decode()).encode()
     files["pyproject.toml"] = _unformatted(files["pyproject.toml"].decode(), sorted(chosen)).encode()

@@ -16,8 +16,6 @@ from sampletool.fork.git import git
 from sampletool.kit.context import Context
 from sampletool.kit.contract.file_errors import FileNotFound, OutputExists
 
-_LITTER_SECONDS = 3600.0
-
 
 def must_be_free(directory: Path) -> None:
     if not directory.parent.is_dir():
@@ -51,10 +49,10 @@ def write(context: Context, files: Mapping[str, bytes], directory: Path, author:
 
 
 def sweep(directory: Path) -> None:
-    """Remove what calls for the same directory left that were killed; a living one takes seconds."""
+    """Remove what calls for the same directory left that were killed an hour ago; a living one takes seconds."""
     litter = re.compile(rf"\.{re.escape(directory.name)}\.[0-9a-f]{{16}}\.fork")
     for left in directory.parent.iterdir():
-        if litter.fullmatch(left.name) and time.time() - left.lstat().st_mtime > _LITTER_SECONDS:
+        if litter.fullmatch(left.name) and time.time() - left.lstat().st_mtime > 3600:
             shutil.rmtree(left, ignore_errors=True)
 
 
