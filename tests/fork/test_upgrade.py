@@ -10,7 +10,7 @@ import pytest
 from sampletool.kit import upgrade
 from sampletool.kit.program import PACKAGE, PROGRAM
 from sampletool.kit.testing.tool import Tool
-from tests.kit.trees import ROOT, commit, copy_tree, make_environment, tracked
+from tests.kit.trees import ROOT, commit, copy_tree, make_environment, take_types, tracked
 
 _FRESH = f'''"""New in this kit."""
 
@@ -47,6 +47,7 @@ def test_a_fork_with_work_of_its_own_is_green_with_a_newer_kit(
     fork = tool.cwd / "acme-stock"
     monkeypatch.delenv("PYTHONPATH")
     python = str(make_environment(fork))
+    take_types(fork)
     (fork / "acme_stock" / "inventory" / "errors.py").write_text(
         (fork / "acme_stock" / "inventory" / "errors.py").read_text().replace("There are {there}", "Only {there}")
     )
@@ -56,7 +57,7 @@ def test_a_fork_with_work_of_its_own_is_green_with_a_newer_kit(
     run(fork, "git", "-c", "user.name=n", "-c", "user.email=n@example.org", "commit", "-qm", "Work of its own")
 
     some = "fresh or test_names or test_files or inventory or test_needs"
-    said = run(fork, python, "-m", "acme_stock.kit.upgrade", str(newer), PYTEST_ADDOPTS=f"-n2 -k '{some}'")
+    said = run(fork, python, "-m", "acme_stock.kit.upgrade", str(newer), PYTEST_ADDOPTS=f"-n0 -k '{some}'")
 
     assert "* Faster than before." in said
     assert "The new kit is in place" in said

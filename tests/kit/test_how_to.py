@@ -12,7 +12,7 @@ import pytest
 from sampletool.kit.parts import part_names
 from sampletool.kit.program import PACKAGE
 from sampletool.kit.testing.tool import Tool
-from tests.kit.trees import ROOT, copy_tree, make_environment
+from tests.kit.trees import ROOT, copy_tree, make_environment, take_types
 
 _PAGE = ROOT / "docs" / "kit" / "how-to.md"
 _FILE = re.compile(r"^\*\*([\w/.]+\.py)\*\*[^\n]*\n\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -45,6 +45,7 @@ def files_of_the_page() -> dict[str, str]:
 
 def test_its_own_tests_pass_and_so_do_those_of_the_house(tree: Path, tool: Tool) -> None:
     python = make_environment(tree)
+    take_types(tree)
     environ = {**tool.environ, "PYTHONPATH": str(tree), "PYTEST_ADDOPTS": "-q -n0 -p no:cacheprovider"}
 
     def run(*call: str) -> None:
@@ -56,14 +57,13 @@ def test_its_own_tests_pass_and_so_do_those_of_the_house(tree: Path, tool: Tool)
 
     (run_it,) = re.findall(r"^```sh\n(.*?)^```$", _PAGE.read_text(), re.MULTILINE | re.DOTALL)
     house = ["test_command_folder.py", "commands/test_manifest.py", "contract/test_errors.py", "project/test_rules.py"]
-    types = ["mypy", "--cache-dir", str(tree.parent / "types")]
     run(str(python), "-c", "from docs.kit.generate import write_index; write_index()")
     run(str(python), "-c", "from docs.kit.picture import screens; assert 'low_stock' not in ''.join(screens())")
     run(str(python), "-m", f"{PACKAGE}.kit.new_command", "gift-box/open-it")
     run_tests("tests/stock", "tests/gift_box", *(f"tests/kit/{name}" for name in house))
     run_tests("tests/kit/project/test_docs.py", "-k", "inventory.md or list_of_all_pages")
     run("bash", "-euc", run_it)
-    for check in (["ruff", "check", "--no-cache"], ["ruff", "format", "--no-cache", "--check"], types):
+    for check in (["ruff", "check", "--no-cache"], ["ruff", "format", "--no-cache", "--check"], ["mypy"]):
         run(str(python), "-m", *check, f"{PACKAGE}/stock", "tests/stock", f"{PACKAGE}/gift_box", "tests/gift_box")
 
 

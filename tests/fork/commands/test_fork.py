@@ -15,7 +15,7 @@ from sampletool.fork.project import Choice, offered_parts, project
 from sampletool.fork.source import source_files
 from sampletool.kit.program import PACKAGE, PROGRAM
 from sampletool.kit.testing.tool import Ran, Tool
-from tests.kit.trees import ROOT, commit, copy_tree, make_environment, tracked
+from tests.kit.trees import ROOT, commit, copy_tree, make_environment, take_types, tracked
 from tests.project.test_size import code_lines
 
 _LEFT_OVER = re.compile(
@@ -89,9 +89,11 @@ def test_its_tests_pass_and_so_does_its_check(tool: Tool, monkeypatch: pytest.Mo
     tree = made(tool, "--ci", "github")
     monkeypatch.delenv("PYTHONPATH")
     python = str(make_environment(tree))
+    take_types(tree)
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-q -n0 -p no:cacheprovider")
 
     in_project(tree, "make", "check")
-    in_project(tree, python, "-m", "pytest", "-q", "-n2", "-p", "no:cacheprovider", "tests/inventory")
+    in_project(tree, python, "-m", "pytest", "tests/inventory")
     assert in_project(tree, "git", "status", "--porcelain") == ""
 
 
