@@ -72,7 +72,7 @@ def _answer_call(args: list[str], *, ends_process: bool) -> int:
         else:
             try:
                 answer = _answer(outcome, context, began)
-                content, notices = render(answer, form(), stdout.screen())
+                content, notices = render(answer, form(), stdout.screen(), context.size)
             except Exception as surprise:
                 context.meta.clear()
                 answer = _answer(_crash(surprise, context), context, began)

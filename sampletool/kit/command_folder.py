@@ -108,7 +108,22 @@ class FileCommand(_Collecting, TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         ctx.obj.begin()
+        if "fields" in ctx.obj.options:
+            self._take_fields(ctx)
         return super().invoke(ctx)
+
+    def _take_fields(self, ctx: Any) -> None:
+        from .contract.manifest import schema_of
+        from .contract.size import read_fields
+
+        options = ctx.obj.options
+        data = schema_of(get_type_hints(self.callback, include_extras=True).get("return"))
+        fields, mistakes = read_fields(options["fields"], data)
+        if options.setdefault("format", "json") in ("text", "raw"):
+            mistakes.append(Mistake("--fields", "INVALID_VALUE", "--fields is of JSON, not of text"))
+        if mistakes:
+            raise UsageMistakes(mistakes, ctx.command_path)
+        ctx.obj.size, ctx.obj.meta["fields"] = ctx.obj.size._replace(fields=fields), options["fields"]
 
     @cached_property
     def described(self) -> list[dict[str, Any]]:

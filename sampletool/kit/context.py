@@ -14,6 +14,7 @@ from .contract.answer import Notice
 from .contract.duration import parse_limit
 from .contract.errors import InvalidValues, Mistake, NoWorkspace, ToolError
 from .contract.file_errors import FileNotFound
+from .contract.render import Size
 from .contract.text import printable
 from .program import variable
 from .safety.places import find_workspace, session_root
@@ -47,6 +48,8 @@ class Context:
         self.request_id = os.urandom(8).hex()
         self.emit: Callable[[dict[str, Any]], None] = lambda event: None
         """One line of progress for --format jsonl; other forms have none."""
+        self.size = Size()
+        """How much of the answer is wanted."""
         self.opened = ExitStack()
         """What is closed when the call ends, in reverse order: a part enters here what it opens."""
 
@@ -58,6 +61,8 @@ class Context:
             except OSError as error:
                 error.filename = os.path.abspath(self.options["cwd"])
                 raise
+        if "full" in self.options:
+            self.size = Size(is_full=True)
         if timeout := self.options.get("timeout") or os.environ.get(variable("TIMEOUT")):
             try:
                 self.signals.limit(parse_limit(timeout))

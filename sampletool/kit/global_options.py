@@ -131,6 +131,8 @@ _EVERY_COMMAND = {
         autocompletion=offering(lambda _: FORMATS),
         help="How to answer; text is for a terminal.",
     ),
+    "fields": _value("--fields", metavar="NAME,...", help="Only these of the data, such as tasks.id; JSON."),
+    "full": _flag("--full", help="Answer also in more than 64 KiB."),
     "quiet": _flag("--quiet", "-q", help="Print no progress and no notices on stderr."),
     "verbose": _flag("--verbose", "-v", help="Print on stderr what happens to locks."),
     "session_id": _value(

@@ -12,9 +12,10 @@ from ..contract.command_spec import Changes, CommandSpec, written_out
 from ..contract.duration import say_duration
 from ..contract.errors import CommandNotFound, did_you_mean
 from ..contract.exit_status import category
-from ..contract.manifest import ERROR, META, describe_errors, envelope_schema, schema_of
+from ..contract.manifest import describe_errors, envelope_schema, schema_of
 from ..contract.table import Line, heads
 from ..global_options import described_options
+from ..pages import AfterOption, LimitOption, page_of
 from ..program import PROGRAM, variable
 from ..settings.known import all_known, find_known
 
@@ -58,9 +59,7 @@ class Description(NamedTuple):
     options: list[dict[str, Any]] | None = None
     """What every command takes, before or after its name."""
     answer: dict[str, Any] | None = None
-    """The schema of the envelope; that of `data` is with each command."""
-    error: dict[str, Any] | None = None
-    meta: dict[str, Any] | None = None
+    """The schema of the envelope, with `meta` and `error`; that of `data` is with each command."""
     exit_statuses: dict[str, str] | None = None
     settings: dict[str, dict[str, str]] | None = None
     """A flag wins over the environment, that over the workspace's file, that over yours, that over the default."""
@@ -115,20 +114,19 @@ def _with_variable(param: dict[str, Any]) -> dict[str, Any]:
 
 
 def _chosen(words: list[str], known: dict[str, Any]) -> dict[str, Any]:
-    """Commands and groups one after the other; `config.set`, as `meta.command` has it, is `config set`."""
+    """One command or group, or several: `config.set`, as `meta.command` has it, is one word."""
     found: dict[str, Any] = {}
-    left, group = " ".join(words).replace(".", " ").split(), ""
-    while left:
-        for length in range(len(left), 0, -1):
-            wanted = " ".join(left[:length])
-            if some := {name: one for name, one in known.items() if f"{name} ".startswith(f"{wanted} ")}:
-                found |= some
-                left, group = left[length:], left[0]
-                break
-        else:
-            wanted = f"{group} {left[0]}" if len(left) == 1 else " ".join(left)
-            raise CommandNotFound(command=wanted.strip(), suggestion=did_you_mean(wanted.strip(), list(known)))
+    joined = " ".join(words)
+    for word in [joined] if _within(joined, known) else words:
+        some = _within(word.replace(".", " "), known)
+        if not some:
+            raise CommandNotFound(command=word, suggestion=did_you_mean(joined, list(known)))
+        found |= some
     return found
+
+
+def _within(group: str, known: dict[str, Any]) -> dict[str, Any]:
+    return {name: command for name, command in known.items() if f"{name} ".startswith(f"{group} ")}
 
 
 def _shared() -> Description:
@@ -137,8 +135,6 @@ def _shared() -> Description:
     return Description(
         options=[_with_variable(option) for option in described_options()],
         answer=envelope_schema({"type": ["object", "array"]}),
-        error=ERROR,
-        meta=META,
         settings={name: {"environment": variable(name), **facts} for name, facts in known.items()},
         environment=_ENVIRONMENT,
     )
@@ -149,6 +145,8 @@ def command(
     words: Annotated[list[str] | None, typer.Argument(metavar="[COMMAND...]", help="Describe these, whole.")] = None,
     every: Annotated[bool, typer.Option("--all", help="Describe all commands, and what they share.")] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Describe what the answers of all commands share.")] = False,
+    limit: LimitOption = 1000,
+    after: AfterOption = None,
 ) -> Index | Description:
     """Describe the commands as JSON, for programs.
 
@@ -156,16 +154,17 @@ def command(
     With --schema the options that every command takes, and the schema of the envelope, of `meta` and of `error`.
     """
     context: Context = ctx.obj
+    if every:
+        context.size = context.size._replace(is_full=True)
     folder = ctx.find_root().command
     assert isinstance(folder, CommandFolder)
     known = dict(find_commands(folder))
-    chosen = known if every else _chosen(words or [], known)
+    listed = {} if words or schema else dict(page_of(context, known.items(), limit, after, lambda item: item[0]))
+    chosen = listed if every else _chosen(words or [], known)
     shared = _shared() if every or schema else Description()
     if not chosen and not schema:
-        entries = [Entry(name, (one.help or "").partition("\n")[0], one.spec.effect) for name, one in known.items()]
+        entries = [Entry(name, (one.help or "").partition("\n")[0], one.spec.effect) for name, one in listed.items()]
         return Index(entries, f"`{PROGRAM} manifest COMMAND...` describes these; --schema what all answers share.")
-    if every:
-        context.options["full"] = True
     statuses = sorted({status for one in known.values() for status in one.spec.exit_statuses()})
     return shared._replace(
         commands=[describe(name, one) for name, one in chosen.items()] or None,

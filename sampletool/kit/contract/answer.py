@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from .errors import ToolError
 
 if TYPE_CHECKING:
+    from .size import Tree
     from .table import Line
 
 SCHEMA_VERSION = "1.0"
@@ -40,8 +41,12 @@ class Answer(NamedTuple):
     warnings: list[Notice]
     meta: dict[str, Any]
 
-    def envelope(self) -> dict[str, Any]:
+    def envelope(self, fields: "Tree | None" = None) -> dict[str, Any]:
         data = to_data(self.result)
+        if fields is not None:
+            from .size import picked
+
+            data = picked(data, fields)
         if self.error is None:
             head: dict[str, Any] = {"ok": True, "data": data}
         else:

@@ -120,7 +120,7 @@ _META_ALWAYS |= {"tool_version": _TEXT, "timestamp": _TEXT, "duration_ms": _NUMB
 META = _object(
     {
         **_META_ALWAYS,
-        **dict.fromkeys(("session_id", "cwd", "trace_id", "next_cursor"), _TEXT),
+        **dict.fromkeys(("session_id", "cwd", "trace_id", "next_cursor", "fields"), _TEXT),
         **dict.fromkeys(("dry_run", "replayed", "truncated"), _YES),
         "waited_ms": _NUMBER,
         "recovered_from": _CRASHED,

@@ -23,13 +23,28 @@ class Screen(NamedTuple):
     stderr_colour: bool = False
 
 
-_PIPE = Screen()
+class Size(NamedTuple):
+    """How much of an answer is wanted: which fields of the data, and whether it may be longer than 64 KiB."""
+
+    fields: Any = None
+    is_full: bool = False
+    cursor_after: Any = None
+    """Of a page: where the next one begins behind so many of its items."""
 
 
-def render(answer: Answer, form: Format, screen: Screen = _PIPE) -> tuple[bytes, str]:
+_PIPE, _SMALL = Screen(), Size()
+LARGEST_BYTES = 64 * 1024
+
+
+def render(answer: Answer, form: Format, screen: Screen = _PIPE, size: Size = _SMALL) -> tuple[bytes, str]:
     """What goes to stdout; and in text, where errors and warnings must not get into `$(...)`, what goes to stderr."""
     if form not in ("text", "raw"):
-        return json_line(answer.envelope()), ""
+        line = json_line(envelope := answer.envelope(size.fields))
+        if len(line) > LARGEST_BYTES and not size.is_full:
+            from .size import shortened
+
+            line = json_line(shortened(envelope, size.cursor_after))
+        return line, ""
     if form == "text" or answer.result is None:
         told = "".join(f"{line}\n" for line in _lines(answer, screen))
     else:
@@ -61,7 +76,7 @@ def _lines(answer: Answer, screen: Screen) -> list[str]:
     if cursor := answer.meta.get("next_cursor"):
         import shlex
 
-        lines.append(f"More follow: --cursor {shlex.quote(printable(cursor))}")
+        lines.append(f"More follow: --after {shlex.quote(printable(cursor))}")
     return lines
 
 

@@ -2,6 +2,8 @@
 
 BOLD, RED, GREEN, YELLOW, PLAIN = (f"\x1b[{number}m" for number in (1, 31, 32, 33, 0))
 
+_LONGEST_QUOTE = 100
+
 
 def printable(text: str) -> str:
     """Control, bidirectional and invisible characters as escapes; everything else as it is."""
@@ -16,8 +18,8 @@ def printable_lines(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """The text between quotes, for a sentence."""
-    return f"'{printable(text)}'"
+    """The text between quotes, for a sentence: the beginning of a long one."""
+    return f"'{printable(text if len(text) <= _LONGEST_QUOTE else f'{text[:_LONGEST_QUOTE]}…')}'"
 
 
 def _is_harmless(char: str) -> bool:

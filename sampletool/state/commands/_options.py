@@ -98,10 +98,6 @@ IfVersionOption = Annotated[
     int | None,
     typer.Option(min=0, metavar="N", help="Only if it is still at this version; 0: only if there is none."),
 ]
-CursorOption = Annotated[
-    str | None, typer.Option("--cursor", metavar="CURSOR", help="Continue after this page (meta.next_cursor).")
-]
-LimitOption = Annotated[int, typer.Option(min=1, max=10_000, metavar="N", help="How many at most.")]
 DelayOption = Annotated[int, typer.Option(metavar="DURATION", parser=parse_ms, help="How long nobody may claim it.")]
 MaxAttemptsOption = Annotated[int, typer.Option(min=0, metavar="N", help="Fail a task after so many tries; 0: never.")]
 LeaseOption = Annotated[int, typer.Option(metavar="DURATION", parser=parse_ms, help="How long the claim lasts.")]

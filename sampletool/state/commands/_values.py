@@ -1,7 +1,6 @@
 """Values, times and pages of the store, as they are typed and as they are told."""
 
 import json
-from collections.abc import Callable
 from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar
@@ -20,11 +19,9 @@ from sampletool.state import promises
 
 _STDIN_LIMIT_BYTES = 16 * 1024 * 1024
 _DEEPEST = 100
-_CURSOR = "after:"
 _LAST_MS = 253_402_300_799_999
 """The end of the year 9999: what ends later is shown as ending then."""
 
-_Row = TypeVar("_Row")
 _Outcome = TypeVar("_Outcome", promises.Counted, promises.Written, promises.Added, promises.Claim)
 
 
@@ -57,24 +54,6 @@ def answered(ctx: typer.Context, outcome: _Outcome) -> _Outcome:
     if outcome.replayed:
         ctx.obj.meta["replayed"] = True
     return outcome
-
-
-def page(ctx: typer.Context, rows: list[_Row], limit: int, cursor: Callable[[_Row], object]) -> list[_Row]:
-    """Up to `limit` of one row more than that: if it is there, the answer tells how to go on."""
-    if len(rows) > limit:
-        ctx.obj.meta["next_cursor"] = f"{_CURSOR}{cursor(rows[limit - 1])}"
-    return rows[:limit]
-
-
-def read_cursor(text: str | None, *, is_number: bool = False) -> str:
-    """Where the page before ended; the beginning if there was none."""
-    if text is None:
-        return "0" if is_number else ""
-    behind = text.removeprefix(_CURSOR)
-    if behind == text or (is_number and not behind.isdecimal()):
-        problem, hint = f"{quoted(text)} is not a cursor", "Pass meta.next_cursor of the page before."
-        raise InvalidValues(Mistake("--cursor", "INVALID_VALUE", problem, text, hint))
-    return behind
 
 
 def parse_value(text: str, context: Context, *, as_text: bool = False) -> Any:

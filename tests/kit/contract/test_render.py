@@ -124,4 +124,4 @@ def test_what_paints_itself_is_painted_only_where_colour_is_wanted() -> None:
 def test_a_page_names_the_cursor_of_the_next_one_as_a_shell_takes_it() -> None:
     stdout, _ = render(Answer(Said("a"), None, [], {"next_cursor": "after:it's"}), "text")
 
-    assert stdout.decode() == "a\nMore follow: --cursor 'after:it'\"'\"'s'\n"
+    assert stdout.decode() == "a\nMore follow: --after 'after:it'\"'\"'s'\n"

@@ -184,7 +184,7 @@ def test_a_claim_may_be_written_as_it_is_printed(tool: Tool, workspace: Path) ->
 @pytest.mark.parametrize("group", ["counter", "state", "task"])
 @pytest.mark.parametrize("cursor", ["garbage", "", "after"])
 def test_what_is_no_cursor_is_refused(tool: Tool, workspace: Path, group: str, cursor: str) -> None:
-    ran = tool(group, "list", "--cursor", cursor)
+    ran = tool(group, "list", "--after", cursor)
 
     assert (ran.code, ran.error["message"]) == ("VALIDATION_ERROR", f"{cursor!r} is not a cursor.")
 
@@ -203,7 +203,7 @@ def test_a_file_of_tasks_is_added_wholly_or_not_at_all(tool: Tool, workspace: Pa
     assert len(added.data["tasks"]) == 250
     pages = [tool("task", "list", "mail", "--limit", "100")]
     while "next_cursor" in pages[-1].meta:
-        pages.append(tool("task", "list", "mail", "--limit", "100", "--cursor", pages[-1].meta["next_cursor"]))
+        pages.append(tool("task", "list", "mail", "--limit", "100", "--after", pages[-1].meta["next_cursor"]))
     assert [task["id"] for page in pages for task in page.data["tasks"]] == [str(number) for number in range(250)]
 
 
@@ -214,7 +214,7 @@ def test_lists_of_counters_and_values_have_pages(tool: Tool, workspace: Path) ->
 
     for group, members in (("counter", "counters"), ("state", "values")):
         first = tool(group, "list", "--limit", "2")
-        second = tool(group, "list", "--limit", "2", "--cursor", first.meta["next_cursor"])
+        second = tool(group, "list", "--limit", "2", "--after", first.meta["next_cursor"])
         assert [len(page.data[members]) for page in (first, second)] == [2, 1]
         assert "next_cursor" not in second.meta
 
@@ -224,8 +224,8 @@ def test_a_person_is_told_how_to_go_on_behind_a_page(tool: Tool, workspace: Path
 
     first = tool("task", "list", "--limit", "1", "--format", "text").text
 
-    cursor = first.splitlines()[-1].removeprefix("More follow: --cursor ")
-    assert "More follow" not in tool("task", "list", "--cursor", cursor, "--format", "text").text
+    cursor = first.splitlines()[-1].removeprefix("More follow: --after ")
+    assert "More follow" not in tool("task", "list", "--after", cursor, "--format", "text").text
 
 
 @pytest.mark.parametrize(

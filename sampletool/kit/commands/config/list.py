@@ -8,6 +8,7 @@ from ...context import Context
 from ...contract.errors import InvalidValues
 from ...contract.render import value_text
 from ...contract.table import Line, heads
+from ...pages import AfterOption, LimitOption, page_of
 from ...settings.known import find_known
 from ._options import GlobalOption, RevealOption, Setting, reads_settings, settings_of, show
 
@@ -23,7 +24,13 @@ class Listing(NamedTuple):
         return [heads("key", "value", "source"), *rows]
 
 
-def command(ctx: typer.Context, in_user_file: GlobalOption = False, reveal: RevealOption = False) -> Listing:
+def command(
+    ctx: typer.Context,
+    in_user_file: GlobalOption = False,
+    reveal: RevealOption = False,
+    limit: LimitOption = 1000,
+    after: AfterOption = None,
+) -> Listing:
     """List every key that has a value, and its source.
 
     A value that the tool cannot use is listed too, with a warning.
@@ -35,4 +42,5 @@ def command(ctx: typer.Context, in_user_file: GlobalOption = False, reveal: Reve
             settings.value(name)
         except InvalidValues as error:
             context.warn("INVALID_VALUE", error.message)
-    return Listing([show(settings, name, reveal=reveal) for name in settings.names()], settings.version)
+    names = page_of(context, settings.names(), limit, after, str)
+    return Listing([show(settings, name, reveal=reveal) for name in names], settings.version)

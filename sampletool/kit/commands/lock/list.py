@@ -8,6 +8,7 @@ from ...context import Context
 from ...contract.command_spec import CommandSpec
 from ...contract.lock_held import Holder
 from ...contract.table import Line, heads
+from ...pages import AfterOption, LimitOption, page_of
 from ...safety.lock_owners import find_held
 from ...safety.places import all_locks, lock_name
 
@@ -33,11 +34,12 @@ class Listing(NamedTuple):
         return [heads("lock", "state", "command", "by"), *rows] if rows else ["No lock is held."]
 
 
-def command(ctx: typer.Context) -> Listing:
+def command(ctx: typer.Context, limit: LimitOption = 1000, after: AfterOption = None) -> Listing:
     """List the locks that are held.
 
     Those of this workspace, of your outputs and of your settings.
     """
     context: Context = ctx.obj
-    held = find_held(all_locks(context.workspace_or_none), context.signals.check)
-    return Listing([HeldLock(lock_name(path), str(path), owners.shared, owners.holders) for path, owners in held])
+    found = find_held(all_locks(context.workspace_or_none), context.signals.check)
+    held = [HeldLock(lock_name(path), str(path), owners.shared, owners.holders) for path, owners in found]
+    return Listing(page_of(context, held, limit, after, lambda one: f"{one.lock} {one.path}"))

@@ -6,26 +6,37 @@ import typer
 
 from ...contract.command_spec import CommandSpec
 from ...contract.table import Line, heads
+from ...pages import AfterOption, LimitOption, page_of
 from ...safety.places import session_root
-from ...safety.session import SessionState, list_sessions
+from ...safety.session import list_sessions
 
 spec = CommandSpec(effect="nothing", reads=("sessions",), examples=("session list",))
 
 
+class Session(NamedTuple):
+    session_id: str
+    last_used_at: str
+    in_use_by: list[int]
+    path: str
+
+
 class Listing(NamedTuple):
-    sessions: list[SessionState]
+    sessions: list[Session]
 
     def lines(self) -> list[Line]:
         rows: list[Line] = [
-            (one.session_id, one.last_used_at, ", ".join(map(str, one.in_use_by)) or "-", one.path)
-            for one in self.sessions
+            (name, used_at, ", ".join(map(str, users)) or "-", path) for name, used_at, users, path in self.sessions
         ]
         return [heads("session", "last used", "used by", "path"), *rows] if rows else ["No session has left anything."]
 
 
-def command(ctx: typer.Context) -> Listing:
+def command(ctx: typer.Context, limit: LimitOption = 1000, after: AfterOption = None) -> Listing:
     """List your session directories, newest first.
 
     When each was last used, and by whom it is in use.
     """
-    return Listing(list_sessions(session_root()))
+    found = [
+        Session(one.session_id, one.last_used_at, one.in_use_by, one.path) for one in list_sessions(session_root())
+    ]
+    newest = page_of(ctx.obj, found, limit, after, lambda one: f"{one.last_used_at} {one.session_id}", descending=True)
+    return Listing(newest)

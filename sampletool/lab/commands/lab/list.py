@@ -6,6 +6,7 @@ import typer
 
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.table import Line, heads
+from sampletool.kit.pages import AfterOption, LimitOption, page_of
 from sampletool.lab.scenario import find, names
 
 spec = CommandSpec(effect="nothing", examples=("lab list",))
@@ -31,10 +32,10 @@ class Listing:
         return [heads("scenario", "what goes wrong"), *rows, "", *hints]
 
 
-def command(ctx: typer.Context) -> Listing:
+def command(ctx: typer.Context, limit: LimitOption = 1000, after: AfterOption = None) -> Listing:
     """List the race conditions there are.
 
     What goes wrong; in JSON also the rule that prevents it, and where it really happened.
     """
-    found = [(name, find(name)) for name in names()]
+    found = [(name, find(name)) for name in page_of(ctx.obj, names(), limit, after, str)]
     return Listing([Listed(name, one.title, one.rule, list(one.ways), *one.happened) for name, one in found])

@@ -5,8 +5,9 @@ from typing import NamedTuple
 import typer
 
 from sampletool.kit.contract.table import Line, heads
+from sampletool.kit.pages import AfterOption, LimitOption, page, read_cursor
 from sampletool.state.commands import _options
-from sampletool.state.commands._values import Counter, page, read_cursor
+from sampletool.state.commands._values import Counter
 from sampletool.state.opening import store_of
 
 spec = _options.reads_store("counter list")
@@ -22,11 +23,11 @@ class Counters(NamedTuple):
 
 def command(
     ctx: typer.Context,
-    cursor: _options.CursorOption = None,
-    limit: _options.LimitOption = 100,
+    after: AfterOption = None,
+    limit: LimitOption = 100,
     store: _options.StoreOption = None,
 ) -> Counters:
     """List the counters by name."""
-    found = store_of(ctx.obj, store).counter_list(read_cursor(cursor), limit + 1)
-    rows = page(ctx, found, limit, lambda row: row[0])
+    found = store_of(ctx.obj, store).counter_list(read_cursor(after), limit + 1)
+    rows = page(ctx.obj, found, limit, lambda row: row[0])
     return Counters([Counter(name, value) for name, value in rows])

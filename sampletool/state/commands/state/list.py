@@ -6,8 +6,9 @@ import typer
 
 from sampletool.kit.contract.render import value_text
 from sampletool.kit.contract.table import Line, heads
+from sampletool.kit.pages import AfterOption, LimitOption, page, read_cursor
 from sampletool.state.commands import _options
-from sampletool.state.commands._values import Value, page, read_cursor, told
+from sampletool.state.commands._values import Value, told
 from sampletool.state.opening import store_of
 
 spec = _options.reads_store("state list", "state list --prefix plan.")
@@ -24,11 +25,11 @@ class Values(NamedTuple):
 def command(
     ctx: typer.Context,
     prefix: Annotated[str, typer.Option(metavar="TEXT", help="Only keys that begin with this.")] = "",
-    cursor: _options.CursorOption = None,
-    limit: _options.LimitOption = 100,
+    after: AfterOption = None,
+    limit: LimitOption = 100,
     store: _options.StoreOption = None,
 ) -> Values:
     """List the values by key."""
-    found = store_of(ctx.obj, store).state_list(prefix, read_cursor(cursor), limit + 1)
-    rows = page(ctx, found, limit, lambda row: row.key)
+    found = store_of(ctx.obj, store).state_list(prefix, read_cursor(after), limit + 1)
+    rows = page(ctx.obj, found, limit, lambda row: row.key)
     return Values([told(row) for row in rows])

@@ -7,8 +7,9 @@ import typer
 from sampletool.kit.contract.answer import UNTRUSTED
 from sampletool.kit.contract.render import value_text
 from sampletool.kit.contract.table import Line, heads
+from sampletool.kit.pages import AfterOption, LimitOption, page, read_cursor
 from sampletool.state.commands import _options
-from sampletool.state.commands._values import page, read_cursor, say_time
+from sampletool.state.commands._values import say_time
 from sampletool.state.opening import store_of
 from sampletool.state.promises import TaskState
 
@@ -59,15 +60,15 @@ def command(
         Status | None,
         typer.Option("--status", metavar="STATUS", help="Only free, claimed, expired, done or failed ones."),
     ] = None,
-    cursor: _options.CursorOption = None,
-    limit: _options.LimitOption = 100,
+    after: AfterOption = None,
+    limit: LimitOption = 100,
     store: _options.StoreOption = None,
 ) -> Tasks:
     """List tasks, oldest first.
 
     Who holds each, since when, and what became of it.
     """
-    opened, after = store_of(ctx.obj, store), int(read_cursor(cursor, is_number=True))
-    found = opened.task_list(queue, status, after, limit + 1)
-    rows = page(ctx, found, limit, lambda row: row.position)
+    opened, position = store_of(ctx.obj, store), int(read_cursor(after, is_number=True))
+    found = opened.task_list(queue, status, position, limit + 1)
+    rows = page(ctx.obj, found, limit, lambda row: row.position)
     return Tasks([_shown(row) for row in rows], dict(sorted(opened.task_count(queue).items())))

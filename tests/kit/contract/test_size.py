@@ -1,0 +1,115 @@
+"""What an answer costs: the fields that are asked for, and 64 KiB at most."""
+
+import json
+from typing import Any, Literal, NamedTuple
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sampletool.kit.contract.manifest import schema_of
+from sampletool.kit.contract.render import LARGEST_BYTES, json_line
+from sampletool.kit.contract.size import picked, read_fields, shortened
+
+
+class Part(NamedTuple):
+    name: str
+    state: Literal["good", "bad"]
+
+
+class Told(NamedTuple):
+    parts: list[Part]
+    counts: dict[str, int]
+    body: Any
+    version: int | None = None
+
+
+class Other(NamedTuple):
+    parts: list[Part]
+    mood: str
+
+
+_SCHEMA = schema_of(Told)
+_DATA = {"parts": [{"name": "a", "state": "good"}], "counts": {"x": 1, "y": 2}, "body": {"deep": [1]}, "version": 3}
+_VALUES = st.recursive(
+    st.none() | st.integers() | st.text(max_size=30),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=15,
+)
+
+
+def only(text: str) -> Any:
+    fields, mistakes = read_fields(text, _SCHEMA)
+    assert mistakes == []
+    return picked(_DATA, fields)
+
+
+def test_only_the_fields_that_are_named_stay_also_inside_of_lists() -> None:
+    assert only("version") == {"version": 3}
+    assert only("parts.name,counts.x") == {"parts": [{"name": "a"}], "counts": {"x": 1}}
+    assert only("parts.name,parts") == only("parts,parts.name") == {"parts": _DATA["parts"]}
+    assert only("body.deep") == {"body": {"deep": [1]}}
+
+
+def test_names_that_the_schema_does_not_have_are_all_told_with_what_is_near() -> None:
+    mistakes = read_fields("version,part,parts.nam,counts.any,version.x,,parts.state.x", _SCHEMA)[1]
+
+    assert [(mistake.value, mistake.suggestion) for mistake in mistakes] == [
+        ("part", "Did you mean 'parts'?"),
+        ("nam", "Did you mean 'name'?"),
+        ("x", None),
+        ("", "There are parts, counts, body, version."),
+        ("x", None),
+    ]
+
+
+def test_of_two_shapes_the_fields_of_both_may_be_named() -> None:
+    both = schema_of(Told | Other)
+
+    assert read_fields("mood,parts.name,version", both)[1] == []
+    assert [mistake.value for mistake in read_fields("moods,parts.nam", both)[1]] == ["moods", "nam"]
+
+
+def cut(data: Any) -> dict[str, Any]:
+    envelope = {"ok": True, "data": data, "warnings": [], "meta": {"command": "x"}}
+    small = shortened(envelope, lambda count: f"after:{count}")
+    assert len(json_line(small)) <= LARGEST_BYTES
+    assert small["meta"]["truncated"]
+    return small
+
+
+def test_a_list_is_cut_at_an_item_and_the_cursor_is_that_of_the_last_one_that_is_left() -> None:
+    small = cut({"items": [{"id": number, "body": "é" * 1000} for number in range(100)], "version": 7})
+
+    items = small["data"]["items"]
+    assert items == [{"id": number, "body": "é" * 1000} for number in range(len(items))]
+    assert len(items) == 10
+    assert small["data"]["version"] == 7
+    assert small["meta"]["next_cursor"] == "after:10"
+    assert "data.items[] (10 of 100): go on with --after" in small["warnings"][0]["message"]
+
+
+def test_a_text_is_cut_at_a_character_as_late_as_can_be() -> None:
+    for letter in ("a", "é", "\x1b", "😀"):
+        small = cut({"value": letter * 300_000, "key": "k"})
+
+        assert small["data"]["value"].strip(letter) == "…"
+        assert len(json_line(small)) > LARGEST_BYTES - 2_000
+        assert "next_cursor" not in small["meta"]
+
+
+def test_one_large_item_is_cut_inside_and_members_share_what_room_there_is() -> None:
+    data = cut({"items": [{"tail": "x" * 100_000, "log": "y" * 100_000, "id": 1}, {"id": 2}]})["data"]
+
+    (item,) = data["items"]
+    assert item["id"] == 1
+    assert 30_000 < len(item["tail"]) < 34_000
+    assert 30_000 < len(item["log"]) < 34_000
+
+
+@settings(deadline=None)
+@given(_VALUES, st.integers(min_value=1, max_value=9))
+def test_whatever_is_cut_keeps_its_shape(value: Any, times: int) -> None:
+    small = cut({"a": value, "b": ["z" * 9000 for _ in range(times)], "c": "x" * 70_000})["data"]
+
+    assert small.keys() == {"a", "b", "c"}
+    assert small["a"] == json.loads(json.dumps(value))

@@ -1,0 +1,92 @@
+"""Lists a page at a time, and answers that cost no more than they have to, as a caller sees them."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from sampletool.kit.testing.schema import described
+from sampletool.kit.testing.tool import Ran, Tool
+
+_LISTS = ["config list", "lock list", "session list", "manifest"]
+
+
+def pages(tool: Tool, call: list[str], limit: int) -> list[Ran]:
+    found = [tool(*call, "--limit", str(limit))]
+    while cursor := found[-1].meta.get("next_cursor"):
+        found.append(tool(*call, "--limit", str(limit), "--after", cursor))
+    return found
+
+
+def test_every_list_has_pages() -> None:
+    for name, entry in described().items():
+        if name.endswith(".list") or name in _LISTS:
+            flags = {flag for option in entry["options"] for flag in option["flags"]}
+            assert {"--limit", "--after"} <= flags, name
+
+
+@pytest.mark.parametrize("call", _LISTS)
+def test_pages_together_are_the_whole_list(tool: Tool, workspace: Path, call: str) -> None:
+    for name in ("one", "two", "three"):
+        opened = Path(os.environ["TMPDIR"]) / f"tool-{os.getuid()}" / name
+        opened.mkdir(mode=0o700, parents=True)
+        opened.parent.chmod(0o700)
+    whole = tool(*call.split()).data
+    (name,) = (member for member, value in whole.items() if isinstance(value, list))
+
+    some = pages(tool, call.split(), 2)
+
+    assert [item for page in some for item in page.data[name]] == whole[name]
+    assert all(len(page.data[name]) <= 2 for page in some)
+
+
+@pytest.mark.parametrize("cursor", ["null", "", "after", "2"])
+def test_what_is_no_cursor_is_refused(tool: Tool, cursor: str) -> None:
+    ran = tool("config", "list", "--after", cursor)
+
+    assert (ran.code, ran.error["errors"][0]["param"]) == ("VALIDATION_ERROR", "--after")
+
+
+def test_only_the_fields_that_are_asked_for_are_in_the_data(tool: Tool, workspace: Path) -> None:
+    assert tool("config", "get", "level", "--fields", "value").data == {"value": 1}
+    assert tool("config", "explain", "level", "--fields", "sources.wins").data == {"sources": [{"wins": True}]}
+    assert tool("--fields", "effect", "config", "set", "a", "1").data == {"effect": "created"}
+
+
+def test_a_field_that_is_not_there_changes_nothing(tool: Tool, workspace: Path) -> None:
+    before = (workspace / "tool.toml").read_bytes()
+
+    ran = tool("config", "set", "a", "1", "--fields", "efect,value")
+
+    assert (ran.status, ran.code) == (2, "USAGE_ERROR")
+    assert [mistake["value"] for mistake in ran.error["errors"]] == ["efect", "value"]
+    assert "Did you mean 'effect'?" in ran.error["suggestion"]
+    assert (workspace / "tool.toml").read_bytes() == before
+
+
+def test_fields_are_of_json_and_not_of_text(tool: Tool, workspace: Path) -> None:
+    assert tool("config", "get", "level", "--fields", "value", TOOL_FORMAT="text").data == {"value": 1}
+    assert tool("config", "get", "level", "--fields", "value", "--format", "text").status == 2
+    assert tool("config", "get", "level", "--fields", "value", "--raw").status == 2
+
+
+def test_a_long_answer_is_cut_unless_all_of_it_is_asked_for(tool: Tool, workspace: Path) -> None:
+    lines = "".join(f'k{number:04} = "{"x" * 100}"\n' for number in range(2000))
+    (workspace / "tool.toml").write_text(f"[settings]\n{lines}")
+
+    cut, whole = tool("config", "list", "--limit", "2000"), tool("config", "list", "--limit", "2000", "--full")
+    after = tool("config", "list", "--limit", "1", "--after", cut.meta["next_cursor"])
+
+    assert len(cut.stdout) <= 64 * 1024 < len(whole.stdout)
+    kept = cut.data["settings"]
+    assert cut.meta["truncated"]
+    assert [*kept, *after.data["settings"]] == whole.data["settings"][: len(kept) + 1]
+    assert "truncated" not in whole.meta
+    assert tool("config", "get", "k0001", "--raw", "--full").text == f"{'x' * 100}\n"
+
+
+def test_an_error_that_repeats_what_was_given_is_not_longer_either(tool: Tool) -> None:
+    ran = tool("config", "get", "x y" * 40_000)
+
+    assert ran.code == "VALIDATION_ERROR"
+    assert len(ran.stdout) <= 64 * 1024
