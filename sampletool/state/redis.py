@@ -8,7 +8,9 @@ whether a write happened, so it is repeated only if it carries an idempotency ke
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.resources import files
+from itertools import chain
 from typing import Any
 
 from redis import Redis, exceptions
@@ -17,6 +19,7 @@ from redis.retry import Retry
 
 from sampletool.kit.contract.errors import InvalidValues, Mistake, ToolError, VersionConflict
 from sampletool.kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied
+from sampletool.kit.safety.signals import Signals
 from sampletool.state import errors
 from sampletool.state.interruptible import interruptibly
 from sampletool.state.promises import Health
@@ -29,7 +32,7 @@ _PREFIX = "{sampletool}"
 """In braces: all keys of a store share one slot, as a script needs it on a cluster."""
 _SCHEMES = {"valkey": "redis", "valkeys": "rediss", "redis+unix": "unix"}
 _MOST_AT_ONCE = 1000
-_PAUSE_SECONDS = 0.05
+_PAUSE_SECONDS = _LOOK_SECONDS = 0.05
 _QUOTED = re.compile("\n|, with args|`|'")
 """From here on an error of a server may quote what it was sent, and that may be a password."""
 _NOT_DONE = (exceptions.BusyLoadingError, exceptions.AuthenticationError, exceptions.MaxConnectionsError)
@@ -63,6 +66,7 @@ class RedisStore(Store):
             )
             pool = self._client.connection_pool
             pool.connection_class(**pool.connection_kwargs)  # connects nowhere, but refuses an option it does not know
+            pool.connection_class = _noticing(pool.connection_class, terms.signals)
         except (ValueError, TypeError):
             problem = f"{self._shown} is not the URL of a Redis server, or has an option that there is not"
             raise no_store(url, problem) from None
@@ -111,18 +115,13 @@ class RedisStore(Store):
         info = self._talk(self._client.info, may_repeat=True)
         name = "Valkey" if "valkey_version" in info else "Redis"
         settings = {name: str(info.get(name)) for name in ("maxmemory_policy", "aof_enabled", "role")}
-        settings["appendfsync"] = self._appendfsync()
+        with suppress(exceptions.RedisError):  # not everybody may ask
+            settings["appendfsync"] = str(self._client.config_get("appendfsync").get("appendfsync"))
         version = info.get("valkey_version", info["redis_version"])
         problems = _evicts(info) + _problems(info)
-        if info.get("aof_enabled") and settings["appendfsync"] == "no":
+        if info.get("aof_enabled") and settings.get("appendfsync") == "no":
             problems.append("appendfsync is no, so a crash of the machine loses what the system has not yet written")
         return Health(f"{name} {version} ({self._shown})", problems, skew_ms, settings)
-
-    def _appendfsync(self) -> str:
-        try:
-            return str(self._client.config_get("appendfsync").get("appendfsync", "unknown"))
-        except exceptions.RedisError:
-            return "unknown"
 
     def close(self) -> None:
         self._client.close()
@@ -140,15 +139,10 @@ class RedisStore(Store):
         deadline = time.monotonic() + self._terms.answer_seconds()
         while True:
             is_sent = False
-
-            def connect_and_ask() -> Any:
-                nonlocal is_sent
-                self._connect()
-                is_sent = True
-                return ask()
-
             try:
-                return interruptibly(self._terms.signals, connect_and_ask)
+                self._client.connection_pool.release(self._client.connection_pool.get_connection())
+                is_sent = True  # a failure to connect would be known to have done nothing
+                return ask()
             except (exceptions.ConnectionError, exceptions.TimeoutError, OSError) as error:
                 is_certain = not is_sent or isinstance(error, _NOT_DONE)
                 is_final = isinstance(error, exceptions.AuthenticationError) or not (may_repeat or is_certain)
@@ -158,11 +152,6 @@ class RedisStore(Store):
                 self._terms.signals.check()
             except exceptions.RedisError as error:
                 raise self._our_error(error, is_outcome_unknown=False) from None
-
-    def _connect(self) -> None:
-        """Before asking, so that a failure to connect is known to have done nothing."""
-        connection = self._client.connection_pool.get_connection()
-        self._client.connection_pool.release(connection)
 
     def _our_error(self, error: Exception, *, is_outcome_unknown: bool) -> ToolError:
         said = str(error)
@@ -179,6 +168,36 @@ class RedisStore(Store):
         reason = "it did not answer in time" if isinstance(error, exceptions.TimeoutError) else "no connection"
         unavailable = errors.OutcomeUnknown if is_outcome_unknown else errors.StoreUnavailable
         return unavailable(store=self._shown, reason=reason)
+
+
+def _noticing(kind: Any, signals: Signals) -> Any:
+    """The driver's kind of connection, except that a signal ends the wait for an answer, and for the connection."""
+
+    class Noticing(kind):  # type: ignore[misc]
+        is_up = False
+
+        def connect(self) -> None:
+            if not self.is_up:
+                interruptibly(signals, super().connect, lambda _: self.disconnect())
+                self.is_up = True
+
+        def disconnect(self, *args: Any, **named: Any) -> None:
+            self.is_up = False
+            super().disconnect(*args, **named)
+
+        def read_response(self, *args: Any, **named: Any) -> Any:
+            give_up_at = time.monotonic() + self.socket_timeout
+            try:
+                while not self.can_read(_LOOK_SECONDS):
+                    signals.check()
+                    if time.monotonic() >= give_up_at:
+                        raise exceptions.TimeoutError
+            except BaseException:
+                self.disconnect()
+                raise
+            return super().read_response(*args, **named)
+
+    return Noticing
 
 
 def _evicts(info: dict[str, Any]) -> list[str]:
@@ -199,10 +218,4 @@ def _problems(info: dict[str, Any]) -> list[str]:
 
 def _flat(arguments: tuple[Any, ...]) -> list[Any]:
     """Without the structure of tasks: id and body, one after the other."""
-    flat: list[Any] = []
-    for argument in arguments:
-        if isinstance(argument, list):
-            flat += [part for pair in argument for part in pair]
-        else:
-            flat.append(argument)
-    return flat
+    return [part for one in arguments for part in (chain(*one) if isinstance(one, list) else [one])]
