@@ -21,14 +21,10 @@ Journal = Callable[[str, str], Awaitable[None]]
 _READING = ("counter_get", "counter_list", "state_get", "state_list", "task_list", "task_count", "task_left", "health")
 
 
-async def _no_journal(_verb: str, _name: str) -> None:
-    await asyncio.sleep(0)
-
-
 class MemoryStore:
     """See store.py, with `await` before every verb."""
 
-    def __init__(self, journal: Journal = _no_journal) -> None:
+    def __init__(self, journal: Journal = lambda verb, name: asyncio.sleep(0)) -> None:
         self._journal = journal
         self._lock = asyncio.Lock()
         self._tables = _Tables()
@@ -53,8 +49,7 @@ class MemoryStore:
             answer = getattr(turn, verb)(*args, **named)
             if turn.written is not None:
                 await self._journal(turn.written.verb, turn.written.arguments[0])
-                self._tables, turn = turn, self._tables
-            turn.close()
+                self._tables = turn
             return answer
 
 

@@ -3,11 +3,10 @@
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from math import inf
 from pathlib import Path
-from typing import Any
 
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import did_you_mean
@@ -22,7 +21,7 @@ from sampletool.state.store_url import FORMS, no_store, shown_url
 from sampletool.state.terms import USUAL_SECONDS, Terms
 
 _NAME = "state.db"
-_PARTING_SECONDS = 2.0
+_PARTING = "2s"
 _POSTGRES = ("postgresql", "postgres")
 _REDIS = ("redis", "rediss", "valkey", "valkeys", "unix", "redis+unix")
 
@@ -60,24 +59,16 @@ def store_of(context: Context, store: str | None = None, longest_seconds: float 
 
     patience = context.settings.value("lock_timeout")
     terms = Terms(hold, context.signals, context.warn, patience, longest_seconds, context.dry_run)
-    return _opened(context, store, terms)
+    url = context.settings.value("store") if store is None else check("store", store, "--store")
+    return context.opened.enter_context(closing(open_store(url, context.workspace_or_none, terms)))
 
 
 def parting_store_of(context: Context, store: str | None) -> Store:
     """For what remains to be said on the way out: the signal that ended the call does not end this."""
-    from sampletool.kit.safety.lock import Lock
-
-    signals = Signals()
-
-    def hold(path: Path, name: str, _recorded: bool) -> AbstractContextManager[Any]:
-        return Lock(path, name, context.me, signals).exclusively(_PARTING_SECONDS)
-
-    return _opened(context, store, Terms(hold, signals, context.warn, _PARTING_SECONDS, _PARTING_SECONDS))
-
-
-def _opened(context: Context, store: str | None, terms: Terms) -> Store:
-    url = context.settings.value("store") if store is None else check("store", store, "--store")
-    return context.opened.enter_context(closing(open_store(url, context.workspace_or_none, terms)))
+    leaving = Context(Signals())
+    leaving.options = context.options | {"lock_timeout": _PARTING}
+    context.opened.enter_context(leaving.opened)
+    return store_of(leaving, store)
 
 
 def _open_default(workspace: Path | None, terms: Terms) -> Store:

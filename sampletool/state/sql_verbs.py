@@ -119,19 +119,15 @@ def task_left(db: Session, queue: str, most: int) -> int:
 
 
 def task_retry(db: Session, task: str) -> str:
-    db.rows(f"SELECT id FROM tool_tasks WHERE id = :id {db.locked}", id=task)
-    for (status,) in db.rows(f"{_clock(db)} SELECT {_STATUS} FROM tool_tasks, clock WHERE id = :id", id=task):
-        if status == "free":
-            return "unchanged"
-        if status != "failed":
-            raise TaskNotFailed(task=task, status=status)
-        db.rows(
-            """UPDATE tool_tasks SET status = 'free', attempts = 0, due_at = 0, ended_at = NULL, claimed_by = NULL,
-               claimed_at = NULL, generation = generation + 1 WHERE id = :id""",
-            id=task,
-        )
-        return "updated"
-    raise TaskNotFound(task=task)
+    _, status, *_ = _alone_with(db, task)
+    if status == "free":
+        return "unchanged"
+    if status != "failed":
+        raise TaskNotFailed(task=task, status=status)
+    free = """UPDATE tool_tasks SET status = 'free', attempts = 0, due_at = 0, ended_at = NULL, claimed_by = NULL,
+              claimed_at = NULL, generation = generation + 1 WHERE id = :id"""
+    db.rows(free, id=task)
+    return "updated"
 
 
 def task_clean(db: Session, older_ms: int, done: str, failed: str, after: int, limit: int) -> tuple[int, int]:
@@ -190,12 +186,17 @@ def task_count(db: Session, queue: str | None) -> list[Any]:
 
 def held(db: Session, task: str, generation: int) -> tuple[str, str, int]:
     """Alone with the task, if that is its generation: the status as written, and as it is now, and the time."""
+    written, status, now, actual = _alone_with(db, task)
+    if actual != generation:
+        raise LeaseLost(task, generation, actual, status)
+    return written, status, now
+
+
+def _alone_with(db: Session, task: str) -> tuple[str, str, int, int]:
     db.rows(f"SELECT id FROM tool_tasks WHERE id = :id {db.locked}", id=task)
     asked = f"{_clock(db)} SELECT status, {_STATUS}, now, generation FROM tool_tasks, clock WHERE id = :id"
-    for written, status, now, actual in db.rows(asked, id=task):
-        if actual != generation:
-            raise LeaseLost(task, generation, actual, status)
-        return written, status, now
+    for written, status, now, generation in db.rows(asked, id=task):
+        return written, status, now, generation
     raise TaskNotFound(task=task)
 
 

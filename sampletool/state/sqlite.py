@@ -13,7 +13,7 @@ import sqlite3
 import stat
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -139,18 +139,16 @@ class Sqlite(SqlStore):
             else:
                 _must_be_safe(self._path, os.lstat(self._path))
             db = self._patiently(self._connect)
-            try:
+            with ExitStack() as unless_kept:
+                unless_kept.callback(db.close)
                 is_behind = self._patiently(lambda: self._version(db)) < len(self._steps)
                 if to_write:
                     self._patiently(lambda: db.execute("PRAGMA journal_mode = WAL"))
                 if to_write and is_behind:
                     self._migrate(db)
                 elif is_behind or self._terms.rehearse:
-                    with closing(db):
-                        return self._copy(db)
-            except BaseException:
-                db.close()
-                raise
+                    return self._copy(db)
+                unless_kept.pop_all()
             self._connection, self._file = db, os.stat(self._path)
         elif not self._terms.rehearse and not _is_still(self._path, self._file):
             raise IoFailure(str(self._path), "it was removed or replaced while it was open")
