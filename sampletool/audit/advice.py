@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sampletool.audit.command_line import CommandLine
+from sampletool.kit.program import PROGRAM
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ def advise(score: int, set_command: CommandLine, *, blocked_after_kill: bool) ->
         return None
     rules = [
         "Run it serialised: one call at a time, every caller through the same lock, as in this loop.",
-        "flock(1) waits its turn, gives up after 30 s, and is freed by any death, kill -9 too.",
+        f"`{PROGRAM} run-safely` waits its turn, gives up after 30 s, and its lock is freed by any death, kill -9 too.",
     ]
     if score == 0:
         rules.append("A status of 0 proves nothing while a caller outside that lock may be running.")
@@ -30,7 +31,7 @@ def advise(score: int, set_command: CommandLine, *, blocked_after_kill: bool) ->
     name = re.sub(r"[^A-Za-z0-9._-]", "-", Path(set_command.words[0]).name).lstrip("-.") or "command"
     loop = [
         "while read -r key value; do",
-        f'  flock --wait 30 "$HOME/.{name}.serial.lock" {set_command.as_shell()} </dev/null || exit',
+        f"  {PROGRAM} run-safely -q --lock-timeout 30s --lock {name} -- {set_command.as_shell()} </dev/null || exit",
         "done",
     ]
     return Advice(rules, loop)

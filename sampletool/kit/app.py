@@ -64,7 +64,7 @@ def _answer_call(args: list[str], *, ends_process: bool) -> int:
             if form() == "jsonl":
                 stdout.tell(json_line(event), over)
 
-        context.emit = emit
+        context.emit, context.take_stdout = emit, stdout.take
         outcome = _closed(_run(args, context), context)
         status = ExitStatus.OK
         if isinstance(outcome, HelpAsked):
@@ -84,8 +84,8 @@ def _answer_call(args: list[str], *, ends_process: bool) -> int:
     finally:
         stdout.close()
         (signals.ignore if ends_process else signals.uninstall)()
-    if status > 128:
-        die_by(status - 128)
+    if signals.received is not None and status == 128 + signals.received:
+        die_by(signals.received)
     return status
 
 

@@ -27,6 +27,12 @@ class Stdout:
         self._is_broken = False
         os.dup2(2, 1)
 
+    def take(self) -> int:
+        """The real one, for a command that speaks a protocol there: its answer goes to stderr."""
+        taken = os.dup(self._real)
+        os.dup2(2, self._real)
+        return taken
+
     def close(self) -> None:
         with suppress(OSError, ValueError, AttributeError):  # whatever a library left it as
             sys.stdout.flush()

@@ -1,14 +1,13 @@
 """sampletool/audit/advice.py"""
 
 import os
-import shutil
 import subprocess
+import sys
 from pathlib import Path
-
-import pytest
 
 from sampletool.audit.advice import advise
 from sampletool.audit.command_line import CommandLine
+from sampletool.kit.program import PACKAGE, PROGRAM
 from tests.audit.support import script
 
 
@@ -29,11 +28,12 @@ def test_the_advice_fits_what_was_found() -> None:
     assert len(losing.rules) == len(harmless.rules) + 2
 
 
-@pytest.mark.skipif(shutil.which("flock") is None, reason="flock(1) is not installed")
 def test_the_loop_makes_even_the_naive_script_keep_everything(tmp_path: Path) -> None:
     advice = advise(0, CommandLine.read(script("naive", "set"), ()), blocked_after_kill=False)
     assert advice is not None
-    environ = {**os.environ, "HOME": str(tmp_path)}
+    (tmp_path / PROGRAM).write_text(f'#!/bin/sh\nexec {sys.executable} -m {PACKAGE} "$@"\n')
+    (tmp_path / PROGRAM).chmod(0o755)
+    environ = {**os.environ, "HOME": str(tmp_path), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     for number in range(4):
         lines = "".join(f"k{number}-{line} a value with $(spaces)\n" for line in range(3))
         (tmp_path / f"input-{number}").write_text(lines)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 _PACKAGE = Path(__file__).parents[2] / "sampletool"
 LIMITS = {
-    "kit": 3910,
+    "kit": 3925,
     "kit/completion.py, kit/upgrade.py, kit/parts.py, kit/rename.py, kit/checksums.py, kit/new_command.py": 400,
     "kit/stepping, kit/testing": 742,
     "sample": 1820,
@@ -15,7 +15,7 @@ LIMITS = {
     "lab": 1500,
     "lab/tried.py, lab/learner.py, lab/commands/lab/try.py": 325,
     "lab/scenarios": 100 * 21,
-    "audit": 800,
+    "audit": 925,
     "fork": 450,
 }
 """Lines of code, at the most. A folder or file that is named here does not count into the one that it lies in."""

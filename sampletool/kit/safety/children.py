@@ -97,8 +97,12 @@ class Children:
         cwd: Path,
         env: Mapping[str, str],
         log: Callable[[], Path] | None = None,
+        stdout: int | None = None,
     ) -> None:
-        """Start one; `log` is asked for a path when there is something to write. OSError if it cannot be started."""
+        """Start one; `log` is asked for a path when there is something to write. OSError if it cannot be started.
+
+        With `stdout` that is where its stdout goes, and log and tail are of its stderr alone.
+        """
         self._signals.check()
         locks = "\n".join(filter(None, self._locks))
         process = subprocess.Popen(
@@ -106,15 +110,16 @@ class Children:
             cwd=cwd,
             env={**env, ANCESTORS_LOCKS: locks} if locks else env,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stdout=subprocess.PIPE if stdout is None else stdout,
+            stderr=subprocess.STDOUT if stdout is None else subprocess.PIPE,
             process_group=0,
             pass_fds=self._descriptors,
         )
-        assert process.stdout is not None
+        output = process.stdout or process.stderr
+        assert output is not None
         self.has_started = True
-        self._running[name] = _Running(name, process, process.stdout, _open_pid(process.pid), log)
-        os.set_blocking(process.stdout.fileno(), False)
+        self._running[name] = _Running(name, process, output, _open_pid(process.pid), log)
+        os.set_blocking(output.fileno(), False)
 
     def next_ended(self, within_seconds: float | None = None) -> Ended | None:
         """Wait for the next child to end. None if none runs, or none has ended in that time.

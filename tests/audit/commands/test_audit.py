@@ -60,7 +60,7 @@ def test_a_naive_script_gets_0_and_its_callers_are_told_what_to_do(tool: Tool) -
     assert ran.data["score"] == 0
     assert ran.data["silently_lost"] > 0
     assert ran.data["claimed"] == ran.data["survived"] + ran.data["silently_lost"]
-    assert any("flock" in line for line in ran.data["advice"]["loop"])
+    assert any("run-safely" in line for line in ran.data["advice"]["loop"])
 
 
 def test_a_lock_file_with_a_failure_in_prose_gets_1(tool: Tool) -> None:

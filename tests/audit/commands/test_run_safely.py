@@ -1,0 +1,122 @@
+"""tool run-safely"""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from sampletool.kit.testing.scale import scale
+from sampletool.kit.testing.tool import Tool
+from tests.audit.support import eventually, is_gone
+
+_ADD = "read n < count; sleep 0.02; echo $((n + 1)) > count"
+"""Reads, thinks, writes: of many at once most are lost."""
+_HELD = '{"error":{"code":"LOCK_HELD","retry_after_ms":1}}'
+
+
+def test_what_the_program_prints_and_its_status_are_passed_on(tool: Tool) -> None:
+    ran = tool("run-safely", "--", "sh", "-c", "printf 'out\\377'; echo err >&2; exit 3")
+
+    assert ran.status == 3
+    assert ran.stdout == b"out\xff"
+    assert ran.stderr.startswith(b"err\n")
+    assert b'"status":3,"tries":1' in ran.stderr
+
+
+@pytest.mark.parametrize(("script", "status"), [("exit 255", 255), ("kill -9 $$", 137), ("exit 130", 130)])
+def test_a_status_above_128_is_a_status(tool: Tool, script: str, status: int) -> None:
+    assert tool("run-safely", "--", "sh", "-c", script).status == status
+
+
+def test_many_at_once_lose_nothing_of_a_program_that_loses_nearly_everything(tool: Tool) -> None:
+    calls = scale(8, 40)
+    (tool.cwd / "count").write_text("0\n")
+
+    ran = tool.together([["run-safely", "--lock", "count", "--", "sh", "-c", _ADD]] * calls)
+
+    assert [each.status for each in ran] == [0] * calls
+    assert (tool.cwd / "count").read_text() == f"{calls}\n"
+
+
+@pytest.mark.parametrize("says", [f"echo '{_HELD}'; exit 1", "echo text; exit 75"], ids=["an answer", "status 75"])
+def test_a_program_whose_own_lock_is_held_is_tried_again_and_only_the_last_try_is_heard(tool: Tool, says: str) -> None:
+    script = f"echo >> tries; if [ $(wc -l < tries) -lt 3 ]; then {says}; fi; echo done"
+
+    ran = tool("run-safely", "--lock", "x", "--", "sh", "-c", script)
+
+    assert (ran.status, ran.stdout) == (0, b"done\n")
+    assert b'"tries":3' in ran.stderr
+
+
+def test_it_gives_up_after_so_many_tries_or_so_long(tool: Tool) -> None:
+    script = "echo >> tries; echo held; exit 75"
+
+    few = tool("run-safely", "--retries", "1", "--", "sh", "-c", script)
+    soon = tool("run-safely", "--until", "1ms", "--", "sh", "-c", script)
+
+    assert (few.status, few.stdout, soon.status) == (75, b"held\n", 75)
+    assert (tool.cwd / "tries").read_text().count("\n") == 3
+
+
+def test_another_failure_is_not_tried_again(tool: Tool) -> None:
+    assert b'"tries":1' in tool("run-safely", "--", "sh", "-c", "exit 1").stderr
+
+
+def test_the_holder_is_named_and_no_lock_is_waited_for_longer_than_asked(tool: Tool) -> None:
+    first = tool.start("run-safely", "--lock", "one", "--", "sh", "-c", "touch ready; exec sleep 60")
+    assert eventually((tool.cwd / "ready").exists)
+
+    ran = tool("run-safely", "--lock", "one", "--lock-timeout", "0", "--", "true")
+    other = tool("run-safely", "--lock", "two", "--lock-timeout", "0", "--", "true")
+    first.terminate()
+    first.wait()
+
+    assert (ran.status, ran.code) == (75, "LOCK_HELD")
+    assert ran.error["context"]["holder"]["pid"] == first.pid
+    assert other.status == 0
+
+
+def test_a_signal_ends_the_program_and_kill_9_leaves_it_the_lock(tool: Tool) -> None:
+    def start() -> tuple[int, int]:
+        process = tool.start("run-safely", "--lock", "one", "--", "sh", "-c", "echo $$ > pid; mv pid is; exec sleep 60")
+        assert eventually((tool.cwd / "is").exists)
+        child = int((tool.cwd / "is").read_text())
+        (tool.cwd / "is").unlink()
+        os.kill(process.pid, signal.SIGTERM if not killed else signal.SIGKILL)
+        return process.wait(), child
+
+    killed = False
+    status, child = start()
+    assert status == -signal.SIGTERM
+    assert is_gone(child)
+    killed = True
+    _, child = start()
+    ran = tool("run-safely", "--lock", "one", "--lock-timeout", "0", "--", "true")
+    os.kill(child, signal.SIGKILL)
+    assert ran.code == "LOCK_HELD"
+    assert eventually(lambda: tool("run-safely", "--lock", "one", "--lock-timeout", "0", "--", "true").status == 0)
+
+
+def test_the_program_sees_the_session_and_nothing_is_left_in_it(tool: Tool, home: Path) -> None:
+    ran = tool("run-safely", "--session-id", "s1", "--", "sh", "-c", "echo $TOOL_SESSION_ID; cat; ls $0", str(home))
+
+    assert ran.stdout.startswith(b"s1\n")
+    (session,) = home.rglob("s1")
+    assert [path.name for path in session.iterdir() if not path.name.startswith(".")] == []
+
+
+def test_what_cannot_be_run_is_an_answer_on_stdout(tool: Tool) -> None:
+    assert tool("run-safely", "--", "no-such-program").code == "COMMAND_NOT_FOUND"
+    assert tool("run-safely").code == "USAGE_ERROR"
+    assert tool("run-safely", "--lock", "../x", "--", "true").code == "VALIDATION_ERROR"
+    assert tool("run-safely", "--until", "0", "--", "true").code == "USAGE_ERROR"
+
+
+def test_a_forecast_runs_nothing(tool: Tool) -> None:
+    data = tool("run-safely", "--dry-run", "--", sys.executable, "-c", "open('made', 'w')").data
+
+    assert data["program"] == sys.executable
+    assert "status" not in data
+    assert not (tool.cwd / "made").exists()
