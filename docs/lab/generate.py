@@ -13,6 +13,7 @@ from pathlib import Path
 from textwrap import dedent
 
 from sampletool.kit.contract.answer import to_data
+from sampletool.kit.stepping.fork_server import ForkServer
 from sampletool.lab.draw import plain, timeline
 from sampletool.lab.explore import Exploration, explore, fork_server_for
 from sampletool.lab.luck import can_be_lucky
@@ -33,15 +34,14 @@ _NOT_SHOWN = """
 """
 
 
-def generate(name: str) -> dict[str, str]:
+def generate(name: str, fork_server: ForkServer) -> dict[str, str]:
     """File name -> content, for one scenario."""
     scenario = find(name)
-    with fork_server_for(name) as fork_server:
-        runs = {
-            variant: play(name, variant, way.shows, fork_server=fork_server).recording
-            for variant, way in scenario.ways.items()
-        }
-        explored = {variant: explore(name, variant, fork_server=fork_server) for variant in scenario.ways}
+    runs = {
+        variant: play(name, variant, way.shows, fork_server=fork_server).recording
+        for variant, way in scenario.ways.items()
+    }
+    explored = {variant: explore(name, variant, fork_server=fork_server) for variant in scenario.ways}
     folder = folder_of(name)
     return {
         f"{folder}{name}.md": page(name, scenario, runs, explored),
@@ -197,10 +197,12 @@ def _sentence(text: str) -> str:
 
 
 def main() -> None:
-    for name in sys.argv[1:] or names():
-        for file, content in generate(name).items():
-            (LABS / file).parent.mkdir(exist_ok=True)
-            (LABS / file).write_text(content)
+    chosen = sys.argv[1:] or names()
+    with fork_server_for(*chosen) as fork_server:
+        for name in chosen:
+            for file, content in generate(name, fork_server).items():
+                (LABS / file).parent.mkdir(exist_ok=True)
+                (LABS / file).write_text(content)
     (LABS / "index.md").write_text(index())
 
 

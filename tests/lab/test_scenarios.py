@@ -1,11 +1,13 @@
 """Every scenario file, whatever is added: it breaks where it says so, holds where it says so, and can tell the two."""
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from docs.lab.generate import LABS, folder_of, generate, index
+from sampletool.kit.stepping.fork_server import ForkServer
 from sampletool.lab.errors import UnexpectedOutcome
 from sampletool.lab.explore import explore, fork_server_for
 from sampletool.lab.play import play
@@ -13,6 +15,13 @@ from sampletool.lab.scenario import FIXED, NAIVE, find, module_of, names
 from sampletool.lab.scratch import PACKAGE_ROOT
 
 EVERY = pytest.mark.parametrize("name", names())
+
+
+@pytest.fixture(scope="module")
+def fork_server() -> Iterator[ForkServer]:
+    """One for all: to start one takes longer than many schedules."""
+    with fork_server_for(*names()) as server:
+        yield server
 
 
 @EVERY
@@ -28,19 +37,22 @@ def test_a_scenario_tells_its_whole_story(name: str) -> None:
 
 
 @EVERY
-def test_its_schedules_show_what_they_are_there_to_show_and_replay_to_the_same(name: str) -> None:
-    with fork_server_for(name) as fork_server:
-        for variant, way in find(name).ways.items():
-            first = play(name, variant, way.shows, fork_server=fork_server).recording
+def test_its_schedules_show_what_they_are_there_to_show_and_replay_to_the_same(
+    name: str, fork_server: ForkServer
+) -> None:
+    for variant, way in find(name).ways.items():
+        first = play(name, variant, way.shows, fork_server=fork_server).recording
 
-            assert first.is_broken == (variant != FIXED), f"{variant}: {first.reason}"
-            assert first.schedule.startswith(way.shows)
-            assert play(name, variant, first.schedule, fork_server=fork_server).recording == first
+        assert first.is_broken == (variant != FIXED), f"{variant}: {first.reason}"
+        assert first.schedule.startswith(way.shows)
+        assert play(name, variant, first.schedule, fork_server=fork_server).recording == first
 
 
 @EVERY
-def test_on_every_schedule_the_right_way_holds_the_wrong_ones_are_found_out_and_its_page_says_so(name: str) -> None:
-    made = generate(name)
+def test_on_every_schedule_the_right_way_holds_the_wrong_ones_are_found_out_and_its_page_says_so(
+    name: str, fork_server: ForkServer
+) -> None:
+    made = generate(name, fork_server)
 
     assert f"| fixed | {find(name).ways[FIXED].says} | " in made[f"{folder_of(name)}{name}.md"]
     for file, content in made.items():
