@@ -1,10 +1,12 @@
 """`make mutants`: takes the mechanisms out, one at a time, and says which of them no test notices.
 
 The status is 1 if a change does not apply any more, or if fewer than 95 of 100 are noticed by an assertion. A sample is
-too small for such a share: there an exception counts as well.
+too small for such a share, and a busy machine must not decide: there an exception and a time limit count as well, and
+what fails or is not noticed is tried three times.
 """
 
 import argparse
+import math
 import os
 import random
 import subprocess
@@ -16,7 +18,17 @@ from pathlib import Path
 from tests.kit.trees import ROOT
 
 from .changes import lists, read_changes
-from .trial import FAILS_ANYWAY, NOT_APPLIED, NOTICED, SKIPPED, UNNOTICED, try_changes
+from .trial import (
+    FAILS_ANYWAY,
+    NOT_APPLIED,
+    NOT_TRIED,
+    NOTICED,
+    SKIPPED,
+    TIME_LIMIT,
+    UNNOTICED,
+    Limits,
+    try_changes,
+)  # fmt: skip
 
 _LEAST_NOTICED = 0.95
 
@@ -26,6 +38,7 @@ def main() -> int:
     parser.add_argument("lists", nargs="*", type=Path, metavar="FILE.toml", help="default: all of tests/*/mutants")
     parser.add_argument("--sample", type=int, metavar="N", help="try N of them, chosen by the seed")
     parser.add_argument("--seed", help="default: the commit")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no other after this long")
     parser.add_argument("--only", default="", metavar="TEXT", help="those whose file, list or mechanism contains TEXT")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     chosen = parser.parse_args()
@@ -39,7 +52,8 @@ def main() -> int:
 
     began = time.monotonic()
     counts: Counter[str] = Counter()
-    for change, outcome, reason in try_changes(changes, ROOT, chosen.workers):
+    limits = Limits(1 if chosen.sample is None else 3, began + chosen.seconds)
+    for change, outcome, reason in try_changes(changes, ROOT, chosen.workers, limits):
         counts[outcome] += 1
         _say(f"{outcome:27}  {change.file}: {change.mechanism}" + (f" ({reason})" if reason else ""))
     _say(
@@ -50,8 +64,8 @@ def main() -> int:
 
 
 def status(counts: Counter[str], *, is_sample: bool = False) -> int:
-    tried = counts.total() - counts[UNNOTICED] - counts[SKIPPED]
-    noticed = sum(counts[outcome] for outcome in (NOTICED if is_sample else NOTICED[:1]))
+    tried = counts.total() - counts[UNNOTICED] - counts[SKIPPED] - counts[NOT_TRIED]
+    noticed = sum(counts[outcome] for outcome in ((*NOTICED, TIME_LIMIT) if is_sample else NOTICED[:1]))
     return int(counts[NOT_APPLIED] + counts[FAILS_ANYWAY] > 0 or noticed < _LEAST_NOTICED * tried)
 
 

@@ -10,7 +10,20 @@ from sampletool.kit.program import PACKAGE
 from . import trial
 from .__main__ import status
 from .changes import Change
-from .trial import BROKEN, FAILS_ANYWAY, NOT_APPLIED, NOT_NOTICED, NOTICED, SKIPPED, TIME_LIMIT, UNNOTICED, try_changes
+from .trial import (
+    BROKEN,
+    FAILS_ANYWAY,
+    NOT_APPLIED,
+    NOT_NOTICED,
+    NOT_TRIED,
+    NOTICED,
+    ONCE,
+    SKIPPED,
+    TIME_LIMIT,
+    UNNOTICED,
+    Limits,
+    try_changes,
+)  # fmt: skip
 
 _CODE = '''"""A mechanism."""
 
@@ -37,6 +50,11 @@ def test_ends():
     while small.limited(4) > 3:
         time.sleep(0.01)
 
+def test_the_third_time():
+    with open(__file__ + ".runs", "a+") as runs:
+        runs.write("x")
+        assert small.limited(4) <= 3 or runs.tell() < 3
+
 def test_skipped():
     pytest.skip("never here")
 
@@ -62,8 +80,8 @@ def change(test: str, *, line: str = "min(number, LIMIT)", instead: str = "numbe
     )
 
 
-def outcome(tree: Path, *changes: Change) -> list[str]:
-    outcomes = {tried: outcome for tried, outcome, _ in try_changes([*changes], tree, 1)}
+def outcome(tree: Path, *changes: Change, limits: Limits = ONCE) -> list[str]:
+    outcomes = {tried: outcome for tried, outcome, _ in try_changes([*changes], tree, 1, limits)}
     return [outcomes[each] for each in changes]
 
 
@@ -136,7 +154,15 @@ def test_the_status_is_good_from_95_assertions_of_100(counts: dict[str, int], ex
     assert status(Counter(counts)) == expected
 
 
-def test_in_a_sample_an_exception_counts_as_well() -> None:
-    counts = Counter({NOTICED[0]: 17, NOTICED[1]: 2, NOT_NOTICED: 1})
+def test_in_a_sample_an_exception_and_a_time_limit_count_as_well() -> None:
+    counts = Counter({NOTICED[0]: 16, NOTICED[1]: 2, TIME_LIMIT: 1, NOT_NOTICED: 1, NOT_TRIED: 9})
 
     assert (status(counts), status(counts, is_sample=True)) == (1, 0)
+    assert status(Counter({NOTICED[0]: 18, NOT_NOTICED: 2}), is_sample=True) == 1
+
+
+def test_what_is_not_noticed_can_be_tried_again_until_the_time_is_over(tree: Path) -> None:
+    sometimes = change("test_the_third_time")
+
+    assert outcome(tree, sometimes, limits=Limits(attempts=2)) == [NOTICED[0]]
+    assert outcome(tree, sometimes, limits=Limits(deadline=0)) == [NOT_TRIED]

@@ -5,6 +5,7 @@ reach its time limit, or that keeps a module from being imported, shows nothing 
 """
 
 import ctypes
+import math
 import os
 import py_compile
 import re
@@ -15,9 +16,11 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib.util import cache_from_source
 from multiprocessing import Pool, SimpleQueue
 from pathlib import Path
+from typing import NamedTuple
 from xml.etree.ElementTree import Element, parse
 
 from sampletool.kit.program import PACKAGE
@@ -33,6 +36,7 @@ FAILS_ANYWAY = "ITS TESTS FAIL WITHOUT THE CHANGE"
 NOT_APPLIED = "DOES NOT APPLY"
 SKIPPED = "its tests are skipped here"
 UNNOTICED = "cannot be noticed"
+NOT_TRIED = "not tried: the time was over"
 
 SECONDS_PER_TEST = 60
 LONGEST_SECONDS = 300
@@ -55,21 +59,27 @@ class Copy:
         self._report = directory / "report.xml"
         subprocess.run([self._python, "-m", "compileall", "-q", PACKAGE, "tests"], cwd=self.tree, check=True)
 
-    def tried(self, change: Change) -> str:
-        with self._changed(change):
-            outcomes = self._run(change.tests).values()
+    def tried(self, change: Change, limits: "Limits") -> str:
         by_weight = (*NOTICED, TIME_LIMIT, NOT_NOTICED, SKIPPED)
-        return next((outcome for outcome in by_weight if outcome in outcomes), BROKEN)
+        outcome = NOT_TRIED
+        for _ in range(limits.attempts):
+            if outcome in NOTICED or time.monotonic() > limits.deadline:
+                break
+            with self._changed(change):
+                outcomes = self._run(change.tests).values()
+            outcome = next((outcome for outcome in by_weight if outcome in outcomes), BROKEN)
+        return outcome
 
-    def failing(self, tests: list[str]) -> set[str]:
+    def failing(self, tests: list[str], attempts: int) -> set[str]:
         """Of the tree as it is. A test that did not run counts as failing."""
-        results = self._run(tests)
-        sound = set()
-        for test in tests:
-            outcomes = {results[name] for name in results if name == test or name.startswith(f"{test}[")}
-            if outcomes and outcomes <= {NOT_NOTICED, SKIPPED}:
-                sound.add(test)
-        return set(tests) - sound
+        failing = set(tests)
+        for _ in range(attempts):
+            results = self._run(sorted(failing)) if failing else {}
+            for test in sorted(failing):
+                outcomes = {results[name] for name in results if name == test or name.startswith(f"{test}[")}
+                if outcomes and outcomes <= {NOT_NOTICED, SKIPPED}:
+                    failing.remove(test)
+        return failing
 
     @contextmanager
     def _changed(self, change: Change) -> Iterator[None]:
@@ -167,15 +177,27 @@ def _take(copies: "SimpleQueue[Copy]") -> None:
     ctypes.CDLL(None).prctl(_SUBREAPER, 1)
 
 
-def _try(change: Change) -> tuple[Change, str]:
-    return change, _copy.tried(change)
+class Limits(NamedTuple):
+    attempts: int = 1
+    """More than one, where a busy machine must not decide: what was not noticed is tried again."""
+    deadline: float = math.inf
+    """What has not begun by then is not tried."""
 
 
-def _failing(tests: list[str]) -> set[str]:
-    return _copy.failing(tests)
+ONCE = Limits()
 
 
-def try_changes(changes: list[Change], tree: Path, workers: int) -> Iterator[tuple[Change, str, str]]:
+def _try(change: Change, limits: Limits) -> tuple[Change, str]:
+    return change, _copy.tried(change, limits)
+
+
+def _failing(tests: list[str], limits: Limits) -> set[str]:
+    return _copy.failing(tests, limits.attempts)
+
+
+def try_changes(
+    changes: list[Change], tree: Path, workers: int, limits: Limits = ONCE
+) -> Iterator[tuple[Change, str, str]]:
     """Each change with its outcome and, where there is more to say, the reason."""
     to_try = []
     for change in changes:
@@ -192,10 +214,10 @@ def try_changes(changes: list[Change], tree: Path, workers: int) -> Iterator[tup
         for n in range(workers):
             copies.put(Copy(tree, Path(scratch, str(n))))
         with Pool(workers, _take, (copies,)) as pool:
-            failing = set().union(*pool.map(_failing, shares, 1))
+            failing = set().union(*pool.map(partial(_failing, limits=limits), shares, 1))
             sound = [change for change in to_try if not failing.intersection(change.tests)]
             for change in to_try:
                 if change not in sound:
                     yield change, FAILS_ANYWAY, ", ".join(sorted(failing.intersection(change.tests)))
-            for change, outcome in pool.imap_unordered(_try, sound):
+            for change, outcome in pool.imap_unordered(partial(_try, limits=limits), sound):
                 yield change, outcome, ""
