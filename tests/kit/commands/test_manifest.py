@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from sampletool.kit.program import PACKAGE, PROGRAM, WORKSPACE_FILE
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.schema import described
 from sampletool.kit.testing.tool import Ran, Tool, declared_specs, told_of
+from tests.kit.trees import ROOT
 
 _INDEX_BYTES = 6000
 _ENTRY_BYTES = 9000
@@ -185,6 +187,8 @@ def test_a_caller_that_knows_only_the_manifest_calls_every_command(tool: Tool, t
     (programs / PROGRAM).write_text(f'#!/bin/sh\nexec {sys.executable} -m {PACKAGE} "$@"\n')
     (programs / PROGRAM).chmod(0o755)
     tool.environ["PATH"] = f"{programs}:{os.environ['PATH']}"
+    for needed in (ROOT / "tests").glob(f"*/examples/{command}"):  # a file that is the user's own to write
+        shutil.copytree(needed, tool.cwd, dirs_exist_ok=True)
     lines = [*entry["before"], *entry["examples"]]
     first = lines[0].rpartition(" | ")[2]
     needs = [
