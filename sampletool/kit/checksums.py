@@ -1,10 +1,9 @@
 """Says whether the kit, its tests and its pages are as they were taken: `python -m acme.kit.checksums`.
 
 They are compared with the file CHECKSUMS, which is there where a project has taken the kit over, not where the kit is
-developed: forking writes it (`python -m acme.kit.checksums write`), and so does each update.
+developed: forking writes it, and so does each update.
 """
 
-import sys
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -41,12 +40,10 @@ def edited() -> list[str]:
     return sorted({line.split(maxsplit=1)[1] for line in lines})
 
 
-def main(args: list[str]) -> None:
-    if args == ["write"]:
-        LIST.write_text(listing(contents()))
-    elif LIST.exists() and (names := edited()):
+def main() -> None:
+    if LIST.exists() and (names := edited()):
         raise SystemExit(f"Edited, so that no newer kit can replace it: {', '.join(names)}. Take the change back.")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -68,8 +68,5 @@ def serve(args: list[str], root: Any, context: Context) -> int:
 def _with_completion_options() -> Any:
     """A command of Typer's with its two options; making it also teaches Typer the shells."""
     app = typer.Typer(add_completion=True, rich_markup_mode=None)
-    app.command()(_nothing)
+    app.command()(lambda: None)
     return get_command(app)
-
-
-def _nothing() -> None: ...

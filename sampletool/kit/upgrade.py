@@ -9,6 +9,7 @@ are refused: git can bring back what was there. At the end `make check test` say
 import os
 import re
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -187,6 +188,7 @@ def _say(*lines: str) -> None:
 
 
 def main(args: list[str]) -> int:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # or Python would print a traceback
     if args == ["--restore"]:
         restore()
     elif len(args) == 4 and args[0] == _INTO:

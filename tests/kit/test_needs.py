@@ -11,7 +11,7 @@ import pytest
 
 from sampletool.kit import checksums
 from sampletool.kit.program import PACKAGE
-from tests.kit.trees import ROOT
+from tests.kit.trees import ROOT, write_checksums
 
 _KIT = Path(checksums.__file__).parent
 
@@ -56,12 +56,12 @@ def copy(tmp_path: Path) -> Path:
     for folder in (f"{PACKAGE}/kit", "tests/kit", "docs/kit"):
         shutil.copytree(ROOT / folder, tmp_path / "copy" / folder, ignore=ignored)
     (tmp_path / "copy" / PACKAGE / "__init__.py").touch()
-    compare(tmp_path / "copy", "write")
+    write_checksums(tmp_path / "copy")
     return tmp_path / "copy"
 
 
-def compare(copy: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", f"{PACKAGE}.kit.checksums", *args]
+def compare(copy: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", f"{PACKAGE}.kit.checksums"]
     return subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
 
 

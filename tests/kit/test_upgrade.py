@@ -4,6 +4,7 @@ import io
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -16,7 +17,7 @@ import pytest
 
 from sampletool.kit import upgrade
 from sampletool.kit.program import PACKAGE
-from tests.kit.trees import ROOT, commit, copy_tree
+from tests.kit.trees import ROOT, commit, copy_tree, write_checksums
 
 _MAKEFILE = "check test:\n\t@test ! -e broken\n\t@{python} -m {package}.kit.checksums && echo $@ >> made\n"
 _BESIDE = ("pyproject.toml", "constraints.txt", "docs/index.md", "tests/__init__.py", "tests/conftest.py")
@@ -57,7 +58,7 @@ def _older(directory: Path) -> Path:
     (tree / ".gitignore").write_text("__pycache__/\nmade\nbroken\n")
     (tree / PACKAGE / "own").mkdir()
     (tree / PACKAGE / "own" / "__init__.py").write_text('"""Work of its own."""\n')
-    in_tree(tree, f"{PACKAGE}.kit.checksums", "write")
+    write_checksums(tree)
     commit(tree)
     return tree
 
@@ -250,11 +251,23 @@ def test_versions_are_numbers_and_the_newest_stands_above() -> None:
 
 
 def test_the_kit_of_another_project_is_taken_only_as_that_has_taken_it(older: Path, newer: Path) -> None:
-    in_tree(newer, f"{PACKAGE}.kit.checksums", "write")
+    write_checksums(newer)
     (newer / PACKAGE / "kit" / "fresh.py").write_text("edited there")
     commit_all(newer)
 
     assert "has a kit that was edited" in upgraded(older, newer).stderr
+
+
+def test_an_interrupt_ends_it_without_a_traceback() -> None:
+    code = f"""
+import os, signal
+from {PACKAGE}.kit import upgrade
+upgrade.upgrade = lambda source: os.kill(os.getpid(), signal.SIGINT)
+upgrade.main(["newer"])
+"""
+    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False)
+
+    assert (ran.returncode, ran.stderr) == (-signal.SIGINT, b"")
 
 
 def test_where_the_kit_is_developed_nothing_is_replaced(newer: Path) -> None:

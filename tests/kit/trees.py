@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from sampletool.kit.checksums import listing, of_kit
+from sampletool.kit.program import PACKAGE
+
 ROOT = Path(__file__).parents[2]
 _AUTHOR = ["-c", "user.name=nobody", "-c", "user.email=nobody@example.org", "-c", "commit.gpgsign=false"]
 
@@ -32,6 +35,13 @@ def copy_tree(source: Path, target: Path) -> Path:
             unfinished = shutil.ignore_patterns("*.pyc.*")
             shutil.copytree(source / folder / "__pycache__", target / folder / "__pycache__", ignore=unfinished)
     return target
+
+
+def write_checksums(tree: Path) -> None:
+    """The tree has taken the kit over, as a fork has."""
+    files = {path.relative_to(tree).as_posix(): path.read_bytes() for path in tree.rglob("*") if path.is_file()}
+    tracked = {path: content for path, content in files.items() if "__pycache__" not in path}
+    (tree / PACKAGE / "kit" / "CHECKSUMS").write_text(listing(of_kit(tracked, PACKAGE)))
 
 
 def make_environment(tree: Path) -> Path:
