@@ -145,3 +145,9 @@ class TasksFailed(ToolError):
     code, exit_status = "TASKS_FAILED", ExitStatus.PARTIAL
     sentence = "{count} failed for good: {failed}."
     advice = "The data tells why; `{PROGRAM} task list --status failed` lists them."
+
+
+ASKING = (StateTooNew, StoreUnsafe, StoreUnavailable, StoreAuthFailed, ExtraNotInstalled)
+"""How whatever asks the store can end."""
+CHANGING = (*ASKING, IdempotencyKeyReused, LeaseLost, TaskNotFound)
+"""How whatever changes it can end."""

@@ -10,35 +10,21 @@ from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.duration import parse_duration
 from sampletool.kit.contract.errors import InvalidValues, Mistake, ToolError
 from sampletool.kit.contract.text import quoted
-from sampletool.state.errors import (
-    ExtraNotInstalled,
-    IdempotencyKeyReused,
-    LeaseLost,
-    StateTooNew,
-    StoreAuthFailed,
-    StoreUnavailable,
-    StoreUnsafe,
-    TaskNotFound,
-)
+from sampletool.state.errors import ASKING, CHANGING
 from sampletool.state.opening import store_of
 from sampletool.state.promises import Fence
 from sampletool.state.store_url import refuse_password
-
-_ASKED = (StateTooNew, StoreUnsafe, StoreUnavailable, StoreAuthFailed, ExtraNotInstalled)
-"""How any command that asks the store can end."""
-_CHANGED = (*_ASKED, IdempotencyKeyReused, LeaseLost, TaskNotFound)
-"""How any command that changes it can end besides."""
 
 _OFFERED = 1000
 """As many names at most, and from as many rows, when a shell completes a word."""
 
 
 def reads_store(*examples: str, errors: tuple[type[ToolError], ...] = (), **more: Any) -> CommandSpec:
-    return CommandSpec("nothing", (*_ASKED, *errors), locks=("store",), reads=("store",), examples=examples, **more)
+    return CommandSpec("nothing", (*ASKING, *errors), locks=("store",), reads=("store",), examples=examples, **more)
 
 
 def changes_store(*examples: str, errors: tuple[type[ToolError], ...] = (), **more: Any) -> CommandSpec:
-    return CommandSpec("store", (*_CHANGED, *errors), locks=("store",), reads=("store",), examples=examples, **more)
+    return CommandSpec("store", (*CHANGING, *errors), locks=("store",), reads=("store",), examples=examples, **more)
 
 
 A_CLAIM = ("task add mail 'to: ann' --id ann", "task claim mail")

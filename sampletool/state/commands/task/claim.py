@@ -64,8 +64,5 @@ def command(
         once=Once(idempotency_key),
         is_named=worker is not None,
     )
-    tasks = [
-        Task(task.id, task.generation, task.body, task.attempts, say_time(task.lease_expires_at))
-        for task in answered(ctx, claim).tasks
-    ]
+    tasks = [Task(*task[:-1], say_time(task.lease_expires_at)) for task in answered(ctx, claim).tasks]
     return Claim(queue, tasks, "updated" if tasks else "unchanged")
