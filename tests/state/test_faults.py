@@ -295,7 +295,7 @@ def test_a_server_killed_under_load_keeps_every_acknowledged_write(
         worker.wait_until_ready()
         worker.go()
 
-    for reached in range(10, clients * each, max(10, clients * each // 3)):
+    for reached in range(10, clients * each, max(10, clients * each // 2)):
         wait_until(lambda: store.counter_get("hits") >= reached)  # noqa: B023  at once
         server.kill()
 
