@@ -6,7 +6,7 @@ The kit's own pages are written where the kit is developed; where it was taken o
 from importlib import import_module
 from pathlib import Path
 
-from docs.kit import picture
+from docs.kit import picture, reference
 from docs.kit.guarantees import pages
 from docs.kit.house import svg
 from sampletool.kit import checksums
@@ -34,7 +34,7 @@ def index() -> str:
 
 def made() -> dict[Path, str]:
     """Path -> content of everything that this writes, but for the index, which lists the pages that are there."""
-    return {**pages(), _DOCS / "kit" / "house.svg": svg()}
+    return {**pages(), **reference.pages(), _DOCS / "kit" / "house.svg": svg()}
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from sampletool.kit.context import Context
+from sampletool.kit.context import PATIENT_SECONDS, Context
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.duration import parse_limit
 from sampletool.kit.contract.errors import InvalidValues, Mistake, ProgramNotFound
@@ -33,7 +33,6 @@ spec = CommandSpec(
     examples=("run-safely --dry-run --lock git --until 2m -- git gc",),
 )
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
-_PATIENT_SECONDS = 60.0
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 10.0
 _ANSWER_BYTES = 64 * 1024
 
@@ -73,7 +72,7 @@ def run_safely(context: Context, argv: list[str], name: str, retries: int, until
     scratch = private_directory(context.session_directory / context.request_id)
     give_up_at = time.monotonic() + until_seconds
     try:
-        with context.hold(lock, name, "exclusive", _PATIENT_SECONDS) as hold:
+        with context.hold(lock, name, "exclusive", PATIENT_SECONDS) as hold:
             for tries in count(1):
                 output, notices = scratch / f"{tries}.out", scratch / f"{tries}.err"
                 ended = _run(
@@ -148,8 +147,8 @@ def command(
     """Run another program one call at a time.
 
     For programs that lose something when they run in parallel (see `audit`). Calls with the same lock wait for each
-    other, for a minute unless --lock-timeout says otherwise. Where the program itself answers LOCK_HELD, or ends with
-    status 75, it is tried again. Its stdout, stderr and exit status are passed on when it has ended; its stdin is
+    other, for ten seconds unless --lock-timeout says otherwise. Where the program itself answers LOCK_HELD, or ends
+    with status 75, it is tried again. Its stdout, stderr and exit status are passed on when it has ended; its stdin is
     empty. It cannot outlive this call, and after kill -9 of it keeps the lock until it ends.
     """
     context: Context = ctx.obj
