@@ -20,42 +20,39 @@ class World:
 
 
 async def naive(worker: str, world: World) -> None:
-    if worker in SENDERS:
-        await world.queue.put(worker)
-        return
-    while True:
-        record(await world.queue.get())
+    if not await has_sent(worker, world, worker):
+        while True:
+            record(await world.queue.get())
 
 
 async def until_empty(worker: str, world: World) -> None:
-    if worker in SENDERS:
-        await world.queue.put(worker)
-        return
-    while not world.queue.empty():
-        record(await world.queue.get())
+    if not await has_sent(worker, world, worker):
+        while not world.queue.empty():
+            record(await world.queue.get())
 
 
 async def first_end(worker: str, world: World) -> None:
-    if worker in SENDERS:
-        await world.queue.put(worker)
-        await world.queue.put(None)
-        return
-    while (message := await world.queue.get()) is not None:
-        record(message)
+    if not await has_sent(worker, world, worker, None):
+        while (message := await world.queue.get()) is not None:
+            record(message)
 
 
 async def fixed(worker: str, world: World) -> None:
-    if worker in SENDERS:
-        await world.queue.put(worker)
-        await world.queue.put(None)
-        return
-    ended = 0
-    while ended < len(SENDERS):
-        message = await world.queue.get()
-        if message is None:
-            ended += 1
-        else:
-            record(message)
+    if not await has_sent(worker, world, worker, None):
+        ended = 0
+        while ended < len(SENDERS):
+            message = await world.queue.get()
+            if message is None:
+                ended += 1
+            else:
+                record(message)
+
+
+async def has_sent(worker: str, world: World, *messages: str | None) -> bool:
+    """A and B send; C is the coordinator."""
+    for message in messages if worker in SENDERS else ():
+        await world.queue.put(message)
+    return worker in SENDERS
 
 
 def record(message: str | None) -> None:
@@ -131,15 +128,15 @@ scenario = Scenario(
         Removal(
             "lab/scenarios/coordinator.py",
             says="ending at the first end",
-            line="    while ended < len(SENDERS):\n",
-            instead="    while ended < 1:\n",
+            line="        while ended < len(SENDERS):\n",
+            instead="        while ended < 1:\n",
             breaks="message was recorded 0 times",
         ),
         Removal(
             "lab/scenarios/coordinator.py",
             says="never ending",
-            line="            ended += 1\n",
-            instead="            pass\n",
+            line="                ended += 1\n",
+            instead="                pass\n",
             breaks="waits for ever",
         ),
     ),

@@ -18,27 +18,20 @@ REPORT, MINE = Path("report"), Path("mine")
 
 
 def naive(worker: str) -> None:
-    if worker == "B":
-        return plant()
-    if not is_link(REPORT):
+    if not has_planted(worker) and not is_link(REPORT):
         REPORT.write_text("A's report")
-    return None
 
 
 def look_when_open(worker: str) -> None:
-    if worker == "B":
-        return plant()
-    report = os.open(REPORT, os.O_WRONLY | os.O_CREAT)
-    if not is_link(REPORT):
-        os.write(report, b"A's report")
-    return None
+    if not has_planted(worker):
+        report = os.open(REPORT, os.O_WRONLY | os.O_CREAT)
+        if not is_link(REPORT):
+            os.write(report, b"A's report")
 
 
 def fixed(worker: str) -> None:
-    if worker == "B":
-        return plant()
-    replace(REPORT, b"A's report")
-    return None
+    if not has_planted(worker):
+        replace(REPORT, b"A's report")
 
 
 def is_link(path: Path) -> bool:
@@ -46,12 +39,14 @@ def is_link(path: Path) -> bool:
     return path.is_symlink()
 
 
-def plant() -> None:
-    """And take it away again."""
-    with suppress(FileExistsError):
-        REPORT.symlink_to(MINE)
-    if REPORT.is_symlink():
-        REPORT.unlink()
+def has_planted(worker: str) -> bool:
+    """B plants a link, and takes it away again."""
+    if worker == "B":
+        with suppress(FileExistsError):
+            REPORT.symlink_to(MINE)
+        if REPORT.is_symlink():
+            REPORT.unlink()
+    return worker == "B"
 
 
 def prepare(directory: Path) -> None:

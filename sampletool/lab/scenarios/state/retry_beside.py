@@ -1,0 +1,116 @@
+"""The caller waited ten seconds for its order to be booked, gave up, and sent it again. The first try was only slow.
+
+So both are at work at the same time. The second one asks whether the order is booked already: not yet. A mark "being
+booked" is asked for and set in two steps as well. What helps when the first try is dead does not help when it is late:
+the question and the booking have to be one step, for both.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from sampletool.kit.contract.errors import KeyNotFound
+from sampletool.lab.scenario import History, Removal, Scenario, Way
+from sampletool.lab.scenarios.state._stores import LOCK, key, open_here, steps, writes
+from sampletool.state.promises import Once
+from sampletool.state.store import Store
+
+
+def naive(worker: str) -> None:
+    store = open_here()
+    if not is_known(store, "booked-17"):
+        store.counter_add(key("orders"), 1)
+        store.state_set(key("booked-17"), "yes")
+
+
+def mark_first(worker: str) -> None:
+    store = open_here()
+    if not is_known(store, "booking-17"):
+        store.state_set(key("booking-17"), "yes")
+        store.counter_add(key("orders"), 1)
+
+
+def fixed(worker: str) -> None:
+    open_here().counter_add(key("orders"), 1, Once(key=key("order-17")))
+
+
+def is_known(store: Store, name: str) -> bool:
+    try:
+        store.state_get(key(name))
+    except KeyNotFound:
+        return False
+    return True
+
+
+def prepare(directory: Path) -> None:
+    store = open_here(directory)
+    store.state_set(key("another", directory), "")
+    store.close()
+
+
+def look(directory: Path) -> int:
+    store = open_here(directory)
+    found = store.counter_get(key("orders", directory))
+    store.close()
+    return found
+
+
+def invariant(history: History) -> Iterator[str]:
+    """One order was made: never are two booked, and one is from the moment when a try is answered."""
+    if history.now > 1:
+        yield f"one order was made, and {history.now} are booked."
+    if history.now < 1 and (history.served or history.is_over):
+        yield "one order was made, and none is booked."
+
+
+LOOK = steps("ask: not yet", sql="SELECT [*] FROM TOOL_STATE", verb="state_get")
+
+scenario = Scenario(
+    title="The second try beside the first",
+    rule="A retry carries the key of its first try, and the key is looked for and kept in the step that does the work.",
+    happened=(
+        "Prefect: when creating a run timed out, its client tried six times more, and there were six runs; since then "
+        "every try of one call carries one idempotency key.",
+        "https://github.com/PrefectHQ/prefect/pull/6571",
+    ),
+    question="B is A's second try, and A is still at work. B asks whether the order is booked. What is it answered?",
+    shared="booked",
+    needs_store=True,
+    prepare=prepare,
+    look=look,
+    invariant=invariant,
+    ways={
+        "naive": Way(
+            says="ask whether it is booked; if not, book it, and write that down",
+            program=naive,
+            steps=(*LOOK, *writes("book", verb="counter_add", after=("ask: not yet",))),
+            shows="A1 B1 A2 B2",
+            because="when B asked, A had not booked yet.",
+        ),
+        "wrong-mark-first": Way(
+            says="ask for a mark that it is being booked; if there is none, set it, then book",
+            program=mark_first,
+            steps=(*LOOK, *writes("mark, book", verb="state_set", after=("ask: not yet",))),
+            shows="A1 B1 A2 B2",
+            because="the mark is a fact like any other: asked for in one step, set in another.",
+        ),
+        "fixed": Way(
+            says="tool counter add --idempotency-key: asked, booked and remembered in one transaction",
+            program=fixed,
+            steps=(LOCK, *steps("commit", sql="COMMIT", verb="counter_add")),
+            shows="A1 B1",
+            because="B waited until A had committed, and was answered what A was.",
+        ),
+    },
+    mechanisms=(
+        Removal(
+            "state/sql.py",
+            says="not remembering the key",
+            line="                _remember(db, write, answer)\n",
+            instead="                pass\n",
+            breaks="one order was made, and 2 are booked",
+        ),
+    ),
+    symbol="sampletool.state.sql:SqlStore.write",
+    still_broken_by="a caller that makes a new key for each try, and a key that is forgotten before the slowest try "
+    "comes (`--key-life`).",
+)
