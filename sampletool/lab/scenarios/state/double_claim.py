@@ -2,6 +2,8 @@
 
 Both saw the same item free. Both mark it, both do the work: the mail goes out twice, the card is charged twice. Looking
 again afterwards whether the mark is one's own does not help, because the other one may not have written yet.
+
+By name: on PostgreSQL `SELECT ... FOR UPDATE SKIP LOCKED` inside the `UPDATE`, on Redis a script in Lua.
 """
 
 from collections.abc import Iterator

@@ -2,6 +2,9 @@
 
 The check and the set are two steps, and two find no mark. A time after which the mark ends by itself, which is what
 everybody adds next, helps when its owner dies; it does nothing about two owners.
+
+By name: `SET NX PX` on Redis (`SETNX` and `EXPIRE` are two steps again), a script in Lua for more than that, and
+`INSERT ... ON CONFLICT DO NOTHING` in SQL.
 """
 
 from collections.abc import Iterator

@@ -3,6 +3,8 @@
 Each looks whether there is an item, asks another service whether it may take it, and takes it. While it asks, the
 other one goes on: every `await` is a moment at which the world may change. Nothing is written at the same time, and
 still two took what was there once.
+
+By name: an `asyncio.Lock` around the look, the await and the taking; or an `asyncio.Queue`, whose `get` does all three.
 """
 
 import asyncio

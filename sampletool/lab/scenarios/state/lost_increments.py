@@ -2,6 +2,8 @@
 
 A hundred were counted, and the counter says seventy-three. Two workers that read the same number write the same
 number, and one of them might as well not have come.
+
+By name: `INCR` on Redis, `UPDATE ... SET count = count + 1` in SQL.
 """
 
 import threading
