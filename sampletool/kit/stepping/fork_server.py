@@ -31,6 +31,7 @@ class ForkServer:
             [sys.executable, "-m", f"{__package__}.fork_server", str(theirs.fileno()), *preload],
             env=env,
             stdin=subprocess.DEVNULL,
+            process_group=0,  # Ctrl-C is for the tracer, which ends them
             pass_fds=(theirs.fileno(),),
         )
         theirs.close()

@@ -73,4 +73,5 @@ def test_a_mistake_is_named(tool: Tool) -> None:
     (tool.cwd / "mine.py").write_text("worker = 1\n")
 
     assert tool("lab", "try", "nowhere.py").code == "FILE_NOT_FOUND"
+    assert tool("lab", "try", ".").code == "UNSAFE_PATH"
     assert tool("lab", "try", "mine.py").code == "CANNOT_TRY"

@@ -13,7 +13,7 @@ import typer
 
 from sampletool.kit.context import Context, in_ci, write_stderr
 from sampletool.kit.contract.command_spec import CommandSpec
-from sampletool.kit.contract.file_errors import FileNotFound
+from sampletool.kit.contract.file_errors import FileNotFound, UnsafePath
 from sampletool.kit.contract.text import counted
 from sampletool.lab.commands.lab._picture import Drawn
 from sampletool.lab.draw import Line, timeline
@@ -106,7 +106,9 @@ def command(
     invariant() looks at the directory: it asserts, or returns None or a sentence that says what is broken. The file is
     run as it is: try only what you would run yourself.
     """
-    if not file.is_file():
+    if not file.exists():
         raise FileNotFound(str(file.absolute()))
+    if not file.is_file():
+        raise UnsafePath(str(file.absolute()), "it is not a file")
     tried = try_all(ctx.obj, file) if schedule is None else try_one(ctx.obj, file, schedule)
     return judged(tried, file, is_one=schedule is not None)
