@@ -108,8 +108,8 @@ def pytest_report_header() -> str:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are processors: much of the time a test waits for the processes that it started."""
-    return (os.cpu_count() or 1) + 1
+    """Two more than there are processors: much of the time a test waits for the processes that it started."""
+    return (os.cpu_count() or 1) + 2
 
 
 @pytest.hookimpl(wrapper=True)

@@ -382,7 +382,7 @@ def is_free(tool: Tool) -> bool:
 
 @pytest.mark.parametrize("script", ["exec sleep 33", "setsid sleep 33; exit 1"], ids=["child", "stray"])
 def test_two_signals_together_leave_no_child_not_even_one_that_is_being_started(tool: Tool, script: str) -> None:
-    for _ in range(scale(12, 200)):
+    for _ in range(scale(6, 200)):
         process = under_a_lock(tool, script, count=60)
         some = random.randint(1, 40)
         wait_until(lambda least=some: (tool.cwd / "lock").stat().st_size >= least)  # type: ignore[misc]

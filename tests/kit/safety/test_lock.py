@@ -200,7 +200,7 @@ def test_a_waiting_call_asks_the_kernel_once(path: Path, monkeypatch: pytest.Mon
 
 def test_holds_never_overlap_also_when_a_holder_is_killed(path: Path) -> None:
     stretches = []
-    for turn in range(scale(3, 20)):
+    for turn in range(scale(2, 20)):
         contenders = [Holding(path, timeout_seconds=20) for _ in range(4)]
         for contender in contenders[1:]:
             assert contender.process.stdin is not None

@@ -99,7 +99,7 @@ def test_at_random_instants_of_config_set_a_signal_is_obeyed(
     """It is stopped to see how far it is: only what has changed the file may be over before the signal is seen."""
     file = workspace / "tool.toml"
     old = file.read_text()
-    for turn in range(scale(8, 200)):
+    for turn in range(scale(5, 200)):
         file.write_text(old)
         process = tool.start("config", "set", "a", "1")
         time.sleep(random.uniform(0, 0.12))

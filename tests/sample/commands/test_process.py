@@ -414,7 +414,7 @@ def test_sessions_may_lie_on_another_device(tool: Tool, data: Path, other_device
 def test_a_signal_leaves_no_process_and_no_half_output(
     tool: Tool, large: Path, number: signal.Signals, moment: str
 ) -> None:
-    for turn in range(scale(2, 50)):
+    for turn in range(scale(1, 50)):
         output = tool.cwd / f"{turn}.json"
         process = tool.start("process", "--input", large, "--output", output)
         if "read" in moment:
