@@ -370,6 +370,12 @@ def under_a_lock(
     return start_added(tool, _UNDER_A_LOCK.format(script=script, count=count, grace=grace, echo=echo))
 
 
+def wait_for(name: str, tool: Tool, process: "subprocess.Popen[bytes]") -> None:
+    """A file of a child. If the call ends before, its answer says why."""
+    wait_until(lambda: (tool.cwd / name).exists() or process.poll() is not None)
+    assert (tool.cwd / name).exists(), process.communicate()
+
+
 def is_free(tool: Tool) -> bool:
     """Whether no process carries the lock any more."""
     with (tool.cwd / "lock").open() as lock:
@@ -399,7 +405,7 @@ def test_the_echo_of_a_signal_leaves_children_the_time_to_clean_up(tool: Tool) -
     process = under_a_lock(
         tool, "trap 'sleep 0.2; touch cleaned; exit' TERM INT; touch ready; while :; do sleep 0.01; done"
     )
-    wait_until((tool.cwd / "ready").exists)
+    wait_for("ready", tool, process)
     process.send_signal(signal.SIGSTOP)
     process.send_signal(signal.SIGTERM)
     process.send_signal(signal.SIGINT)
@@ -411,7 +417,7 @@ def test_the_echo_of_a_signal_leaves_children_the_time_to_clean_up(tool: Tool) -
 
 def test_a_child_keeps_the_lock_of_a_call_that_was_killed(tool: Tool) -> None:
     process = under_a_lock(tool, "echo $$ > pid; mv pid ready; exec sleep 60")
-    wait_until((tool.cwd / "ready").exists)
+    wait_for("ready", tool, process)
     process.kill()
     process.wait()
     was_free = is_free(tool)
@@ -429,9 +435,9 @@ _STUBBORN = """exec 2> /dev/null; trap '' TERM INT
 @pytest.mark.parametrize("script", ["exec", "setsid -f"], ids=["child", "stray"])
 def test_a_later_signal_ends_the_grace_and_the_call_still_answers(tool: Tool, script: str) -> None:
     process = under_a_lock(tool, f'{script} /bin/sh -c "{_STUBBORN}"; exec sleep 600', echo=0)
-    wait_until((tool.cwd / "ready").exists)
+    wait_for("ready", tool, process)
     process.terminate()
-    wait_until((tool.cwd / "asked").exists)
+    wait_for("asked", tool, process)
     process.send_signal(signal.SIGINT)
     ran = ended(process)
 
