@@ -85,7 +85,7 @@ class _Play:
         able = [task for task in self.tasks if not task.is_over and not task.is_blocked]
         return [f"{task.letter}{task.done + 1}" for task in able]
 
-    def do(self, token: str) -> None:
+    def do(self, token: str) -> list[str]:
         task = next(task for task in self.tasks if task.letter == token[0])
         task.done += 1
         stood = of_coroutine(task.coroutine, self._source, self._scenario.private)
@@ -101,6 +101,7 @@ class _Play:
         is_bad = self.judge.see(Moment(task.letter, step, before, after, (), task.is_blocked, status=status))
         note = "broken" if is_bad else task.failure
         self.events.append(Event(*acts, outcome, str(after), (), waiting, task.is_over, note, **stood))
+        return []
 
     def reasons(self) -> list[str]:
         stuck = [task.letter for task in self.tasks if not task.is_over]

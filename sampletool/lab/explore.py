@@ -88,11 +88,16 @@ def fork_server_for(*names: str, package_root: Path = PACKAGE_ROOT) -> Iterator[
 
 
 def _turns(given: int, played: Played) -> list[list[str]]:
-    """The schedules that leave this one at a choice which no other run has taken."""
+    """The schedules that leave this one at a choice which no other run has taken.
+
+    What could have struck within the last step that was given is known only now.
+    """
     taken = played.recording.schedule.split()
-    return [
+    others = [
         [*taken[:position], other]
         for position in range(given, len(taken))
         for other in played.choices[position]
         if other != taken[position]
     ]
+    within = [other for other in played.choices[given - 1] if other.startswith(taken[given - 1])] if given else []
+    return [*others, *([*taken[: given - 1], other] for other in within if other != taken[given - 1])]

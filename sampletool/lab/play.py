@@ -20,7 +20,17 @@ from sampletool.kit.stepping.power_cut import Files, states_after
 from sampletool.lab.coroutines import play_coroutines
 from sampletool.lab.errors import UnexpectedOutcome
 from sampletool.lab.judge import Judge
-from sampletool.lab.recording import Event, Happened, Played, follow, recorded, wait_for_ever
+from sampletool.lab.recording import (
+    Event,
+    Happened,
+    Played,
+    bad_schedule,
+    follow,
+    parse_schedule,
+    recorded,
+    strike_within,
+    wait_for_ever,
+)
 from sampletool.lab.scenario import INTERRUPT, KILL, LETTERS, POWER_CUT, STRIKES, Moment, Scenario, Way, find
 from sampletool.lab.scratch import PACKAGE_ROOT, scratch
 from sampletool.lab.stepped_worker import Worker
@@ -56,8 +66,11 @@ def play(
             players.append(Worker(letter, way, stack.enter_context(stepped), check))
         judge = Judge(scenario, letters, scenario.look(directory))
         running = _Play(f"{name}, {variant}", scenario, way, directory, players, before, judge)
-        running.begin()
-        taken, choices = follow(schedule, running.enabled, running.do)
+        begun, within = running.begin(schedule)
+        rest = " ".join(parse_schedule(schedule)[len(begun) :])
+        taken, choices = follow(rest, running.enabled, running.do)
+        taken, choices = [*begun, *taken], [*([] for _ in begun), *choices]
+        choices[:1] = [[*first, *within] for first in choices[:1]]
         return Played(recorded(name, variant, letters, taken, running.reasons(), running.events), choices)
 
 
@@ -75,30 +88,48 @@ class _Play:
     events: list[Event] = field(default_factory=list)
     is_dark: bool = False
 
-    def begin(self) -> None:
-        for worker in self.workers:
-            worker.come_to_a_step()
-            self.queue += [worker] * worker.is_blocked
-
     def enabled(self) -> list[str]:
         left = [worker for worker in self.workers if not worker.is_over]
         if self.scenario.in_turn:
             left = left[:1]
         enabled = [f"{worker.letter}{worker.done + 1}" for worker in left if not worker.is_blocked]
         first = self.workers[0]
-        if any(event.outcome == "struck" for event in self.events):
-            return enabled
-        strikes = self.scenario.strikes_of(self.way)
-        if first in left and not first.is_blocked:
-            enabled += [first.letter + strike for strike in strikes]
-        elif not left and POWER_CUT in strikes:
+        if first in left:
+            enabled += [first.letter + strike for strike in self._strikes()]
+        elif not left and POWER_CUT in self._strikes():
             enabled = [first.letter + POWER_CUT]
         return enabled
 
-    def do(self, token: str) -> None:
+    def _strikes(self) -> str:
+        """What may still happen to the first worker."""
+        has_struck = any(event.outcome == "struck" for event in self.events)
+        return "" if has_struck else self.scenario.strikes_of(self.way)
+
+    def begin(self, schedule: str) -> tuple[list[str], list[str]]:
+        """To the first step of each worker; on its way the first one may be struck, or could have been."""
+        struck = [token for token in parse_schedule(schedule)[:1] if token[1] == "0"]
+        within: list[str] = []
+        for worker in self.workers:
+            if struck and worker is self.workers[0]:
+                self._strike_within(worker, struck[0])
+            else:
+                worker.come_to_a_step()
+                self.queue += [worker] * worker.is_blocked
+                if worker.is_over:
+                    self._record(worker, worker.current, "done")
+            if worker is self.workers[0]:
+                within = [f"A0{strike}{n}" for strike in self._strikes() for n in range(len(worker.stepped.past))]
+        return struck, within
+
+    def do(self, token: str) -> list[str]:
+        """What could have struck within it."""
         worker = next(worker for worker in self.workers if worker.letter == token[0])
+        strikes, past, within = self._strikes(), len(worker.stepped.past), []
         if token[1:] in STRIKES:
-            self._strike(worker, token[1:])
+            wait_or_step = "while it waits" if worker.is_blocked else f"before {worker.at.name}" if worker.at else None
+            self._strike(worker, token[1:], wait_or_step or "after the end")
+        elif strike_within(token):
+            self._strike_within(worker, token)
         else:
             step = worker.at
             assert step is not None
@@ -110,15 +141,33 @@ class _Play:
             elif step.holds or step.frees:
                 worker.holds = step.holds and not (worker.at is not None and worker.at.waits and not worker.at.holds)
             self._record(worker, step.name, "blocked" if worker.is_blocked else "done")
+            events = range(1, len(worker.stepped.past) - past)
+            within = [f"{token}{strike}{n}" for strike in strikes for n in events if worker is self.workers[0]]
         self._ask_the_blocked()
+        return within
 
-    def _strike(self, worker: Worker, strike: str) -> None:
-        at = f"before {worker.at.name}" if worker.at else "after the end"
+    def _strike_within(self, worker: Worker, token: str) -> None:
+        """After some of the events of its next step, or of those before its first."""
+        found = strike_within(token)
+        assert found is not None
+        step, worker.at = worker.at, None
+        if step is not None:
+            worker.done += 1
+            worker.current = step.name
+            worker.holds = step.holds or (worker.holds and not step.frees)
+        worker.look_where()
+        if not worker.begin_step(found[2]):
+            raise bad_schedule(token, f"{token}: there are not so many events in that step")
+        event = worker.stepped.at
+        assert event is not None
+        last = event.facts.get("statement", "").partition(" ")[0] or event.name.rpartition(".")[2]
+        self._strike(worker, found[1], f"{f'in {step.name}, ' if step else ''}before {last}")
+
+    def _strike(self, worker: Worker, strike: str, at: str) -> None:
         worker.look_where()
         if strike == INTERRUPT:
             worker.signal(signal.SIGTERM)
-            if worker.is_blocked:
-                self.queue.append(worker)
+            self.queue = [each for each in self.queue if each is not worker] + [worker] * worker.is_blocked
         elif strike == KILL:
             worker.stepped.kill()
         elif strike == POWER_CUT:

@@ -45,8 +45,23 @@ class Worker:
         self.stepped.step()
         self.come_to_a_step()
 
+    def begin_step(self, events: int) -> bool:
+        """Let it do this many events of its step, and stop before the next one. Whether the step has so many."""
+        for number in range(events):
+            at = self.stepped.at
+            if (
+                at is None
+                or at.name == "blocked"
+                or (number and any(s.is_meant(at, self.current) for s in self.way.steps))
+            ):
+                return False
+            self._see_unlock()
+            self.stepped.step()
+        return self.stepped.at is not None
+
     def signal(self, number: int) -> None:
         """It is met by a signal where it stands."""
+        self.is_blocked = False
         if self.stepped.at is not None:
             self.tried.discard(self.stepped.at.path)
         self.stepped.signal(number)

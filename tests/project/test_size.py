@@ -14,7 +14,7 @@ LIMITS = {
     "state/redis.lua": 285,
     "lab": 1500,
     "lab/tried.py, lab/learner.py, lab/commands/lab/try.py": 325,
-    "lab/scenarios": 100 * 26,
+    "lab/scenarios": 125 * 25,
     "audit": 925,
     "fork": 450,
 }

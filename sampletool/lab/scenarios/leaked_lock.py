@@ -89,8 +89,9 @@ scenario = Scenario(
     title="A signal between winning the lock and the `with` block",
     rule="A signal handler only takes a note; the program acts on it where it is safe.",
     happened=(
-        "Python 3.14: a handler that raises right after `__enter__` makes `with lock:` skip its `__exit__`. Ours,"
-        " measured with a handler that raises: the lock stayed held in 524 of 8,007 interruptions.",
+        "Python 3.14, until it was repaired in July 2026: a handler that raises right after `__enter__` makes `with "
+        "lock:` skip its `__exit__`. Ours, measured with such a handler: the lock stayed held in 524 of 8,007 "
+        "interruptions.",
         "https://github.com/python/cpython/issues/148874",
     ),
     question="TERM comes while A is busy taking its lock, and A goes on serving. Who gives the lock back?",
@@ -127,11 +128,39 @@ scenario = Scenario(
     },
     mechanisms=(
         Removal(
+            "kit/safety/signals.py",
+            says="a handler that raises",
+            line="            self.received, self._received_at = number, self._clock()\n",
+            instead="""\
+            self.received, self._received_at = number, self._clock()
+            raise Interrupted(number)
+""",
+            breaks="wait for ever",
+        ),
+        Removal(
             "kit/safety/lock.py",
-            says="going on without having got the lock",
-            line="self._signals.received is None and try_lock(descriptor, operation):",
-            instead="try_lock(descriptor, operation) or True:",
-            breaks="held the lock at the same moment",
+            says="giving the lock back only when all went well",
+            line="""\
+        finally:
+            if recorded or hold.crashed:
+""",
+            instead="""\
+        except ZeroDivisionError:
+            pass
+        else:
+            if recorded or hold.crashed:
+""",
+            breaks="wait for ever",
+        ),
+        Removal(
+            "kit/safety/lock.py",
+            says="leaving it to the end of the process",
+            line="""\
+            unlock(descriptor)
+            self._leave(descriptor)
+""",
+            instead="",
+            breaks="wait for ever",
         ),
     ),
     symbol="sampletool.kit.safety.signals:Signals._record",

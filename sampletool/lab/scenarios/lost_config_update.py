@@ -6,9 +6,13 @@ read before the other one wrote. Nothing failed, nothing was logged, and it work
 
 import fcntl
 import os
+import runpy
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from sampletool.kit.safety.toml_file import editing_toml
+from sampletool.lab.ours import without_lock
 from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
 
 FILE = Path("tool.toml")
@@ -37,8 +41,25 @@ def two_short_locks(worker: str) -> None:
         fcntl.flock(lock, fcntl.LOCK_UN)
 
 
+def behind_a_link(worker: str) -> None:
+    """B moves the file to another place, where the link then leads, under the lock of the place where it was."""
+    if worker == "B":
+        with editing_toml(FILE) as file:
+            Path("second.toml").write_text(f"{file.text}B = 1\n")
+            os.symlink("second.toml", "new")
+            os.replace("new", FILE)
+    else:
+        sys.argv[:] = ["tool", "config", "set", worker, "1"]
+        runpy.run_module("sampletool", run_name="__main__", alter_sys=True)
+
+
 def prepare(directory: Path) -> None:
     (directory / FILE).write_text("[settings]\njobs = 4\n")
+
+
+def prepare_a_link(directory: Path) -> None:
+    (directory / "first.toml").write_text("[settings]\njobs = 4\n")
+    (directory / FILE).symlink_to("first.toml")
 
 
 def keys(text: str) -> list[str]:
@@ -110,6 +131,18 @@ scenario = Scenario(
             shows="A1 B1 A2 A3",
             because="B had to wait, and read the file only when A's key was in it.",
         ),
+        "fixed-link": Way(
+            says="the same, where tool.toml is a link that B points to another file: followed again under the lock",
+            program=behind_a_link,
+            steps=(
+                Step("lock", "fcntl.flock", ".*.toml.lock", kind="lock", holds=True),
+                Step("read", "open", "*.toml", kind="read", after=("lock",)),
+                Step("rename", "os.rename", "*.toml"),
+            ),
+            shows="B1 A1 B2 B3",
+            because="A waited for the lock of a file that was no longer tool.toml, saw that, and took the right one.",
+            prepare=prepare_a_link,
+        ),
     },
     mechanisms=(
         Removal(
@@ -130,6 +163,24 @@ scenario = Scenario(
 """,
             breaks="was answered that its key is saved",
         ),
+        Removal(
+            "kit/safety/toml_file.py",
+            says="a lock that readers share",
+            line="signals).exclusively(timeout_seconds) as hold:",
+            instead="signals).shared(timeout_seconds) as hold:",
+            breaks="was answered that its key is saved",
+        ),
+        Removal(
+            "kit/safety/toml_file.py",
+            says="not looking at the link again under the lock",
+            line="""\
+            if resolve(path) != resolved:
+                continue
+""",
+            instead="",
+            breaks="was answered that its key is saved",
+        ),
+        without_lock("was answered that its key is saved"),
     ),
     symbol="sampletool.kit.safety.toml_file:editing_toml",
     still_broken_by="an editor that saves the file takes no lock; a network file system may not carry flock.",

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from sampletool.kit.safety.atomic_file import replace
 from sampletool.kit.safety.children import Children
 from sampletool.kit.safety.signals import Signals
 from sampletool.lab.ours import PATIENT_SECONDS, lock_named
@@ -55,7 +56,7 @@ def fixed(worker: str) -> None:
                 children.start("compiler", argv, cwd=Path.cwd(), env=os.environ)
                 while children.next_ended(within_seconds=0.001) is None:
                     look_around()
-            os.replace("A.scratch", "output")
+            replace(Path("output"), Path("A.scratch").read_bytes())
         else:
             publish(worker)
     return None
@@ -64,8 +65,7 @@ def fixed(worker: str) -> None:
 def publish(worker: str) -> None:
     if os.path.exists("ready") and is_alive(Path("ready").read_text()):
         Path("beside").touch()
-    Path(f"{worker}.scratch").write_text(worker)
-    os.replace(f"{worker}.scratch", "output")
+    replace(Path("output"), worker.encode())
 
 
 def look_around() -> None:
@@ -113,8 +113,10 @@ def invariant(history: History) -> Iterator[str]:
     """Once a build is answered that it is done, the output is its own; and none begins beside a living compiler."""
     for crowd in history.crowds:
         yield f"{crowd} held the lock at the same moment."
-    if "A" not in history.statuses and "B" in history.served and history.now.output != "B":
-        yield "A was killed, B was answered that its build is done, and the output is that of A's compiler."
+    for number, moment in enumerate(history.moments):
+        is_orphan = moment.worker == "C" and any(each.is_struck for each in history.moments[:number])
+        if is_orphan and moment.before.output == "B" != moment.after.output:
+            yield "B was answered that its build is done; then the compiler of A, which is dead, wrote over its output."
     if history.now.is_beside:
         yield "B built while A's compiler was still at work."
 
@@ -142,15 +144,15 @@ scenario = Scenario(
         "naive": Way(
             says="lock, run the compiler, which writes the output",
             program=naive,
-            steps=(LOCK, WAIT, Step("publish", "os.rename", "output"), COMPILE),
-            shows="A1 A! B1 B2 C1",
-            breaks="the output is that of A's compiler",
+            steps=(LOCK, WAIT, COMPILE),
+            shows="A1 A! B1 C1",
+            breaks="wrote over its output",
             because="with A its lock was gone, but not its compiler.",
         ),
         "fixed": Way(
             says="our children: they keep the lock, write into a scratch place, and only the parent publishes",
             program=fixed,
-            steps=(LOCK, WAIT, Step("publish", "os.rename", "output"), COMPILE),
+            steps=(LOCK, WAIT, COMPILE),
             shows="A1 A! B1 C1",
             because="the compiler kept the lock until it was gone, and what it wrote was never published.",
         ),
@@ -161,7 +163,7 @@ scenario = Scenario(
             says="not handing the lock on to the children",
             line="            pass_fds=self._descriptors,\n",
             instead="",
-            breaks="B built while A's compiler",
+            breaks="B built while A's compiler was still at work",
         ),
     ),
     symbol="sampletool.kit.safety.children:Children.start",

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from sampletool.lab.ours import PATIENT_SECONDS, lock_named
+from sampletool.lab.ours import PATIENT_SECONDS, lock_named, with_shared_lock, without_lock
 from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
 
 NOBODY = 2**22 + 1
@@ -82,7 +82,7 @@ def invariant(history: History) -> Iterator[str]:
     """Two never hold the lock at the same moment, and every worker that lives has its turn."""
     for crowd in history.crowds:
         yield f"{crowd} held the lock at the same moment."
-    for letter in history.served:
+    for letter in history.statuses:
         if letter not in history.now.split():
             yield f"{letter} had no turn."
 
@@ -134,12 +134,17 @@ scenario = Scenario(
         ),
     },
     mechanisms=(
+        without_lock("held the lock at the same moment"),
+        with_shared_lock("held the lock at the same moment"),
         Removal(
             "kit/safety/lock.py",
-            says="going on without having got the lock",
-            line="self._signals.received is None and try_lock(descriptor, operation):",
-            instead="try_lock(descriptor, operation) or True:",
-            breaks="held the lock at the same moment",
+            says="believing what a dead holder has written into the file",
+            line="        hold = self._acquire(EXCLUSIVE, timeout_seconds)\n",
+            instead="""\
+        hold = self._acquire(EXCLUSIVE, timeout_seconds)
+        assert hold.crashed is None
+""",
+            breaks="had no turn",
         ),
     ),
     symbol="sampletool.kit.safety.lock:Lock.exclusively",

@@ -103,8 +103,47 @@ scenario = Scenario(
         Removal(
             "kit/safety/atomic_file.py",
             says="no flush before the rename",
-            line="            flush(descriptor)\n",
-            instead="",
+            line="            flush(descriptor)\n        publish",
+            instead="        publish",
+            breaks="tool.toml is empty",
+        ),
+        Removal(
+            "kit/safety/atomic_file.py",
+            says="the flush after the rename",
+            line="""\
+            flush(descriptor)
+        publish(temporary, path)
+""",
+            instead="""\
+            publish(temporary, path)
+            flush(descriptor)
+""",
+            breaks="tool.toml is empty",
+        ),
+        Removal(
+            "kit/safety/atomic_file.py",
+            says="no flush of the directory",
+            line="        flush_directory(path.parent)\n",
+            instead="        pass\n",
+            breaks="A was answered that it is saved, and tool.toml is the old one",
+        ),
+        Removal(
+            "kit/safety/atomic_file.py",
+            says="the rename before all is written",
+            line="""\
+            for block in (content,) if isinstance(content, bytes) else content:
+                write_all(descriptor, block)
+            _keep_metadata(path, descriptor)
+            flush(descriptor)
+        publish(temporary, path)
+""",
+            instead="""\
+            _keep_metadata(path, descriptor)
+            publish(temporary, path)
+            for block in (content,) if isinstance(content, bytes) else content:
+                write_all(descriptor, block)
+            flush(descriptor)
+""",
             breaks="tool.toml is empty",
         ),
     ),

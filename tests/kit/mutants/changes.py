@@ -1,9 +1,14 @@
-"""The lists, `tests/*/mutants/*.toml`. Each change takes one mechanism out, and names the tests that have to notice."""
+"""The lists, `tests/*/mutants/*.toml`. Each change takes one mechanism out, and names the tests that have to notice.
+
+A list may also be made by a module, `tests/*/mutants/derived.py`: its `entries()` are what a file of TOML would have.
+"""
 
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from sampletool.kit.program import PACKAGE
 
@@ -39,7 +44,7 @@ class Change:
 
 
 def lists(tree: Path) -> list[Path]:
-    return sorted(tree.glob("tests/*/mutants/*.toml"))
+    return sorted([*tree.glob("tests/*/mutants/*.toml"), *tree.glob("tests/*/mutants/derived.py")])
 
 
 def read_changes(files: Iterable[Path]) -> list[Change]:
@@ -47,5 +52,12 @@ def read_changes(files: Iterable[Path]) -> list[Change]:
     return [
         Change(**{**entry, "tests": tuple(entry.get("tests", ()))}, list=file.name)
         for file in files
-        for entry in tomllib.loads(file.read_text())["change"]
+        for entry in _entries(file)
     ]
+
+
+def _entries(file: Path) -> Iterable[dict[str, Any]]:
+    if file.suffix == ".toml":
+        yield from tomllib.loads(file.read_text())["change"]
+    else:
+        yield from import_module(f"tests.{file.parent.parent.name}.mutants.{file.stem}").entries()

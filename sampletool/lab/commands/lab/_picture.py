@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sampletool.lab.draw import Line, painted, plain, timeline
 from sampletool.lab.recording import Recording, parse_schedule
-from sampletool.lab.scenario import FIXED, Scenario, find, module_of
+from sampletool.lab.scenario import Scenario, find, is_right, module_of
 
 _WIDTH = 100
 
@@ -63,7 +63,7 @@ class Shown(Drawn):
         """What else there is to run."""
         lines: list[Line] = []
         for variant, way in scenario.ways.items():
-            if variant not in {FIXED, *(run.variant for run in self.runs)}:
+            if not is_right(variant) and variant not in {run.variant for run in self.runs}:
                 lines.append([("Tempting, and wrong: ", "bold"), (way.says, "")])
                 lines.append([(f"  tool lab run {self.scenario} --variant {variant}", "faint")])
         return [*lines, [("All of its schedules: ", "bold"), (f"tool lab prove {self.scenario}", "faint")]]

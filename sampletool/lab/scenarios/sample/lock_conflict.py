@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from sampletool.lab.ours import with_shared_lock
 from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
 
 WORKSPACE = """
@@ -113,6 +114,28 @@ scenario = Scenario(
             instead="estimate_retry_ms(",
             breaks="failed with an error that nobody can act on",
         ),
+        Removal(
+            "kit/contract/lock_held.py",
+            says="not naming the holder",
+            line="            holder=holder,\n",
+            instead="            holder=None,\n",
+            breaks="failed with an error that nobody can act on",
+        ),
+        Removal(
+            "kit/contract/lock_held.py",
+            says="a code like that of any other failure",
+            line='code, exit_status, retryable = "LOCK_HELD",',
+            instead='code, exit_status, retryable = "FAILED",',
+            breaks="failed with an error that nobody can act on",
+        ),
+        Removal(
+            "kit/safety/lock.py",
+            says="waiting until the other one is done",
+            line="_take(self._path, operation, asked + patience)",
+            instead="_take(self._path, operation, asked + 60)",
+            breaks="had to wait",
+        ),
+        with_shared_lock("held the lock at the same moment"),
     ),
     symbol="sampletool.kit.contract.lock_held:estimate_retry_ms",
     still_broken_by="a caller that tries again at once, for ever: wait for retry_after_ms.",

@@ -5,8 +5,9 @@ it is the other one's. A temporary name and a rename do not help if the temporar
 """
 
 import hashlib
-import json
 import os
+import runpy
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -31,6 +32,15 @@ def write_lines(name: str, worker: str) -> None:
         os.write(descriptor, line.encode())
 
 
+def fixed(worker: str) -> None:
+    """Each from a home of its own, as two users or two containers: they share the path, and no lock."""
+    home = Path(os.environ["HOME"], worker)
+    home.mkdir(mode=0o700)
+    os.environ["HOME"] = str(home)
+    sys.argv[:] = ["tool", "process", "--input", f"{worker}.csv", "--output", "result.json"]
+    runpy.run_module("sampletool", run_name="__main__", alter_sys=True)
+
+
 def prepare(directory: Path) -> None:
     for letter in "ABC":
         (directory / f"{letter}.csv").write_text(f"who\n{letter}\n")
@@ -46,34 +56,43 @@ class Seen(NamedTuple):
 
 
 def look(directory: Path) -> Seen:
-    files = [directory / name for name in ("result.tmp", "result.json") if (directory / name).exists()]
-    shared = files[0].read_text().replace("\n", " / ").replace("\0", "·").strip() or "(empty)" if files else "-"
-    read = {file.stem: whose(file.read_text()) for file in directory.glob("?.read")}
-    for file in directory.parent.rglob("session-?/result.json"):
-        read[file.parent.name[-1]] = whose_result(file, directory)
-    return Seen(shared, read)
+    shared, read = "-", {file.stem: whose(file, directory) for file in directory.glob("?.read")}
+    for file in (*directory.glob("result.*"), *directory.parent.rglob("session*/result.json")):
+        text = file.read_text()
+        if owner := whose(file, directory):
+            read.setdefault(owner, owner)
+        if file.parent == directory:
+            shared = text.replace("\n", " / ").replace("\0", "·").strip()[:60] if not owner else f"result of {owner}"
+    return Seen(shared or "(empty)", read)
 
 
-def whose(text: str) -> str:
-    return next((letter for letter in "ABC" if text == f"{letter} begins\n{letter} ends\n"), "")
-
-
-def whose_result(file: Path, directory: Path) -> str:
-    """The worker from whose input the result was made."""
-    made_of = json.loads(file.read_text())["about"]["identity"]["inputs"]
-    inputs = {hashlib.sha256((directory / f"{each}.csv").read_bytes()).hexdigest(): each for each in "ABC"}
-    return inputs.get(made_of[0], "")
+def whose(file: Path, directory: Path) -> str:
+    """The worker whose result this is; or, if the tool made it, from whose input."""
+    text = file.read_text()
+    for letter in "ABC":
+        digest = hashlib.sha256((directory / f"{letter}.csv").read_bytes()).hexdigest()
+        if text == f"{letter} begins\n{letter} ends\n" or f'"inputs":["{digest}"]' in text:
+            return letter
+    return ""
 
 
 def invariant(history: History) -> Iterator[str]:
-    """Each worker that is answered that all is well reads its own result."""
+    """A result is its worker's own from the moment when that is answered so; a path that is taken is answered too."""
     for letter in history.served:
         if history.now.read.get(letter) != letter:
             yield f"{letter} was answered that all is well, and reads a result that is not its own."
     for letter in history.statuses:
-        if letter not in history.served:
+        error = (history.answers.get(letter) or {}).get("error", {"code": ""})
+        is_taken = error["code"] == "OUTPUT_EXISTS" and error["context"]["path"].endswith("/here/result.json")
+        if letter not in history.served and not is_taken:
             yield f"{letter} failed, because of the other one."
 
+
+PUBLISHING = (
+    Step("create", "open", ".result.json.*.tmp", kind="create"),
+    Step("write", "os.write", ".result.json.*.tmp"),
+    Step("publish", "os.link", "result.json"),
+)
 
 scenario = Scenario(
     title="Two runs, one name for their result",
@@ -112,24 +131,48 @@ scenario = Scenario(
             because="A renamed the file that B was writing to.",
         ),
         "fixed": Way(
-            says="tool process --session-id: a directory for each session, a unique name, published by a link",
+            says="tool process --output: a unique temporary name, published by a link, which never replaces",
+            program=fixed,
+            steps=PUBLISHING,
+            shows="A1 B1 A2 B2 A3 B3",
+            because="A was first. B's link was refused, because the name was there, and B was answered OUTPUT_EXISTS.",
+        ),
+        "fixed-session": Way(
+            says="tool process --session-id: a directory for each session",
             program=("process", "--input", "{worker}.csv", "--session-id", "session-{worker}"),
-            steps=(
-                Step("create", "open", ".result.json.*.tmp", kind="create"),
-                Step("write", "os.write", ".result.json.*.tmp"),
-                Step("publish", "os.link", "result.json"),
-            ),
+            steps=PUBLISHING,
             shows="A1 B1 A2 B2 A3 B3",
             because="they share no name at any moment, so they do not even have to wait for each other.",
         ),
     },
     mechanisms=(
         Removal(
+            "kit/safety/atomic_file.py",
+            says="publishing by a rename, which replaces what is there",
+            line="_put(path, content, FOR_ALL, _link)",
+            instead="_put(path, content, FOR_ALL, os.replace)",
+            breaks="reads a result that is not its own",
+        ),
+        Removal(
+            "kit/safety/atomic_file.py",
+            says="one temporary name for all",
+            line='f".{_stem(path)}.{os.getpid()}-{os.urandom(4).hex()}.tmp"',
+            instead='f".{_stem(path)}.1-00000000.tmp"',
+            breaks="was answered that all is well, and reads",
+        ),
+        Removal(
+            "sample/output.py",
+            says="not looking whose result was faster",
+            line='        return look(path, result.about["identity"], overwrite=False)[0]\n',
+            instead='        return "created"\n',
+            breaks="reads a result that is not its own",
+        ),
+        Removal(
             "kit/safety/session.py",
             says="one directory for all sessions",
             line="    directory = private_directory(root) / session_id\n",
             instead='    directory = private_directory(root) / "session"\n',
-            breaks="reads a result that is not its own",
+            breaks="failed, because of the other one",
         ),
     ),
     symbol="sampletool.sample.output:publish",

@@ -13,13 +13,13 @@ from typing import Any, cast
 
 from sampletool.kit.safety.signals import Signals
 from sampletool.lab.ours import PATIENT_SECONDS, lock_named
-from sampletool.lab.scenario import STORE_VARIABLE, Step
+from sampletool.lab.scenario import STORE_VARIABLE, Removal, Step
 from sampletool.state.opening import open_store
 from sampletool.state.store import Store
 from sampletool.state.store_url import refuse_password
 from sampletool.state.terms import Terms
 
-__all__ = ["key", "open_here", "refuse_password", "steps", "writes"]
+__all__ = ["key", "open_here", "refuse_password", "steps", "with_reading_first", "without_transaction", "writes"]
 
 VERB = "stepping.verb"
 
@@ -76,3 +76,42 @@ class _Told:
             return getattr(self._store, verb)(*args, **named)
 
         return told
+
+
+def without_transaction(breaks: str) -> Removal:
+    return Removal(
+        "state/sqlite.py",
+        says="each statement by itself, with neither lock nor transaction",
+        line="""\
+        with self._terms.hold(self._lock_path, name, self._connection is None), self._translated():
+            db = self._open(to_write=True)
+            with self._transaction(db):
+                yield db
+""",
+        instead="""\
+        with self._translated():
+            yield self._open(to_write=True)
+""",
+        breaks=breaks,
+    )
+
+
+def with_reading_first(breaks: str) -> Removal:
+    return Removal(
+        "state/sqlite.py",
+        says="a transaction that begins with reading, and no lock in front of it",
+        line="""\
+        with self._terms.hold(self._lock_path, name, self._connection is None), self._translated():
+            db = self._open(to_write=True)
+            with self._transaction(db):
+                yield db
+""",
+        instead="""\
+        with self._translated():
+            db = self._open(to_write=True)
+            db.execute("BEGIN")
+            yield db
+            db.execute("COMMIT")
+""",
+        breaks=breaks,
+    )

@@ -10,8 +10,16 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
-from sampletool.lab.scenarios.state._stores import LOCK, key, open_here, steps, writes
+from sampletool.lab.scenario import History, Scenario, Step, Way
+from sampletool.lab.scenarios.state._stores import (
+    LOCK,
+    key,
+    open_here,
+    steps,
+    with_reading_first,
+    without_transaction,
+    writes,
+)
 
 
 def naive(worker: str) -> None:
@@ -48,6 +56,9 @@ def invariant(history: History) -> Iterator[str]:
     if history.now < len(history.served):
         asked = len(history.served)
         yield f"{asked} were answered that they are counted, and the counter says {history.now}."
+    for letter, status in history.statuses.items():
+        if status:
+            yield f"{letter} could not be counted."
 
 
 READ_WRITE = (
@@ -99,13 +110,8 @@ scenario = Scenario(
         ),
     },
     mechanisms=(
-        Removal(
-            "state/sql.py",
-            says="no transaction around reading and writing",
-            line="        return self.transact(body, may_repeat=write.may_repeat)\n",
-            instead="        return self.look(body)\n",
-            breaks="were answered that they are counted",
-        ),
+        without_transaction("were answered that they are counted"),
+        with_reading_first("could not be counted"),
     ),
     symbol="sampletool.state.sql_verbs:counter_add",
     still_broken_by="counting beside the store: a number that a program keeps for itself and writes now and then.",

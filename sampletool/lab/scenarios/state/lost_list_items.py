@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
-from sampletool.lab.scenarios.state._stores import LOCK, key, open_here, steps, writes
+from sampletool.lab.scenarios.state._stores import LOCK, key, open_here, steps, without_transaction, writes
 from sampletool.state.promises import NewTask
 
 
@@ -114,11 +114,15 @@ scenario = Scenario(
         ),
     },
     mechanisms=(
+        without_transaction("is on the list without the other"),
         Removal(
-            "state/sql.py",
-            says="each statement by itself, without a transaction around them",
-            line="        return self.transact(body, may_repeat=write.may_repeat)\n",
-            instead="        return self.look(body)\n",
+            "state/sqlite.py",
+            says="the lock, and no transaction under it",
+            line="""\
+            with self._transaction(db):
+                yield db
+""",
+            instead="            yield db\n",
             breaks="is on the list without the other",
         ),
     ),

@@ -131,6 +131,37 @@ scenario = Scenario(
             instead="        once, key = FREELY, None\n",
             breaks="wrote its result while the item was B",
         ),
+        Removal(
+            "state/sql_verbs.py",
+            says="not comparing the number of the claim",
+            line="    if actual != generation:\n",
+            instead="    if actual < generation:\n",
+            breaks="wrote its result while the item was B",
+        ),
+        Removal(
+            "state/sql.py",
+            says="looking at the claim before the transaction",
+            line="""\
+        def body(db: Session) -> tuple[Any, bool]:
+            if write.key is not None:
+                db.be_alone_with(write.key)
+            if (fence := write.once.fence) is not None:
+                written, status, _ = sql_verbs.held(db, fence.task, fence.generation)
+                if written != "claimed":
+                    raise LeaseLost(fence.task, fence.generation, fence.generation, status)
+""",
+            instead="""\
+        if (fence := write.once.fence) is not None:
+            written, status, _ = self.look(lambda db: sql_verbs.held(db, fence.task, fence.generation))
+            if written != "claimed":
+                raise LeaseLost(fence.task, fence.generation, fence.generation, status)
+
+        def body(db: Session) -> tuple[Any, bool]:
+            if write.key is not None:
+                db.be_alone_with(write.key)
+""",
+            breaks="wrote its result while the item was B",
+        ),
     ),
     symbol="sampletool.state.sql_verbs:held",
     still_broken_by="an effect outside of the store, which cannot compare: a mail, a file, a printer.",

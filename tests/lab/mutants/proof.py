@@ -1,0 +1,36 @@
+"""What `tool lab prove` says of each scenario. `make mutants` runs it in copies that lack a mechanism each."""
+
+from pathlib import Path
+
+import pytest
+
+import sampletool
+from sampletool.kit.testing.tool import Ran, Tool
+from sampletool.lab.scenario import Removal, find, is_right, names
+
+_PACKAGE = Path(sampletool.__file__).parent
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_right_way_is_proved(name: str, tool: Tool) -> None:
+    """Fails only by an answer that says why: a crash of the lab proves nothing about the mechanism."""
+    taken_out = [each for each in find(name).mechanisms if is_taken_out(each)]
+
+    ran = tool("lab", "prove", name)
+
+    assert not says_why(ran, taken_out)
+
+
+def is_taken_out(mechanism: Removal) -> bool:
+    text = (_PACKAGE / mechanism.file).read_text()
+    return mechanism.line not in text.replace(mechanism.instead, "")
+
+
+def says_why(ran: Ran, taken_out: list[Removal]) -> bool:
+    """Whether the answer says that the right way breaks, names a schedule, and gives the reason that the page gives."""
+    if ran.status != 3 or "although it is fixed, such as A" not in ran.error["message"].replace(
+        "such as B", "such as A"
+    ):
+        return False
+    reasons = [reason for way in ran.answer["data"]["ways"] if is_right(way["variant"]) for reason in way["reasons"]]
+    return all(any(each.breaks in reason for reason in reasons) for each in taken_out)

@@ -1,0 +1,35 @@
+"""The mechanisms that the scenarios name: `prove` misses each. Three are tried here, all of them by `make mutants`."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from sampletool.kit.testing.tool import Tool
+from sampletool.lab.scenario import Removal, find, names
+from sampletool.lab.scratch import PACKAGE_ROOT
+
+from .mutants.derived import entries
+from .mutants.proof import says_why
+
+TRIED = [(name, find(name).mechanisms[0]) for name in ("lost-config-update", "stale-lock")]
+TRIED.append(("torn-write", find("torn-write").mechanisms[1]))
+
+
+def test_every_scenario_names_its_mechanisms_and_make_mutants_has_them_all() -> None:
+    assert all(find(name).mechanisms for name in names())
+    assert len(entries()) == sum(len(find(name).mechanisms) for name in names())
+
+
+@pytest.mark.parametrize(("name", "mechanism"), TRIED, ids=[name for name, _ in TRIED])
+def test_without_its_mechanism_the_proof_fails_and_says_why(
+    name: str, mechanism: Removal, tool: Tool, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(PACKAGE_ROOT / "sampletool", copy / "sampletool", ignore=shutil.ignore_patterns("__pycache__"))
+    file = copy / "sampletool" / mechanism.file
+    file.write_text(file.read_text().replace(mechanism.line, mechanism.instead))
+
+    ran = tool("lab", "prove", name, PYTHONPATH=str(copy))
+
+    assert says_why(ran, [mechanism]), ran.text
