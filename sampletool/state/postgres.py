@@ -1,9 +1,8 @@
 """A store on a PostgreSQL server: for many machines, with transactions and real durability.
 
 A verb is one transaction. If the connection is lost before COMMIT was sent, nothing happened, and the verb is done
-again on a new one; after that only if repeating it is harmless, because nobody knows. While the driver waits it looks
-for signals, and cancels on the server what it no longer waits for. With asynchronous standbys a failover may lose what
-was acknowledged last.
+again on a new one; after that only if repeating it is harmless, because nobody knows. A signal ends the wait, and
+cancels on the server what was waited for. With asynchronous standbys a failover may lose the last writes.
 """
 
 import logging
@@ -134,6 +133,8 @@ class Postgres(SqlStore):
                     raise self._our_error(error, is_outcome_unknown=not is_certain and not may_repeat) from None
                 self._terms.signals.wait(_PAUSE_SECONDS)
                 self._terms.signals.check()
+            except UnicodeError:
+                raise no_store(self._url, f"{self._shown} names no host that there can be") from None
             finally:
                 self._leave()
 
@@ -200,11 +201,10 @@ class Postgres(SqlStore):
         asked = "SELECT count(*) FROM pg_class WHERE relname = 'tool_store' AND pg_table_is_visible(oid)"
         if link.execute(asked).fetchone() == (0,):
             return 0
-        found = link.execute("SELECT version FROM tool_store").fetchone()
-        version = int(found[0]) if found else 0
+        ((version,),) = link.execute("SELECT version FROM tool_store").fetchall()
         if version > len(self._steps):
             raise errors.StateTooNew(store=self._shown, found=version, known=len(self._steps))
-        return version
+        return int(version)
 
     def _leave(self) -> None:
         """Out of the transaction, whatever happened in it; after a rehearsal not even its tables may be left."""

@@ -152,6 +152,8 @@ class RedisStore(Store):
                 self._terms.signals.check()
             except exceptions.RedisError as error:
                 raise self._our_error(error, is_outcome_unknown=False) from None
+            except UnicodeError:
+                raise no_store(self._shown, f"{self._shown} names no host that there can be") from None
 
     def _our_error(self, error: Exception, *, is_outcome_unknown: bool) -> ToolError:
         said = str(error)

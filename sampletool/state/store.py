@@ -135,9 +135,8 @@ class Store(ABC):
         for claim in finish:
             check(task=claim.task, generation=claim.generation)
         arguments = (worker, lease_ms, count, max_attempts)
-        finished = [(claim.task, claim.generation) for claim in finish]
-        said = [*(arguments if is_named else arguments[1:]), *finished]
-        rows, replayed = self._write_once(once, "task_claim", queue, *arguments, finished, said=said)
+        said = [*(arguments if is_named else arguments[1:]), *finish]
+        rows, replayed = self._write_once(once, "task_claim", queue, *arguments, list(finish), said=said)
         tasks = [
             promises.Claimed(task, int(generation), decode(body), int(attempts), int(ends))
             for task, generation, body, attempts, ends in rows

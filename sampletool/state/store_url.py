@@ -35,7 +35,9 @@ def refuse_password(url: str) -> None:
     """A command line can be read by every user of the machine."""
     scheme, _, rest = url.partition("://")
     names = [unquote(option).partition("=")[0] for option in _OPTIONS.split(rest)[1:]]
-    if scheme != "sqlite" and (":" in rest.rpartition("@")[0] or any(map(_is_secret, names))):
+    if scheme != "sqlite" and (
+        ":" in rest.rpartition("@")[0] or any(is_secret(name) or name.startswith("scram_") for name in names)
+    ):
         raise no_store(
             url,
             "a password on the command line can be seen by others",
@@ -46,7 +48,3 @@ def refuse_password(url: str) -> None:
 def no_store(url: str, problem: str, suggestion: str = "") -> InvalidValues:
     mistake = Mistake("--store", "INVALID_VALUE", problem, shown_url(url), suggestion or f"A store is {FORMS}.")
     return InvalidValues(mistake)
-
-
-def _is_secret(option: str) -> bool:
-    return is_secret(option) or option.startswith("scram_")

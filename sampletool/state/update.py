@@ -27,8 +27,7 @@ def update(
     """
     for attempt in range(attempts):
         try:
-            found = store.state_get(key)
-            value, version = found.value, found.version
+            _, value, version, _ = store.state_get(key)
         except KeyNotFound:
             value, version = None, 0
         try:

@@ -371,8 +371,8 @@ def test_a_server_that_is_not_there_is_said_so_in_time(kind: str, tmp_path: Path
     assert "sekret" not in str(unreachable.value.describe())
 
 
-def test_a_server_that_refuses_us_is_an_error_of_its_own(kind: str, private_server: Callable[[str], Server]) -> None:
-    server = private_server(kind)
+def test_a_server_that_refuses_us_is_an_error_of_its_own(kind: str, server_of: Callable[[str], Server]) -> None:
+    server = server_of(kind)
     host = quote(server.running.socket, safe="")
     if kind == "postgres":
         url = f"postgresql://stranger:sekret@/postgres?host={host}"

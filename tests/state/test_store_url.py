@@ -68,6 +68,7 @@ def test_what_holds_no_password_is_shown(url: str, shown: str) -> None:
 @given(password=passwords, is_escaped=st.booleans(), is_option=st.booleans())
 @example(password=f"a@{HIDDEN}", is_escaped=False, is_option=False)
 @example(password=f"1/{HIDDEN}", is_escaped=False, is_option=False)
+@example(password=f"{HIDDEN}@./", is_escaped=False, is_option=False)
 @example(password=f"{HIDDEN}", is_escaped=True, is_option=True)
 def test_no_failure_of_a_store_shows_the_password(
     scheme: str, password: str, is_escaped: bool, is_option: bool

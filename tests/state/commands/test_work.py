@@ -44,14 +44,14 @@ def test_work_runs_a_command_for_every_task_and_finishes_it(tool: Tool, workspac
 
 
 def test_two_workers_share_a_queue_and_each_task_has_one_effect(tool: Tool, workspace: Path) -> None:
-    tool("task", "add", "mail", *map(str, range(8)))
+    tool("task", "add", "mail", *map(str, range(4)))
     count = f'{sys.executable} -m sampletool counter add sent --fence "$TOOL_TASK_FENCE"'
     work = ["task", "work", "mail", "--until-empty", "--jobs", "2", "--", "sh", "-c", count]
 
     ran = tool.together([work, work])
 
-    assert sum(one.data["finished"] for one in ran) == 8
-    assert tool("counter", "get", "sent").data["value"] == 8
+    assert sum(one.data["finished"] for one in ran) == 4
+    assert tool("counter", "get", "sent").data["value"] == 4
 
 
 def test_a_command_that_fails_is_tried_again_and_then_given_up(tool: Tool, workspace: Path) -> None:
@@ -213,7 +213,7 @@ def test_a_worker_outlives_outages_and_reports_what_succeeded_meanwhile(
 def test_a_stubborn_command_keeps_the_worker_from_renewing_no_other(tool: Tool, workspace: Path) -> None:
     """One lease is lost, and its command ignores SIGTERM: the other one is renewed for longer than it lasts."""
     tool("task", "add", "mail", "stubborn", "steady", "--id", "stubborn", "--id", "steady")
-    work = ["task", "work", "mail", "--jobs", "2", "--lease", "5s", "--verbose"]
+    work = ["task", "work", "mail", "--jobs", "2", "--lease", "3s", "--verbose"]
     worker = tool.start(*work, "--", "sh", "-c", f'trap "" TERM; {UNTIL_GO}')
     for body in ("stubborn", "steady"):
         wait_for_pid(workspace / f"pid-{body}")
@@ -221,7 +221,7 @@ def test_a_stubborn_command_keeps_the_worker_from_renewing_no_other(tool: Tool, 
     wait_for_line(worker, "stubborn: lease lost")
     lost_at = lease_end(tool, 1)
 
-    wait_until(lambda: lease_end(tool, 1) > lost_at + timedelta(seconds=5))
+    wait_until(lambda: lease_end(tool, 1) > lost_at + timedelta(seconds=3))
     (workspace / "go-steady").touch()
 
     wait_until(lambda: "done" in tool("task", "list", "mail").data["counts"])

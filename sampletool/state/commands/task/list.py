@@ -47,8 +47,7 @@ class Tasks(NamedTuple):
 def _shown(task: TaskState) -> Task:
     claimed_at, due_at = (say_time(at) if at else None for at in (task.claimed_at, task.due_at))
     is_leased = task.claimed_by is not None
-    same = (task.id, task.queue, task.status, task.generation, task.attempts, task.body, task.claimed_by)
-    return Task(*same, claimed_at, *((due_at, None) if is_leased else (None, due_at)))
+    return Task(*task[:5], task.body, task.claimed_by, claimed_at, *((due_at, None) if is_leased else (None, due_at)))
 
 
 def command(
