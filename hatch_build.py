@@ -70,7 +70,11 @@ class Build(BuildHookInterface[Any]):
             return
         program = _name(self.root, "PROGRAM")
         self._made = TemporaryDirectory()
-        files = {f"man/man1/{program}.1": self._manual(program)}
+        files = {
+            f"man/man1/{program}.1": self._manual(program),
+            f"{program}/SKILL.md": self._said("manifest", "--skill"),
+            f"{program}/llms.txt": self._llms(program),
+        }
         for shell, place in _COMPLETION.items():
             files[place.format(program)] = _when_loaded(self._said("--show-completion", shell))
         for place, content in files.items():
@@ -91,6 +95,14 @@ class Build(BuildHookInterface[Any]):
     def _said(self, *args: str) -> str:
         command = [sys.executable, "-m", _package(self.root).name, *args]
         return subprocess.run(command, cwd=self.root, check=True, capture_output=True, text=True).stdout
+
+    def _llms(self, program: str) -> str:
+        """What a model should read first, and every page of the documentation by its address."""
+        pages = f"{self.metadata.core.urls['Repository']}/blob/main/docs/"
+        links = re.findall(r"^\* (\[.+\])\((?!\.\.)([^)]+)\)", Path(self.root, "docs", "index.md").read_text(), re.M)
+        listed = "".join(f"- {title}({pages}{place})\n" for title, place in links)
+        about = f"> {self.metadata.core.description}\n\nCall `{program} manifest --skill` for how to call it."
+        return f"# {_package(self.root).name}\n\n{about}\n\n## Docs\n\n{listed}"
 
     def _manual(self, program: str) -> str:
         """What the manifest says of each command."""

@@ -20,6 +20,8 @@ _IN_SHARE = {
     f"bash-completion/completions/{PROGRAM}",
     f"zsh/site-functions/_{PROGRAM}",
     f"fish/vendor_completions.d/{PROGRAM}.fish",
+    f"{PROGRAM}/SKILL.md",
+    f"{PROGRAM}/llms.txt",
 }
 
 
@@ -49,12 +51,15 @@ def test_a_wheel_can_be_read_on_an_index_and_works_when_it_is_installed(wheel: P
     call = [sys.executable, "-m", PACKAGE, "config", "set", "key1", "val1", "--json"]
     environ = {**os.environ, "PYTHONPATH": str(target)}
     ran = subprocess.run(call, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+    llms, skill = ((target / "share" / PROGRAM / name).read_text() for name in ("llms.txt", "SKILL.md"))
     manual = (target / "share" / "man" / "man1" / f"{PROGRAM}.1").read_text()
 
     assert f"{PACKAGE}/py.typed" in names
     assert not [name for name in names if "__pycache__" in name]
     assert {name.partition("/share/")[2] for name in names if "/share/" in name} == _IN_SHARE
     assert f".SH {PROGRAM} config set" in manual
+    assert f"- [How to add things]({REPOSITORY}/blob/main/docs/kit/how-to.md)" in llms
+    assert "| `config set` | settings |" in skill
     links = re.findall(r"\]\(([^)]+)\)", str(metadata.get_payload()))
     assert links
     assert [link for link in links if not link.startswith("https://")] == []

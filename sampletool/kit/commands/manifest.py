@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import typer
@@ -16,13 +18,13 @@ from ..contract.manifest import describe_errors, envelope_schema, schema_of
 from ..contract.table import Line, heads
 from ..global_options import described_options
 from ..pages import AfterOption, LimitOption, page_of
-from ..program import PROGRAM, variable
+from ..program import PACKAGE, PROGRAM, variable
 from ..settings.known import all_known, find_known
 
 spec = CommandSpec(
     effect="nothing",
     errors=(CommandNotFound,),
-    examples=("manifest", "manifest config set", "manifest --schema", "manifest --all"),
+    examples=("manifest", "manifest config set", "manifest --skill", "manifest --schema", "manifest --all"),
 )
 
 _ENVIRONMENT = {
@@ -68,6 +70,25 @@ class Description(NamedTuple):
 
     def lines(self) -> list[str]:
         return json.dumps({name: told for name, told in self._asdict().items() if told}, indent=2).split("\n")
+
+
+class Skill(NamedTuple):
+    """How to call the tool, in words for an agent."""
+
+    value: str
+
+    def lines(self) -> list[str]:
+        return self.value.splitlines()
+
+
+def skill(known: dict[str, Any]) -> Skill:
+    """The text of the kit for this program, and a list of its commands."""
+    about = (import_module(PACKAGE).__doc__ or "").partition("\n")[0]
+    text = (Path(__file__).parents[1] / "skill.md").read_text().replace("PROGRAM", PROGRAM).replace("ABOUT", about)
+    rows = [
+        f"| `{name}` | {one.spec.effect} | {(one.help or '').partition(chr(10))[0]} |" for name, one in known.items()
+    ]
+    return Skill("\n".join([f"{text}| command | changes | what it does |", "| --- | --- | --- |", *rows]))
 
 
 def find_commands(folder: CommandFolder, above: str = "") -> Iterator[tuple[str, Any]]:
@@ -145,9 +166,10 @@ def command(
     words: Annotated[list[str] | None, typer.Argument(metavar="[COMMAND...]", help="Describe these, whole.")] = None,
     every: Annotated[bool, typer.Option("--all", help="Describe all commands, and what they share.")] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Describe what the answers of all commands share.")] = False,
+    as_skill: Annotated[bool, typer.Option("--skill", help="Print what an agent should know, as a SKILL.md.")] = False,
     limit: LimitOption = 1000,
     after: AfterOption = None,
-) -> Index | Description:
+) -> Index | Description | Skill:
     """Describe the commands as JSON, for programs.
 
     An index; or of the commands that are named arguments, options, locks, errors, examples and the schema of the data.
@@ -159,6 +181,9 @@ def command(
     folder = ctx.find_root().command
     assert isinstance(folder, CommandFolder)
     known = dict(find_commands(folder))
+    if as_skill:
+        context.options.setdefault("format", "raw")
+        return skill(known)
     listed = {} if words or schema else dict(page_of(context, known.items(), limit, after, lambda item: item[0]))
     chosen = listed if every else _chosen(words or [], known)
     shared = _shared() if every or schema else Description()

@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -202,3 +203,23 @@ def test_a_caller_that_knows_only_the_manifest_calls_every_command(tool: Tool, t
     answers = {line: call_of(tool, line).answer for line in lines}
 
     assert {line: answer for line, answer in answers.items() if not answer["ok"]} == {}
+
+
+def test_the_skill_lists_every_command_and_its_loop_raises_after_its_last_try(tool: Tool, workspace: Path) -> None:
+    skill = tool("manifest", "--skill").text
+    (loop,) = re.findall(r"^```python\n(.*?)^```$", skill, re.M | re.S)
+    loop = loop.replace(f'["{PROGRAM}"', f'[{sys.executable!r}, "-m", {PACKAGE!r}')
+    calls = "print(call('config', 'set', 'a', '1')['effect'])\ntry: call('config', 'get', 'nope')"
+    calls += "\nexcept RuntimeError as error: print(error)"
+    ran = subprocess.run(
+        [sys.executable, "-c", f"{loop}\n{calls}"],
+        cwd=workspace,
+        env=tool.environ,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert skill.startswith(f"---\nname: {PROGRAM}\ndescription: ")
+    assert [name for name in described() if f"| `{name.replace('.', ' ')}` |" not in skill] == []
+    assert ran.stdout.startswith("created\nnope is not set in ")
