@@ -112,6 +112,7 @@ def page(name: str, scenario: Scenario, runs: dict[str, Recording], explored: di
         *_without(scenario.mechanisms),
         "## How to break it anyway",
         _sentence(scenario.still_broken_by),
+        *_exercise(name, scenario),
         "## As a program sees it",
         f"`tool lab run {name} --json` carries the same in `data.runs`: the schedule, the verdict, and each event.",
         "```json\n" + "\n".join(json.dumps(to_data(event)) for event in runs[NAIVE].events[-2:]) + "\n```",
@@ -158,6 +159,21 @@ def _table(name: str, scenario: Scenario, explored: dict[str, Exploration]) -> s
 def _by_luck(name: str, scenario: Scenario) -> str:
     has_luck = can_be_lucky(scenario, scenario.ways[NAIVE])
     return f"tool lab run {name} --by-luck --runs 60   # without arranging anything\n" if has_luck else ""
+
+
+def _exercise(name: str, scenario: Scenario) -> list[str]:
+    """Where the race can be written down as a file for `tool lab try`: two processes with files, and no strikes."""
+    ways = scenario.ways.values()
+    if scenario.world or scenario.workers != 2 or any(map(scenario.strikes_of, ways)) or folder_of(name):
+        return []
+    return [
+        "## Your turn",
+        "Write the naive way down as a file for [`tool lab try`](try.md): `worker(name)`, and the promise as "
+        "`invariant()`. See it break. Then change `worker` until no schedule is bad.",
+        f"<details><summary>A hint</summary>\n\n{scenario.rule}\n\n</details>",
+        f"<details><summary>The answer</summary>\n\n{_sentence(scenario.ways[FIXED].says)} Its code is under "
+        "[the fix](#the-fix).\n\n</details>",
+    ]
 
 
 def _because(scenario: Scenario, variant: str) -> str:

@@ -106,8 +106,11 @@ def worker(name):
         fcntl.flock(lock, fcntl.LOCK_EX)
         Path("count").write_text(str(count + 1))
 """
-    broken = first_bad(tmp_path, COUNTED + worker)
+    runs = every_schedule(written(tmp_path, COUNTED + worker))
+    alone = next(runs)
+    broken = next(run for run in runs if run.is_broken)
 
+    assert {event.outcome for event in alone.events} == {"done"}, "no worker waits for itself"
     assert broken.reason == "the file says 1."
 
 
