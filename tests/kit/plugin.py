@@ -64,12 +64,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtur
     yield tmp_path / "home"
     _guard["home"] = None
     if _guard["failed"]:
-        _end_what_is_left(tmp_path)
+        end_what_is_left(tmp_path)
     if _guard["trespasses"] and not request.node.get_closest_marker("homeless"):
         pytest.fail(f"{request.node.name} left its own directory: {'; '.join(_guard['trespasses'])}")
 
 
-def _end_what_is_left(directory: Path) -> None:
+def end_what_is_left(directory: Path) -> None:
     """A test that failed may have left processes, perhaps stopped ones. The fork server is used by the next test."""
     for pid in pids():
         with suppress(OSError):

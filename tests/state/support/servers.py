@@ -120,8 +120,13 @@ class Server:
 
     def _start(self) -> None:
         with (self._directory / "log").open("ab") as log:
+            bare = [
+                "env",
+                "-i",
+                f"PATH={os.environ['PATH']}",
+            ]  # it is not of the test that needs it first: it outlives it
             supervisor = subprocess.Popen(
-                [sys.executable, __file__, self._kind, str(self._directory)],
+                [*bare, sys.executable, __file__, self._kind, str(self._directory)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
