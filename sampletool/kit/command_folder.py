@@ -250,7 +250,9 @@ def _understand(error: Any, known: list[dict[str, Any]], command: str, words: li
         name = param.opts[0] if param.param_type_name == "option" else metavar[param.name]
         if type(error).__name__ == "MissingParameter":
             return Mistake(name, "MISSING", f"Missing {param.param_type_name}: {name}")
-        return Mistake(name, "INVALID_VALUE", f"Invalid value for {name}: {error.message.rstrip('.')}")
+        problem, cause = f"Invalid value for {name}: {error.message.rstrip('.')}", error.__cause__
+        meant = [getattr(cause, fact, None) for fact in ("value", "suggestion")]
+        return Mistake(name, "INVALID_VALUE", problem, *meant)
     return Mistake("ARGUMENTS", "EXTRA_ARGUMENT", message)
 
 

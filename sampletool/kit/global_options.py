@@ -71,6 +71,20 @@ def _print_raw(ctx: typer.Context, is_asked: bool) -> bool:
     return is_asked
 
 
+def strictly(check: Callable[[str], None]) -> Callable[..., Any]:
+    """For `callback=`: `check` of contract/mistyped.py looks at every value that is given."""
+
+    def checked(value: Any) -> Any:
+        for text in value if isinstance(value, list) else [value] if value else []:
+            try:
+                check(str(text))
+            except ValueError as error:
+                raise typer.BadParameter(str(error)) from error
+        return value
+
+    return checked
+
+
 RawOption = Annotated[
     bool, typer.Option("--raw", callback=_print_raw, help="Print the value as it is, and nothing else.")
 ]

@@ -15,12 +15,18 @@ def parse_duration(text: str) -> float:
         return 0.0
     form = re.fullmatch(_FORM, text)
     if form is None:
-        hint = f"; {text} seconds are {text}s" if text.isdecimal() else ""
+        hint = f"; {text} seconds are {text}s" if text.isdecimal() else _meant(text)
         raise ValueError(f"{quoted(text)} is not a duration such as 0, 500ms, 5s, 2m, 1h or 7d{hint}")
     seconds = float(form[1]) * _UNIT_SECONDS[form[2]]
     if seconds > _LONGEST_SECONDS:
         raise ValueError(f"{quoted(text)} is not a duration of less than a hundred years")
     return seconds
+
+
+def _meant(text: str) -> str:
+    """Units are written in many ways, and with spaces."""
+    form = re.fullmatch(r"([0-9.]+)(ms|milli|s|m|h|d)[a-z]*", "".join(text.lower().split()))
+    return f"; write {form[1]}{form[2].replace('milli', 'ms')}" if form else ""
 
 
 def parse_limit(text: str) -> float:

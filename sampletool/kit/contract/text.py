@@ -1,8 +1,12 @@
 """Text from outside (names, keys, values, child output), made safe to show: it cannot move a cursor or forge a line."""
 
+from typing import Any
+
 BOLD, RED, GREEN, YELLOW, PLAIN = (f"\x1b[{number}m" for number in (1, 31, 32, 33, 0))
 
 _LONGEST_QUOTE = 100
+NOTHING = ("null", "undefined", "None", "NaN", "nil", "[object Object]")
+"""What programs write where a variable has no value."""
 
 
 def printable(text: str) -> str:
@@ -15,6 +19,15 @@ def printable(text: str) -> str:
 def printable_lines(text: str) -> str:
     """The same of a text that may have several lines, such as the output of a child."""
     return "\n".join(printable(line.expandtabs()) for line in text.replace("\r\n", "\n").split("\n"))
+
+
+def printable_data(value: Any) -> Any:
+    """The same of every text in it."""
+    if isinstance(value, dict):
+        return {printable(name): printable_data(member) for name, member in value.items()}
+    if isinstance(value, list):
+        return [printable_data(member) for member in value]
+    return printable(value) if isinstance(value, str) else value
 
 
 def quoted(text: str) -> str:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ..contract.errors import InvalidValues, Mistake
 from ..contract.file_errors import FileNotFound
 from ..contract.lock_held import LockHeld
-from ..contract.text import quoted
+from ..contract.text import NOTHING, quoted
 from .lock import Lock
 from .lock_record import living_readers
 from .places import private_directory
@@ -40,11 +40,21 @@ class SessionState(NamedTuple):
 
 def check_id(session_id: str, source: str) -> str:
     """The id, or an error that names where it came from."""
-    if _ID.fullmatch(session_id) and ".." not in session_id:
+    if _ID.fullmatch(session_id) and ".." not in session_id and session_id not in NOTHING:
         return session_id
     message = f"{quoted(session_id)} is not a session id" if session_id else "the session id is empty"
-    hint = "Use 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit."
+    hint = f"{_meant(session_id)}Use 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit."
     raise InvalidValues(Mistake(source, "INVALID_VALUE", f"{message} (from {source})", session_id, hint))
+
+
+def _meant(session_id: str) -> str:
+    from ..contract.mistyped import Mistyped, check_name
+
+    try:
+        check_name(session_id)
+    except Mistyped as mistyped:
+        return f"{mistyped.suggestion} "
+    return ""
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import tomllib
 from math import isfinite
 from typing import Any
 
-from ..contract.text import quoted
+from ..contract.text import NOTHING, quoted
 
 Path = tuple[str, ...]
 """The parts of a dotted key."""
@@ -32,6 +32,8 @@ def parse_key(text: str) -> Path:
     """A dotted key as in TOML, with quotes where a part needs them; ValueError with a sentence."""
     if text.count(".") >= _DEEPEST:
         raise ValueError(f"a key has at most {_DEEPEST} parts, not {text.count('.') + 1}")
+    if text in NOTHING:
+        _check_name(text)
     if text and all(_BARE_KEY.fullmatch(part) for part in text.split(".")):
         return tuple(text.split("."))
     try:
@@ -39,6 +41,7 @@ def parse_key(text: str) -> Path:
             raise ValueError
         found: Any = tomllib.loads(f"{text} = 0")
     except ValueError:
+        _check_name(text)
         raise ValueError(
             f"{quoted(text)} is not a key: dotted names such as build.jobs, with quotes around odd ones"
         ) from None
@@ -49,6 +52,12 @@ def parse_key(text: str) -> Path:
     if found != 0:
         raise ValueError(f"{quoted(text)} is not one key")
     return tuple(path)
+
+
+def _check_name(text: str) -> None:
+    from ..contract.mistyped import check_name
+
+    check_name(text)
 
 
 def parse_value(text: str) -> Any:

@@ -12,7 +12,8 @@ from sampletool.kit.context import PATIENT_SECONDS, Context
 from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.file_errors import OutputExists, UnsafePath
-from sampletool.kit.global_options import DryRunOption
+from sampletool.kit.contract.mistyped import check_path
+from sampletool.kit.global_options import DryRunOption, strictly
 from sampletool.kit.program import WORKSPACE_FILE
 from sampletool.kit.safety.atomic_file import create, sweep
 from sampletool.sample.output import lock_path
@@ -84,7 +85,9 @@ def _exists(directory: Path, names: list[str]) -> OutputExists:
 
 def command(
     ctx: typer.Context,
-    directory: Annotated[str, typer.Argument(metavar="[DIR]", help="Where; made if it is not there.")] = ".",
+    directory: Annotated[
+        str, typer.Argument(metavar="[DIR]", callback=strictly(check_path), help="Where; made if it is not there.")
+    ] = ".",
     dry_run: DryRunOption = False,
 ) -> Made:
     """Make a small workspace to try everything in.

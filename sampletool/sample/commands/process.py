@@ -18,9 +18,10 @@ from sampletool.kit.contract.answer import UNTRUSTED
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import InvalidValues, Mistake
 from sampletool.kit.contract.file_errors import OutputExists, UnsafePath
+from sampletool.kit.contract.mistyped import check_path
 from sampletool.kit.contract.table import Line, heads
-from sampletool.kit.contract.text import counted
-from sampletool.kit.global_options import DryRunOption
+from sampletool.kit.contract.text import counted, printable_data
+from sampletool.kit.global_options import DryRunOption, strictly
 from sampletool.kit.safety.places import session_root
 from sampletool.sample.commands._options import JobsOption
 from sampletool.sample.csv_file import Dialect, OnError, Part, survey
@@ -169,9 +170,11 @@ def _show(context: Context, tables: list[Table], columns: list[dict[str, Any]], 
         used += len(json.dumps(column))
         if limit is not None and used > limit:
             context.meta["truncated"] = True
-            context.warn("TRUNCATED", "Not all columns are shown; the output has them, and --output - shows them.")
+            context.warn(
+                "TRUNCATED", "Not all columns are shown; the output has them, and --output - --full shows them."
+            )
             return
-        tables[column["input"] - 1].profile.append(column)
+        tables[column["input"] - 1].profile.append(printable_data(column))
 
 
 def _as_table(columns: list[dict[str, Any]]) -> Iterator[Line]:
@@ -210,7 +213,9 @@ def command(
     output: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="Where to write; `-` for the answer alone.  [default: result.json in the session]"
+            metavar="FILE",
+            callback=strictly(check_path),
+            help="Where to write; `-` for the answer alone.  [default: result.json in the session]",
         ),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is at the output's path.")] = False,

@@ -12,8 +12,9 @@ from sampletool.kit.context import Context
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import ChecksFailed
 from sampletool.kit.contract.file_errors import UnsafePath
+from sampletool.kit.contract.mistyped import check_path
 from sampletool.kit.contract.text import printable
-from sampletool.kit.global_options import DryRunOption
+from sampletool.kit.global_options import DryRunOption, strictly
 from sampletool.kit.program import PROGRAM, WORKSPACE_FILE
 from sampletool.kit.safety.atomic_file import FOR_ALL, replace
 from sampletool.sample.commands._options import JobsOption
@@ -161,7 +162,10 @@ def command(
     first_build: Annotated[
         bool, typer.Option("--build", help="First build what is stale, under the same lock.")
     ] = False,
-    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the results as JUnit XML.")] = None,
+    junit: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", callback=strictly(check_path), help="Also write the results as JUnit XML."),
+    ] = None,
     jobs: JobsOption = None,
     force_unlock: ForceUnlockOption = False,
     dry_run: DryRunOption = False,

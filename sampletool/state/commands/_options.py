@@ -9,7 +9,9 @@ from sampletool.kit.context import Context
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.duration import parse_duration
 from sampletool.kit.contract.errors import InvalidValues, Mistake, ToolError
+from sampletool.kit.contract.mistyped import check_name
 from sampletool.kit.contract.text import quoted
+from sampletool.kit.global_options import strictly
 from sampletool.state.errors import ASKING, CHANGING
 from sampletool.state.opening import store_of
 from sampletool.state.promises import Fence
@@ -67,12 +69,13 @@ def queue_names(context: Context) -> set[str]:
     return {task.queue for task in store_of(context).task_list(None, None, 0, _OFFERED)}
 
 
+NAME = strictly(check_name)
 StoreOption = Annotated[
     str | None, typer.Option(metavar="URL", callback=_without_password, help="Which store; without a password in it.")
 ]
 KeyOption = Annotated[
     str | None,
-    typer.Option("--idempotency-key", metavar="KEY", help="A retry with the same key changes nothing."),
+    typer.Option("--idempotency-key", metavar="KEY", callback=NAME, help="A retry with the same key changes nothing."),
 ]
 FenceOption = Annotated[
     Fence | None,
@@ -87,11 +90,15 @@ IfVersionOption = Annotated[
 DelayOption = Annotated[int, typer.Option(metavar="DURATION", parser=parse_ms, help="How long nobody may claim it.")]
 MaxAttemptsOption = Annotated[int, typer.Option(min=0, metavar="N", help="Fail a task after so many tries; 0: never.")]
 LeaseOption = Annotated[int, typer.Option(metavar="DURATION", parser=parse_ms, help="How long the claim lasts.")]
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="A new one is 0.", autocompletion=counter_names)]
-ValueKeyArgument = Annotated[str, typer.Argument(metavar="KEY", autocompletion=state_keys)]
-QueueArgument = Annotated[str, typer.Argument(metavar="QUEUE", autocompletion=queue_names)]
-TaskArgument = Annotated[str, typer.Argument(metavar="TASK", help="Its id; or TASK:GENERATION as `task claim` prints.")]
-TaskIdArgument = Annotated[str, typer.Argument(metavar="TASK", help="Its id.")]
+NameArgument = Annotated[
+    str, typer.Argument(metavar="NAME", help="A new one is 0.", callback=NAME, autocompletion=counter_names)
+]
+ValueKeyArgument = Annotated[str, typer.Argument(metavar="KEY", callback=NAME, autocompletion=state_keys)]
+QueueArgument = Annotated[str, typer.Argument(metavar="QUEUE", callback=NAME, autocompletion=queue_names)]
+TaskArgument = Annotated[
+    str, typer.Argument(metavar="TASK", callback=NAME, help="Its id; or TASK:GENERATION as `task claim` prints.")
+]
+TaskIdArgument = Annotated[str, typer.Argument(metavar="TASK", callback=NAME, help="Its id.")]
 GenerationArgument = Annotated[
     int | None, typer.Argument(metavar="GENERATION", min=0, help="Of your claim, as `task claim` told.")
 ]

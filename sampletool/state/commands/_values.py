@@ -10,6 +10,7 @@ import typer
 from sampletool.kit.context import Context
 from sampletool.kit.contract.answer import UNTRUSTED
 from sampletool.kit.contract.errors import InvalidValues, Mistake
+from sampletool.kit.contract.mistyped import begins_as_json
 from sampletool.kit.contract.render import value_text
 from sampletool.kit.contract.text import quoted
 from sampletool.kit.safety.atomic_file import read_regular
@@ -19,6 +20,7 @@ from sampletool.state import promises
 
 _STDIN_LIMIT_BYTES = 16 * 1024 * 1024
 _DEEPEST = 100
+_AS_TEXT = "Correct it; a text that begins like this is written as a JSON string."
 _LAST_MS = 253_402_300_799_999
 """The end of the year 9999: what ends later is shown as ending then."""
 
@@ -63,6 +65,9 @@ def parse_value(text: str, context: Context, *, as_text: bool = False) -> Any:
     try:
         value = parse_json(text)
     except ValueError as error:
+        if begins_as_json(text):
+            problem = f"{quoted(text)} begins as JSON and is not: {error}"
+            raise InvalidValues(Mistake("VALUE", "INVALID_VALUE", problem, text[:80], _AS_TEXT)) from error
         if text.lstrip().startswith(("{", "[")):
             context.warn("NOT_JSON", f"{quoted(text[:80])} is taken as text, for it is not JSON: {error}.")
         return text

@@ -107,11 +107,20 @@ def test_the_profile_of_many_columns_is_cut_in_the_answer_and_whole_in_the_outpu
     (tool.cwd / "wide.csv").write_text(f"{','.join(f'c{n}' for n in range(1000))}\n{','.join('1' * 1000)}\n")
 
     ran = tool("process", "--input", "wide.csv", "--output", "out.json")
-    whole = tool("process", "--input", "wide.csv", "--output", "-")
+    whole = tool("process", "--input", "wide.csv", "--output", "-", "--full")
 
     assert ran.meta.get("truncated") is True
     assert len(ran.stdout) < 64 * 1024
     assert len(read(tool.cwd / "out.json")["columns"]) == len(whole.data["inputs"][0]["profile"]) == 1000
+
+
+def test_cells_in_the_answer_cannot_move_a_cursor_and_are_whole_in_the_output(tool: Tool) -> None:
+    (tool.cwd / "odd.csv").write_text("a\x1b[2J\nb\x07\n")
+
+    (profile,) = tool("process", "--input", "odd.csv", "--output", "out.json").data["inputs"][0]["profile"]
+
+    assert (profile["name"], profile["frequent"][0]["value"]) == ("a\\x1b[2J", "b\\x07")
+    assert read(tool.cwd / "out.json")["columns"][0]["name"] == "a\x1b[2J"
 
 
 def test_a_dash_as_the_output_writes_no_file(tool: Tool, data: Path, home: Path) -> None:
@@ -166,7 +175,7 @@ def test_two_sessions_never_share_a_path(tool: Tool, data: Path) -> None:
 
 def test_a_dry_run_says_what_would_happen_and_creates_nothing(tool: Tool, data: Path, home: Path) -> None:
     forecast = tool("process", "--input", data, "--dry-run", "--session-id", "s")
-    left = [*(home / "tmpdir").iterdir(), *(home / "xdg_state_home").iterdir()]
+    left = [path for path in home.rglob("*") if path.is_file() and path.name != "calls.jsonl"]
     tool("process", "--input", data, "--session-id", "s")
     later = tool("process", "--input", "-", "--dry-run", "--session-id", "s", stdin=data.read_bytes())
 

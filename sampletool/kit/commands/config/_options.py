@@ -74,7 +74,11 @@ def read_key(text: str) -> Key:
     try:
         return parse_key(text)
     except ValueError as error:
-        raise InvalidValues(Mistake("KEY", "INVALID_VALUE", str(error), text)) from error
+        raise InvalidValues(mistake_in_key(text, error)) from error
+
+
+def mistake_in_key(text: str, error: ValueError) -> Mistake:
+    return Mistake("KEY", "INVALID_VALUE", str(error), text, getattr(error, "suggestion", None))
 
 
 @offering

@@ -13,7 +13,14 @@ from ...settings.change import Changed, set_values
 from ...settings.known import all_known, check, find_known
 from ...settings.precedence import Key
 from ...settings.toml_key import parse_key, parse_value, show_key
-from ._options import GlobalOption, IfVersionOption, changes_settings, scope_to_change, setting_keys
+from ._options import (
+    GlobalOption,
+    IfVersionOption,
+    changes_settings,
+    mistake_in_key,
+    scope_to_change,
+    setting_keys,
+)
 
 spec = changes_settings._replace(
     reads=("settings", "stdin"),
@@ -49,7 +56,7 @@ def read_arguments(words: list[str], *, as_text: bool) -> dict[Key, Any]:
         except UnicodeEncodeError:
             mistakes.append(Mistake(name, "INVALID_VALUE", f"the value of {name} is not UTF-8 text"))
         except ValueError as error:
-            mistakes.append(Mistake("KEY", "INVALID_VALUE", str(error), name))
+            mistakes.append(mistake_in_key(name, error))
     if mistakes:
         raise InvalidValues(*mistakes)
     return values

@@ -17,6 +17,7 @@ spec = _options.changes_store(
     "state set plan final --if-version 1",
     "state set leader agent-1 --if-version 0 --expires 60s",
     errors=(VersionConflict,),
+    idempotent=False,
     destroys="The value that the key had; with --if-version only one that you have read.",
 )
 

@@ -46,7 +46,14 @@ def read_tasks(words: list[str], ids: list[str], file: str | None, context: Cont
         problem = f"{len(ids)} --id for {len(words)} bodies: give one for each, or none"
         raise InvalidValues(Mistake("--id", "INVALID_VALUE", problem))
     named: list[str | None] = [*ids] or [None] * len(words)
-    tasks = [NewTask(parse_value(word, context), task) for word, task in zip(words, named, strict=True)]
+    tasks, mistakes = [], []
+    for word, task in zip(words, named, strict=True):
+        try:
+            tasks.append(NewTask(parse_value(word, context), task))
+        except InvalidValues as error:
+            mistakes += error.mistakes
+    if mistakes:
+        raise InvalidValues(*mistakes)
     if file is not None:
         tasks += _read_lines(read_input(file, context.signals), file)
     if not tasks and file is None:
@@ -93,7 +100,12 @@ def command(
     ] = None,
     ids: Annotated[
         list[str] | None,
-        typer.Option("--id", metavar="ID", help="One for each body; adding the same again changes nothing."),
+        typer.Option(
+            "--id",
+            metavar="ID",
+            callback=_options.NAME,
+            help="One for each body; adding the same again changes nothing.",
+        ),
     ] = None,
     from_file: Annotated[
         str | None, typer.Option(metavar="FILE", help='One {"body": …, "id": …} in each line; `-` is stdin.')

@@ -44,7 +44,9 @@ def command(
     queue: _options.QueueArgument,
     count: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="How many at most.")] = 1,
     lease: _options.LeaseOption = "60s",  # type: ignore[assignment]
-    worker: Annotated[str | None, typer.Option(metavar="NAME", help="Who claims.  [default: the session id]")] = None,
+    worker: Annotated[
+        str | None, typer.Option(metavar="NAME", callback=_options.NAME, help="Who claims.  [default: the session id]")
+    ] = None,
     max_attempts: _options.MaxAttemptsOption = 0,
     idempotency_key: _options.KeyOption = None,
     store: _options.StoreOption = None,
