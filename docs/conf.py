@@ -35,6 +35,7 @@ html_theme_options = {"source_repository": REPOSITORY, "source_branch": "main", 
 
 
 def setup(app: object) -> None:
-    from docs.site.pages import add_what_only_the_site_has
+    from docs.site.pages import add_what_can_be_played, add_what_only_the_site_has
 
     app.connect("source-read", add_what_only_the_site_has)  # type: ignore[attr-defined]
+    app.connect("build-finished", add_what_can_be_played)  # type: ignore[attr-defined]

@@ -1,5 +1,7 @@
 """A page and a picture for each scenario of the lab, from its file and from runs that are recorded now.
 
+Beside them lie the recordings of every schedule, for the explorer on the site and for its tests.
+
 `python -m docs.lab.generate` writes them all, `python -m docs.lab.generate NAME…` some of them. Nothing in them
 depends on the time or on this machine, so the same tree gives the same pages.
 """
@@ -16,6 +18,7 @@ from sampletool.kit.contract.answer import to_data
 from sampletool.kit.stepping.fork_server import ForkServer
 from sampletool.lab.draw import plain, timeline
 from sampletool.lab.explore import Exploration, explore, fork_server_for
+from sampletool.lab.explorer.page import described
 from sampletool.lab.luck import can_be_lucky
 from sampletool.lab.play import play
 from sampletool.lab.recording import Recording
@@ -46,6 +49,7 @@ def generate(name: str, fork_server: ForkServer) -> dict[str, str]:
     return {
         f"{folder}{name}.md": page(name, scenario, runs, explored),
         f"{folder}{name}.svg": svg([runs[NAIVE], runs[FIXED]]),
+        f"{folder}{name}.json": json.dumps(described(name, explored), separators=(",", ":")) + "\n",
     }
 
 

@@ -1,0 +1,96 @@
+"""Write the explorer: one HTML file in which the reader chooses who goes next, and walks recorded runs."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sampletool.kit.context import Context
+from sampletool.kit.contract.command_spec import CommandSpec
+from sampletool.kit.contract.file_errors import OutputExists, PermissionDenied
+from sampletool.kit.contract.text import counted
+from sampletool.kit.safety.atomic_file import FOR_ALL, create, read_regular, replace
+from sampletool.lab.commands.lab._options import NameArgument
+from sampletool.lab.errors import ScenarioNotFound
+from sampletool.lab.explore import explore, fork_server_for
+from sampletool.lab.explorer.page import described, html, is_explorer
+from sampletool.lab.scenario import find, names
+
+spec = CommandSpec(
+    effect="outputs",
+    errors=(ScenarioNotFound, OutputExists),
+    locks=("session",),
+    examples=("lab explore lost-config-update", "lab explore --output explorer.html"),
+)
+_LARGEST_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Written:
+    effect: str
+    output: str
+    scenarios: list[str]
+    schedules: int
+    """All of them were run, and recorded."""
+
+    def lines(self) -> list[str]:
+        runs = f"{counted(self.schedules, 'schedule')} of {counted(len(self.scenarios), 'scenario')}"
+        return [f"{self.output}: {self.effect}", f"Open it in a browser; it has {runs}, and needs no network."]
+
+
+def write(context: Context, wanted: list[str], path: Path) -> Written:
+    _ours_at(path)
+    scenarios, schedules = [], 0
+    with fork_server_for(*wanted) as fork_server:
+        for number, name in enumerate(wanted, 1):
+            ways = find(name).ways
+            runs = {way: explore(name, way, fork_server=fork_server, check=context.signals.check) for way in ways}
+            scenarios.append(described(name, runs))
+            schedules += sum(len(way.recordings) for way in runs.values())
+            context.tell(f"{name}: recorded, {number} of {len(wanted)}")
+    return Written(_publish(path, html(scenarios).encode()), str(path), wanted, schedules)
+
+
+def _publish(path: Path, page: bytes) -> str:
+    try:
+        create(path, page)
+    except FileExistsError:
+        if _ours_at(path) == page:
+            return "unchanged"
+        replace(path, page, FOR_ALL)
+        return "updated"
+    return "created"
+
+
+def _ours_at(path: Path) -> bytes | None:
+    """The explorer that is there already. Asked before the work too: what is said against the path needs no run."""
+    os.stat(path.parent)
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise PermissionDenied(str(path.parent), "nothing can be written here")
+    if not os.path.lexists(path):
+        return None
+    found = read_regular(path, _LARGEST_BYTES, follow=False)
+    if not is_explorer(found.decode("utf-8", "replace")):
+        what = "it is not an explorer, or was changed after it was written"
+        raise OutputExists(str(path), found=what, suggestion="Name another --output.")
+    return found
+
+
+def command(
+    ctx: typer.Context,
+    name: NameArgument = None,
+    output: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where to write it, if not in the session.")
+    ] = None,
+) -> Written:
+    """Write a page in which you are the scheduler.
+
+    It records every schedule of every way, in real processes, and puts them into one HTML file that opens from disk:
+    choose who goes next, break the naive way and the tempting cures, and try to break the fixed one. Without NAME all
+    scenarios are recorded, which takes a while. An explorer that is there is replaced, any other file is kept.
+    """
+    wanted = names() if name is None else [name]
+    path = Path(os.path.abspath(output)) if output else ctx.obj.session_directory / "explorer.html"
+    return write(ctx.obj, wanted, Path(os.path.realpath(path.parent)) / path.name)

@@ -1,0 +1,37 @@
+"""tool lab explore"""
+
+from pathlib import Path
+
+from sampletool.kit.testing.tool import Tool
+from sampletool.lab.explorer.page import is_explorer
+
+
+def test_an_explorer_is_written_into_the_session_and_its_path_is_the_answer(tool: Tool) -> None:
+    data = tool("lab", "explore", "lost-config-update", "--session-id", "mine").data
+
+    path = Path(data["output"])
+    assert (path.name, path.parent.name, data["effect"]) == ("explorer.html", "mine", "created")
+    assert (data["scenarios"], data["schedules"]) == (["lost-config-update"], 6 + 6 + 14 + 6)
+    assert is_explorer(path.read_text())
+
+
+def test_an_explorer_may_be_written_again_and_any_other_file_is_kept(tool: Tool) -> None:
+    explore = ("lab", "explore", "torn-write", "--output", "page.html")
+    effects = [tool(*explore).data["effect"], tool(*explore).data["effect"]]
+    (tool.cwd / "page.html").write_text("mine")
+
+    refused = tool(*explore)
+
+    assert effects == ["created", "unchanged"]
+    assert refused.code == "OUTPUT_EXISTS"
+    assert (tool.cwd / "page.html").read_text() == "mine"
+
+
+def test_what_is_wrong_with_the_path_is_said_before_the_work(tool: Tool) -> None:
+    (tool.cwd / "link.html").symlink_to("elsewhere")
+
+    codes = [tool("lab", "explore", "--output", name).code for name in ("nosuch/page.html", ".", "link.html")]
+
+    assert codes == ["FILE_NOT_FOUND", "UNSAFE_PATH", "UNSAFE_PATH"]
+    assert tool("lab", "explore", "lost-config-updat").code == "SCENARIO_NOT_FOUND"
+    assert [path.name for path in tool.cwd.iterdir()] == ["link.html"]

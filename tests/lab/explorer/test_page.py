@@ -1,0 +1,84 @@
+"""What the explorer's page is made of, without a browser."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from docs.lab.play import RECORDED
+from sampletool.lab.explore import explore
+from sampletool.lab.explorer.page import described, html, is_explorer
+from sampletool.lab.recording import Recording
+from sampletool.lab.scenario import names
+
+
+def orders(way: dict[str, Any]) -> Iterator[tuple[str, str | None, list[dict[str, Any]]]]:
+    """Every way through the graph: the schedule, what is broken at its end, the events."""
+
+    def walk(number: int, path: list[str], events: list[dict[str, Any]]) -> Iterator[Any]:
+        did, then, *end = way["nodes"][number]
+        events = [*events, *(way["events"][each] for each in did)]
+        if not then:
+            yield " ".join(path), end[0], events
+        for token, follows in then.items():
+            yield from walk(follows, [*path, token], events)
+
+    return walk(way["root"], [], [])
+
+
+@pytest.mark.parametrize(("name", "variant"), [("lost-config-update", "wrong-two-locks"), ("torn-write", "naive")])
+def test_the_graph_has_every_recording_and_no_more(name: str, variant: str) -> None:
+    explored = explore(name, variant)
+
+    way = described(name, {variant: explored})["ways"][variant]
+
+    found = {schedule: (reason, events) for schedule, reason, events in orders(way)}
+    assert set(found) == {recording.schedule for recording in explored.recordings}
+    for recording in explored.recordings:
+        reason, events = found[recording.schedule]
+        assert reason == recording.reason
+        assert [_told(event) for event in events] == [tuple(map(str, told)) for told in _recorded(recording)]
+
+
+def _told(event: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(str(event.get(name, "")) for name in ("worker", "step", "outcome", "state", "note"))
+
+
+def _recorded(recording: Recording) -> list[tuple[str, ...]]:
+    return [(each.worker, each.step, each.outcome, each.state, each.note or "") for each in recording.events]
+
+
+def test_a_step_is_at_its_line_of_the_source_that_is_shown() -> None:
+    way = described("lost-config-update", {"naive": explore("lost-config-update", "naive")})["ways"]["naive"]
+
+    shown = {(event["step"], way["source"][event["line"]].strip()) for event in way["events"]}
+
+    write = 'FILE.write_text(f"{text}{worker} = 1\\n")'
+    assert shown == {("read", "text = FILE.read_text()"), ("write", write)}
+
+
+def test_nothing_in_the_data_ends_its_element_and_nothing_on_the_page_is_loaded() -> None:
+    evil = json.loads(RECORDED[0].read_text()) | {"title": "</script><script>alert(1)</script><!--&\u2028"}
+
+    page = html([evil])
+
+    assert page.count("<script") == page.count("</script") == 2
+    data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert data is not None
+    assert json.loads(data[1])["scenarios"][0]["title"] == evil["title"]
+    loading = re.compile(r"""\b(?:src|href)=["'](?!data:,)|@import|url\(|fetch\(|XMLHttpRequest|\bimport\b""")
+    assert loading.findall(page.replace(data[1], "")) == []
+
+
+def test_a_page_is_known_again_unless_it_was_changed() -> None:
+    page = html([json.loads(RECORDED[0].read_text())])
+
+    assert is_explorer(page)
+    assert not is_explorer(page.replace("scheduler", "planner"))
+    assert not is_explorer("<!doctype html>\n<p>mine</p>\n")
+
+
+def test_there_is_a_recording_of_every_scenario_beside_the_pages() -> None:
+    assert {file.stem for file in RECORDED} == {*names()}
