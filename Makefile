@@ -3,6 +3,7 @@
 EXTRAS := [redis,postgres]# state
 TEST_GROUPS := checkers docs
 TEST_GROUPS += servers# state
+TEST_GROUPS += browser# lab
 
 include sampletool/kit/kit.mk
 

@@ -75,9 +75,7 @@ def svg() -> str:
             label = f'<text x="{at + _WIDTH // 2}" y="{top + 21}">{name}</text>'
             drawn.append(f'<rect class="{kind}" x="{at}" y="{top}" width="{_WIDTH}" height="{_HEIGHT}" rx="5"/>{label}')
 
-    drawn.append(
-        f'<text class="title" x="{_MARGIN}" y="{top - 10}">parts: they import the kit, and not each other</text>'
-    )
+    drawn.append(f'<text class="title" x="{_MARGIN}" y="{top - 10}">parts: they import the kit, not each other</text>')
     boxes(["a part", "another part"], "part")
     top += _HEIGHT + 58
     kit_top = top - 30

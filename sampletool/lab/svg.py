@@ -13,7 +13,7 @@ from sampletool.kit.safety.atomic_file import replace
 from sampletool.lab.draw import label
 from sampletool.lab.recording import Event, Recording
 
-_ROW, _HEAD, _MARGIN, _LETTER = 30, 74, 16, 7.4
+_ROW, _HEAD, _MARGIN, _LETTER = 30, 74, 16, 7.9
 _STYLE = """
 svg{font:13px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;color-scheme:light dark}
 .page{fill:#fff}.text{fill:#1f2328}.faint{fill:#59636e}.lane{stroke:#d1d9e0}.box{fill:#eef4fb;stroke:#4a7ab5}

@@ -14,6 +14,7 @@ LIMITS = {
     "state/redis.lua": 285,
     "lab": 1500,
     "lab/tried.py, lab/learner.py, lab/commands/lab/try.py": 325,
+    "lab/explorer, lab/standing.py, lab/commands/lab/explore.py": 200,
     "lab/scenarios": 125 * 25,
     "audit": 925,
     "fork": 450,
