@@ -8,6 +8,9 @@ from sampletool.kit.app import root
 from sampletool.kit.commands.manifest import _shared, describe, find_commands
 from sampletool.kit.contract.exit_status import ExitStatus, category
 from sampletool.kit.contract.file_errors import ANY_CALL
+from sampletool.kit.parts import offered
+from sampletool.kit.program import variable
+from sampletool.kit.settings.known import all_known
 
 _ROOT = Path(__file__).parents[2]
 _COMMON = {error.code for error in ANY_CALL}
@@ -28,7 +31,12 @@ def pages() -> dict[Path, str]:
     for part, commands in by_part.items():
         if (_ROOT / "docs" / part).is_dir():
             of, first = ("", list(_of_every_call())) if part == "kit" else (f": {part}", [])
-            blocks = [*first, *(block for each in commands for block in _command(each)), *_errors(commands)]
+            blocks = [
+                *first,
+                *_settings(part),
+                *(block for each in commands for block in _command(each)),
+                *_errors(commands),
+            ]
             made[_ROOT / "docs" / part / "reference.md"] = _HEAD.format(of=of) + "\n\n".join(blocks) + "\n"
     return made
 
@@ -68,12 +76,19 @@ def _of_every_call() -> Iterator[str]:
     yield "## Exit statuses"
     statuses = sorted(value for name, value in vars(ExitStatus).items() if name.isupper())
     yield _table("status", "what it says", rows=([str(status), category(status)] for status in statuses))
-    yield "## Settings and variables"
-    settings = (shared.settings or {}).items()
-    rows = [[f"`{name}`", f"`{one['environment']}`", f"`{one['default']}`", one["help"]] for name, one in settings]
-    yield _table("setting", "variable", "default", "what it is", rows=rows)
     environment = (shared.environment or {}).items()
+    yield "## Variables"
     yield _table("variable", "what it is", rows=([f"`{name}`", text] for name, text in environment))
+
+
+def _settings(part: str) -> Iterator[str]:
+    """Those that the part brings; what it does not bring belongs to the kit."""
+    brought = {name: module.__name__.split(".")[1] for module in offered("settings") for name in module.SETTINGS}
+    known = [(name, one) for name, one in all_known().items() if brought.get(name, "kit") == part]
+    rows = [[f"`{name}`", f"`{variable(name)}`", f"`{one.default}`", one.help] for name, one in known]
+    if rows:
+        yield "## Settings"
+        yield _table("setting", "variable", "default", "what it is", rows=rows)
 
 
 def _errors(commands: list[dict[str, Any]]) -> Iterator[str]:

@@ -18,7 +18,8 @@ def without(parts: list[str], tree: Path) -> Path:
     python = make_environment(tree)
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     removing = [str(python), "-m", f"{PACKAGE}.kit.parts", "remove", *parts]
-    subprocess.run(removing, cwd=tree, env=environ, check=True, stdout=subprocess.DEVNULL)
+    if parts:  # there may be none left
+        subprocess.run(removing, cwd=tree, env=environ, check=True, stdout=subprocess.DEVNULL)
     return python
 
 
