@@ -36,9 +36,9 @@ class Judge:
     def end_in_the_dark(self, possible: Iterable[Any]) -> None:
         """`possible`: what there may be after the power cut."""
         for now in possible:
-            self._ask(now, is_over=True, is_dark=True)
+            self._ask(now, is_over=True, prefix="After the power cut it is possible that ")
 
-    def _ask(self, now: Any, *, is_over: bool, is_dark: bool = False) -> None:
-        facts = (self._letters, self._moments, now, self._statuses, self._answers)
-        for reason in self._scenario.invariant(History(*facts, is_over, is_dark)):
-            self.reasons[f"After the power cut it is possible that {reason}" if is_dark else reason] = None
+    def _ask(self, now: Any, *, is_over: bool, prefix: str = "") -> None:
+        history = History(self._letters, self._moments, now, self._statuses, self._answers, is_over)
+        for reason in self._scenario.invariant(history):
+            self.reasons[prefix + reason] = None

@@ -122,8 +122,6 @@ class History:
     answers: Mapping[str, Any]
     """The JSON answers of those that gave one."""
     is_over: bool = True
-    is_dark: bool = False
-    """The power has failed."""
 
     @property
     def served(self) -> list[str]:

@@ -1,6 +1,7 @@
 """A recorded run as an SVG picture: a lane for each worker, one for what they share, time from top to bottom.
 
-It needs nothing from anywhere: no font, no script, no image. Colours follow the reader's light or dark mode, and
+It needs nothing from anywhere: no font, no script, no image. Each text has the width that was counted for it, so no
+label leaves its box, whatever font there is. Colours follow the reader's light or dark mode, and
 nothing is told by colour alone: who is alone is a bar, who waits is hatched, what broke it is marked in words.
 """
 
@@ -13,7 +14,7 @@ from sampletool.kit.safety.atomic_file import replace
 from sampletool.lab.draw import label
 from sampletool.lab.recording import Event, Recording
 
-_ROW, _HEAD, _MARGIN, _LETTER = 30, 74, 16, 7.9
+_ROW, _HEAD, _MARGIN, _LETTER, _LEGEND = 30, 74, 16, 7.9, 36
 _STYLE = """
 svg{font:13px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;color-scheme:light dark}
 .page{fill:#fff}.text{fill:#1f2328}.faint{fill:#59636e}.lane{stroke:#d1d9e0}.box{fill:#eef4fb;stroke:#4a7ab5}
@@ -35,6 +36,9 @@ def svg(recordings: Sequence[Recording]) -> str:
         part, part_width, part_height = _picture(recording, top)
         parts.append(part)
         top, width = top + part_height, max(width, part_width)
+    part, part_width = _legend(recordings, top)
+    parts.append(part)
+    top, width = top + _LEGEND, max(width, part_width)
     told = ". ".join(f"{run.variant} {run.verdict}: {_in_words(run)}" for run in recordings)
     name = recordings[0].scenario
     return (
@@ -76,6 +80,20 @@ def _picture(recording: Recording, top: int) -> tuple[str, int, int]:
     return "".join(out), width, height
 
 
+def _legend(recordings: Sequence[Recording], top: int) -> tuple[str, int]:
+    """What the signs mean that are used."""
+    events = [event for recording in recordings for event in recording.events]
+    used = {"holds the lock": "hold"} if any(event.holds for event in events) else {}
+    used |= {"has to wait": "wait"} if any(event.waiting for event in events) else {}
+    used |= {"is struck": "struck"} if any(event.outcome == "struck" for event in events) else {}
+    out, left = "", float(_MARGIN)
+    for meaning, style in used.items():
+        out += f'<rect class="{style}" x="{left:g}" y="{top + 6}" width="10" height="16"/>\n'
+        out += _text(left + 18, top + 19, meaning, "faint")
+        left += 18 + (len(meaning) + 3) * _LETTER
+    return out, round(left)
+
+
 def _row(event: Event, letter: str, left: float, y: float, held: tuple[str, ...]) -> str:
     """`held` names the worker that held the lock before: the release is part of the step that ends it."""
     out = ""
@@ -102,7 +120,9 @@ def _in_words(recording: Recording) -> str:
 
 
 def _text(x: float, y: float, text: str, style: str) -> str:
-    return f'<text class="{style}" x="{x:g}" y="{y:g}">{_safe(text)}</text>\n'
+    """As wide as it was counted, whatever font there is."""
+    width = f'textLength="{len(printable(text)) * _LETTER:g}" lengthAdjust="spacingAndGlyphs"' if text else ""
+    return f'<text class="{style}" x="{x:g}" y="{y:g}" {width}>{_safe(text)}</text>\n'
 
 
 def _safe(text: str) -> str:

@@ -2,9 +2,10 @@
 
 import re
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from pathlib import Path
 
-from sampletool.lab.draw import painted, plain, timeline
+from sampletool.lab.draw import legend, painted, plain, timeline
 from sampletool.lab.recording import Event, Recording
 from sampletool.lab.svg import svg, write_svg
 
@@ -36,6 +37,32 @@ def test_a_timeline_has_a_lane_for_each_worker_and_one_for_what_they_share() -> 
     ]
 
 
+def test_what_does_not_fit_goes_on_below_between_words() -> None:
+    wide = replace(RUN, events=(*RUN.events[:3], replace(RUN.events[3], state="a long state of many words")))
+
+    drawn = plain(timeline(wide, 40))
+
+    assert max(map(len, drawn)) <= 40
+    assert drawn[2:6] == [
+        "  2  │         ░ lock: has    x",
+        "     │         ░ to wait",
+        "  3  └ write   ░              x A",
+        "  4            ┌ lock: has    a long",
+    ]
+    assert "words" in " ".join(drawn).split()
+
+
+def test_the_legend_has_the_signs_that_are_used_and_fits() -> None:
+    struck = replace(RUN, schedule="A1 A!", events=RUN.events[:1])
+
+    first, second = plain(legend([RUN]))
+    assert first == "Signs: A1 A's first step, ┌ │ └ holds the lock, ░ has to wait, · stands still,"
+    assert second == "<== what is wrong"
+    assert "A! kill -9" in " ".join(plain(legend([struck], 40)))
+    assert "░" not in " ".join(plain(legend([struck])))
+    assert max(map(len, plain(legend([RUN], 40)))) <= 40
+
+
 def test_the_coloured_picture_is_the_plain_one_with_colour_and_nothing_of_the_data_is_a_colour() -> None:
     coloured = painted(timeline(RUN))
 
@@ -53,6 +80,20 @@ def test_the_svg_is_well_formed_needs_nothing_and_knows_the_dark(tmp_path: Path)
     assert "prefers-color-scheme:dark" in text
     assert re.findall(r"https?://[^\"]+", text) == ["http://www.w3.org/2000/svg"]
     assert not re.search(r"@import|url\((?!#)|<script|<image|\bhref", text)
+
+
+def test_no_label_of_the_svg_leaves_the_picture_or_its_box() -> None:
+    root = ElementTree.fromstring(svg([RUN]))  # noqa: S314
+    name = "{http://www.w3.org/2000/svg}"
+    ends = {e.text: float(e.attrib["x"]) + float(e.attrib["textLength"]) for e in root.iter(f"{name}text") if e.text}
+    boxes = [e.attrib for e in root.iter(f"{name}rect") if e.attrib["class"] == "box"]
+
+    assert max(ends.values()) < float(root.attrib["width"])
+    labels = ["lock", "lock: has to wait", "write", "lock: has it now"]
+    for text, box in zip(labels, boxes, strict=True):
+        assert ends[text] < float(box["x"]) + float(box["width"])
+    assert {"holds the lock", "has to wait"} <= ends.keys()
+    assert "is struck" not in ends
 
 
 def test_the_svg_says_in_words_what_it_shows() -> None:

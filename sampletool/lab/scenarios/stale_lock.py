@@ -10,8 +10,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from sampletool.lab.ours import PATIENT_SECONDS, lock_named, with_shared_lock, without_lock
+from sampletool.lab.ours import PATIENT_SECONDS, lock_named
 from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
+from sampletool.lab.scenarios._mechanisms import with_shared_lock, without_lock
 
 NOBODY = 2**22 + 1
 """A pid that no process can have."""

@@ -65,6 +65,22 @@ def test_an_answer_carries_the_events_and_is_the_same_every_time(tool: Tool) -> 
     assert json.dumps(one).find("/tmp") == -1
 
 
+def test_without_a_name_a_few_are_shown_in_short_and_fit_the_terminal(tool: Tool) -> None:
+    said = tool("lab", "run", "--format", "text", COLUMNS="60").text
+
+    assert "lost-config-update: naive broken, fixed holds." in said
+    assert f"{len(names())}, in two minutes" in " ".join(said.split())
+    assert max(map(len, said.splitlines())) <= 60
+
+
+def test_a_story_fits_the_terminal_and_has_a_legend(tool: Tool) -> None:
+    said = tool("lab", "run", "lost-config-update", "--format", "text", COLUMNS="80").text
+
+    links = [line for line in said.splitlines() if line.startswith("https://")]
+    assert max(len(line) for line in said.splitlines() if line not in links) <= 80
+    assert "Signs: A1 A's first step" in said
+
+
 def test_a_good_schedule_of_the_naive_way_holds(tool: Tool) -> None:
     (run,) = tool("lab", "run", "lost-config-update", "--schedule", "AABB").data["runs"]
 
@@ -132,7 +148,7 @@ def test_nothing_is_left_behind(tool: Tool) -> None:
 def test_mistakes_are_usage_errors(tool: Tool) -> None:
     assert tool("lab", "run", "lost-config-update", "--variant", "wrong").code == "VALIDATION_ERROR"
     assert tool("lab", "run", "lost-config-update", "--schedule", "A1 A1").code == "VALIDATION_ERROR"
-    assert tool("lab", "run").error["suggestion"] == "Name a scenario; `tool lab list` shows them."
+    assert tool("lab", "run", "--workers", "3").error["suggestion"] == "Name a scenario; `tool lab list` shows them."
     unknown = tool("lab", "run", "lost-config-updat")
     assert (unknown.status, unknown.code) == (5, "SCENARIO_NOT_FOUND")
     assert "'lost-config-update'" in unknown.error["suggestion"]

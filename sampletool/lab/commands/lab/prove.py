@@ -8,9 +8,11 @@ import typer
 
 from sampletool.kit.context import Context
 from sampletool.kit.contract.render import json_line
-from sampletool.kit.contract.text import counted
+from sampletool.kit.contract.text import between_words, counted
 from sampletool.kit.safety.atomic_file import replace
+from sampletool.lab.commands.lab._live import checking
 from sampletool.lab.commands.lab._options import AllOption, NameArgument, StoreOption, chosen, runs_scenarios
+from sampletool.lab.draw import terminal_width
 from sampletool.lab.errors import UnexpectedOutcome
 from sampletool.lab.explore import explore, fork_server_for
 from sampletool.lab.recording import Recording
@@ -57,7 +59,8 @@ class Proof:
             told.append(f"  at each step of A also with {' or '.join(self.strikes)}")
         for way in self.ways:
             told.append(f"  {way.variant}: {counted(way.schedules, 'schedule')}, {way.bad} bad")
-            told += [f"    {number} x {reason}" for reason, number in way.reasons.items()]
+            for reason, number in way.reasons.items():
+                told += between_words(f"{number} x {reason}", terminal_width(), "    ", "      ")
             if bad := way.first_bad:
                 call = f'tool lab run {self.scenario} --variant {way.variant} --schedule "{bad.schedule}"'
                 told.append(f"    for example: {call}")
@@ -78,7 +81,8 @@ def prove(context: Context, name: str, workers: int | None, records: list[Record
     ways = []
     with fork_server_for(name) as fork_server:
         for variant in sorted(scenario.ways, key=lambda variant: not is_right(variant)):
-            explored = explore(name, variant, workers=workers, fork_server=fork_server, check=context.signals.check)
+            with checking(context, f"{name}, {variant}") as check:
+                explored = explore(name, variant, workers=workers, fork_server=fork_server, check=check)
             records += explored.recordings
             schedules = [Schedule(run.schedule, run.verdict, run.reason) for run in explored.recordings]
             ways.append(Way(variant, len(schedules), len(explored.bad), explored.reasons, schedules))

@@ -9,6 +9,7 @@ import typer
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import InvalidValues, Mistake
 from sampletool.kit.contract.text import counted
+from sampletool.lab.commands.lab._live import checking
 from sampletool.lab.commands.lab._options import (
     AllOption,
     NameArgument,
@@ -21,7 +22,7 @@ from sampletool.lab.commands.lab._picture import AllShown, Shown
 from sampletool.lab.errors import UnexpectedOutcome
 from sampletool.lab.luck import broke_by_luck
 from sampletool.lab.play import play
-from sampletool.lab.scenario import FIXED, NAIVE, find, is_elsewhere, is_right, way_of
+from sampletool.lab.scenario import FIXED, NAIVE, find, is_elsewhere, is_right, names, way_of
 from sampletool.lab.svg import write_svg
 
 spec = runs_scenarios(
@@ -29,6 +30,10 @@ spec = runs_scenarios(
     'lab run lost-config-update --variant wrong-rename --schedule "A1 B1 B2 A2"',
     "lab run lost-config-update --by-luck --runs 6",
 )
+
+
+THREE = ("lost-config-update", "torn-write", "double-claim")
+"""What is shown to a caller who names none."""
 
 
 @dataclass(frozen=True)
@@ -57,13 +62,15 @@ def show(context: Context, name: str, variants: list[str], schedule: str | None,
         given = way_of(name, variant).shows if schedule is None else schedule
         if schedule is None and scenario.needs_store and is_elsewhere() and is_right(variant):
             given = ""
-        runs.append(play(name, variant, given, workers=workers, check=context.signals.check).recording)
+        with checking(context, f"{name}, {variant}") as check:
+            runs.append(play(name, variant, given, workers=workers, check=check).recording)
     return Shown(name, scenario.title, scenario.rule, runs)
 
 
 def try_luck(context: Context, name: str, variant: str, *, runs: int, workers: int | None) -> Lucky:
     way_of(name, variant)
-    broken = broke_by_luck(name, variant, runs=runs, workers=workers, check=context.signals.check)
+    with checking(context, f"{name}, {variant}: {counted(runs, 'run')} by luck") as check:
+        broken = broke_by_luck(name, variant, runs=runs, workers=workers, check=check)
     return Lucky(name, variant, runs, broken)
 
 
@@ -98,17 +105,19 @@ def command(
     """Watch a race condition happen in real processes.
 
     Without --variant: first the naive way, on a schedule that breaks it, then the right way on the same or a like one.
+    Without a name: three of them, in short.
     """
-    wanted = chosen(name, every)
-    if every and (schedule or variant or workers or by_luck or svg):
+    is_one = bool(schedule or variant or workers or by_luck or svg)
+    if every and is_one:
         raise InvalidValues(Mistake("--all", "INVALID_VALUE", "--all takes no other option of this command"))
+    wanted = chosen(name, every) if name or every or is_one else [each for each in THREE if each in names()]
     if by_luck:
         return try_luck(ctx.obj, wanted[0], variant or NAIVE, runs=runs, workers=workers)
     variants = [variant] if variant else [NAIVE, FIXED] if schedule is None else [NAIVE]
     shown = [show(ctx.obj, each, variants, schedule, workers) for each in wanted]
     if svg is not None:
         write_svg(svg, shown[0].runs)
-    outcome = AllShown(shown) if every else shown[0]
+    outcome = shown[0] if name else AllShown(shown)
     is_arranged = schedule is None and workers is None
     if found := [surprise for each in shown for surprise in surprises(each, is_arranged=is_arranged)]:
         raise UnexpectedOutcome(found, outcome)

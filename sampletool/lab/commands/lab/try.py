@@ -2,7 +2,6 @@
 
 # ruff: noqa: N999 - a command has the name of its file
 
-import os
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -11,12 +10,13 @@ from typing import Annotated
 
 import typer
 
-from sampletool.kit.context import Context, in_ci, write_stderr
+from sampletool.kit.context import Context
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.file_errors import FileNotFound, UnsafePath
 from sampletool.kit.contract.text import counted
+from sampletool.lab.commands.lab._live import show_live
 from sampletool.lab.commands.lab._picture import Drawn
-from sampletool.lab.draw import Line, timeline
+from sampletool.lab.draw import Line, legend, paragraph, terminal_width, timeline
 from sampletool.lab.errors import CannotTry, RaceFound, TooManySchedules
 from sampletool.lab.explore import Exploration
 from sampletool.lab.recording import Recording
@@ -46,7 +46,9 @@ class Tried(Drawn):
         lines: list[Line] = []
         if run := self.run:
             said = run.reason or "It holds."
-            lines += [*timeline(run), [], [("schedule ", ""), (run.schedule, "bold")], [(said, "")], []]
+            width = terminal_width()
+            lines += [*timeline(run, width), [], *legend([run], width), []]
+            lines += [*paragraph(f"schedule {run.schedule}", width), *paragraph(said, width), []]
         if self.schedules == 1 and not self.is_complete:
             return lines
         more = "" if self.is_complete else "; there are more, which were not run"
@@ -65,19 +67,13 @@ def try_all(context: Context, file: Path) -> Tried:
         if monotonic() - spoke_at > _SILENCE_SECONDS:
             spoke_at = monotonic()
             context.emit({"event": "heartbeat", "done": len(recordings)})
-            _show(context, f"{counted(len(recordings), 'schedule')} so far")
+            show_live(context, f"{counted(len(recordings), 'schedule')} so far")
     is_complete = next(runs, None) is None
-    _show(context, "")
+    show_live(context, "")
     found = Exploration(str(file), YOURS, tuple(recordings))
     alike = [run for run in found.bad if run.reason == next(iter(found.reasons))]
     shown = min(alike, key=lambda run: (len(run.also), len(run.schedule), run.schedule), default=None)
     return Tried(str(file), len(recordings), len(found.bad), is_complete, found.reasons, shown)
-
-
-def _show(context: Context, line: str) -> None:
-    """In place of the line before it, to a person at a terminal that can do that."""
-    if os.isatty(2) and os.environ.get("TERM") != "dumb" and not in_ci() and not context.options.get("quiet"):
-        write_stderr(f"\r\x1b[K{line}")
 
 
 def try_one(context: Context, file: Path, schedule: str) -> Tried:
