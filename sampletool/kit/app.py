@@ -17,7 +17,7 @@ from .contract.errors import InternalError, Interrupted, ToolError
 from .contract.exit_status import ExitStatus
 from .contract.file_errors import from_os_error
 from .contract.redaction import redact
-from .contract.render import FORMATS, Format, json_line, render
+from .contract.render import FORMATS, Format, Screen, json_line, render
 from .global_options import WHOLE_TOOL, HelpAsked
 from .parts import command_packages
 from .program import PACKAGE, PROGRAM, __version__, variable
@@ -70,15 +70,8 @@ def _answer_call(args: list[str], *, ends_process: bool) -> int:
         if isinstance(outcome, HelpAsked):
             content, notices = f"{outcome.text(stdout.width(), stdout.screen().colour)}\n".encode(), ""
         else:
-            try:
-                answer = _answer(outcome, context, began)
-                content, notices = render(answer, form(), stdout.screen(), context.size)
-            except Exception as surprise:
-                context.meta.clear()
-                answer = _answer(_crash(surprise, context), context, began)
-                content, notices = render(answer, form())
-            _log(answer, context)
-            status = answer.meta["exit_code"]
+            told, content, notices = _told(outcome, context, began, form, stdout.screen())
+            status = told.meta["exit_code"]
         status = stdout.write(content, status, over)
         write_stderr(notices)
     finally:
@@ -87,6 +80,19 @@ def _answer_call(args: list[str], *, ends_process: bool) -> int:
     if signals.received is not None and status == 128 + signals.received:
         die_by(signals.received)
     return status
+
+
+def call(args: list[str], signals: Signals) -> bytes:
+    """The line of JSON of a call in this process, for a server. It may change the current directory: one at a time."""
+    began, context = time.monotonic(), Context(signals)
+    return _told(_closed(_run(args, context), context), context, began, lambda: "json", Screen())[1]
+
+
+def refuse(error: ToolError, command: str) -> bytes:
+    """The line of JSON of a call that could not be made."""
+    context = Context(Signals())
+    context.command = command.replace(" ", ".")
+    return _told(error, context, time.monotonic(), lambda: "json", Screen())[1]
 
 
 def root(args: list[str]) -> CommandFolder:
@@ -132,6 +138,21 @@ def _crash(surprise: BaseException, context: Context) -> ToolError:
     except Exception:
         write_stderr(text)
         return InternalError(kind, None)
+
+
+def _told(
+    outcome: Result | ToolError | HelpAsked, context: Context, began: float, form: Callable[[], Format], screen: Screen
+) -> tuple[Answer, bytes, str]:
+    """The answer, what goes to stdout, and what to stderr."""
+    try:
+        answer = _answer(outcome, context, began)
+        content, notices = render(answer, form(), screen, context.size)
+    except Exception as surprise:
+        context.meta.clear()
+        answer = _answer(_crash(surprise, context), context, began)
+        content, notices = render(answer, form())
+    _log(answer, context)
+    return answer, content, notices
 
 
 def _answer(outcome: Result | ToolError | HelpAsked, context: Context, began: float) -> Answer:

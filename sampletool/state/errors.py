@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sampletool.kit.contract.errors import ToolError
+from sampletool.kit.contract.errors import ExtraNotInstalled, ToolError
 from sampletool.kit.contract.exit_status import ExitStatus
 from sampletool.kit.contract.file_errors import ReadOnly
 from sampletool.kit.contract.lock_held import LockHeld, Owners
@@ -129,14 +129,6 @@ class StoreAuthFailed(ToolError):
     advice = (
         f"Put the right password into {variable('STORE')}, the settings, or one that the driver reads (PGPASSWORD)."
     )
-
-
-class ExtraNotInstalled(ToolError):
-    """It needs a Python package that is optional and not installed."""
-
-    code, exit_status = "EXTRA_NOT_INSTALLED", ExitStatus.PRECONDITION
-    sentence = "{purpose} needs the extra {extra!r}, which is not installed."
-    advice = "Install it: {installer} 'sampletool[{extra}]'."
 
 
 class TasksFailed(ToolError):

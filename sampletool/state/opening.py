@@ -1,7 +1,6 @@
 """A URL becomes a store, importing the one backend that it names and no other."""
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
@@ -11,11 +10,11 @@ from pathlib import Path
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import did_you_mean
 from sampletool.kit.contract.file_errors import FileNotFound
+from sampletool.kit.extras import needing
 from sampletool.kit.program import WORKSPACE_DIRECTORY
 from sampletool.kit.safety.places import make_workspace_directory, private_directory, state_directory
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.settings.known import check
-from sampletool.state.errors import ExtraNotInstalled
 from sampletool.state.store import Store
 from sampletool.state.store_url import FORMS, no_store, shown_url
 from sampletool.state.terms import USUAL_SECONDS, Terms
@@ -35,11 +34,11 @@ def open_store(url: str | None, workspace: Path | None, terms: Terms) -> Store:
         path = _path(url, rest)
         return _open_file(path, terms, partial(_must_be_there, path.parent))
     if scheme in _POSTGRES and separator:
-        with _needing("postgres", "A PostgreSQL store"):
+        with needing("postgres", "A PostgreSQL store"):
             from sampletool.state.postgres import Postgres
         return Postgres(url, terms)
     if scheme in _REDIS and separator:
-        with _needing("redis", "A Redis or Valkey store"):
+        with needing("redis", "A Redis or Valkey store"):
             from sampletool.state.redis import RedisStore
         return RedisStore(url, terms)
     if scheme.startswith("memory"):
@@ -82,7 +81,7 @@ def _open_default(workspace: Path | None, terms: Terms) -> Store:
 def _open_file(path: Path, terms: Terms, make_directory: Callable[[], object]) -> Store:
     """However its path is written, a file has one lock: it lies beside it."""
     hint = "This Python was built without its sqlite3 module: use another one, or a server as the store."
-    with _needing("sqlite3", "A SQLite store", hint):
+    with needing("sqlite3", "A SQLite store", hint):
         from sampletool.state.sqlite import Sqlite
     return Sqlite(path, path.with_name(f".{path.name}.lock"), terms, make_directory)
 
@@ -98,20 +97,3 @@ def _path(url: str, rest: str) -> Path:
         raise no_store(url, f"{shown_url(url)!r} does not name a file", "Write sqlite:///absolute/path/state.db.")
     path = Path(rest)
     return Path(os.path.realpath(path.parent)) / path.name
-
-
-def _installer() -> str:
-    """What made this environment: uv and pipx leave a receipt in it, and pip is of no use there."""
-    receipts = {"uv-receipt.toml": "uv tool install", "pipx_metadata.json": "pipx install --force"}
-    return next((words for file, words in receipts.items() if Path(sys.prefix, file).exists()), "pip install")
-
-
-@contextmanager
-def _needing(extra: str, purpose: str, hint: str = "") -> Iterator[None]:
-    """Only the driver may be missing; anything else that is not there is a fault of ours."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("sampletool"):
-            raise
-        raise ExtraNotInstalled(suggestion=hint, extra=extra, purpose=purpose, installer=_installer()) from error

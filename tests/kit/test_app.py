@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from sampletool.kit.app import main
-from sampletool.kit.safety.signals import HANDLED
+from sampletool.kit.app import call, main
+from sampletool.kit.safety.signals import HANDLED, Signals
 from sampletool.kit.testing import console
 from sampletool.kit.testing.tool import COMMAND, Ran, Tool, check_envelope, ended
 from tests.kit.added_command import start_added
@@ -101,6 +101,15 @@ def test_stdout_carries_one_answer_even_if_a_library_prints(tool: Tool) -> None:
 
     assert ran.data == {"said": 1}
     assert all(word in ran.stderr for word in (b"noise", b"more", b"most"))
+
+
+def test_a_command_that_takes_stdout_has_it_for_itself_and_its_answer_is_on_stderr(tool: Tool) -> None:
+    ran = with_command(
+        tool, "import os; os.write(ctx.obj.take_stdout(), b'mine'); os.write(1, b'noise'); return Result(1)"
+    )
+
+    assert (ran.status, ran.stdout) == (0, b"mine")
+    assert b'noise{"ok":true' in ran.stderr
 
 
 def test_a_surprise_is_one_calm_line_and_a_report(tool: Tool) -> None:
@@ -425,6 +434,18 @@ def test_a_call_inside_another_program_gives_everything_back(capfd: pytest.Captu
 
     assert ours() == before
     assert capfd.readouterr().out.count('"ok":true') == 2
+
+
+def test_a_server_gets_the_answer_of_a_call_and_a_signal_that_it_sends_ends_it(home: Path) -> None:
+    signals = Signals()
+
+    answer = json.loads(call(["config", "get", "jobs"], signals))
+    signals.receive(signal.SIGTERM)
+    ended = json.loads(call(["config", "get", "jobs"], signals))
+
+    check_envelope(answer)
+    assert (answer["data"]["value"], answer["meta"]["command"]) == ("auto", "config.get")
+    assert ended["error"]["code"] == "INTERRUPTED"
 
 
 def test_a_line_for_people_cannot_move_the_cursor(tool: Tool) -> None:

@@ -11,9 +11,9 @@ from threading import Timer
 
 import pytest
 
+from sampletool.kit.contract.errors import ExtraNotInstalled
 from sampletool.kit.contract.file_errors import FileNotFound, IoFailure, UnsafePath
 from sampletool.kit.testing.scale import SOAK, scale
-from sampletool.state.errors import ExtraNotInstalled
 from sampletool.state.opening import open_store
 from sampletool.state.sqlite import STEPS as SQLITE_STEPS
 from sampletool.state.sqlite import Sqlite

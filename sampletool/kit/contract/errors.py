@@ -8,7 +8,7 @@ import signal
 from difflib import get_close_matches
 from typing import Any, ClassVar, NamedTuple
 
-from ..program import PROGRAM, WORKSPACE_FILE
+from ..program import PACKAGE, PROGRAM, WORKSPACE_FILE
 from .duration import say_duration
 from .exit_status import ExitStatus
 
@@ -31,7 +31,7 @@ class ToolError(Exception):
     retry_after_ms: int | None = None
 
     def __init__(self, message: str = "", suggestion: str = "", *, data: Any = None, **facts: Any) -> None:
-        names = {"PROGRAM": PROGRAM, "WORKSPACE_FILE": WORKSPACE_FILE}
+        names = {"PROGRAM": PROGRAM, "PACKAGE": PACKAGE, "WORKSPACE_FILE": WORKSPACE_FILE}
         said = names | {name: _listed(fact) if isinstance(fact, list) else fact for name, fact in facts.items()}
         self.message = message or self.sentence.format(**said)
         self.suggestion = suggestion or self.advice.format(**said)
@@ -172,6 +172,14 @@ class VersionConflict(ToolError):
         now = f"it is at {actual}" if actual else "it is not there (version 0)"
         message = f"{_listed([*what.values()])} has changed since you read it: expected version {expected}, {now}."
         super().__init__(message, expected=expected, actual=actual, **what)
+
+
+class ExtraNotInstalled(ToolError):
+    """It needs a Python package that is optional and not installed."""
+
+    code, exit_status = "EXTRA_NOT_INSTALLED", ExitStatus.PRECONDITION
+    sentence = "{purpose} needs the extra {extra!r}, which is not installed."
+    advice = "Install it: {installer} '{PACKAGE}[{extra}]'."
 
 
 class ChecksFailed(ToolError):

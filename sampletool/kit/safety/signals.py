@@ -11,6 +11,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from select import POLLIN, poll
 from types import FrameType
 from typing import NoReturn
@@ -39,11 +40,7 @@ class Signals:
 
     def install(self) -> None:
         """Take over the signals that are not ignored: what nohup or `&` switched off stays off."""
-        read_end, write_end = os.pipe()
-        os.set_blocking(read_end, False)
-        os.set_blocking(write_end, False)
-        self._wake_up = (read_end, write_end)
-        self._previous_wake_up = signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+        self._previous_wake_up = signal.set_wakeup_fd(self.listen(), warn_on_full_buffer=False)
         for number in HANDLED:
             previous = signal.getsignal(number)
             if previous is not signal.SIG_IGN:
@@ -57,9 +54,33 @@ class Signals:
         self._previous.clear()
         if self._wake_up is not None:
             signal.set_wakeup_fd(self._previous_wake_up)
-            for end in self._wake_up:
-                os.close(end)
-            self._wake_up = None
+            self.close()
+
+    def listen(self) -> int:
+        """Make the pipe that ends waits. For a call in a thread, which gets no signals: `receive` sends it one."""
+        self._wake_up = os.pipe()
+        for end in self._wake_up:
+            os.set_blocking(end, False)
+        return self._wake_up[1]
+
+    def close(self) -> None:
+        """Close the pipe. Not while another thread may call `receive`."""
+        for end in self._wake_up or ():
+            os.close(end)
+        self._wake_up = None
+
+    def receive(self, number: int) -> None:
+        """As if this signal had come."""
+        self._record(number, None)
+        if self._wake_up is not None:
+            with suppress(BlockingIOError):
+                os.write(self._wake_up[1], b"\0")
+
+    @property
+    def woken(self) -> int:
+        """A descriptor that is readable as soon as a signal has come, for a wait that is not ours."""
+        assert self._wake_up is not None
+        return self._wake_up[0]
 
     def ignore(self) -> None:
         """The process is about to end: its status is what the answer says, whatever signal comes."""

@@ -3,6 +3,7 @@
 import os
 import random
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -232,6 +233,24 @@ def test_a_signal_that_comes_during_a_wait_ends_it() -> None:
 
     assert time.monotonic() - began < 20
     assert signals.received == signal.SIGHUP
+
+
+def test_a_thread_that_gets_no_signals_can_be_sent_one() -> None:
+    opened = len(os.listdir("/proc/self/fd"))
+    signals = Signals()
+    signals.listen()
+    sender = threading.Timer(0.1, signals.receive, [signal.SIGTERM])
+    began = time.monotonic()
+    sender.start()
+    signals.wait(20)
+    ready = select.select([signals.woken], [], [], 0)[0]
+    sender.join()
+    signals.close()
+
+    assert time.monotonic() - began < 20
+    assert ready
+    assert signals.received == signal.SIGTERM
+    assert len(os.listdir("/proc/self/fd")) == opened
 
 
 def test_the_end_of_the_call_s_time_ends_a_wait() -> None:
