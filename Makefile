@@ -4,6 +4,7 @@ EXTRAS := [redis,postgres]# state
 TEST_GROUPS := checkers docs
 TEST_GROUPS += servers# state
 TEST_GROUPS += browser# lab
+TEST_GROUPS += mcp# mcp
 
 include sampletool/kit/kit.mk
 

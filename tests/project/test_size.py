@@ -6,7 +6,7 @@ from pathlib import Path
 
 _PACKAGE = Path(__file__).parents[2] / "sampletool"
 LIMITS = {
-    "kit": 3989,
+    "kit": 4035,
     "kit/completion.py, kit/upgrade.py, kit/parts.py, kit/rename.py, kit/checksums.py, kit/new_command.py": 400,
     "kit/stepping, kit/testing": 742,
     "sample": 1832,
@@ -17,6 +17,7 @@ LIMITS = {
     "lab/explorer, lab/standing.py, lab/commands/lab/explore.py": 200,
     "lab/scenarios": 125 * 25,
     "audit": 925,
+    "mcp": 400,
     "fork": 450,
 }
 """Lines of code, at the most. A folder or file that is named here does not count into the one that it lies in."""

@@ -1,0 +1,120 @@
+"""A command as a tool of the protocol: its name, its schemas, and its arguments as a command line.
+
+Everything is made from what the manifest says of the command, so neither door can offer what the other has not.
+"""
+
+import json
+import os
+from typing import Any, NamedTuple
+
+from sampletool.kit.app import root
+from sampletool.kit.commands.manifest import describe, find_commands
+from sampletool.kit.contract.errors import Mistake, UsageMistakes, did_you_mean
+from sampletool.kit.global_options import described_options
+from sampletool.kit.program import PROGRAM, variable
+
+LONGEST = "10m"
+"""A call ends after this long, unless it is given another time: nobody may be there to end it."""
+_NOT_OFFERED = ("json", "format", "quiet", "verbose", "help", "raw", "markdown")
+"""They are about text for people; here every answer is the JSON one."""
+_LONGEST_BYTES = 128 * 1024 - 256
+"""Of one argument of a process on Linux, with room for the name of an option."""
+
+
+class Tool(NamedTuple):
+    name: str
+    described: dict[str, Any]
+    """By the manifest."""
+    parameters: dict[str, dict[str, Any]]
+    """Arguments, options, and options that every command takes; by name."""
+
+    @property
+    def reads_only(self) -> bool:
+        """What looks at the machine starts processes of its own."""
+        return self.described["effect"] == "nothing" and "machine" not in self.described["reads"]
+
+    def input_schema(self) -> dict[str, Any]:
+        return {
+            "type": "object",
+            "properties": {name: _schema(param) for name, param in self.parameters.items()},
+            "required": [name for name, param in self.parameters.items() if param["required"]],
+            "additionalProperties": False,
+        }
+
+    def command_line(self, arguments: dict[str, Any]) -> list[str]:
+        """Nothing in a value can be taken for an option: options are joined to theirs, the others follow `--`."""
+        given = {"timeout": os.environ.get(variable("TIMEOUT"), LONGEST)} | arguments
+        mistakes = [_unknown(name, [*self.parameters]) for name in given if name not in self.parameters]
+        options, operands = [], []
+        for name, param in self.parameters.items():
+            try:
+                texts = _texts(param, given.get(name))
+            except _Wrong as wrong:
+                mistakes.append(Mistake(name, *wrong.args))
+                continue
+            if "flags" not in param:
+                operands += texts
+            elif param["type"] == "boolean":
+                options += param["flags"][:1] * (texts == ["true"])
+            else:
+                options += [f"{param['flags'][0]}={text}" for text in texts]
+        command = self.described["command"]
+        if mistakes:
+            raise UsageMistakes(mistakes, f"{PROGRAM} {command}")
+        return [*command.split(), "--format=jsonl", *options, "--", *operands]
+
+
+class _Wrong(Exception):
+    """The value of an argument: the code, the problem, the value, how it would be right."""
+
+
+def load_tools() -> dict[str, Tool]:
+    """Every command but the server itself, by its name. Imports them all, which takes half a second."""
+    everywhere = {option["name"]: option for option in described_options()}
+    everywhere["timeout"] = {**everywhere["timeout"], "default": LONGEST}
+    tools = {}
+    for command, found in find_commands(root(["manifest"])):
+        described = describe(command, found)
+        parameters = {param["name"]: param for param in found.described} | everywhere
+        offered = {name: param for name, param in parameters.items() if name not in _NOT_OFFERED}
+        name = command.replace(" ", "_").replace("-", "_")
+        tools[name] = Tool(name, described, offered)
+    del tools["mcp"]
+    return tools
+
+
+def _schema(param: dict[str, Any]) -> dict[str, Any]:
+    kind = {"type": param["type"] if param["type"] in ("integer", "number", "boolean") else "string"}
+    kind |= {name: param[name] for name in ("minimum", "maximum", "default") if name in param}
+    if "choices" in param:
+        kind["enum"] = param["choices"]
+    told = ": ".join(filter(None, (param.get("metavar"), param.get("help"))))
+    return {**({"type": "array", "items": kind} if param["repeatable"] else kind), "description": told}
+
+
+def _texts(param: dict[str, Any], value: Any) -> list[str]:
+    """The value as words of a command line, or what is wrong with it."""
+    name, is_list = param["name"], isinstance(value, list)
+    if value is None and param["required"]:
+        raise _Wrong("MISSING", f"{name} is missing")
+    if value is None:
+        return []
+    shown = json.dumps(value)[:100]
+    if is_list != param["repeatable"]:
+        right = " ".join(map(str, value)) if is_list else [value]
+        problem = f"{name} is {'a list, not one value' if is_list else 'not a list'}"
+        raise _Wrong("INVALID_VALUE", problem, shown, f"Write {json.dumps(right)}.")
+    values = value if is_list else [value]
+    texts = [one if isinstance(one, str) else json.dumps(one) for one in values]
+    if param["type"] == "boolean" and not isinstance(value, bool):
+        raise _Wrong("INVALID_VALUE", f"{name} is neither true nor false", shown, "Write true or false.")
+    if any(one is None or isinstance(one, (dict, list)) for one in values):
+        raise _Wrong("INVALID_VALUE", f"{name} is not a text", shown, f"Write it as a text: {json.dumps(texts[0])}.")
+    if any("\0" in text or len(text.encode()) > _LONGEST_BYTES for text in texts):
+        raise _Wrong("INVALID_VALUE", f"{name} is longer than {_LONGEST_BYTES} bytes, or contains a NUL character")
+    return texts
+
+
+def _unknown(name: str, known: list[str]) -> Mistake:
+    hint = did_you_mean(name, known) or f"There are {', '.join(known)}."
+    return Mistake(name, "UNKNOWN_OPTION", f"There is no argument {name!r}", suggestion=hint)

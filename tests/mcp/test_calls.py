@@ -1,0 +1,172 @@
+"""sampletool/mcp/calls.py: many calls at once, none in another's way, each stopped when nobody waits for it."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Coroutine, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sampletool.kit.safety.processes import members_of_group
+from sampletool.kit.testing.holding import holding
+from sampletool.mcp import calls as module
+from sampletool.mcp.calls import Calls
+
+_SET = ["config", "set", "--format=json", "--lock-timeout=60s", "--", "level=2"]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace, which is the current directory."""
+    path = workspace(tmp_path / "here", 1)
+    monkeypatch.chdir(path)
+    return path
+
+
+def workspace(path: Path, level: int) -> Path:
+    path.mkdir()
+    (path / "tool.toml").write_text(f"[settings]\nlevel = {level}\n")
+    return path
+
+
+async def data(asked: Coroutine[Any, Any, bytes]) -> Any:
+    return json.loads(await asked)["data"]
+
+
+def get(where: Path) -> list[str]:
+    return ["config", "get", f"--cwd={where}", "--", "level"]
+
+
+async def in_time(tasks: Iterable[asyncio.Task[bytes]]) -> None:
+    """A net for a call that does not end; it would wait for a lock for as long as the test holds it."""
+    _, late = await asyncio.wait([*tasks], timeout=5)
+    assert not late
+
+
+async def waiting_process(calls: Calls) -> int:
+    """The pid of the only call, as soon as a thread of it waits for the lock."""
+    while True:
+        for one in calls._running.values():
+            if one.process is not None and len(os.listdir(f"/proc/{one.process.pid}/task")) > 1:
+                return one.process.pid
+        await asyncio.sleep(0.01)
+
+
+def test_calls_that_read_at_once_read_each_its_own_workspace(here: Path, tmp_path: Path) -> None:
+    places = {workspace(tmp_path / f"w{level}", level): level for level in range(2, 6)}
+    usual = sys.getswitchinterval()
+
+    async def read_all() -> list[Any]:
+        calls = Calls()
+        return await asyncio.gather(*(data(calls.make(get(where), True)) for where in [*places] * 10))
+
+    sys.setswitchinterval(1e-5)
+    try:
+        found = asyncio.run(read_all())
+    finally:
+        sys.setswitchinterval(usual)
+
+    assert [one["value"] for one in found] == [*places.values()] * 10
+    assert os.getcwd() == str(here)
+
+
+def test_a_process_starts_where_the_server_did_whatever_directory_a_reading_call_is_in(
+    here: Path, tmp_path: Path
+) -> None:
+    (here / "json.py").write_text("raise SystemExit(3)")
+
+    async def call_from_elsewhere() -> Any:
+        calls = Calls()
+        os.chdir(tmp_path)
+        return json.loads(await calls.make(["config", "path", "--format=json"], False))
+
+    answer = asyncio.run(call_from_elsewhere())
+    os.chdir(here)
+
+    assert answer["meta"]["cwd"] == str(here)
+
+
+def test_where_reading_is_held_up_a_process_reads(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_READ_SECONDS", 0.01)
+
+    async def read_beside() -> Any:
+        calls = Calls()
+        async with calls._reading:
+            task = asyncio.create_task(calls.make(get(here), True))
+            await in_time([task])
+            return json.loads(await task)["data"]
+
+    assert asyncio.run(read_beside())["value"] == 1
+
+
+def test_a_call_that_is_cancelled_ends_as_by_a_signal_and_changes_nothing(here: Path) -> None:
+    async def cancel() -> tuple[int, int]:
+        calls = Calls()
+        task = asyncio.create_task(calls.make(_SET, False))
+        pid = await waiting_process(calls)
+        (one,) = calls._running.values()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await in_time(calls._running)
+        assert one.process is not None
+        return pid, one.process.returncode
+
+    (here / ".tool" / "locks").mkdir(parents=True, mode=0o700)
+    with holding(here / ".tool" / "locks" / "tool.toml.lock"):
+        pid, status = asyncio.run(cancel())
+
+    assert (status, members_of_group(pid)) == (-signal.SIGTERM, ())
+    assert "level = 1" in (here / "tool.toml").read_text()
+
+
+def test_the_end_of_the_server_ends_the_calls_within_a_second(here: Path) -> None:
+    async def end() -> tuple[int, float]:
+        calls = Calls()
+        task = asyncio.create_task(calls.make(_SET, False))
+        pid = await waiting_process(calls)
+        began = time.monotonic()
+        await calls.end()
+        took = time.monotonic() - began
+        await in_time([task])
+        assert json.loads(await task)["error"]["code"] == "INTERRUPTED"
+        return pid, took
+
+    (here / ".tool" / "locks").mkdir(parents=True, mode=0o700)
+    with holding(here / ".tool" / "locks" / "tool.toml.lock"):
+        pid, took = asyncio.run(end())
+
+    assert took < 1
+    assert members_of_group(pid) == ()
+
+
+def test_a_call_whose_process_is_killed_says_so(here: Path) -> None:
+    async def kill() -> Any:
+        calls = Calls()
+        task = asyncio.create_task(calls.make(_SET, False))
+        os.kill(await waiting_process(calls), signal.SIGKILL)
+        return json.loads(await task)
+
+    (here / ".tool" / "locks").mkdir(parents=True, mode=0o700)
+    with holding(here / ".tool" / "locks" / "tool.toml.lock"):
+        answer = asyncio.run(kill())
+
+    assert answer["error"]["code"] == "INTERNAL_ERROR"
+    assert "(status -9)" in answer["error"]["message"]
+
+
+def test_a_process_that_cannot_be_started_is_an_answer(here: Path, tmp_path: Path) -> None:
+    async def call_from_nowhere() -> Any:
+        os.chdir(workspace(tmp_path / "gone", 1))
+        calls = Calls()
+        os.chdir(here)
+        (tmp_path / "gone" / "tool.toml").unlink()
+        (tmp_path / "gone").rmdir()
+        return json.loads(await calls.make(["config", "path"], False))
+
+    assert asyncio.run(call_from_nowhere())["error"]["code"] == "FILE_NOT_FOUND"

@@ -1,0 +1,165 @@
+"""sampletool/mcp/server.py: what a client of the protocol sees, and how a connection ends."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import time
+import tomllib
+from collections.abc import Coroutine
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sampletool.kit.program import PROGRAM
+from sampletool.kit.safety.places import session_root
+from sampletool.kit.safety.processes import pids
+from sampletool.kit.testing.holding import holding
+from sampletool.kit.testing.schema import described, problems_of
+from sampletool.kit.testing.tool import Tool, ended
+from tests.mcp.support import connected, mcp, talk
+
+_HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+_NOISE = """
+import os, sys
+sys.addaudithook(lambda event, args: os.write(1, b"noise\\n") if event == "os.chdir" else None)
+"""
+
+
+def request(number: int, method: str, **params: Any) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode() + b"\n"
+
+
+def children_of(pid: int) -> list[int]:
+    found = []
+    for one in pids():
+        with suppress(OSError):
+            if f"PPid:\t{pid}\n" in Path(f"/proc/{one}/status").read_text():
+                found.append(one)
+    return found
+
+
+def test_a_client_finds_tools_and_calls_them_and_nothing_printed_gets_in_between(
+    tool: Tool, workspace: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(_NOISE)
+    tool.environ["PYTHONPATH"] += f":{tmp_path}"
+    here = {"cwd": str(workspace)}
+
+    async def conversation() -> None:
+        async with connected(tool) as client:
+            tools = {one.name: one for one in (await client.list_tools()).tools}
+            hints = [tools[name].annotations for name in ("config_unset", "config_get")]
+            set_one = await client.call_tool("config_set", {"words": ["a", "1"], **here})
+            got = await client.call_tool("config_get", {"key": "a", "session_id": "s-1", **here})
+            missing = await client.call_tool("config_get", {"key": "levle", **here})
+            wrong = await client.call_tool("config_get", {"kye": "a"})
+            with pytest.raises(mcp.MCPError, match="Did you mean 'config_get'"):
+                await client.call_tool("confg_get", {})
+
+        assert [hint.read_only_hint for hint in hints] == [False, True]
+        assert [hint.destructive_hint for hint in hints] == [True, False]
+        for name, facts in described().items():
+            if name != "mcp":
+                found = tools[name.replace(".", "_").replace("-", "_")].annotations
+                assert found.idempotent_hint == facts["idempotent"]
+        assert (set_one.is_error, set_one.structured_content["data"]["effect"]) == (False, "created")
+        assert json.loads(got.content[0].text) == got.structured_content
+        assert got.structured_content["data"]["value"] == 1
+        assert got.structured_content["meta"]["session_id"] == "s-1"
+        assert missing.is_error
+        assert "'level'" in missing.structured_content["error"]["suggestion"]
+        assert wrong.is_error
+        assert wrong.structured_content["error"]["code"] == "USAGE_ERROR"
+        for answer in (set_one, got, missing, wrong):
+            assert problems_of(answer.structured_content) == []
+
+    talk(conversation)
+
+
+def test_resources_and_prompts_can_be_read_and_a_call_can_be_cancelled(tool: Tool, workspace: Path) -> None:
+    tool("config", "set", "warm", "1")
+    directory = session_root() / "s-1"
+    for path in (directory.parent, directory):
+        path.mkdir(mode=0o700)
+    (directory / "a b.json").write_text("{}")
+    (directory / "link").symlink_to(workspace / "tool.toml")
+
+    async def conversation() -> None:
+        async with connected(tool, "legacy") as client:
+            listed = {one.uri for one in (await client.list_resources()).resources}
+            index = await client.read_resource(f"{PROGRAM}://manifest")
+            output = await client.read_resource(f"{PROGRAM}://session/s-1/a%20b.json")
+            for wrong in ("session/s-1/link", "session/../x", "session/s-1/no", "no"):
+                with suppress(mcp.MCPError):
+                    assert (await client.read_resource(f"{PROGRAM}://{wrong}")) is None
+            prompt = (await client.list_prompts()).prompts[0]
+            said = await client.get_prompt(prompt.name, {"task": "count {sheep}"})
+            with pytest.raises(mcp.MCPError, match="argument task"):
+                await client.get_prompt(prompt.name, {})
+            await cancelled(client.call_tool("config_set", {"words": ["a=1"], "lock_timeout": "60s"}))
+            other = await client.call_tool("config_get", {"key": "level"})
+
+        assert {f"{PROGRAM}://manifest", f"{PROGRAM}://session/s-1/a%20b.json"} <= listed
+        assert "config set" in index.contents[0].text
+        assert output.contents[0].text == "{}"
+        assert "in parallel where it helps: count {sheep}" in said.messages[0].content.text
+        assert other.structured_content["data"]["value"] == 1
+
+    with holding(workspace / ".tool" / "locks" / "tool.toml.lock"):
+        talk(conversation)
+    assert "a" not in tomllib.loads((workspace / "tool.toml").read_text())["settings"]
+
+
+async def cancelled(asked: Coroutine[Any, Any, Any]) -> None:
+    """Ask, cancel as soon as the call has a process, and wait until that has ended."""
+    task = asyncio.create_task(asked)
+    mine = children_of(os.getpid())
+    (server,) = [pid for pid in mine if Path(f"/proc/{pid}/cmdline").read_bytes().endswith(b"\0mcp\0")]
+    while not children_of(server):
+        await asyncio.sleep(0.01)
+    task.cancel()
+    while children_of(server):
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("how", ["EOF", "SIGTERM"])
+def test_the_end_of_stdin_or_a_signal_ends_it_within_a_second_and_all_its_calls(
+    tool: Tool, workspace: Path, how: str
+) -> None:
+    tool("config", "set", "warm", "1")
+    with holding(workspace / ".tool" / "locks" / "tool.toml.lock"):
+        process = tool.start("mcp")
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(request(1, "initialize", **_HELLO) + b"no JSON\n")
+        process.stdin.flush()
+        answers = [json.loads(process.stdout.readline()) for _ in range(2)]
+        calls = [request(n, "tools/call", name="config_set", arguments={"words": [f"a={n}"]}) for n in (2, 3)]
+        process.stdin.write(b"".join(calls))
+        process.stdin.flush()
+        while len(children_of(process.pid)) < 2:
+            assert process.poll() is None
+            time.sleep(0.01)
+        children = children_of(process.pid)
+        began = time.monotonic()
+        if how == "SIGTERM":
+            process.terminate()
+        else:
+            process.stdin.close()
+            process.stdin = None
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(5)
+        took = time.monotonic() - began
+        process.kill()
+        ran = ended(process)
+
+    assert {answer.get("error", {}).get("code") for answer in answers} == {None, -32700}
+    assert took < 1
+    assert ran.status == (-signal.SIGTERM if how == "SIGTERM" else 0)
+    assert all(not line or json.loads(line)["jsonrpc"] == "2.0" for line in ran.text.split("\n"))
+    assert not set(children) & set(pids())
+    assert "a" not in tomllib.loads((workspace / "tool.toml").read_text())["settings"]

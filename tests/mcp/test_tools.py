@@ -1,0 +1,118 @@
+"""sampletool/mcp/tools.py: what a caller writes becomes a command line that means just that, or one error."""
+
+import json
+import os
+import re
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sampletool.kit.app import call, root
+from sampletool.kit.commands.manifest import find_commands
+from sampletool.kit.contract.errors import UsageMistakes
+from sampletool.kit.safety.signals import Signals
+from sampletool.kit.testing.scale import scale
+from sampletool.kit.testing.schema import problems_of
+from sampletool.mcp.tools import LONGEST, Tool, load_tools
+
+_END = ["--format=jsonl", f"--timeout={LONGEST}", "--"]
+
+
+@cache
+def tools() -> dict[str, Tool]:
+    return load_tools()
+
+
+def test_every_command_but_the_server_is_a_tool() -> None:
+    commands = {name for name, _ in find_commands(root(["manifest"]))}
+
+    assert {tool.described["command"] for tool in tools().values()} == commands - {"mcp"}
+    assert all(re.fullmatch(r"[a-z_]{1,64}", name) for name in tools())
+
+
+def test_arguments_have_the_names_of_the_manifest() -> None:
+    tool = tools()["config_set"]
+    schema = tool.input_schema()
+
+    named = {param["name"] for param in (*tool.described["arguments"], *tool.described["options"])}
+    assert schema["properties"].keys() == named | {"cwd", "session_id", "lock_timeout", "timeout"}
+    assert schema["required"] == ["words"]
+    assert schema["properties"]["words"]["type"] == "array"
+    assert schema["properties"]["dry_run"]["type"] == "boolean"
+
+
+def test_no_argument_that_may_be_left_out_stands_before_another() -> None:
+    for tool in tools().values():
+        required = [param["required"] for param in tool.described["arguments"]]
+        assert required == sorted(required, reverse=True), tool.name
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("config_set", {"words": ["a=1", "b", "-x"]}, ["config", "set", *_END, "a=1", "b", "-x"]),
+        (
+            "config_get",
+            {"key": "--help", "in_user_file": True, "reveal": False, "cwd": None},
+            ["config", "get", "--format=jsonl", "--global", _END[1], "--", "--help"],
+        ),
+        ("config_list", {"timeout": "-1"}, ["config", "list", "--format=jsonl", "--timeout=-1", "--"]),
+    ],
+)
+def test_nothing_in_a_value_is_taken_for_an_option(name: str, arguments: dict[str, Any], words: list[str]) -> None:
+    assert tools()[name].command_line(arguments) == words
+
+
+def test_the_time_that_the_environment_allows_wins_over_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOL_TIMEOUT", "5s")
+
+    assert "--timeout=5s" in tools()["config_list"].command_line({})
+
+
+def test_all_that_is_wrong_is_told_at_once_and_how_it_would_be_right() -> None:
+    with pytest.raises(UsageMistakes) as wrong:
+        tools()["config_set"].command_line(
+            {"wrods": [], "words": "a=1", "dry_run": "yes", "if_version": {"v": 1}, "cwd": "\0"}
+        )
+
+    told = {mistake.param: (mistake.code, mistake.suggestion) for mistake in wrong.value.mistakes}
+    assert told == {
+        "wrods": ("UNKNOWN_OPTION", "Did you mean 'words'?"),
+        "words": ("INVALID_VALUE", 'Write ["a=1"].'),
+        "dry_run": ("INVALID_VALUE", "Write true or false."),
+        "if_version": ("INVALID_VALUE", 'Write it as a text: "{\\"v\\": 1}".'),
+        "cwd": ("INVALID_VALUE", None),
+    }
+
+
+_TEXTS = st.sampled_from(
+    ["", "null", "undefined", "%2e%2e", "-", "--json", "a\n", "\N{CYRILLIC SMALL LETTER A}", "{", "9" * 99]
+)
+_ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | _TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_TEXTS, inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=scale(60, 2000), deadline=None)
+@given(st.data())
+def test_whatever_is_asked_it_is_one_answer_with_a_status_that_the_command_declares(data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(["config_get", "config_list", "config_path", "config_explain", "session_list"]))
+    tool = tools()[name]
+    arguments = data.draw(st.dictionaries(st.sampled_from([*tool.parameters, "unknown"]), _ANYTHING, max_size=3))
+    home = os.getcwd()
+
+    try:
+        answer = json.loads(call(tool.command_line(arguments), Signals()))
+    except UsageMistakes:
+        return
+    finally:
+        os.chdir(home)
+
+    assert problems_of(answer) == []
+    assert answer["ok"] or answer["error"]["code"] in tool.described["errors"]
+    assert answer["meta"]["exit_code"] != 1
