@@ -86,6 +86,8 @@ def page(name: str, scenario: Scenario, runs: dict[str, Recording], explored: di
         f"![The naive way and the right way, step by step]({name}.svg)",
         _picture(runs[NAIVE]),
         f"{_broken(runs[NAIVE])} {_sentence(_because(scenario, NAIVE))}",
+        "## Play it",
+        f'[Play it]({"../" if folder_of(name) else ""}explorer.md "{name}")',
         "## All of it",
         _what_is_counted(scenario),
         _table(name, scenario, explored),

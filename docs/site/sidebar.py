@@ -4,14 +4,16 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 DOCS = Path(__file__).parents[1]
-_CAPTIONS = {
+_CAPTIONS = ("Learn", "Races", "Guides", "Reference", "Design")
+_PATTERNS = {
     "Learn": ["lab/learn/index", "lab/learn/[1-9]-*", "lab/learn/state/[1-9]-*", "lab/learn/*",
               "lab/choose", "lab/words", "lab/try", "lab/explorer"],
-    "Races": ["lab/index", "lab/*"],
-    "Guides": ["fork/fork", "kit/how-to", "kit/library", "kit/agents", "mcp/*"],
     "Reference": ["kit/reference", "*/reference", "kit/settings", "kit/guarantees", "*/guarantees", "*/soak"],
     "Design": ["kit/architecture", "kit/decisions", "kit/not-protected", "kit/platforms"],
+    "Races": ["lab/index", "lab/*"],
+    "Guides": ["fork/fork", "kit/how-to", "kit/library", "kit/agents", "mcp/*"],
 }  # fmt: skip
+"""A page belongs to the first pattern that names it."""
 _REST = "Guides"
 """Where a page stands that no pattern names."""
 
@@ -21,7 +23,7 @@ def sidebar() -> dict[str, list[str]]:
     left = sorted(path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.glob("*/**/*.md"))
     left = [page for page in left if not page.startswith("_build/")]
     found: dict[str, list[str]] = {caption: [] for caption in _CAPTIONS}
-    for caption, patterns in _CAPTIONS.items():
+    for caption, patterns in _PATTERNS.items():
         for pattern in patterns:
             matching = [page for page in left if fnmatchcase(page, pattern)]
             found[caption] += matching
