@@ -317,7 +317,7 @@ function buildControls() {
     make("div", { class: "strikes", "data-kind": kind },
       button(kind === "*" ? DATA.strikes[kind] : `${DATA.strikes[kind]} to ${letter}`, STRIKE_KEYS[kind], () => strike(kind),
         { class: "strike" }),
-      make("div", { class: "within", role: "group", "aria-label": `${DATA.strikes[kind]} within the next step` })));
+      make("details", { class: "within" }, make("summary"), make("div"))));
   byId("controls").replaceChildren(
     make("div", { class: "turns" }, ...workers, ...strikes),
     make("div", { class: "tools" },
@@ -420,12 +420,15 @@ function renderControls(now) {
   }
   for (const box of controls.querySelectorAll(".strikes")) {
     const possible = strikesAt(now.node).filter(({ kind }) => kind === box.dataset.kind);
-    const within = possible.filter(({ events }) => events);
+    const within = possible.filter(({ events }) => events).sort((one, other) => one.events - other.events);
     const [plain, list] = [box.querySelector(".strike"), box.querySelector(".within")];
     plain.setAttribute("aria-disabled", String(!possible.some(({ events }) => !events)));
     if (list.contains(document.activeElement)) plain.focus();
-    list.replaceChildren(...(within.length ? ["within its next step, after event ", ...within.map(({ kind, events }) =>
-      make("button", { type: "button", onclick: () => strike(kind, events) }, events))] : []));
+    list.hidden = !within.length;
+    list.querySelector("summary").textContent =
+      here.path.some(isStep) || within.some(({ token }) => token[1] !== "0") ? "within its next step" : "before its first step";
+    list.querySelector("div").replaceChildren("after event ", ...within.map(({ kind, events }) =>
+      make("button", { type: "button", onclick: () => strike(kind, events) }, events)));
   }
   for (const id of ["undo", "reset"]) byId(id).setAttribute("aria-disabled", String(!here.path.length));
 }
