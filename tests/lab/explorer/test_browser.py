@@ -187,7 +187,8 @@ _OUTSIDE = """((pictures) => pictures.flatMap((picture, number) => {
   return [...own.querySelectorAll("text")].filter((text) => {
     const label = text.getBoundingClientRect();
     const box = text.previousElementSibling;
-    const inside = box && box.matches("rect.box, rect.struck") ? box.getBoundingClientRect() : whole;
+    const around = box && box.matches("rect.box, rect.struck") ? box.getBoundingClientRect() : whole;
+    const inside = label.left < around.right ? around : whole;  // in a legend the label is beside the box
     return label.left < inside.left - 1 || label.right > inside.right + 1 || label.right > whole.right + 1;
   }).map((text) => [number, text.textContent]);
 }))"""
