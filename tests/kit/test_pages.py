@@ -8,7 +8,7 @@ import pytest
 from sampletool.kit.testing.schema import described
 from sampletool.kit.testing.tool import Ran, Tool
 
-_LISTS = ["config list", "lock list", "session list", "manifest"]
+_LISTS = ["config list", "lock list", "session list", "manifest", "log --command config.set"]
 
 
 def pages(tool: Tool, call: list[str], limit: int) -> list[Ran]:
@@ -20,7 +20,7 @@ def pages(tool: Tool, call: list[str], limit: int) -> list[Ran]:
 
 def test_every_list_has_pages() -> None:
     for name, entry in described().items():
-        if name.endswith(".list") or name in _LISTS:
+        if name.endswith(".list") or name in ("manifest", "log"):
             flags = {flag for option in entry["options"] for flag in option["flags"]}
             assert {"--limit", "--after"} <= flags, name
 
@@ -31,6 +31,8 @@ def test_pages_together_are_the_whole_list(tool: Tool, workspace: Path, call: st
         opened = Path(os.environ["TMPDIR"]) / f"tool-{os.getuid()}" / name
         opened.mkdir(mode=0o700, parents=True)
         opened.parent.chmod(0o700)
+    for number in range(3):
+        tool("config", "set", f"k{number}", "1")
     whole = tool(*call.split()).data
     (name,) = (member for member, value in whole.items() if isinstance(value, list))
 
