@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from sampletool.kit.testing.schema import described
 from sampletool.kit.testing.tool import Ran, Tool
 
 _LISTS = ["config list", "lock list", "session list", "manifest", "log --command config.set"]
@@ -16,13 +15,6 @@ def pages(tool: Tool, call: list[str], limit: int) -> list[Ran]:
     while cursor := found[-1].meta.get("next_cursor"):
         found.append(tool(*call, "--limit", str(limit), "--after", cursor))
     return found
-
-
-def test_every_list_has_pages() -> None:
-    for name, entry in described().items():
-        if name.endswith(".list") or name in ("manifest", "log"):
-            flags = {flag for option in entry["options"] for flag in option["flags"]}
-            assert {"--limit", "--after"} <= flags, name
 
 
 @pytest.mark.parametrize("call", _LISTS)

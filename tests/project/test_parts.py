@@ -8,6 +8,7 @@ import pytest
 
 from sampletool.kit.parts import part_names
 from sampletool.kit.program import PACKAGE
+from sampletool.kit.testing.schema import described
 from tests.kit.trees import ROOT, commit, copy_tree, make_environment
 
 
@@ -40,3 +41,10 @@ def test_without_parts_everything_left_can_be_imported_and_every_page_read(
     run(*pytest_here, "--collect-only", "--assert=plain")
     files = [f"tests/kit/project/test_{name}.py" for name in ("docs", "mutants")]
     run(*pytest_here, *files, "-k", "link or named or mutants")
+
+
+def test_every_list_has_pages() -> None:
+    for name, entry in described().items():
+        if name.endswith(".list") or name in ("manifest", "log"):
+            flags = {flag for option in entry["options"] for flag in option["flags"]}
+            assert {"--limit", "--after"} <= flags, name
