@@ -96,7 +96,7 @@ def command(
     file: Annotated[Path, typer.Argument(help="A file with worker(name) and invariant(), and perhaps prepare().")],
     schedule: Annotated[str | None, typer.Option(help='Only this one, such as "A1 B1 A2 B2".')] = None,
 ) -> Tried:
-    """Step your own function, and a copy of it, through every schedule.
+    """Step your own function through every schedule.
 
     worker("A") and worker("B") run in processes of their own, in an empty directory that prepare() has filled. Then
     invariant() looks at the directory: it asserts, or returns None or a sentence that says what is broken. The file is
