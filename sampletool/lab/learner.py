@@ -94,8 +94,8 @@ class _Cursor(sqlite3.Cursor):
 
 
 class _Connection(sqlite3.Connection):
-    def cursor(self, *args: Any) -> Any:
-        return super().cursor(*args or (_Cursor,))
+    def cursor(self, factory: Any = _Cursor) -> Any:
+        return super().cursor(factory)
 
     def execute(self, *args: Any) -> Any:
         return self.cursor().execute(*args)

@@ -81,7 +81,7 @@ def schema_of(kind: Any) -> dict[str, Any]:
     origin, parts = typing.get_origin(kind), typing.get_args(kind)
     if origin is typing.Annotated:
         return schema_of(parts[0]) | {name: fact for facts in parts[1:] for name, fact in facts.items()}
-    if names := getattr(kind, "_fields", None) or (is_dataclass(kind) and [each.name for each in fields(kind)]):
+    if names := [each.name for each in fields(kind)] if is_dataclass(kind) else getattr(kind, "_fields", ()):
         hints = typing.get_type_hints(kind, include_extras=True)
         return _object({name: schema_of(hints[name]) for name in names}, [n for n in names if _is_needed(hints[n])])
     if origin in (list, tuple):

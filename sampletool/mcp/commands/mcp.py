@@ -51,7 +51,7 @@ def command(
         bool, typer.Option("--print-config", help="Print what to put into the settings of a client.")
     ] = False,
 ) -> Config | Served:
-    """Serve the commands as tools to an agent, over stdin and stdout.
+    """Serve the commands as tools, over stdin and stdout.
 
     For a client of the Model Context Protocol, which starts it. It ends when stdin ends; calls that still run are
     stopped as by a signal. What is not the protocol goes to stderr. Needs the extra `mcp`.

@@ -21,12 +21,14 @@ def test_an_explorer_is_written_into_the_session_and_its_path_is_the_answer(tool
 
 def test_an_explorer_may_be_written_again_and_any_other_file_is_kept(tool: Tool) -> None:
     explore = ("lab", "explore", "torn-write", "--output", "page.html")
-    effects = [tool(*explore).data["effect"], tool(*explore).data["effect"]]
+    forecast = tool(*explore, "--dry-run").data["effect"]
+    assert not (tool.cwd / "page.html").exists()
+    effects = [forecast, tool(*explore).data["effect"], tool(*explore).data["effect"]]
     (tool.cwd / "page.html").write_text("mine")
 
     refused = tool(*explore)
 
-    assert effects == ["created", "unchanged"]
+    assert effects == ["created", "created", "unchanged"]
     assert refused.code == "OUTPUT_EXISTS"
     assert (tool.cwd / "page.html").read_text() == "mine"
 

@@ -8,10 +8,13 @@ from typing import Annotated
 import typer
 
 from sampletool.kit.context import Context
+from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.file_errors import OutputExists, PermissionDenied
 from sampletool.kit.contract.text import counted
+from sampletool.kit.global_options import DryRunOption
 from sampletool.kit.safety.atomic_file import FOR_ALL, create, read_regular, replace
+from sampletool.kit.safety.places import session_root
 from sampletool.lab.commands.lab._options import NameArgument
 from sampletool.lab.errors import ScenarioNotFound
 from sampletool.lab.explore import explore, fork_server_for
@@ -29,7 +32,7 @@ _LARGEST_BYTES = 64 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Written:
-    effect: str
+    effect: Effect
     output: str
     scenarios: list[str]
     schedules: int
@@ -40,8 +43,10 @@ class Written:
         return [f"{self.output}: {self.effect}", f"Open it in a browser; it has {runs}, and needs no network."]
 
 
-def write(context: Context, wanted: list[str], path: Path) -> Written:
-    _ours_at(path)
+def write(context: Context, wanted: list[str], path: Path, *, dry_run: bool) -> Written:
+    """A dry run does all the work, and writes nothing."""
+    if not dry_run or path.parent.exists():
+        _ours_at(path)
     scenarios, schedules = [], 0
     with fork_server_for(*wanted) as fork_server:
         for number, name in enumerate(wanted, 1):
@@ -50,10 +55,18 @@ def write(context: Context, wanted: list[str], path: Path) -> Written:
             scenarios.append(described(name, runs))
             schedules += sum(len(way.recordings) for way in runs.values())
             context.tell(f"{name}: recorded, {number} of {len(wanted)}")
-    return Written(_publish(path, html(scenarios).encode()), str(path), wanted, schedules)
+    page = html(scenarios).encode()
+    effect = _forecast(path, page) if dry_run else _publish(path, page)
+    return Written(effect, str(path), wanted, schedules)
 
 
-def _publish(path: Path, page: bytes) -> str:
+def _forecast(path: Path, page: bytes) -> Effect:
+    if not os.path.lexists(path):
+        return "created"
+    return "unchanged" if _ours_at(path) == page else "updated"
+
+
+def _publish(path: Path, page: bytes) -> Effect:
     try:
         create(path, page)
     except FileExistsError:
@@ -84,6 +97,7 @@ def command(
     output: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where to write it, if not in the session.")
     ] = None,
+    dry_run: DryRunOption = False,
 ) -> Written:
     """Write a page in which you are the scheduler.
 
@@ -92,5 +106,7 @@ def command(
     scenarios are recorded, which takes a while. An explorer that is there is replaced, any other file is kept.
     """
     wanted = names() if name is None else [name]
-    path = Path(os.path.abspath(output)) if output else ctx.obj.session_directory / "explorer.html"
-    return write(ctx.obj, wanted, Path(os.path.realpath(path.parent)) / path.name)
+    context: Context = ctx.obj
+    session = session_root() / context.session_id if dry_run or output else context.session_directory
+    path = Path(os.path.abspath(output)) if output else session / "explorer.html"
+    return write(context, wanted, Path(os.path.realpath(path.parent)) / path.name, dry_run=dry_run)
