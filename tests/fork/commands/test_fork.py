@@ -64,7 +64,7 @@ def test_nothing_in_it_speaks_of_the_project_that_it_is_made_from(parts: list[st
         (path, found[0])
         for path, content in files.items()
         if not path.startswith("acme_stock/kit/")
-        for found in _LEFT_OVER.finditer(f"/{path}\n{content.decode()}")
+        for found in _LEFT_OVER.finditer(f"/{path}\n{content.decode(errors='replace')}")
     ]
     assert {*left} == {("README.md", PACKAGE)}
     assert len([line for line in files["README.md"].decode().splitlines() if PACKAGE in line]) == 1

@@ -87,7 +87,7 @@ def test_every_error_is_raised_with_the_facts_that_its_sentence_names() -> None:
                 texts = ("" if "message" in given else kind.sentence, advice)
                 named = {field for text in texts for _, field, _, _ in Formatter().parse(text) if field}
                 if kind.__init__ in (ToolError.__init__, PathError.__init__):
-                    missing = named - given - {"PROGRAM", "WORKSPACE_FILE", "directory"}
+                    missing = named - given - {"PROGRAM", "PACKAGE", "WORKSPACE_FILE", "directory"}
                     assert not missing, f"{file.name}:{call.lineno}: {call.func.id} is raised without {missing}"
                     assert kind.advice or "suggestion" in given, f"{file.name}:{call.lineno}: no advice"
                     raised += 1

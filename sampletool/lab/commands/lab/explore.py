@@ -25,7 +25,7 @@ spec = CommandSpec(
     effect="outputs",
     errors=(ScenarioNotFound, OutputExists),
     locks=("session",),
-    examples=("lab explore lost-config-update", "lab explore --output explorer.html"),
+    examples=("lab explore lost-config-update", "lab explore torn-write --output explorer.html"),
 )
 _LARGEST_BYTES = 64 * 1024 * 1024
 
