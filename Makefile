@@ -16,7 +16,7 @@ check: sizes
 sizes: $(READY)
 	@$(BIN)/python -m tests.project.test_size
 
-docs: $(VENV)/.documents  ## Build the site, to be opened from disk: docs/_build/html/index.html
+docs: $(VENV)/.documents  ## Build the site, to be opened from disk: build/site/index.html
 	@$(BIN)/python -m docs.site
 
 $(VENV)/.documents: $(READY)

@@ -22,7 +22,7 @@ myst_enable_extensions = ["alert", "html_image"]
 myst_heading_anchors = 3
 myst_links_external_new_tab = False
 suppress_warnings = ["misc.highlighting_failure"]  # an answer with `...` in it is no JSON
-exclude_patterns = ["_build", "front.md"]
+exclude_patterns = ["front.md"]
 highlight_language = "text"
 
 html_theme = "furo"

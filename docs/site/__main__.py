@@ -1,4 +1,4 @@
-"""`make docs`: builds the site into docs/_build/html. A warning, such as a link that leads nowhere, is an error."""
+"""`make docs`: builds the site into build/site. A warning, such as a link that leads nowhere, is an error."""
 
 import sys
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from sphinx.cmd.build import main as build
 
 DOCS = Path(__file__).parents[1]
-SITE = DOCS / "_build" / "html"
+SITE = DOCS.parent / "build" / "site"
 
 
 def main() -> int:

@@ -21,7 +21,6 @@ _REST = "Guides"
 def sidebar() -> dict[str, list[str]]:
     """Caption -> pages, in the order of the patterns that name them."""
     left = sorted(path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.glob("*/**/*.md"))
-    left = [page for page in left if not page.startswith("_build/")]
     found: dict[str, list[str]] = {caption: [] for caption in _CAPTIONS}
     for caption, patterns in _PATTERNS.items():
         for pattern in patterns:

@@ -28,8 +28,11 @@ help:  ## Show what can be made
 run: $(READY)  ## Set up, then show the tool at work
 	@$(BIN)/python -m docs.kit.show
 
-test: $(TESTABLE)  ## Set up, then run the whole suite, in parallel (TESTS="tests/kit/test_app.py", or all)
-	@$(BIN)/python -m pytest $(TESTS)
+# What `make check` runs is about the repository: its pages, names and sizes. Here it would be the same again.
+CHECKS := tests/kit/project $(wildcard tests/project)
+
+test: $(TESTABLE)  ## Set up, then run the whole suite but for what `check` runs (TESTS="tests/kit/test_app.py", or all)
+	@$(BIN)/python -m pytest $(or $(TESTS),$(CHECKS:%=--ignore=%))
 
 busy: $(TESTABLE)  ## The suite beside sixteen busy loops, then twice at the same time (TESTS="tests/kit")
 	@$(BIN)/python -m tests.kit.busy $(TESTS)
@@ -40,7 +43,7 @@ check: $(TESTABLE)  ## Lint, types, who may import whom, true docs, a kit that n
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
-	@$(BIN)/python -m pytest -q tests/kit/project $(wildcard tests/project)
+	@$(BIN)/python -m pytest -q $(CHECKS)
 
 new-command: $(READY)  ## Write a command and its test, to be changed: NAME=group/name
 	@$(BIN)/python -m $(PACKAGE).kit.new_command "$$NAME"
