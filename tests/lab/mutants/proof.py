@@ -14,16 +14,20 @@ _PACKAGE = Path(sampletool.__file__).parent
 @pytest.mark.parametrize("name", names())
 def test_the_right_way_is_proved(name: str, tool: Tool) -> None:
     """Fails only by an answer that says why: a crash of the lab proves nothing about the mechanism."""
-    taken_out = [each for each in find(name).mechanisms if is_taken_out(each)]
-
     ran = tool("lab", "prove", name)
 
-    assert not says_why(ran, taken_out)
+    assert not says_why(ran, taken_out_of(name))
+
+
+def taken_out_of(name: str) -> list[Removal]:
+    """The one that this copy lacks. Several may change one line: what stands there now tells which it is."""
+    found = [each for each in find(name).mechanisms if is_taken_out(each)]
+    return sorted(found, key=lambda each: len(each.instead))[-1:]
 
 
 def is_taken_out(mechanism: Removal) -> bool:
     text = (_PACKAGE / mechanism.file).read_text()
-    return mechanism.line not in text.replace(mechanism.instead, "")
+    return mechanism.instead in text and mechanism.line not in text.replace(mechanism.instead, "")
 
 
 def says_why(ran: Ran, taken_out: list[Removal]) -> bool:
