@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sampletool.kit.contract.errors import KeyNotFound
 from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
-from sampletool.lab.scenarios.state._stores import LOCK, key, open_here, steps, writes
+from sampletool.lab.scenarios.state._stores import LOCK, key, open_here, steps, without_transaction, writes
 from sampletool.state.promises import Once
 from sampletool.state.store import Store
 
@@ -114,13 +114,7 @@ scenario = Scenario(
             instead="                pass\n",
             breaks="one order was made, and 2 are booked",
         ),
-        Removal(
-            "state/sql.py",
-            says="no transaction around looking for the key and keeping it",
-            line="        return self.transact(body, may_repeat=write.may_repeat)\n",
-            instead="        return self.look(body)\n",
-            breaks="one order was made, and 2 are booked",
-        ),
+        without_transaction("one order was made, and 2 are booked"),
     ),
     symbol="sampletool.state.sql:SqlStore.write",
     still_broken_by="a caller that makes a new key for each try, and a try that comes when the key is forgotten, which "
