@@ -15,6 +15,7 @@ from pathlib import Path
 from textwrap import dedent
 
 from sampletool.kit.contract.answer import to_data
+from sampletool.kit.program import PROGRAM
 from sampletool.kit.stepping.fork_server import ForkServer
 from sampletool.lab.draw import plain, timeline
 from sampletool.lab.explore import Exploration, explore, fork_server_for
@@ -82,7 +83,7 @@ def page(name: str, scenario: Scenario, runs: dict[str, Recording], explored: di
         "## It happened",
         f"{scenario.happened[0]} [Read it there.]({scenario.happened[1]})",
         "## Run it",
-        f"```sh\ntool lab run {name}\n{_by_luck(name, scenario)}```",
+        f"```sh\n{PROGRAM} lab run {name}\n{_by_luck(name, scenario)}```",
         f"![The naive way and the right way, step by step]({name}.svg)",
         _picture(runs[NAIVE]),
         f"{_broken(runs[NAIVE])} {_sentence(_because(scenario, NAIVE))}",
@@ -110,7 +111,7 @@ def page(name: str, scenario: Scenario, runs: dict[str, Recording], explored: di
         f"{scenario.promise} {_sentence(_because(scenario, FIXED))}",
         *_other_right_ways(scenario, runs),
         "## The proof",
-        f"```sh\ntool lab prove {name}\n```",
+        f"```sh\n{PROGRAM} lab prove {name}\n```",
         "It runs every schedule of every way above, and so does `tests/lab/test_scenarios.py`.",
         "A proof is worth something if it fails without what it proves. Each of these changes takes one mechanism out "
         "of the code, which then still works for one caller at a time. With each of them `tool lab prove` says what is "
