@@ -194,7 +194,7 @@ def _picture(recording: Recording) -> str:
 def _code(program: Callable[..., object] | tuple[str, ...]) -> str:
     if callable(program):
         return f"```python\n{inspect.getsource(program).strip()}\n```"
-    return f"```sh\ntool {' '.join(program)}\n```"
+    return f"```sh\n{PROGRAM} {' '.join(program)}\n```"
 
 
 def _source(symbol: str) -> str:

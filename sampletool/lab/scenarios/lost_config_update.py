@@ -49,7 +49,7 @@ def behind_a_link(worker: str) -> None:
             os.symlink("second.toml", "new")
             os.replace("new", FILE)
     else:
-        sys.argv[:] = ["tool", "config", "set", worker, "1"]
+        sys.argv[1:] = ["config", "set", worker, "1"]
         runpy.run_module("sampletool", run_name="__main__", alter_sys=True)
 
 
