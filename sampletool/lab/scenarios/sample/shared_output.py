@@ -37,7 +37,7 @@ def fixed(worker: str) -> None:
     home = Path(os.environ["HOME"], worker)
     home.mkdir(mode=0o700)
     os.environ["HOME"] = str(home)
-    sys.argv[:] = ["tool", "process", "--input", f"{worker}.csv", "--output", "result.json"]
+    sys.argv[1:] = ["process", "--input", f"{worker}.csv", "--output", "result.json"]
     runpy.run_module("sampletool", run_name="__main__", alter_sys=True)
 
 
