@@ -56,7 +56,7 @@ class Step:
     kind: Literal["any", "read", "write", "create", "lock", "unlock"] = "any"
     """Which opening or locking is meant."""
     statement: str = ""
-    """A pattern for how the SQL statement begins, in capitals."""
+    """A pattern for how the SQL statement begins, whether in capitals or not."""
     after: tuple[str, ...] = ()
     """Only directly after one of these steps; `start` is the beginning."""
     waits: bool = False
@@ -70,7 +70,7 @@ class Step:
             seen.name == self.event
             and fnmatchcase(os.path.basename(seen.path), self.file)
             and (not self.after or last in self.after)
-            and fnmatchcase(" ".join(seen.facts.get("statement", "").upper().split()), f"{self.statement}*")
+            and fnmatchcase(" ".join(seen.facts.get("statement", "").upper().split()), f"{self.statement.upper()}*")
             and _is_kind(self.kind, seen.facts)
         )
 

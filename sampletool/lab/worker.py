@@ -11,6 +11,7 @@ import sys
 from importlib import import_module
 
 from sampletool.kit.contract.errors import ToolError
+from sampletool.kit.program import PROGRAM
 from sampletool.kit.stepping import tracee
 from sampletool.lab.scenario import find
 from sampletool.lab.standing import of_this_process, source_of
@@ -29,7 +30,7 @@ def main() -> None:
             os.write(1, json.dumps({"error": error.describe()}).encode())
             sys.exit(int(error.exit_status))
     else:
-        sys.argv[:] = ["tool", *(word.format(worker=letter) for word in program)]
+        sys.argv[:] = [PROGRAM, *(word.format(worker=letter) for word in program)]
         import_module("sampletool.kit.app")
         _await(bool(waits))
         runpy.run_module("sampletool", run_name="__main__", alter_sys=True)

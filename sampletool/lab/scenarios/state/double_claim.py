@@ -104,7 +104,7 @@ scenario = Scenario(
             program=look_again,
             steps=(
                 *SELECT_UPDATE,
-                *steps("look again", sql="SELECT [*] FROM TOOL_STATE", verb="state_get", after=("take it",)),
+                *steps("look again", sql="SELECT [*] FROM tool_state", verb="state_get", after=("take it",)),
             ),
             shows="A1 B1 A2 A3 B2 B3",
             because="A looked again before B wrote, and B after it wrote: both found their own mark.",
@@ -115,7 +115,7 @@ scenario = Scenario(
             steps=(
                 LOCK,
                 Step("look", "sql", "state.db", statement="SELECT ID, GENERATION"),
-                Step("take it", "sql", "state.db", statement="UPDATE TOOL_TASKS SET STATUS"),
+                Step("take it", "sql", "state.db", statement="UPDATE tool_tasks SET STATUS"),
                 *steps("commit", sql="COMMIT", verb="task_claim"),
             ),
             shows="A1 B1",

@@ -77,7 +77,7 @@ def invariant(history: History) -> Iterator[str]:
 
 
 GET_SET = (
-    *steps("get: no owner", sql="SELECT [*] FROM TOOL_STATE", verb="state_get"),
+    *steps("get: no owner", sql="SELECT [*] FROM tool_state", verb="state_get"),
     *writes("set", verb="state_set"),
 )
 
@@ -116,7 +116,7 @@ scenario = Scenario(
             steps=(
                 LOCK,
                 Step("compare", "sql", "state.db", statement="WITH CLOCK"),
-                Step("set", "sql", "state.db", statement="INSERT INTO TOOL_STATE"),
+                Step("set", "sql", "state.db", statement="INSERT INTO tool_state"),
                 *steps("commit", sql="COMMIT", verb="state_set"),
             ),
             shows="A1 B1",

@@ -101,8 +101,8 @@ scenario = Scenario(
             program=fixed,
             steps=(
                 LOCK,
-                Step("read", "sql", "state.db", statement="SELECT VALUE FROM TOOL_COUNTERS"),
-                Step("write", "sql", "state.db", statement="INSERT INTO TOOL_COUNTERS"),
+                Step("read", "sql", "state.db", statement="SELECT VALUE FROM tool_counters"),
+                Step("write", "sql", "state.db", statement="INSERT INTO tool_counters"),
                 *steps("commit", sql="COMMIT", verb="counter_add"),
             ),
             shows="A1 B1",

@@ -95,7 +95,7 @@ scenario = Scenario(
             program=look_afterwards,
             steps=(
                 *READ_WRITE,
-                *steps("look", sql="SELECT [*] FROM TOOL_STATE", verb="state_get", after=("write",)),
+                *steps("look", sql="SELECT [*] FROM tool_state", verb="state_get", after=("write",)),
                 *writes("repair", verb="state_set", after=("look",)),
             ),
             shows="A1 B1 A2 A3 B2 B3",
@@ -106,7 +106,7 @@ scenario = Scenario(
             program=fixed,
             steps=(
                 LOCK,
-                Step("add", "sql", "state.db", statement="INSERT INTO TOOL_TASKS"),
+                Step("add", "sql", "state.db", statement="INSERT INTO tool_tasks"),
                 *steps("commit", sql="COMMIT", verb="task_add"),
             ),
             shows="A1 B1",

@@ -62,7 +62,7 @@ def invariant(history: History) -> Iterator[str]:
         yield "one order was made, and none is booked."
 
 
-LOOK = steps("ask: not yet", sql="SELECT [*] FROM TOOL_STATE", verb="state_get")
+LOOK = steps("ask: not yet", sql="SELECT [*] FROM tool_state", verb="state_get")
 
 scenario = Scenario(
     title="The second try beside the first",
@@ -99,7 +99,7 @@ scenario = Scenario(
             steps=(
                 LOCK,
                 Step("look for the key", "sql", "state.db", statement="SELECT DIGEST"),
-                Step("book", "sql", "state.db", statement="SELECT VALUE FROM TOOL_COUNTERS"),
+                Step("book", "sql", "state.db", statement="SELECT VALUE FROM tool_counters"),
                 *steps("commit", sql="COMMIT", verb="counter_add"),
             ),
             shows="A1 B1",

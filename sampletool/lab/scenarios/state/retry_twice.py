@@ -68,7 +68,7 @@ def invariant(history: History) -> Iterator[str]:
 
 
 LOOK = Step("any reply?", "os.listdir", "here")
-BOOK = Step("book", "sql", "state.db", statement="INSERT INTO TOOL_COUNTERS")
+BOOK = Step("book", "sql", "state.db", statement="INSERT INTO tool_counters")
 COMMIT = steps("commit", sql="COMMIT", verb="counter_add")
 REPLY = Step("reply", "open", "reply", kind="write")
 

@@ -108,7 +108,7 @@ scenario = Scenario(
             program=fixed,
             steps=(
                 LOCK,
-                Step("read", "sql", "state.db", statement="SELECT VALUE FROM TOOL_COUNTERS"),
+                Step("read", "sql", "state.db", statement="SELECT VALUE FROM tool_counters"),
                 *steps("commit", sql="COMMIT", verb="counter_add"),
             ),
             shows="A1 B1 A2 A3",

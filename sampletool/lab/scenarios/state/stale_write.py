@@ -57,7 +57,7 @@ def invariant(history: History) -> Iterator[str]:
             yield f"{letter} could not make its change."
 
 
-READ = steps("read", sql="SELECT [*] FROM TOOL_STATE", verb="state_get")
+READ = steps("read", sql="SELECT [*] FROM tool_state", verb="state_get")
 
 scenario = Scenario(
     title="Read, thought about, written back over somebody's change",
@@ -79,7 +79,7 @@ scenario = Scenario(
             says="read, think, write",
             program=naive,
             steps=(
-                *steps("read", sql="SELECT [*] FROM TOOL_STATE", verb="state_get", after=("start",)),
+                *steps("read", sql="SELECT [*] FROM tool_state", verb="state_get", after=("start",)),
                 *writes("write", verb="state_set"),
             ),
             shows="A1 B1 B2 A2",
