@@ -112,7 +112,7 @@ def page(name: str, scenario: Scenario, runs: dict[str, Recording], explored: di
         *_other_right_ways(scenario, runs),
         "## The proof",
         f"```sh\n{PROGRAM} lab prove {name}\n```",
-        "It runs every schedule of every way above, and so does `tests/lab/test_scenarios.py`.",
+        "It runs every schedule of every way above, and so does `tests/lab/project/test_pages.py`.",
         "A proof is worth something if it fails without what it proves. Each of these changes takes one mechanism out "
         "of the code, which then still works for one caller at a time. With each of them `tool lab prove` says what is "
         "broken, and on which schedule; `make mutants` tries them all.",

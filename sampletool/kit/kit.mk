@@ -29,7 +29,7 @@ run: $(READY)  ## Set up, then show the tool at work
 	@$(BIN)/python -m docs.kit.show
 
 # What `make check` runs is about the repository: its pages, names and sizes. Here it would be the same again.
-CHECKS := tests/kit/project $(wildcard tests/project)
+CHECKS := $(wildcard tests/project tests/*/project)
 
 test: $(TESTABLE)  ## Set up, then run the whole suite but for what `check` runs (TESTS="tests/kit/test_app.py", or all)
 	@$(BIN)/python -m pytest $(or $(TESTS),$(CHECKS:%=--ignore=%))
