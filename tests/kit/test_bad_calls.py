@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.schema import described
 from sampletool.kit.testing.tool import Tool
+from tests.kit.trees import files
 
 _ODD = [
     *("", " ", "null", "undefined", "None", "NaN", "[object Object]", "true", "level", "1", "1s", "a=b", "=", "*", "~"),
@@ -33,12 +34,6 @@ def calls(draw: st.DrawFn) -> list[str]:
         words += [option["flags"][0], *([] if option["type"] == "boolean" else [draw(odd)])]
     wrong = ["--lock-timeout=never"] if entry["effect"] in _SLOW or command == "mcp" else []
     return ["--json", "--timeout", "5s", *wrong, *command.split("."), *words]
-
-
-def files(top: Path) -> dict[str, tuple[int, int]]:
-    """Of everything but the log of calls."""
-    found = {path: path.lstat() for path in top.rglob("*") if path.is_file() and path.name != "calls.jsonl"}
-    return {str(path): (stat.st_size, stat.st_mtime_ns) for path, stat in found.items()}
 
 
 @settings(

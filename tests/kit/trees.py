@@ -88,3 +88,9 @@ def commit(tree: Path) -> None:
 def tracked(tree: Path) -> list[str]:
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=tree, check=True, capture_output=True, text=True).stdout
     return listed.split("\0")[:-1]
+
+
+def files(top: Path) -> dict[str, tuple[int, int]]:
+    """The size and time of everything below it but the log of calls."""
+    found = {path: path.lstat() for path in top.rglob("*") if path.is_file() and path.name != "calls.jsonl"}
+    return {str(path): (stat.st_size, stat.st_mtime_ns) for path, stat in found.items()}
