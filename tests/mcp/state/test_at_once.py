@@ -1,0 +1,61 @@
+"""A hundred calls over one connection beside twenty processes of the command line, in one workspace, all at once."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+from sampletool.kit.testing.tool import Tool, ended
+from tests.mcp.support import connected, talk
+
+_WAIT = {"lock_timeout": "60s"}
+_CALLS = 100
+_PROCESSES = 20
+
+
+def calls(number: int) -> tuple[str, dict[str, Any]]:
+    """One after the other, of every kind: three that change something, two that only look."""
+    kinds: list[tuple[str, dict[str, Any]]] = [
+        ("config_set", {"words": [f"mcp.key{number}={number}"]}),
+        ("counter_add", {"name": "done"}),
+        ("task_add", {"queue": "work", "bodies": [f"mcp-{number}"]}),
+        ("config_get", {"key": "level"}),
+        ("task_list", {"queue": "work"}),
+    ]
+    name, arguments = kinds[number % len(kinds)]
+    return name, arguments | _WAIT
+
+
+def commands(number: int) -> list[str]:
+    kinds = [
+        ["config", "set", f"cli.key{number}={number}"],
+        ["counter", "add", "done"],
+        ["task", "add", "work", f"cli-{number}"],
+    ]
+    return [*kinds[number % len(kinds)], "--lock-timeout", "60s"]
+
+
+def test_nothing_is_lost_between_a_hundred_calls_and_twenty_processes(tool: Tool, workspace: Path) -> None:
+    answers: list[dict[str, Any]] = []
+    beside = []
+
+    async def conversation() -> None:
+        async with connected(tool) as client:
+            await client.list_tools()
+            beside.extend(tool.start(*commands(number)) for number in range(_PROCESSES))
+            asked = [client.call_tool(name, arguments) for name, arguments in map(calls, range(_CALLS))]
+            answers.extend(one.structured_content for one in await asyncio.gather(*asked))
+
+    talk(conversation)
+    answers += [ended(process).answer for process in beside]
+
+    assert [json.dumps(answer["error"]) for answer in answers if not answer["ok"]] == []
+    assert len(answers) == _CALLS + _PROCESSES
+    settings = {one["key"]: one["value"] for one in tool("config", "list", "--full").data["settings"]}
+    assert {f"mcp.key{number}": number for number in range(0, _CALLS, 5)}.items() <= settings.items()
+    assert {f"cli.key{number}": number for number in range(0, _PROCESSES, 3)}.items() <= settings.items()
+    added = len(range(1, _CALLS, 5)) + len(range(1, _PROCESSES, 3))
+    assert tool("counter", "get", "done").data["value"] == added
+    bodies = [task["body"] for task in tool("task", "list", "work", "--full").data["tasks"]]
+    expected = [f"mcp-{number}" for number in range(2, _CALLS, 5)] + [f"cli-{n}" for n in range(2, _PROCESSES, 3)]
+    assert sorted(bodies) == sorted(expected)
