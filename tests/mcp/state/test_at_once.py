@@ -3,6 +3,7 @@
 import asyncio
 import json
 from pathlib import Path
+from subprocess import Popen
 from typing import Any
 
 from sampletool.kit.testing.tool import Tool, ended
@@ -37,7 +38,7 @@ def commands(number: int) -> list[str]:
 
 def test_nothing_is_lost_between_a_hundred_calls_and_twenty_processes(tool: Tool, workspace: Path) -> None:
     answers: list[dict[str, Any]] = []
-    beside = []
+    beside: list[Popen[bytes]] = []
 
     async def conversation() -> None:
         async with connected(tool) as client:
