@@ -67,20 +67,16 @@ class Link(psycopg.Connection[Any]):
     give_up_at: float
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
-        left = max(0.01, self.give_up_at - time.monotonic())
-        return super().wait(self._watched(gen), interval, left if timeout is None else min(left, timeout))
+        return super().wait(self._watched(gen), interval, timeout)
 
     def _watched(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-        cancelled_at = None
         try:
             wanted = next(gen)
             while True:
                 ready = yield wanted
-                if not ready and cancelled_at is None and self.signals.is_over():
-                    cancelled_at = time.monotonic()
+                if not ready and (self.signals.is_over() or time.monotonic() > self.give_up_at):
                     with suppress(psycopg.Error):
                         self.cancel_safe(timeout=_GRACE_SECONDS)
-                if not ready and cancelled_at is not None and time.monotonic() > cancelled_at + _GRACE_SECONDS:
                     raise psycopg.OperationalError("timeout")
                 wanted = gen.send(ready)
         except StopIteration as end:
@@ -208,31 +204,27 @@ class Postgres(SqlStore):
 
     def _leave(self) -> None:
         """Out of the transaction, whatever happened in it; after a rehearsal not even its tables may be left."""
-        link = self._link
-        if link is None or link.closed:
-            return
-        status = link.info.transaction_status
-        if self._terms.rehearse or status == psycopg.pq.TransactionStatus.ACTIVE:
-            link.close()
-        elif status != psycopg.pq.TransactionStatus.IDLE:
+        if self._link is not None and not self._link.closed:
             try:
-                link.rollback()
-            except psycopg.Error:
-                link.close()
+                self._link.rollback()
+            except psycopg.Error:  # in the middle of something, or lost
+                self._link.close()
+            if self._terms.rehearse:
+                self._link.close()
 
     def _our_error(self, error: psycopg.Error, *, is_outcome_unknown: bool) -> ToolError:
         self._terms.signals.check()
+        first_line, reason = redact(str(error).partition("\n")[0]), _reason(error)
         if isinstance(error, (said.LockNotAvailable, said.DeadlockDetected)):
             return self._terms.busy(self._shown)
         if isinstance(error, said.InsufficientPrivilege):
-            return PermissionDenied(self._shown, _first_line(error))
+            return PermissionDenied(self._shown, first_line)
         if isinstance(error, said.ReadOnlySqlTransaction):
             return errors.StoreReadOnly(self._shown)
         if isinstance(error, said.DiskFull):
             return NoSpace(self._shown)
         if not _is_lost(error) and not isinstance(error, said.QueryCanceled):
-            return IoFailure(self._shown, _first_line(error))
-        reason = _reason(error)
+            return IoFailure(self._shown, first_line)
         if reason == "auth":
             return errors.StoreAuthFailed(store=self._shown, reason="the user or password is not accepted")
         if reason == "none":
@@ -284,7 +276,3 @@ def _reason(error: psycopg.Error) -> str:
         return "auth"
     found = (reason for words, reason in _REASONS.items() if re.search(words, str(error), re.IGNORECASE))
     return next(found, "no connection")
-
-
-def _first_line(error: psycopg.Error) -> str:
-    return redact(str(error).partition("\n")[0])

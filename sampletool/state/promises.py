@@ -1,16 +1,17 @@
 """What every store promises, whatever it is made of. The conformance suite executes this prose on each of them.
 
 A verb is one atomic step: it happens wholly or not at all, and nobody sees half of it. All times are the store's
-own, in milliseconds since 1970: a caller's clock never matters. Every verb ends by its deadline, with one of our
-errors. Work is done **at least once**; a fenced write happens **at most once** for a task, a verb and a name.
+own: a caller's clock never matters. Every verb ends by its deadline, with one of our errors. Work is done **at least
+once**; a fenced write happens **at most once** for a task, a verb and a name.
 
 Not promised: a global order under concurrency, fairness, that effects outside the store happen once, order across
 keys. What each verb promises is in store.py; here is what they take and answer.
 """
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
-from sampletool.kit.contract.answer import Effect
+from sampletool.kit.contract.answer import UNTRUSTED, Effect
+from sampletool.kit.contract.render import value_text
 
 LARGEST = 2**53 - 1
 """Counters stay within plus or minus this: JSON readers round beyond."""
@@ -49,9 +50,13 @@ class Counted(NamedTuple):
 
 class Value(NamedTuple):
     key: str
-    value: Any
+    value: Annotated[Any, UNTRUSTED]
     version: int
-    expires_at: int | None = None
+    """Pass it to --if-version."""
+    expires_at: str | None = None
+
+    def lines(self) -> list[str]:
+        return [value_text(self.value)]
 
 
 class Written(NamedTuple):
@@ -81,9 +86,10 @@ class Claimed(NamedTuple):
 
     id: str
     generation: int
-    body: Any
+    """Pass it to finish, renew and release, and with the id to --fence."""
+    body: Annotated[Any, UNTRUSTED]
     attempts: int
-    lease_expires_at: int
+    lease_expires_at: str
 
 
 class Claim(NamedTuple):
@@ -91,21 +97,23 @@ class Claim(NamedTuple):
     replayed: bool = False
 
 
-class TaskState(NamedTuple):
-    """`status`: free, claimed, expired (claimed, but past its lease), done, or failed (its attempts are used up)."""
+Status = Literal["free", "claimed", "expired", "done", "failed"]
+"""expired: claimed, but past its lease; failed: its attempts are used up."""
 
+
+class TaskState(NamedTuple):
     id: str
     queue: str
-    status: str
+    status: Status
     generation: int
     attempts: int
+    body: Annotated[Any, UNTRUSTED]
     claimed_by: str | None
-    claimed_at: int | None
-    due_at: int | None
-    """When a free task may be claimed, or when the lease of a claimed one ends."""
+    claimed_at: str | None
+    lease_expires_at: str | None
+    free_at: str | None
     position: int
-    """Where it stands in the order of adding: the cursor of the page after it."""
-    body: Any
+    """Where it stands in the order of adding."""
 
 
 class Health(NamedTuple):

@@ -14,7 +14,7 @@ from sampletool.kit.program import PROGRAM
 from sampletool.state import promises
 from sampletool.state.errors import FenceReused, IdempotencyKeyReused
 from sampletool.state.promises import FREELY, KEY_LIFE_MS, LARGEST, Fence, NewTask, Once, TaskState, Value, Written
-from sampletool.state.values import check, decode, digest, encode, once_key, with_ids
+from sampletool.state.values import check, decode, digest, encode, once_key, say_time, with_ids
 
 
 class Write(NamedTuple):
@@ -137,16 +137,12 @@ class Store(ABC):
         arguments = (worker, lease_ms, count, max_attempts)
         said = [*(arguments if is_named else arguments[1:]), *finish]
         rows, replayed = self._write_once(once, "task_claim", queue, *arguments, list(finish), said=said)
-        tasks = [
-            promises.Claimed(task, int(generation), decode(body), int(attempts), int(ends))
-            for task, generation, body, attempts, ends in rows
-        ]
-        return promises.Claim(tasks, replayed)
+        return promises.Claim([_claimed(row) for row in rows], replayed)
 
-    def task_renew(self, task: str, generation: int, *, lease_ms: int) -> int:
+    def task_renew(self, task: str, generation: int, *, lease_ms: int) -> str:
         """A new end of the lease, counted from now. LEASE_LOST after expiry, even if nobody has claimed it since."""
         check(task=task, generation=generation, lease=lease_ms)
-        return int(self.write(Write("task_renew", (task, generation, lease_ms)))[0])
+        return say_time(self.write(Write("task_renew", (task, generation, lease_ms)))[0])
 
     def task_finish(self, task: str, generation: int) -> Effect:
         """Done, for ever. Again with the same generation is `unchanged`; after expiry it is fine until a re-claim."""
@@ -205,14 +201,21 @@ class Store(ABC):
 
 def _value(row: Any) -> Value:
     key, text, version, ends = row
-    return Value(key, decode(text), int(version), _number(ends))
+    return Value(key, decode(text), int(version), _when(ends))
+
+
+def _claimed(row: Any) -> promises.Claimed:
+    task, generation, body, attempts, ends = row
+    return promises.Claimed(task, int(generation), decode(body), int(attempts), say_time(ends))
 
 
 def _task_state(row: Any) -> TaskState:
     task, queue, status, generation, attempts, by, at, due, position, body = row
-    counts = (int(generation), int(attempts), by or None, _number(at), _number(due), int(position))
-    return TaskState(task, queue, status, *counts, decode(body))
+    head = (task, queue, status, int(generation), int(attempts), decode(body))
+    if by:
+        return TaskState(*head, by, _when(at), _when(due), None, int(position))
+    return TaskState(*head, None, None, None, _when(due), int(position))
 
 
-def _number(value: Any) -> int | None:
-    return int(value) if value not in (None, "") else None
+def _when(at_ms: Any) -> str | None:
+    return say_time(at_ms) if at_ms else None

@@ -11,6 +11,8 @@ from sampletool.state.promises import LARGEST, NewTask, Once
 
 LARGEST_VALUE_BYTES = 8 * 1024 * 1024
 _LONGEST_NAME = 200
+_LAST_MS = 253_402_300_799_999
+"""The end of the year 9999: what ends later is shown as ending then."""
 _LONGEST_KEY = 1000
 """An index of PostgreSQL takes no longer ones than 2,700 bytes."""
 
@@ -29,6 +31,14 @@ def decode(text: Any) -> Any:
         return json.loads(text)
     except (ValueError, TypeError) as error:
         raise IoFailure("A value in the store", f"it is damaged: {error}") from error
+
+
+def say_time(at_ms: int | str) -> str:
+    """`2026-11-18T09:30:00.250Z`"""
+    from datetime import UTC, datetime
+
+    seconds = min(int(at_ms), _LAST_MS) / 1000
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def check(**given: str | int | None) -> None:

@@ -10,8 +10,8 @@ from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.duration import parse_duration
 from sampletool.kit.contract.errors import InvalidValues, Mistake, ToolError
 from sampletool.kit.contract.mistyped import check_name
-from sampletool.kit.contract.text import quoted
 from sampletool.kit.global_options import strictly
+from sampletool.kit.program import PROGRAM
 from sampletool.state.errors import ASKING, CHANGING
 from sampletool.state.opening import store_of
 from sampletool.state.promises import Fence
@@ -110,7 +110,6 @@ def read_claim(task: str, generation: int | None) -> Fence:
         return Fence(task, generation)
     try:
         return parse_fence(task)
-    except typer.BadParameter:
-        problem = f"the generation of your claim of {quoted(task)} is missing"
-        hint = f"Write {task} GENERATION or {task}:GENERATION, as `tool task claim` told."
-        raise InvalidValues(Mistake("GENERATION", "MISSING", problem, suggestion=hint)) from None
+    except typer.BadParameter as error:
+        hint = f"Write {task} GENERATION or {task}:GENERATION, as `{PROGRAM} task claim` told."
+        raise InvalidValues(Mistake("GENERATION", "MISSING", error.message, suggestion=hint)) from None

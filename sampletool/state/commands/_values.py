@@ -1,17 +1,16 @@
-"""Values, times and pages of the store, as they are typed and as they are told."""
+"""Values of the store, as they are typed and as they are told."""
 
 import json
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import typer
 
 from sampletool.kit.context import Context
-from sampletool.kit.contract.answer import UNTRUSTED
+from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.errors import InvalidValues, Mistake
 from sampletool.kit.contract.mistyped import begins_as_json
-from sampletool.kit.contract.render import value_text
 from sampletool.kit.contract.text import quoted
 from sampletool.kit.safety.atomic_file import read_regular
 from sampletool.kit.safety.signals import Signals
@@ -21,8 +20,6 @@ from sampletool.state import promises
 _STDIN_LIMIT_BYTES = 16 * 1024 * 1024
 _DEEPEST = 100
 _AS_TEXT = "Correct it; a text that begins like this is written as a JSON string."
-_LAST_MS = 253_402_300_799_999
-"""The end of the year 9999: what ends later is shown as ending then."""
 
 _Outcome = TypeVar("_Outcome", promises.Counted, promises.Written, promises.Added, promises.Claim)
 
@@ -35,20 +32,13 @@ class Counter(NamedTuple):
         return [str(self.value)]
 
 
-class Value(NamedTuple):
-    key: str
-    value: Annotated[Any, UNTRUSTED]
-    version: int
-    """Pass it to --if-version."""
-    expires_at: str | None = None
+class ClaimChanged(NamedTuple):
+    id: str
+    generation: int
+    effect: Effect
 
     def lines(self) -> list[str]:
-        return [value_text(self.value)]
-
-
-def told(found: promises.Value) -> Value:
-    expires_at = None if found.expires_at is None else say_time(found.expires_at)
-    return Value(found.key, found.value, found.version, expires_at)
+        return [f"{self.id}:{self.generation} {self.effect}"]
 
 
 def answered(ctx: typer.Context, outcome: _Outcome) -> _Outcome:
@@ -112,11 +102,3 @@ def read_input(name: str, signals: Signals, *, allow_empty: bool = True) -> str:
         return content.decode()
     except UnicodeDecodeError:
         raise InvalidValues(Mistake("VALUE", "INVALID_VALUE", f"{name} is not UTF-8 text", name)) from None
-
-
-def say_time(at_ms: int) -> str:
-    """`2026-11-18T09:30:00.250Z`"""
-    from datetime import UTC, datetime
-
-    at_ms = min(at_ms, _LAST_MS)
-    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -8,8 +8,8 @@ from sampletool.kit.contract.render import value_text
 from sampletool.kit.contract.table import Line, heads
 from sampletool.kit.pages import AfterOption, LimitOption, page, read_cursor
 from sampletool.state.commands import _options
-from sampletool.state.commands._values import Value, told
 from sampletool.state.opening import store_of
+from sampletool.state.promises import Value
 
 spec = _options.reads_store("state list", "state list --prefix plan.")
 
@@ -31,5 +31,4 @@ def command(
 ) -> Values:
     """List the values by key."""
     found = store_of(ctx.obj, store).state_list(prefix, read_cursor(after), limit + 1)
-    rows = page(ctx.obj, found, limit, lambda row: row.key)
-    return Values([told(row) for row in rows])
+    return Values(page(ctx.obj, found, limit, lambda row: row.key))

@@ -1,5 +1,6 @@
 """Add tasks to a queue: all of them, or none."""
 
+from itertools import zip_longest
 from typing import Annotated, NamedTuple
 
 import typer
@@ -22,7 +23,7 @@ spec = _options.changes_store(
     idempotent=False,
 )
 
-_MOST = 100_000
+_A_LINE = 'Each line is {"body": any JSON, "id": optional text}.'
 
 
 class Task(NamedTuple):
@@ -41,40 +42,28 @@ class Added(NamedTuple):
 
 
 def read_tasks(words: list[str], ids: list[str], file: str | None, context: Context) -> list[NewTask]:
-    """Bodies from the command line, each with its --id if there are any; behind them those of the file."""
+    """Bodies from the command line, each with its --id if there are any; behind them those of the file. All that is
+    no task is in one answer."""
     if ids and len(ids) != len(words):
         problem = f"{len(ids)} --id for {len(words)} bodies: give one for each, or none"
         raise InvalidValues(Mistake("--id", "INVALID_VALUE", problem))
-    named: list[str | None] = [*ids] or [None] * len(words)
     tasks, mistakes = [], []
-    for word, task in zip(words, named, strict=True):
+    for word, task in zip_longest(words, ids):
         try:
             tasks.append(NewTask(parse_value(word, context), task))
         except InvalidValues as error:
             mistakes += error.mistakes
+    lines = [] if file is None else read_input(file, context.signals).split("\n")
+    for number, line in enumerate(lines, 1):
+        try:
+            tasks += [_read_line(line)] if line.strip() else []
+        except ValueError as error:
+            problem = f"line {number} of {file} {error}"
+            mistakes.append(Mistake("--from-file", "INVALID_VALUE", problem, line[:80], _A_LINE))
+    if not words and file is None:
+        mistakes.append(Mistake("BODY", "MISSING", "there is nothing to add; give bodies, or --from-file"))
     if mistakes:
-        raise InvalidValues(*mistakes)
-    if file is not None:
-        tasks += _read_lines(read_input(file, context.signals), file)
-    if not tasks and file is None:
-        raise InvalidValues(Mistake("BODY", "MISSING", "there is nothing to add; give bodies, or --from-file"))
-    if len(tasks) > _MOST:
-        raise InvalidValues(Mistake("--from-file", "INVALID_VALUE", f"more than {_MOST} tasks at once"))
-    return tasks
-
-
-def _read_lines(text: str, file: str) -> list[NewTask]:
-    """Every line that is no task is told, all of them in one answer."""
-    tasks, mistakes = [], []
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            try:
-                tasks.append(_read_line(line))
-            except ValueError as error:
-                problem = f"line {number} of {file} {error}"
-                mistakes.append(Mistake("--from-file", "INVALID_VALUE", problem, line[:80]))
-    if mistakes:
-        raise InvalidValues(*mistakes[:20], suggestion='Each line is {"body": any JSON, "id": optional text}.')
+        raise InvalidValues(*mistakes[:20])
     return tasks
 
 
@@ -89,7 +78,7 @@ def _read_line(line: str) -> NewTask:
         raise ValueError(f"has an unknown member {unknown[0]!r}")
     if not isinstance(fields.get("id", ""), str):
         raise ValueError("has an id that is not a text")
-    return NewTask(fields["body"], fields.get("id"))
+    return NewTask(**fields)
 
 
 def command(

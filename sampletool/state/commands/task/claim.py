@@ -1,34 +1,25 @@
 """Claim the oldest tasks of a queue, for as long as a lease lasts."""
 
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import typer
 
-from sampletool.kit.contract.answer import UNTRUSTED, Effect
+from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.render import value_text
 from sampletool.kit.global_options import DryRunOption
 from sampletool.state.commands import _options
-from sampletool.state.commands._values import answered, say_time
+from sampletool.state.commands._values import answered
 from sampletool.state.opening import store_of
-from sampletool.state.promises import Once
+from sampletool.state.promises import Claimed, Once
 
 spec = _options.changes_store(
     "task claim mail", "task claim mail --count 10 --lease 5m", before=("task add mail 'to: ann'",), idempotent=False
 )
 
 
-class Task(NamedTuple):
-    id: str
-    generation: int
-    """Pass it to finish, renew and release, and with the id to --fence."""
-    body: Annotated[Any, UNTRUSTED]
-    attempts: int
-    lease_expires_at: str
-
-
 class Claim(NamedTuple):
     queue: str
-    tasks: list[Task]
+    tasks: list[Claimed]
     effect: Effect
 
     def lines(self) -> list[str]:
@@ -66,5 +57,5 @@ def command(
         once=Once(idempotency_key),
         is_named=worker is not None,
     )
-    tasks = [Task(*task[:-1], say_time(task.lease_expires_at)) for task in answered(ctx, claim).tasks]
+    tasks = answered(ctx, claim).tasks
     return Claim(queue, tasks, "updated" if tasks else "unchanged")

@@ -7,7 +7,6 @@ import typer
 from sampletool.kit.contract.answer import Effect
 from sampletool.kit.global_options import DryRunOption
 from sampletool.state.commands import _options
-from sampletool.state.commands._values import say_time
 from sampletool.state.opening import store_of
 
 spec = _options.changes_store("task renew ann 1 --lease 5m", before=_options.A_CLAIM, idempotent=False)
@@ -36,5 +35,4 @@ def command(
     Refused once it is over, even if nobody else has claimed the task.
     """
     claim = _options.read_claim(task, generation)
-    ends_at = store_of(ctx.obj, store).task_renew(claim.task, claim.generation, lease_ms=lease)
-    return Renewed(claim.task, claim.generation, say_time(ends_at), "updated")
+    return Renewed(*claim, store_of(ctx.obj, store).task_renew(*claim, lease_ms=lease), "updated")
