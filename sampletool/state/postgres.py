@@ -248,6 +248,8 @@ class PostgresSession:
         return cursor.fetchall() if cursor.description else []
 
     def each(self, statement: str, values: list[dict[str, Any]]) -> list[int]:
+        if len(values) == 1:  # without the pipeline, which costs as much as the statement
+            return [self._link.execute(_placed(statement), values[0]).rowcount]
         cursor = self._link.cursor()
         cursor.executemany(_placed(statement), values, returning=True)
         return [result.rowcount for result in cursor.results()] if values else []

@@ -102,7 +102,8 @@ class Sqlite(SqlStore):
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        self._make_directory()
+        if self._connection is None:
+            self._make_directory()
         name = f"store {self._path.name}"
         with self._terms.hold(self._lock_path, name, self._connection is None), self._translated():
             db = self._open(to_write=True)

@@ -10,6 +10,7 @@ from sampletool.kit.contract.file_errors import IoFailure
 from sampletool.state.promises import LARGEST, NewTask, Once
 
 LARGEST_VALUE_BYTES = 8 * 1024 * 1024
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 _LONGEST_NAME = 200
 _LAST_MS = 253_402_300_799_999
 """The end of the year 9999: what ends later is shown as ending then."""
@@ -19,7 +20,7 @@ _LONGEST_KEY = 1000
 
 def encode(value: Any) -> str:
     """JSON in ASCII: NUL, lone surrogates and emoji survive in every backend."""
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    text = _ENCODER.encode(value)
     if len(text) > LARGEST_VALUE_BYTES:
         raise InvalidValues(Mistake("VALUE", "INVALID_VALUE", "the value is larger than 8 MiB of JSON"))
     return text
@@ -80,11 +81,10 @@ def _digest(text: str) -> str:
 
 def with_ids(tasks: list[NewTask]) -> list[tuple[str, str]]:
     """Ids and bodies as they are stored. One id twice in a batch is a mistake, not a repetition."""
-    written = [(secrets.token_hex(8) if task.id is None else task.id, encode(task.body)) for task in tasks]
-    seen: set[str] = set()
-    for task, _ in written:
+    given = [task.id for task in tasks if task.id is not None]
+    for task in given:
         check(id=task)
-        if task in seen:
-            raise InvalidValues(Mistake("ID", "INVALID_VALUE", f"the id {task!r} is given twice", task))
-        seen.add(task)
-    return written
+    if len(set(given)) < len(given):
+        twice = next(task for task in given if given.count(task) > 1)
+        raise InvalidValues(Mistake("ID", "INVALID_VALUE", f"the id {twice!r} is given twice", twice))
+    return [(secrets.token_hex(8) if task.id is None else task.id, encode(task.body)) for task in tasks]

@@ -10,7 +10,7 @@ LIMITS = {
     "kit/completion.py, kit/upgrade.py, kit/parts.py, kit/rename.py, kit/checksums.py, kit/new_command.py": 400,
     "kit/stepping, kit/testing": 742,
     "sample": 1832,
-    "state": 2430,
+    "state": 2433,
     "state/redis.lua": 285,
     "lab": 1500,
     "lab/tried.py, lab/learner.py, lab/commands/lab/try.py": 325,
