@@ -171,7 +171,7 @@ def _by_luck(name: str, scenario: Scenario) -> str:
 def _exercise(name: str, scenario: Scenario) -> list[str]:
     """Where the race can be written down as a file for `tool lab try`: two processes with files, and no strikes."""
     ways = scenario.ways.values()
-    if scenario.world or scenario.workers != 2 or any(map(scenario.strikes_of, ways)) or folder_of(name):
+    if scenario.world or scenario.workers != 2 or any(way.strikes for way in ways) or folder_of(name):
         return []
     return [
         "## Your turn",

@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from sampletool.kit.stepping.fork_server import ForkServer
 from sampletool.lab.play import play
@@ -45,15 +44,14 @@ def explore(
     variant: str,
     *,
     workers: int | None = None,
-    package_root: Path = PACKAGE_ROOT,
     stop_at_bad: bool = False,
     fork_server: ForkServer | None = None,
     check: Callable[[], None] = lambda: None,
 ) -> Exploration:
     """All schedules; or, with `stop_at_bad`, those up to the first that breaks the invariant."""
     recordings: list[Recording] = []
-    with nullcontext(fork_server) if fork_server else fork_server_for(name, package_root=package_root) as server:
-        follow = partial(play, name, variant, workers=workers, package_root=package_root, fork_server=server)
+    with nullcontext(fork_server) if fork_server else fork_server_for(name) as server:
+        follow = partial(play, name, variant, workers=workers, fork_server=server)
         for recording in every_run(partial(follow, check=check)):
             recordings.append(recording)
             if stop_at_bad and recording.is_broken:
@@ -73,9 +71,9 @@ def every_run(follow: Callable[[str], Played]) -> Iterator[Recording]:
 
 
 @contextmanager
-def fork_server_for(*names: str, package_root: Path = PACKAGE_ROOT) -> Iterator[ForkServer]:
+def fork_server_for(*names: str) -> Iterator[ForkServer]:
     """Has loaded what the workers of these scenarios would load, each of them, before their first step."""
-    environ = {**os.environ, "PYTHONPATH": str(package_root), "PYTHONSAFEPATH": "1"}
+    environ = {**os.environ, "PYTHONPATH": str(PACKAGE_ROOT), "PYTHONSAFEPATH": "1"}
     preload = [
         "sampletool.lab.worker",
         "sampletool.lab.learner",

@@ -29,12 +29,12 @@ def broke_by_luck(
 
 
 def can_be_lucky(scenario: Scenario, way: Way) -> bool:
-    return scenario.world is None and not scenario.strikes_of(way)
+    return scenario.world is None and not way.strikes
 
 
 def _break_one(name: str, variant: str, letters: str) -> bool:
     scenario = find(name)
-    with scratch(scenario, scenario.ways[variant]) as (directory, environ), ExitStack() as stack:
+    with scratch(scenario.ways[variant]) as (directory, environ), ExitStack() as stack:
         awaited, go = os.pipe()
         processes = {}
         try:

@@ -32,7 +32,7 @@ from sampletool.lab.recording import (
     wait_for_ever,
 )
 from sampletool.lab.scenario import INTERRUPT, KILL, LETTERS, POWER_CUT, STRIKES, Moment, Scenario, Way, find
-from sampletool.lab.scratch import PACKAGE_ROOT, scratch
+from sampletool.lab.scratch import scratch
 from sampletool.lab.stepped_worker import Worker
 
 
@@ -42,7 +42,6 @@ def play(
     schedule: str = "",
     *,
     workers: int | None = None,
-    package_root: Path = PACKAGE_ROOT,
     fork_server: ForkServer | None = None,
     check: Callable[[], None] = lambda: None,
 ) -> Played:
@@ -53,7 +52,7 @@ def play(
     scenario = find(name)
     way = scenario.ways[variant]
     letters = LETTERS[: workers or scenario.workers]
-    with scratch(scenario, way, package_root) as (directory, environ), ExitStack() as stack:
+    with scratch(way) as (directory, environ), ExitStack() as stack:
         if scenario.world is not None:
             return play_coroutines(name, variant, schedule, letters, directory, environ, fork_server)
         before = {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
@@ -103,7 +102,7 @@ class _Play:
     def _strikes(self) -> str:
         """What may still happen to the first worker."""
         has_struck = any(event.outcome == "struck" for event in self.events)
-        return "" if has_struck else self.scenario.strikes_of(self.way)
+        return "" if has_struck else self.way.strikes or ""
 
     def begin(self, schedule: str) -> tuple[list[str], list[str]]:
         """To the first step of each worker; on its way the first one may be struck, or could have been."""
@@ -213,7 +212,7 @@ class _Play:
 
     def _look_at_disks(self) -> Iterator[Any]:
         """What `look` sees in each state that the disk may have after a power cut at this moment."""
-        if POWER_CUT not in self.scenario.strikes_of(self.way):
+        if POWER_CUT not in (self.way.strikes or ""):
             return
         past = self.workers[0].stepped.past
         possible = {frozenset(files.items()) for files in states_after(self.before, past, str(self.directory))}

@@ -1,16 +1,21 @@
 """What a scenario file provides, and finding the files.
 
-A file in scenarios/ is one race. Its docstring tells the story. It names one `scenario`, a Scenario, made of:
+A file in scenarios/ is one race. Its docstring tells the story, its `scenario` the rest. Functions are found by name:
 
+* `prepare(directory)`: fills the scratch directory before a run.
 * `look(directory)`: what the shared thing holds at this moment. It is called after every step; its text is what the
   picture shows. Where the invariant needs more than text, it is a NamedTuple with a `__str__`.
 * `invariant(history)`: a generator that yields a sentence for each thing that is broken. Its docstring is the promise
   in words. It judges the whole history: each write by the state that it met, each answer by the state when it was
   given. It is called after every step, with the history so far, and at the end, when `history.is_over`. It reads no
   file: what it has to know, `look` has seen. After a power cut it is called for each state that the disk may have.
-* `ways`: `naive`, the way that people write; `wrong-…`, the tempting cures; `fixed`, and perhaps `fixed-…`, which are
-  production code: a command of the tool, or a function that only calls one verb of it. Where the tool has no such
-  verb, `no_verb` says so in the first line of the page.
+* a function for each of the `ways`, with `_` for `-`: `naive`, the way that people write; `wrong-…`, the tempting
+  cures; `fixed`, and perhaps `fixed-…`, which are production code: a command of the tool, or a function that only calls
+  one verb of it. Where the tool has no such verb, `no_verb` says so in the first line of the page.
+
+Of `scenario`:
+
+* `steps`: the names of what the workers do, for all ways; a way may have its own.
 * `mechanisms`: what the right way rests on. Each is a small change of production code that takes one out, keeps serial
   runs right, and makes `tool lab prove` find `breaks`.
 
@@ -21,7 +26,7 @@ import fcntl
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib import import_module
@@ -43,6 +48,8 @@ LETTERS = "ABCDEFGH"
 KILL, INTERRUPT, POWER_CUT = "!", "~", "*"
 STRIKES = {KILL: "kill -9", INTERRUPT: "signal TERM", POWER_CUT: "power cut"}
 """What may happen to the first worker between two of its steps."""
+_IN_THE_FILE: Any = None
+"""The file of the scenario has it."""
 
 
 @dataclass(frozen=True)
@@ -140,17 +147,18 @@ class Way:
 
     says: str
     """What it does, in half a sentence."""
-    program: Callable[..., Any] | tuple[str, ...]
-    """A function that is given the worker's letter and runs in the scratch directory, or the tool's arguments, in
-    which {worker} stands for the letter; a coroutine function is given the scenario's `world` too."""
-    steps: tuple[Step, ...]
-    shows: str
-    """The schedule that is run if nobody names another."""
     because: str
-    """Why that schedule ends as it does."""
+    """Why the schedule that `shows` ends as it does."""
+    shows: str = "A1 B1 A2 B2"
+    """The schedule that is run if nobody names another."""
+    program: Callable[..., Any] | tuple[str, ...] = ()
+    """The function of its name, which is given the worker's letter and runs in the scratch directory; a coroutine
+    function is given the scenario's `world` too. Or the tool's arguments, in which {worker} stands for the letter."""
+    steps: tuple[Step, ...] = ()
+    """Instead of the scenario's."""
     breaks: str = ""
     """Of several things that are broken then, the one that the story is about: a part of the invariant's sentence."""
-    prepare: Callable[[Path], None] | None = None
+    prepare: Any = None
     """Instead of the scenario's."""
     strikes: str | None = None
     """Instead of the scenario's."""
@@ -187,23 +195,21 @@ class Scenario:
     """What a reader may try to predict before looking."""
     shared: str
     """What the workers share: the name of its lane in the picture."""
-    prepare: Callable[[Path], None]
-    look: Callable[[Path], Any]
-    """What the shared thing holds now; as text, in a few characters."""
-    invariant: Callable[[History], Iterator[str]]
-    """What must be true of every history, in words and as code: yields what is broken, a sentence each."""
     ways: Mapping[str, Way]
     mechanisms: tuple[Removal, ...]
     still_broken_by: str
     """How to break it anyway."""
     symbol: str
     """The code that makes it right, as module:name."""
+    steps: tuple[Step, ...] = ()
+    prepare: Callable[[Path], None] = _IN_THE_FILE
+    look: Callable[[Path], Any] = _IN_THE_FILE
+    invariant: Callable[[History], Iterator[str]] = _IN_THE_FILE
     no_verb: str = ""
     """Where no command of the tool does this: the sentence that says so, and what is shown instead."""
     private: tuple[str, ...] = ()
     """The local variables, or attributes of them, in which a worker keeps its own copy of what is shared."""
     workers: int = 2
-    needs_store: bool = False
     world: Callable[[], Any] | None = None
     """If the workers are coroutines of one process: what they share in its memory."""
     strikes: str = ""
@@ -215,9 +221,6 @@ class Scenario:
     def promise(self) -> str:
         """The invariant in words."""
         return " ".join((self.invariant.__doc__ or "").split())
-
-    def strikes_of(self, way: Way) -> str:
-        return self.strikes if way.strikes is None else way.strikes
 
 
 def use_store(url: str) -> None:
@@ -268,9 +271,22 @@ def module_of(name: str) -> Any:
 
 
 def find(name: str) -> Scenario:
-    scenario = _ADDED[name] if name in _ADDED else module_of(name).scenario
-    assert isinstance(scenario, Scenario)
-    return scenario
+    """With what its file has by name, and what each way has from the scenario."""
+    if name in _ADDED:
+        return _ADDED[name]
+    module = module_of(name)
+    scenario: Scenario = module.scenario
+    ways = {
+        variant: replace(
+            way,
+            program=way.program or getattr(module, variant.replace("-", "_")),
+            steps=way.steps or scenario.steps,
+            prepare=way.prepare or module.prepare,
+            strikes=scenario.strikes if way.strikes is None else way.strikes,
+        )
+        for variant, way in scenario.ways.items()
+    }
+    return replace(scenario, prepare=module.prepare, look=module.look, invariant=module.invariant, ways=ways)
 
 
 def is_right(variant: str) -> bool:

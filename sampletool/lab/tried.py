@@ -61,9 +61,9 @@ def trying(file: Path, check: Callable[[], None] = lambda: None) -> Iterator[Cal
                 if status:
                     yield f"{letter}{_FAILED}{history.answers.get(letter, f'status {status}')}."
 
-        yours = _EveryEvent("", (str(file.absolute()),), (), "", "")
+        yours = _EveryEvent("", "", "", (str(file.absolute()),), prepare=prepare)
         said = ("", ("", ""), "", "files")
-        scenario = Scenario(file.name, *said, prepare, _Seen.of, invariant, {YOURS: yours}, (), "", "")
+        scenario = Scenario(file.name, *said, {YOURS: yours}, (), "", "", look=_Seen.of, invariant=invariant)
         try:
             with adding(str(file), scenario):
                 yield partial(play, str(file), YOURS, fork_server=server, check=check)

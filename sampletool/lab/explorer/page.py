@@ -92,7 +92,7 @@ def _way(scenario: Scenario, way: Way, recordings: Sequence[Recording]) -> dict[
         return nodes.setdefault(json.dumps([did, then] if then else [did, then, runs[0].reason]), len(nodes))
 
     root = node_number(list(recordings), 0)
-    with scratch(scenario, way) as (directory, _):
+    with scratch(way) as (directory, _):
         begins = str(scenario.look(directory))
     told = {"says": way.says, "because": way.because, "shows": way.shows, "begins": begins, "root": root}
     tables = {"events": [*map(json.loads, events)], "nodes": [*map(json.loads, nodes)]}

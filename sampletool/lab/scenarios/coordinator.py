@@ -25,13 +25,13 @@ async def naive(worker: str, world: World) -> None:
             record(await world.queue.get())
 
 
-async def until_empty(worker: str, world: World) -> None:
+async def wrong_until_empty(worker: str, world: World) -> None:
     if not await has_sent(worker, world, worker):
         while not world.queue.empty():
             record(await world.queue.get())
 
 
-async def first_end(worker: str, world: World) -> None:
+async def wrong_first_end(worker: str, world: World) -> None:
     if not await has_sent(worker, world, worker, None):
         while (message := await world.queue.get()) is not None:
             record(message)
@@ -75,8 +75,6 @@ def invariant(history: History) -> Iterator[str]:
             yield f"{sender}'s message was recorded {history.now.split().count(sender)} times."
 
 
-STEPS = (Step("send", "", "[AB]"), Step("take", "", "C"))
-
 scenario = Scenario(
     title="The coordinator that never ends",
     rule="Give the state one owner and send it messages; its end is a message too, one from each sender.",
@@ -90,40 +88,30 @@ scenario = Scenario(
     private=("ended", "message"),
     workers=3,
     world=World,
-    prepare=prepare,
-    look=look,
-    invariant=invariant,
     ways={
         "naive": Way(
             says="the coordinator takes messages, for ever",
-            program=naive,
-            steps=STEPS,
             shows="A1 B1 C1",
             because="nobody says that there are no more messages; `gather` waits for C, and C for the queue.",
             breaks="waits for ever",
         ),
         "wrong-until-empty": Way(
             says="until the queue is empty",
-            program=until_empty,
-            steps=STEPS,
             shows="C1 A1 B1",
             because="the queue is empty before the first message too.",
         ),
         "wrong-first-end": Way(
             says="each sender sends an end; the coordinator ends at one",
-            program=first_end,
-            steps=STEPS,
             shows="A1 B1 C1",
             because="A's end came before B's message.",
         ),
         "fixed": Way(
             says="each sender sends an end; the coordinator counts them (Python 3.13 has `asyncio.Queue.shutdown`)",
-            program=fixed,
-            steps=STEPS,
             shows="A1 C1 B1 C2",
             because="C waited for B's end, and nothing comes behind the last one.",
         ),
     },
+    steps=(Step("send", "", "[AB]"), Step("take", "", "C")),
     mechanisms=(
         Removal(
             "lab/scenarios/coordinator.py",

@@ -54,7 +54,7 @@ async def naive(worker: str, world: World) -> None:
         forked(lambda: world.log("B was here\n"))
 
 
-async def new_lock(worker: str, world: World) -> None:
+async def wrong_new_lock(worker: str, world: World) -> None:
     def child() -> None:
         world.lock = threading.Lock()
         world.log("B was here\n")
@@ -108,12 +108,6 @@ def invariant(history: History) -> Iterator[str]:
         yield "B's line is not in the log."
 
 
-STEPS = (
-    Step("lock the log", "", "A"),
-    Step("unlock it", "", "A"),
-    Step("a child logs", "", "B"),
-)
-
 scenario = Scenario(
     title="A fork copies the locks, and not the threads that hold them",
     rule="A program with threads starts children by a new program (fork and exec at once), never by fork alone.",
@@ -125,32 +119,28 @@ scenario = Scenario(
     question="A thread holds the lock of the log. The program forks, and the child logs a line. Who unlocks?",
     shared="log",
     world=World,
-    prepare=prepare,
-    look=look,
-    invariant=invariant,
     ways={
         "naive": Way(
             says="fork, and log in the child",
-            program=naive,
-            steps=STEPS,
             shows="A1 B1 A2",
             because="the child has the lock as it was, held, and not the thread that held it.",
         ),
         "wrong-new-lock": Way(
             says="the same, with a new lock in the child (os.register_at_fork)",
-            program=new_lock,
-            steps=STEPS,
             shows="A1 B1 A2",
             because="the line that A had begun was copied too, and the child wrote it out with its own.",
         ),
         "fixed": Way(
             says="our children: a program of its own, which has no memory of this one",
-            program=fixed,
-            steps=STEPS,
             shows="A1 B1 A2",
             because="exec threw the copy away, with its locks and its half line.",
         ),
     },
+    steps=(
+        Step("lock the log", "", "A"),
+        Step("unlock it", "", "A"),
+        Step("a child logs", "", "B"),
+    ),
     mechanisms=(
         Removal(
             "lab/scenarios/fork_with_threads.py",

@@ -23,7 +23,7 @@ def naive(worker: str) -> None:
     os.write(log, b'"%s"}\n' % worker.encode())
 
 
-def thread_lock(worker: str) -> None:
+def wrong_thread_lock(worker: str) -> None:
     with threading.Lock():
         naive(worker)
 
@@ -58,8 +58,6 @@ def invariant(history: History) -> Iterator[str]:
             yield f"the line of {letter} is not in the log."
 
 
-TWICE = (Step("write", "os.write", LOG),)
-
 scenario = Scenario(
     title="Two lines in one log run into each other",
     rule="One record, one write, to a file that was opened for appending.",
@@ -70,32 +68,22 @@ scenario = Scenario(
     ),
     question="A and B each write their line in two pieces. Which lines can be in the log?",
     shared="log",
-    prepare=prepare,
-    look=look,
-    invariant=invariant,
     ways={
         "naive": Way(
             says="a line in two writes",
-            program=naive,
-            steps=TWICE,
-            shows="A1 B1 A2 B2",
             because="between A's two writes there was room for B.",
         ),
         "wrong-thread-lock": Way(
             says="the same, under a lock for threads, as the logging module has one",
-            program=thread_lock,
-            steps=TWICE,
-            shows="A1 B1 A2 B2",
             because="each process has a lock of its own, and nobody shares it.",
         ),
         "fixed": Way(
             says="the log of calls (tool log): the whole line in one write",
-            program=fixed,
-            steps=TWICE,
             shows="A1 B1",
             because="there is no moment between the pieces, because there are no pieces.",
         ),
     },
+    steps=(Step("write", "os.write", LOG),),
     mechanisms=(
         Removal(
             "kit/safety/call_log.py",

@@ -13,7 +13,8 @@ from itertools import groupby
 from pathlib import Path
 
 from sampletool.lab.ours import PATIENT_SECONDS, lock_named
-from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
+from sampletool.lab.scenario import History, Scenario, Step, Way
+from sampletool.lab.scenarios._mechanisms import without_lock
 
 RECORDS = {"A": b"A" * 5999 + b"\n", "B": b"B" * 99 + b"\n"}
 ONE_PAGE = 4096
@@ -24,7 +25,7 @@ def naive(worker: str) -> None:
     write(RECORDS[worker])
 
 
-def in_pieces(worker: str) -> None:
+def wrong_in_pieces(worker: str) -> None:
     record, most = RECORDS[worker], os.pathconf("pipe", "PC_PIPE_BUF")
     for begin in range(0, len(record), most):
         write(record[begin : begin + most])
@@ -69,8 +70,6 @@ def invariant(history: History) -> Iterator[str]:
             yield f"a line was cut in two by another one: {line}."
 
 
-WRITE = (Step("write", "os.write", "pipe"), Step("the reader reads", "os.write", "log"))
-
 scenario = Scenario(
     title="A long line in a pipe, cut in two by a short one",
     rule="Up to PIPE_BUF bytes a write to a pipe is whole; for more, a lock around it, or a pipe for each writer.",
@@ -81,41 +80,29 @@ scenario = Scenario(
     ),
     question="A writes 6,000 bytes in one write, B writes 100. Both into one pipe. What can the reader get?",
     shared="what was read",
-    prepare=prepare,
-    look=look,
-    invariant=invariant,
     ways={
         "naive": Way(
             says="one record, one write",
-            program=naive,
-            steps=WRITE,
             shows="A1 A2 B1 B2",
             because="A's record did not fit, and B's fitted when the reader had made room.",
         ),
         "wrong-in-pieces": Way(
             says="in pieces of PIPE_BUF, each of which is whole",
-            program=in_pieces,
-            steps=WRITE,
             shows="A1 A2 B1 B2",
             because="each piece is whole, and the record is two of them.",
         ),
         "fixed": Way(
             says="under a lock, which is held until the whole record is in the pipe",
-            program=fixed,
-            steps=(Step("lock", "fcntl.flock", "pipe.lock", kind="lock", holds=True), *WRITE),
             shows="A1 B1 A2",
             because="B had to wait until the rest of A's record had gone in.",
         ),
     },
-    mechanisms=(
-        Removal(
-            "kit/safety/lock.py",
-            says="going on without having got the lock",
-            line="self._signals.received is None and try_lock(descriptor, operation):",
-            instead="try_lock(descriptor, operation) or True:",
-            breaks="a line was cut in two",
-        ),
+    steps=(
+        Step("lock", "fcntl.flock", "pipe.lock", kind="lock", holds=True),
+        Step("write", "os.write", "pipe"),
+        Step("the reader reads", "os.write", "log"),
     ),
+    mechanisms=(without_lock("a line was cut in two"),),
     symbol="sampletool.kit.safety.lock:Lock.exclusively",
     no_verb="No command of this tool shares a pipe among writers (each child has a log of its own): the right way is "
     "code of this page, over its lock.",

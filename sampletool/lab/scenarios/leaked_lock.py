@@ -17,6 +17,9 @@ from sampletool.kit.contract.errors import Interrupted
 from sampletool.kit.safety.signals import Signals
 from sampletool.lab.ours import PATIENT_SECONDS, lock_named
 from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
+from sampletool.lab.scenarios._turns import WORK, look, prepare, work
+
+__all__ = ["look", "prepare"]
 
 
 class GiveUp(Exception):
@@ -54,24 +57,11 @@ def fixed(worker: str) -> None:
     serve_on(worker)
 
 
-def work(worker: str) -> None:
-    log = os.open("log", os.O_CREAT | os.O_APPEND | os.O_WRONLY)
-    os.write(log, worker.encode())
-
-
 def serve_on(worker: str) -> None:
     """A is the server: it does not end before B has had its turn."""
     while worker == "A" and "B" not in Path("log").read_text():
         os.listdir(".")
         time.sleep(0.001)
-
-
-def prepare(directory: Path) -> None:
-    (directory / "log").touch()
-
-
-def look(directory: Path) -> str:
-    return f"{' '.join((directory / 'log').read_text()) or 'nobody'} worked"
 
 
 def invariant(history: History) -> Iterator[str]:
@@ -81,9 +71,6 @@ def invariant(history: History) -> Iterator[str]:
     if history.is_over and "B" not in history.now.split():
         yield "B had no turn."
 
-
-WORK = Step("work", "os.write", "log")
-SERVE = Step("serve on", "os.listdir", "here", waits=True)
 
 scenario = Scenario(
     title="A signal between winning the lock and the `with` block",
@@ -97,35 +84,25 @@ scenario = Scenario(
     question="TERM comes while A is busy taking its lock, and A goes on serving. Who gives the lock back?",
     shared="the log",
     strikes="~",
-    prepare=prepare,
-    look=look,
-    invariant=invariant,
     ways={
         "naive": Way(
             says="a handler that raises, and try/finally around the work",
-            program=naive,
-            steps=(
-                Step("lock", "fcntl.flock", "lock", kind="lock", holds=True),
-                Step("write its name", "os.write", "lock"),
-                WORK,
-                SERVE,
-            ),
             shows="A1 A~ A2 B1",
             because="the exception came before the `try`, so its `finally` never ran.",
         ),
         "fixed": Way(
             says="our signals and our lock: recorded first, acted on inside the block",
-            program=fixed,
-            steps=(
-                Step("lock", "fcntl.flock", "lock", kind="lock", holds=True),
-                Step("write its name", "os.pwrite", "lock", after=("lock",)),
-                WORK,
-                SERVE,
-            ),
             shows="A1 A~ A2 B1",
             because="the note was read inside the block, and leaving the block gave the lock back.",
         ),
     },
+    steps=(
+        Step("lock", "fcntl.flock", "lock", kind="lock", holds=True),
+        Step("write its name", "os.write", "lock"),
+        Step("write its name", "os.pwrite", "lock", after=("lock",)),
+        WORK,
+        Step("serve on", "os.listdir", "here", waits=True),
+    ),
     mechanisms=(
         Removal(
             "kit/safety/signals.py",

@@ -4,12 +4,13 @@ Each locks where it takes, then where it gives. Each has one lock and waits for 
 anything wrong by itself, and it takes bad luck to see it: mostly the first one is done before the second one begins.
 """
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
 
 from sampletool.lab.ours import PATIENT_SECONDS, lock_named
 from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
+from sampletool.lab.scenarios._turns import WORK, look, prepare, work
+
+__all__ = ["look", "prepare"]
 
 SIDES = ("left", "right")
 
@@ -26,19 +27,6 @@ def fixed(worker: str) -> None:
         work(worker)
 
 
-def work(worker: str) -> None:
-    log = os.open("log", os.O_APPEND | os.O_WRONLY)
-    os.write(log, worker.encode())
-
-
-def prepare(directory: Path) -> None:
-    (directory / "log").touch()
-
-
-def look(directory: Path) -> str:
-    return f"{' '.join((directory / 'log').read_text()) or 'nobody'} worked"
-
-
 def invariant(history: History) -> Iterator[str]:
     """Both transfers are done, and never at the same moment."""
     for crowd in history.crowds:
@@ -47,12 +35,6 @@ def invariant(history: History) -> Iterator[str]:
         if history.is_over and letter not in history.now.split():
             yield f"{letter}'s transfer was not done."
 
-
-STEPS = (
-    Step("lock left", "fcntl.flock", "left", kind="lock"),
-    Step("lock right", "fcntl.flock", "right", kind="lock"),
-    Step("work", "os.write", "log"),
-)
 
 scenario = Scenario(
     title="Two locks, taken in opposite order",
@@ -65,25 +47,22 @@ scenario = Scenario(
     question="A has left and wants right, B has right and wants left. Who goes on?",
     shared="the log",
     private=("here", "there"),
-    prepare=prepare,
-    look=look,
-    invariant=invariant,
     ways={
         "naive": Way(
             says="first the lock of where it takes, then the lock of where it gives",
-            program=naive,
-            steps=STEPS,
-            shows="A1 B1 A2 B2",
             because="each has what the other one waits for.",
         ),
         "fixed": Way(
             says="both take the locks by name: left, then right",
-            program=fixed,
-            steps=STEPS,
             shows="A1 B1 A2 A3",
             because="whoever has the first lock is the only one who may ask for the second.",
         ),
     },
+    steps=(
+        Step("lock left", "fcntl.flock", "left", kind="lock"),
+        Step("lock right", "fcntl.flock", "right", kind="lock"),
+        WORK,
+    ),
     mechanisms=(
         Removal(
             "lab/scenarios/lock_order.py",

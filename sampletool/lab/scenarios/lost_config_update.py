@@ -23,14 +23,14 @@ def naive(worker: str) -> None:
     FILE.write_text(f"{text}{worker} = 1\n")
 
 
-def rename_alone(worker: str) -> None:
+def wrong_rename(worker: str) -> None:
     text = FILE.read_text()
     beside = Path(f".tool.toml.{worker}")
     beside.write_text(f"{text}{worker} = 1\n")
     os.replace(beside, FILE)
 
 
-def two_short_locks(worker: str) -> None:
+def wrong_two_locks(worker: str) -> None:
     with open("lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         text = FILE.read_text()
@@ -41,7 +41,7 @@ def two_short_locks(worker: str) -> None:
         fcntl.flock(lock, fcntl.LOCK_UN)
 
 
-def behind_a_link(worker: str) -> None:
+def fixed_link(worker: str) -> None:
     """B moves the file to another place, where the link then leads, under the lock of the place where it was."""
     if worker == "B":
         with editing_toml(FILE) as file:
@@ -62,8 +62,9 @@ def prepare_a_link(directory: Path) -> None:
     (directory / FILE).symlink_to("first.toml")
 
 
-def keys(text: str) -> list[str]:
-    return [line.split("=")[0].strip() for line in text.splitlines() if "=" in line]
+def look(directory: Path) -> str:
+    lines = (directory / FILE).read_text().splitlines()
+    return " ".join(line.split("=")[0].strip() for line in lines if "=" in line) or "(empty)"
 
 
 def invariant(history: History) -> Iterator[str]:
@@ -79,7 +80,11 @@ def invariant(history: History) -> Iterator[str]:
             yield f"{letter} could not save its key."
 
 
-READ = Step("read", "open", "tool.toml", kind="read")
+LOCKED = (
+    Step("lock", "fcntl.flock", "*.toml.lock", kind="lock", holds=True),
+    Step("read", "open", "*.toml", kind="read", after=("lock",)),
+    Step("rename", "os.rename", "*.toml"),
+)
 
 scenario = Scenario(
     title="Two `config set` at once, and one of them never happened",
@@ -91,27 +96,17 @@ scenario = Scenario(
     question="A adds the key A, B adds the key B. Both succeed. Which keys can be in the file afterwards?",
     shared="tool.toml",
     private=("text",),
-    prepare=prepare,
-    look=lambda directory: " ".join(keys((directory / FILE).read_text())) or "(empty)",
-    invariant=invariant,
     ways={
         "naive": Way(
             says="read the file, add the key, write it back",
-            program=naive,
-            steps=(READ, Step("write", "open", "tool.toml", kind="write")),
-            shows="A1 B1 A2 B2",
             because="B wrote back what it had read before A wrote.",
         ),
         "wrong-rename": Way(
             says="the same, but written beside and renamed over",
-            program=rename_alone,
-            steps=(READ, Step("rename", "os.rename", "tool.toml")),
-            shows="A1 B1 A2 B2",
             because="the rename makes the write atomic, so nobody reads half a file; what B wrote was still too old.",
         ),
         "wrong-two-locks": Way(
             says="a lock around the read, and again around the write",
-            program=two_short_locks,
             steps=(
                 Step("lock, read", "fcntl.flock", "lock", kind="lock", after=("start",), holds=True),
                 Step("unlock", "fcntl.flock", "lock", kind="unlock", after=("lock, read",), frees=True),
@@ -123,27 +118,23 @@ scenario = Scenario(
         "fixed": Way(
             says="tool config set: one lock from before the read until after the write",
             program=("config", "set", "{worker}", "1"),
-            steps=(
-                Step("lock", "fcntl.flock", "tool.toml.lock", kind="lock", holds=True),
-                Step("read", "open", "tool.toml", kind="read", after=("lock",)),
-                Step("rename", "os.rename", "tool.toml"),
-            ),
+            steps=LOCKED,
             shows="A1 B1 A2 A3",
             because="B had to wait, and read the file only when A's key was in it.",
         ),
         "fixed-link": Way(
             says="the same, where tool.toml is a link that B points to another file: followed again under the lock",
-            program=behind_a_link,
-            steps=(
-                Step("lock", "fcntl.flock", ".*.toml.lock", kind="lock", holds=True),
-                Step("read", "open", "*.toml", kind="read", after=("lock",)),
-                Step("rename", "os.rename", "*.toml"),
-            ),
+            steps=LOCKED,
             shows="B1 A1 B2 B3",
             because="A waited for the lock of a file that was no longer tool.toml, saw that, and took the right one.",
             prepare=prepare_a_link,
         ),
     },
+    steps=(
+        Step("read", "open", "tool.toml", kind="read"),
+        Step("write", "open", "tool.toml", kind="write"),
+        Step("rename", "os.rename", "tool.toml"),
+    ),
     mechanisms=(
         Removal(
             "kit/safety/toml_file.py",

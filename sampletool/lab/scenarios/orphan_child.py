@@ -137,26 +137,20 @@ scenario = Scenario(
     shared="output",
     workers=3,
     strikes="!",
-    prepare=prepare,
-    look=look,
-    invariant=invariant,
     ways={
         "naive": Way(
             says="lock, run the compiler, which writes the output",
-            program=naive,
-            steps=(LOCK, WAIT, COMPILE),
             shows="A1 A! B1 C1",
             breaks="wrote over its output",
             because="with A its lock was gone, but not its compiler.",
         ),
         "fixed": Way(
             says="our children: they keep the lock, write into a scratch place, and only the parent publishes",
-            program=fixed,
-            steps=(LOCK, WAIT, COMPILE),
             shows="A1 A! B1 C1",
             because="the compiler kept the lock until it was gone, and what it wrote was never published.",
         ),
     },
+    steps=(LOCK, WAIT, COMPILE),
     mechanisms=(
         Removal(
             "kit/safety/children.py",

@@ -22,7 +22,7 @@ def naive(worker: str) -> None:
         REPORT.write_text("A's report")
 
 
-def look_when_open(worker: str) -> None:
+def wrong_look_when_open(worker: str) -> None:
     if not has_planted(worker):
         report = os.open(REPORT, os.O_WRONLY | os.O_CREAT)
         if not is_link(REPORT):
@@ -75,20 +75,14 @@ scenario = Scenario(
     ),
     question="A looks: no link. Then it writes. Which file does it write to?",
     shared="mine",
-    prepare=prepare,
-    look=look,
-    invariant=invariant,
     ways={
         "naive": Way(
             says="if it is no link, open it and write",
-            program=naive,
-            steps=(Step("look: no link", "stepping.verb"), Step("write", "open", "report", kind="write"), *PLANT),
             shows="A1 B1 A2",
             because="B planted the link when A had looked.",
         ),
         "wrong-look-when-open": Way(
             says="open it, look whether it is a link, then write",
-            program=look_when_open,
             steps=(
                 Step("open", "open", "report", kind="write"),
                 Step("look: no link", "stepping.verb"),
@@ -100,17 +94,17 @@ scenario = Scenario(
         ),
         "fixed": Way(
             says="write beside, under a name that nobody can guess and that must not be there; rename",
-            program=fixed,
-            steps=(
-                Step("create", "open", ".report.*.tmp", kind="create"),
-                Step("rename", "os.rename", "report"),
-                Step("write", "open", "report", kind="write"),
-                *PLANT,
-            ),
             shows="A1 B1 A2",
             because="the rename took the link's place and never followed it.",
         ),
     },
+    steps=(
+        Step("look: no link", "stepping.verb"),
+        Step("write", "open", "report", kind="write"),
+        Step("create", "open", ".report.*.tmp", kind="create"),
+        Step("rename", "os.rename", "report"),
+        *PLANT,
+    ),
     mechanisms=(
         Removal(
             "kit/safety/atomic_file.py",

@@ -27,7 +27,7 @@ def naive(worker: str) -> None:
         stop(int(pid))
 
 
-def same_name(worker: str) -> None:
+def wrong_same_name(worker: str) -> None:
     if not is_the_stranger(worker):
         pid, _start = FILE.read_text().split()
         if name_of(int(pid)) == name_of(os.getpid()):
@@ -91,13 +91,6 @@ def invariant(history: History) -> Iterator[str]:
         yield "B was stopped, which has nothing to do with the server."
 
 
-STEPS = (
-    Step("read the number", "open", "server.pid", kind="read", after=("start",)),
-    Step("stop it", "stepping.verb"),
-    Step("(B gets the number)", "open", "server.pid", kind="write"),
-    Step("work", "os.listdir", "here"),
-)
-
 scenario = Scenario(
     title="The number of a dead process is given to another one",
     rule="A pid is a number that is reused: a process is its pid and its start, and is signalled by a descriptor.",
@@ -108,32 +101,29 @@ scenario = Scenario(
     ),
     question="The server is dead, and B has been given its number. A reads the number and stops it. Who dies?",
     shared="B",
-    prepare=prepare,
-    look=look,
-    invariant=invariant,
     ways={
         "naive": Way(
             says="read the number, kill it",
-            program=naive,
-            steps=STEPS,
             shows="B1 A1 A2",
             because="the number was the server's when it was written, and is B's now.",
         ),
         "wrong-same-name": Way(
             says="only if the process has the name that the server has",
-            program=same_name,
-            steps=STEPS,
             shows="B1 A1 A2",
             because="both are python, and every copy of the program has the name of the program.",
         ),
         "fixed": Way(
             says="only if it began when the server began, through a descriptor of that very process",
-            program=fixed,
-            steps=STEPS,
             shows="B1 A1",
             because="B has the server's number and not its start: boot and clock tick.",
         ),
     },
+    steps=(
+        Step("read the number", "open", "server.pid", kind="read", after=("start",)),
+        Step("stop it", "stepping.verb"),
+        Step("(B gets the number)", "open", "server.pid", kind="write"),
+        Step("work", "os.listdir", "here"),
+    ),
     mechanisms=(
         Removal(
             "kit/safety/processes.py",

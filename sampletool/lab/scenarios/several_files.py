@@ -23,7 +23,7 @@ def naive(worker: str) -> None:
         serve(CERTIFICATE.read_text(), KEY.read_text())
 
 
-def look_again(worker: str) -> None:
+def wrong_look_again(worker: str) -> None:
     if worker == "A":
         put(CERTIFICATE, "new")
         put(KEY, "new")
@@ -81,9 +81,6 @@ def invariant(history: History) -> Iterator[str]:
             yield f"{letter} could not read both."
 
 
-WRITE = (Step("rename certificate", "os.rename", "certificate"), Step("rename key", "os.rename", "key"))
-READ = (Step("read certificate", "open", "certificate", kind="read"), Step("read key", "open", "key", kind="read"))
-
 scenario = Scenario(
     title="Two files that belong together, read while they change",
     rule="What has to fit together has to change together: one file, or one directory, published by one rename.",
@@ -95,36 +92,32 @@ scenario = Scenario(
     question="Both files are replaced atomically, one after the other. What can B read?",
     shared="certificate, key",
     private=("certificate", "key"),
-    prepare=prepare,
-    look=look,
-    invariant=invariant,
     ways={
         "naive": Way(
             says="replace the certificate, replace the key; read the certificate, read the key",
-            program=naive,
-            steps=(*WRITE, *READ),
             shows="A1 B1 B2",
             because="B came when one of the two was replaced.",
         ),
         "wrong-look-again": Way(
             says="the reader looks again whether the certificate is still the one that it has read",
-            program=look_again,
-            steps=(*WRITE, *READ),
             shows="A1 B1 B2 B3",
             because="it is: the certificate changed before B began, the key has not changed yet.",
         ),
         "fixed": Way(
             says="both in one file: tool config set certificate=... key=..., one change and one rename",
-            program=fixed,
-            steps=(
-                Step("rename", "os.rename", "both.toml"),
-                Step("read both", "open", "both.toml", kind="read", after=("start",)),
-                Step("write", "open", "both.toml", kind="write"),
-            ),
             shows="A1 B1 A2",
             because="there is one name, and behind it are the old two or the new two.",
         ),
     },
+    steps=(
+        Step("rename certificate", "os.rename", "certificate"),
+        Step("rename key", "os.rename", "key"),
+        Step("read certificate", "open", "certificate", kind="read"),
+        Step("read key", "open", "key", kind="read"),
+        Step("rename", "os.rename", "both.toml"),
+        Step("read both", "open", "both.toml", kind="read", after=("start",)),
+        Step("write", "open", "both.toml", kind="write"),
+    ),
     mechanisms=(
         Removal(
             "kit/safety/toml_file.py",

@@ -13,6 +13,9 @@ from pathlib import Path
 from sampletool.lab.ours import PATIENT_SECONDS, lock_named
 from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
 from sampletool.lab.scenarios._mechanisms import with_shared_lock, without_lock
+from sampletool.lab.scenarios._turns import WORK, look, prepare, work
+
+__all__ = ["look"]
 
 NOBODY = 2**22 + 1
 """A pid that no process can have."""
@@ -29,7 +32,7 @@ def naive(worker: str) -> None:
     os.remove("lock")
 
 
-def look_whether_it_is_alive(worker: str) -> None:
+def wrong_reclaim(worker: str) -> None:
     while True:
         while owner_is_alive():
             time.sleep(0.001)
@@ -60,23 +63,9 @@ def create_lock() -> None:
     os.write(descriptor, str(os.getpid()).encode())
 
 
-def work(worker: str) -> None:
-    log = os.open("log", os.O_CREAT | os.O_APPEND | os.O_WRONLY)
-    os.write(log, worker.encode())
-
-
-def prepare(directory: Path) -> None:
-    (directory / "log").touch()
-
-
 def leave_a_dead_owner(directory: Path) -> None:
     prepare(directory)
     (directory / "lock").write_text(str(NOBODY))
-
-
-def look(directory: Path) -> str:
-    worked = " ".join((directory / "log").read_text()) or "nobody"
-    return f"{worked} worked"
 
 
 def invariant(history: History) -> Iterator[str]:
@@ -87,8 +76,6 @@ def invariant(history: History) -> Iterator[str]:
         if letter not in history.now.split():
             yield f"{letter} had no turn."
 
-
-WORK = Step("work", "os.write", "log")
 
 scenario = Scenario(
     title="A killed program leaves its lock behind",
@@ -101,20 +88,15 @@ scenario = Scenario(
     question="A is killed with -9 while it has the lock. What happens to B?",
     shared="the log",
     strikes="!",
-    prepare=prepare,
-    look=look,
-    invariant=invariant,
     ways={
         "naive": Way(
             says="a file that must not be there yet, removed at the end",
-            program=naive,
             steps=(Step("lock", "open", "lock", kind="create", waits=True, holds=True), WORK),
             shows="A1 B1 A!",
             because="nobody is left who would remove A's file.",
         ),
         "wrong-reclaim": Way(
             says="look whether the owner is alive, and remove what a dead one left",
-            program=look_whether_it_is_alive,
             steps=(
                 Step("look", "open", "lock", kind="read", waits=True),
                 Step("remove", "os.remove", "lock"),
@@ -128,7 +110,6 @@ scenario = Scenario(
         ),
         "fixed": Way(
             says="our lock: the kernel's, which ends with the process",
-            program=fixed,
             steps=(Step("lock", "fcntl.flock", "lock", kind="lock", holds=True), WORK),
             shows="A1 B1 A!",
             because="the kernel took the lock back in the moment in which A died, and gave it to B.",

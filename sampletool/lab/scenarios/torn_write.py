@@ -23,11 +23,11 @@ def naive(worker: str) -> None:
     os.close(descriptor)
 
 
-def rename_alone(worker: str) -> None:
-    descriptor = os.open("tool.toml.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+def wrong_rename(worker: str) -> None:
+    descriptor = os.open("tool.toml.tmp", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.write(descriptor, NEW.encode())
     os.close(descriptor)
-    os.replace("tool.toml.new", FILE)
+    os.replace("tool.toml.tmp", FILE)
 
 
 def prepare(directory: Path) -> None:
@@ -62,25 +62,14 @@ scenario = Scenario(
     shared="tool.toml",
     workers=1,
     strikes="!*",
-    prepare=prepare,
-    look=look,
-    invariant=invariant,
     ways={
         "naive": Way(
             says="open the file, which empties it, and write it line by line",
-            program=naive,
-            steps=(Step("empty", "open", FILE, kind="write"), Step("write a line", "os.write", FILE)),
             shows="A1 A2 A3 A!",
             because="the old content is gone from the first step on, and the new one is there only after the last.",
         ),
         "wrong-rename": Way(
             says="write beside and rename, without flushing",
-            program=rename_alone,
-            steps=(
-                Step("create", "open", "tool.toml.new", kind="write"),
-                Step("write", "os.write", "tool.toml.new"),
-                Step("rename", "os.rename", FILE),
-            ),
             shows="A1 A2 A3 A*",
             breaks="tool.toml is empty",
             because="a name and what it names reach the disk each in its own time; only fsync puts them in order.",
@@ -88,17 +77,19 @@ scenario = Scenario(
         "fixed": Way(
             says="tool config set: write beside, flush, rename, flush the directory",
             program=("config", "set", "name=new", "level=2"),
-            steps=(
-                Step("create", "open", ".tool.toml.*.tmp", kind="create"),
-                Step("write", "os.write", ".tool.toml.*.tmp"),
-                Step("flush", "os.fsync", ".tool.toml.*.tmp"),
-                Step("rename", "os.rename", FILE),
-                Step("flush the directory", "os.fsync", "here"),
-            ),
             shows="A1 A2 A3 A4 A5 A*",
             because="the content was on the disk before the name was, and the name before it said so.",
         ),
     },
+    steps=(
+        Step("empty", "open", FILE, kind="write"),
+        Step("write a line", "os.write", FILE),
+        Step("create", "open", "*.tmp", kind="write"),
+        Step("write", "os.write", "*.tmp"),
+        Step("flush", "os.fsync", "*.tmp"),
+        Step("rename", "os.rename", FILE),
+        Step("flush the directory", "os.fsync", "here"),
+    ),
     mechanisms=(
         Removal(
             "kit/safety/atomic_file.py",

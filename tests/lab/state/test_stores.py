@@ -7,10 +7,10 @@ import pytest
 
 from sampletool.kit.testing.scale import SOAK
 from sampletool.lab.explore import explore
-from sampletool.lab.scenario import FIXED, NAIVE, STORE_VARIABLE, find, names
+from sampletool.lab.scenario import FIXED, NAIVE, STORE_VARIABLE, module_of, names
 from tests.state.support.servers import NoServer, Server, run_directory
 
-NEED_A_STORE = [name for name in names() if find(name).needs_store]
+NEED_A_STORE = [name for name in names() if hasattr(module_of(name), "open_here")]
 TRIED = NEED_A_STORE if SOAK else ["get-then-set", "retry-twice"]
 
 

@@ -60,7 +60,7 @@ def show(context: Context, name: str, variants: list[str], schedule: str | None,
     runs = []
     for variant in variants:
         given = way_of(name, variant).shows if schedule is None else schedule
-        if schedule is None and scenario.needs_store and is_elsewhere() and is_right(variant):
+        if schedule is None and is_elsewhere() and is_right(variant):
             given = ""
         with checking(context, f"{name}, {variant}") as check:
             runs.append(play(name, variant, given, workers=workers, check=check).recording)

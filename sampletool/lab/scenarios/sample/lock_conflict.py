@@ -28,8 +28,8 @@ def naive(worker: str) -> None:
     os.rmdir("lock")
 
 
-def wait_silently(worker: str) -> None:
-    with open("lock-file", "w") as lock:
+def wrong_wait_silently(worker: str) -> None:
+    with open("build.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         build(worker)
 
@@ -74,38 +74,30 @@ scenario = Scenario(
     ),
     question="B starts while A builds. What does B know when it has ended?",
     shared="report",
-    prepare=prepare,
-    look=look,
-    invariant=invariant,
     ways={
         "naive": Way(
             says="make a directory as a lock, and fail if it is there",
-            program=naive,
-            steps=(Step("lock", "os.mkdir", "lock"), Step("build", "open", "report.txt", kind="write")),
             shows="A1 B1 A2",
             because="`File exists` says nothing of who, since when, or until when.",
         ),
         "wrong-wait-silently": Way(
             says="wait until the other one is done, however long that takes",
-            program=wait_silently,
-            steps=(
-                Step("lock", "fcntl.flock", "lock-file", kind="lock", holds=True),
-                Step("build", "open", "report.txt", kind="write"),
-            ),
             shows="A1 B1 A2",
             because="a caller that waits without a word cannot be told from one that hangs.",
         ),
         "fixed": Way(
             says="tool build: LOCK_HELD, with the holder and retry_after_ms",
             program=("build",),
-            steps=(
-                Step("lock", "fcntl.flock", "build.lock", kind="lock", holds=True),
-                Step("publish", "os.rename", "report"),
-            ),
             shows="A1 B1 A2",
             because="B's answer names A's process and says when to try again; the exit status is 75.",
         ),
     },
+    steps=(
+        Step("lock", "os.mkdir", "lock"),
+        Step("lock", "fcntl.flock", "build.lock", kind="lock", holds=True),
+        Step("build", "open", "report.txt", kind="write"),
+        Step("publish", "os.rename", "report"),
+    ),
     mechanisms=(
         Removal(
             "kit/contract/lock_held.py",

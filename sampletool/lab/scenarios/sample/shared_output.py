@@ -20,7 +20,7 @@ def naive(worker: str) -> None:
     Path(f"{worker}.read").write_bytes(Path("result.json").read_bytes())
 
 
-def one_temporary_name(worker: str) -> None:
+def wrong_fixed_temporary(worker: str) -> None:
     write_lines("result.tmp", worker)
     os.replace("result.tmp", f"{worker}.json")
     Path(f"{worker}.read").write_bytes(Path(f"{worker}.json").read_bytes())
@@ -88,12 +88,6 @@ def invariant(history: History) -> Iterator[str]:
             yield f"{letter} failed, because of the other one."
 
 
-PUBLISHING = (
-    Step("create", "open", ".result.json.*.tmp", kind="create"),
-    Step("write", "os.write", ".result.json.*.tmp"),
-    Step("publish", "os.link", "result.json"),
-)
-
 scenario = Scenario(
     title="Two runs, one name for their result",
     rule="Never share a name for what you have not yet published: a session of its own, or a unique name and a link.",
@@ -104,47 +98,38 @@ scenario = Scenario(
     ),
     question="A and B write two lines each to the same name and read them back. What can each of them read?",
     shared="the shared name",
-    prepare=prepare,
-    look=look,
-    invariant=invariant,
     ways={
         "naive": Way(
             says="both write result.json, line by line",
-            program=naive,
-            steps=(
-                Step("empty", "open", "result.json", kind="write"),
-                Step("write a line", "os.write", "result.json"),
-                Step("read", "open", "result.json", kind="read"),
-            ),
             shows="A1 A2 B1 B2 A3 A4",
             because="B emptied the file while A wrote; what A reads has lines of both.",
         ),
         "wrong-fixed-temporary": Way(
             says="write result.tmp, then rename it to a name of one's own",
-            program=one_temporary_name,
-            steps=(
-                Step("empty", "open", "result.tmp", kind="write"),
-                Step("write a line", "os.write", "result.tmp"),
-                Step("rename", "os.rename", "*.json"),
-            ),
             shows="A1 A2 B1 A3 A4",
             because="A renamed the file that B was writing to.",
         ),
         "fixed": Way(
             says="tool process --output: a unique temporary name, published by a link, which never replaces",
-            program=fixed,
-            steps=PUBLISHING,
             shows="A1 B1 A2 B2 A3 B3",
             because="A was first. B's link was refused, because the name was there, and B was answered OUTPUT_EXISTS.",
         ),
         "fixed-session": Way(
             says="tool process --session-id: a directory for each session",
             program=("process", "--input", "{worker}.csv", "--session-id", "session-{worker}"),
-            steps=PUBLISHING,
             shows="A1 B1 A2 B2 A3 B3",
             because="they share no name at any moment, so they do not even have to wait for each other.",
         ),
     },
+    steps=(
+        Step("empty", "open", "result.*", kind="write"),
+        Step("write a line", "os.write", "result.*"),
+        Step("rename", "os.rename", "*.json"),
+        Step("read", "open", "result.json", kind="read", after=("write a line",)),
+        Step("create", "open", ".result.json.*.tmp", kind="create"),
+        Step("write", "os.write", ".result.json.*.tmp"),
+        Step("publish", "os.link", "result.json"),
+    ),
     mechanisms=(
         Removal(
             "kit/safety/atomic_file.py",

@@ -7,7 +7,7 @@ told by this file as an audit event of its own, and what happens within one is t
 import os
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,7 +19,7 @@ from sampletool.state.store import Store
 from sampletool.state.store_url import refuse_password
 from sampletool.state.terms import Terms
 
-__all__ = ["key", "open_here", "refuse_password", "steps", "with_reading_first", "without_transaction", "writes"]
+__all__ = ["key", "open_here", "refuse_password", "steps", "without_transaction", "writes"]
 
 VERB = "stepping.verb"
 
@@ -38,6 +38,17 @@ def open_here(directory: Path | None = None) -> Store:
         return open_store(f"sqlite://{place}/state.db", None, terms)
     store = open_store(url, None, terms)
     return store if directory is not None else cast(Store, _Told(store))
+
+
+def store_in(directory: Path) -> AbstractContextManager[Store]:
+    """The same from outside, for a moment."""
+    return closing(open_here(directory))
+
+
+def prepare(directory: Path) -> None:
+    """A store in which nothing is that a worker asks for."""
+    with store_in(directory) as store:
+        store.state_set(key("another", directory), "")
 
 
 def key(name: str, directory: Path | None = None) -> str:
@@ -78,16 +89,24 @@ class _Told:
         return told
 
 
-def without_transaction(breaks: str) -> Removal:
-    return Removal(
-        "state/sqlite.py",
-        says="each statement by itself, with neither lock nor transaction",
-        line="""\
+_TRANSACTION = """\
         with self._terms.hold(self._lock_path, name, self._connection is None), self._translated():
             db = self._open(to_write=True)
             with self._transaction(db):
                 yield db
-""",
+"""
+
+
+def unprotected(breaks: str, refused: str) -> tuple[Removal, ...]:
+    """What the three right ways rest on that only add, claim or set: a transaction that begins with its lock."""
+    return without_transaction(breaks), with_reading_first(refused)
+
+
+def without_transaction(breaks: str) -> Removal:
+    return Removal(
+        "state/sqlite.py",
+        says="each statement by itself, with neither lock nor transaction",
+        line=_TRANSACTION,
         instead="""\
         with self._translated():
             yield self._open(to_write=True)
@@ -100,12 +119,7 @@ def with_reading_first(breaks: str) -> Removal:
     return Removal(
         "state/sqlite.py",
         says="a transaction that begins with reading, and no lock in front of it",
-        line="""\
-        with self._terms.hold(self._lock_path, name, self._connection is None), self._translated():
-            db = self._open(to_write=True)
-            with self._transaction(db):
-                yield db
-""",
+        line=_TRANSACTION,
         instead="""\
         with self._translated():
             db = self._open(to_write=True)

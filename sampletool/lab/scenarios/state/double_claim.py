@@ -6,20 +6,14 @@ again afterwards whether the mark is one's own does not help, because the other 
 By name: on PostgreSQL `SELECT ... FOR UPDATE SKIP LOCKED` inside the `UPDATE`, on Redis a script in Lua.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
 
-from sampletool.lab.scenario import History, Scenario, Step, Way
-from sampletool.lab.scenarios.state._stores import (
-    LOCK,
-    key,
-    open_here,
-    steps,
-    with_reading_first,
-    without_transaction,
-    writes,
-)
+from sampletool.lab.scenario import Scenario, Step, Way
+from sampletool.lab.scenarios.state._one_job import do_it, invariant, look
+from sampletool.lab.scenarios.state._stores import LOCK, key, open_here, steps, store_in, unprotected, writes
 from sampletool.state.promises import NewTask
+
+__all__ = ["invariant", "look"]
 
 
 def naive(worker: str) -> None:
@@ -30,7 +24,7 @@ def naive(worker: str) -> None:
         do_it(worker)
 
 
-def look_again(worker: str) -> None:
+def wrong_look_again(worker: str) -> None:
     store = open_here()
     item = store.state_get(key("item")).value
     if item == "free":
@@ -45,36 +39,11 @@ def fixed(worker: str) -> None:
         do_it(worker)
 
 
-def do_it(worker: str) -> None:
-    Path(f"done-by-{worker}").touch()
-
-
 def prepare(directory: Path) -> None:
-    store = open_here(directory)
-    store.state_set(key("item", directory), "free")
-    store.task_add(key("queue", directory), [NewTask("the item", key("item", directory))])
-    store.close()
+    with store_in(directory) as store:
+        store.state_set(key("item", directory), "free")
+        store.task_add(key("queue", directory), [NewTask("the item", key("item", directory))])
 
-
-def look(directory: Path) -> str:
-    return " ".join(sorted(path.name[-1] for path in directory.glob("done-by-*"))) or "nobody"
-
-
-def invariant(history: History) -> Iterator[str]:
-    """The one item is done by one worker, never by two; and by one at the end."""
-    if len(history.now.split()) > 1:
-        yield f"the one item was done by {' and '.join(history.now.split())}."
-    if history.is_over and history.now == "nobody":
-        yield "the one item was done by nobody."
-    for letter, status in history.statuses.items():
-        if status:
-            yield f"{letter} failed instead of finding that there is nothing to do."
-
-
-SELECT_UPDATE = (
-    *steps("look: it is free", sql="SELECT", verb="state_get", after=("start",)),
-    *writes("take it", verb="state_set"),
-)
 
 scenario = Scenario(
     title="Two workers, one item",
@@ -87,31 +56,18 @@ scenario = Scenario(
     question="There is one free item. A looks, B looks, A takes it, B takes it. Who does the work?",
     shared="who did it",
     private=("item",),
-    needs_store=True,
-    prepare=prepare,
-    look=look,
-    invariant=invariant,
     ways={
         "naive": Way(
             says="look for a free item, then mark it",
-            program=naive,
-            steps=SELECT_UPDATE,
-            shows="A1 B1 A2 B2",
             because="B took what it had seen free before A took it.",
         ),
         "wrong-look-again": Way(
             says="the same, then look whether the mark is one's own",
-            program=look_again,
-            steps=(
-                *SELECT_UPDATE,
-                *steps("look again", sql="SELECT [*] FROM tool_state", verb="state_get", after=("take it",)),
-            ),
             shows="A1 B1 A2 A3 B2 B3",
             because="A looked again before B wrote, and B after it wrote: both found their own mark.",
         ),
         "fixed": Way(
             says="tool task claim: look and take in one transaction",
-            program=fixed,
             steps=(
                 LOCK,
                 Step("look", "sql", "state.db", statement="SELECT ID, GENERATION"),
@@ -122,10 +78,12 @@ scenario = Scenario(
             because="B could look only when A had taken it, and found nothing.",
         ),
     },
-    mechanisms=(
-        without_transaction("the one item was done by A and B"),
-        with_reading_first("failed"),
+    steps=(
+        *steps("look: it is free", sql="SELECT", verb="state_get", after=("start",)),
+        *writes("take it", verb="state_set"),
+        *steps("look again", sql="SELECT [*] FROM tool_state", verb="state_get", after=("take it",)),
     ),
+    mechanisms=unprotected("the one job was done by A and B", "failed"),
     symbol="sampletool.state.sql_verbs:task_claim",
     still_broken_by="work that outlasts its lease: see zombie-worker.",
 )

@@ -11,15 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sampletool.lab.scenario import History, Scenario, Step, Way
-from sampletool.lab.scenarios.state._stores import (
-    LOCK,
-    key,
-    open_here,
-    steps,
-    with_reading_first,
-    without_transaction,
-    writes,
-)
+from sampletool.lab.scenarios.state._stores import LOCK, key, open_here, steps, store_in, unprotected, writes
 
 
 def naive(worker: str) -> None:
@@ -28,7 +20,7 @@ def naive(worker: str) -> None:
     store.state_set(key("count"), count + 1)
 
 
-def thread_lock(worker: str) -> None:
+def wrong_thread_lock(worker: str) -> None:
     with threading.Lock():
         naive(worker)
 
@@ -38,16 +30,14 @@ def fixed(worker: str) -> None:
 
 
 def prepare(directory: Path) -> None:
-    store = open_here(directory)
-    store.state_set(key("count", directory), 0)
-    store.close()
+    with store_in(directory) as store:
+        store.state_set(key("count", directory), 0)
 
 
 def look(directory: Path) -> int:
     """Wherever this way counts."""
-    store = open_here(directory)
-    count = store.counter_get(key("count", directory)) or store.state_get(key("count", directory)).value
-    store.close()
+    with store_in(directory) as store:
+        count = store.counter_get(key("count", directory)) or store.state_get(key("count", directory)).value
     return int(count)
 
 
@@ -61,11 +51,6 @@ def invariant(history: History) -> Iterator[str]:
             yield f"{letter} could not be counted."
 
 
-READ_WRITE = (
-    *steps("read", sql="SELECT", verb="state_get", after=("start",)),
-    *writes("write", verb="state_set"),
-)
-
 scenario = Scenario(
     title="Two increments, counted as one",
     rule="Adding one is three steps: let the store do them as one.",
@@ -77,28 +62,17 @@ scenario = Scenario(
     question="The counter is at 0. A and B each add 1, and both succeed. What can it say afterwards?",
     shared="counter",
     private=("count",),
-    needs_store=True,
-    prepare=prepare,
-    look=look,
-    invariant=invariant,
     ways={
         "naive": Way(
             says="read the number, add one, write it back",
-            program=naive,
-            steps=READ_WRITE,
-            shows="A1 B1 A2 B2",
             because="both read 0, and both wrote 1.",
         ),
         "wrong-thread-lock": Way(
             says="the same, under a lock for threads",
-            program=thread_lock,
-            steps=READ_WRITE,
-            shows="A1 B1 A2 B2",
             because="each process has a lock of its own, and nobody shares it.",
         ),
         "fixed": Way(
             says="tool counter add: the store reads and writes as one step",
-            program=fixed,
             steps=(
                 LOCK,
                 Step("read", "sql", "state.db", statement="SELECT VALUE FROM tool_counters"),
@@ -109,10 +83,11 @@ scenario = Scenario(
             because="B had to wait until A's number was committed, and added to that.",
         ),
     },
-    mechanisms=(
-        without_transaction("were answered that they are counted"),
-        with_reading_first("could not be counted"),
+    steps=(
+        *steps("read", sql="SELECT", verb="state_get", after=("start",)),
+        *writes("write", verb="state_set"),
     ),
+    mechanisms=unprotected("were answered that they are counted", "could not be counted"),
     symbol="sampletool.state.sql_verbs:counter_add",
     still_broken_by="counting beside the store: a number that a program keeps for itself and writes now and then.",
 )

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
-from sampletool.lab.scenarios.state._stores import LOCK, key, open_here, steps, without_transaction, writes
+from sampletool.lab.scenarios.state._stores import LOCK, key, open_here, steps, store_in, without_transaction, writes
 from sampletool.state.promises import NewTask
 
 
@@ -19,7 +19,7 @@ def naive(worker: str) -> None:
     store.state_set(key("list"), [*items, *items_of(worker)])
 
 
-def look_afterwards(worker: str) -> None:
+def wrong_look_afterwards(worker: str) -> None:
     store = open_here()
     items = store.state_get(key("list")).value
     store.state_set(key("list"), [*items, *items_of(worker)])
@@ -37,17 +37,15 @@ def items_of(worker: str) -> list[str]:
 
 
 def prepare(directory: Path) -> None:
-    store = open_here(directory)
-    store.state_set(key("list", directory), [])
-    store.close()
+    with store_in(directory) as store:
+        store.state_set(key("list", directory), [])
 
 
 def look(directory: Path) -> str:
     """Wherever this way keeps its list."""
-    store = open_here(directory)
-    items = [task.body for task in store.task_list(key("list", directory), None, 0, 10)]
-    items += store.state_get(key("list", directory)).value
-    store.close()
+    with store_in(directory) as store:
+        items = [task.body for task in store.task_list(key("list", directory), None, 0, 10)]
+        items += store.state_get(key("list", directory)).value
     return " ".join(items) or "(empty)"
 
 
@@ -62,11 +60,6 @@ def invariant(history: History) -> Iterator[str]:
             yield f"{letter} was answered that its items are on the list, and they are there {times[0]} times."
 
 
-READ_WRITE = (
-    *steps("read", sql="SELECT", verb="state_get", after=("start",)),
-    *writes("write", verb="state_set", after=("read",)),
-)
-
 scenario = Scenario(
     title="An item that was on the list, and is not any more",
     rule="A list that many change is not one value: add to it in one transaction.",
@@ -78,32 +71,18 @@ scenario = Scenario(
     question="A and B each add two items and look afterwards whether they are there. They are. Are they at the end?",
     shared="list",
     private=("items",),
-    needs_store=True,
-    prepare=prepare,
-    look=look,
-    invariant=invariant,
     ways={
         "naive": Way(
             says="read the list, append, write the list back",
-            program=naive,
-            steps=READ_WRITE,
-            shows="A1 B1 A2 B2",
             because="B wrote the list that it had read before A's items were on it.",
         ),
         "wrong-look-afterwards": Way(
             says="the same, then look whether the items are there",
-            program=look_afterwards,
-            steps=(
-                *READ_WRITE,
-                *steps("look", sql="SELECT [*] FROM tool_state", verb="state_get", after=("write",)),
-                *writes("repair", verb="state_set", after=("look",)),
-            ),
             shows="A1 B1 A2 A3 B2 B3",
             because="A looked when its items were there; B's list was already on its way.",
         ),
         "fixed": Way(
             says="tool task add: one transaction adds the items to what is there",
-            program=fixed,
             steps=(
                 LOCK,
                 Step("add", "sql", "state.db", statement="INSERT INTO tool_tasks"),
@@ -113,6 +92,12 @@ scenario = Scenario(
             because="nobody wrote a list: each added its own items, one after the other.",
         ),
     },
+    steps=(
+        *steps("read", sql="SELECT", verb="state_get", after=("start",)),
+        *writes("write", verb="state_set", after=("read",)),
+        *steps("look", sql="SELECT [*] FROM tool_state", verb="state_get", after=("write",)),
+        *writes("repair", verb="state_set", after=("look",)),
+    ),
     mechanisms=(
         without_transaction("is on the list without the other"),
         Removal(

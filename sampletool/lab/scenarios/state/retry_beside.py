@@ -5,14 +5,14 @@ booked" is asked for and set in two steps as well. What helps when the first try
 the question and the booking have to be one step, for both.
 """
 
-from collections.abc import Iterator
-from pathlib import Path
-
 from sampletool.kit.contract.errors import KeyNotFound
-from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
-from sampletool.lab.scenarios.state._stores import LOCK, key, open_here, steps, without_transaction, writes
+from sampletool.lab.scenario import Scenario, Step, Way
+from sampletool.lab.scenarios.state._orders import FORGETTING, invariant, look
+from sampletool.lab.scenarios.state._stores import LOCK, key, open_here, prepare, steps, without_transaction, writes
 from sampletool.state.promises import Once
 from sampletool.state.store import Store
+
+__all__ = ["invariant", "look", "prepare"]
 
 
 def naive(worker: str) -> None:
@@ -22,7 +22,7 @@ def naive(worker: str) -> None:
         store.state_set(key("booked-17"), "yes")
 
 
-def mark_first(worker: str) -> None:
+def wrong_mark_first(worker: str) -> None:
     store = open_here()
     if not is_known(store, "booking-17"):
         store.state_set(key("booking-17"), "yes")
@@ -41,29 +41,6 @@ def is_known(store: Store, name: str) -> bool:
     return True
 
 
-def prepare(directory: Path) -> None:
-    store = open_here(directory)
-    store.state_set(key("another", directory), "")
-    store.close()
-
-
-def look(directory: Path) -> int:
-    store = open_here(directory)
-    found = store.counter_get(key("orders", directory))
-    store.close()
-    return found
-
-
-def invariant(history: History) -> Iterator[str]:
-    """One order was made: never are two booked, and one is from the moment when a try is answered."""
-    if history.now > 1:
-        yield f"one order was made, and {history.now} are booked."
-    if history.now < 1 and (history.served or history.is_over):
-        yield "one order was made, and none is booked."
-
-
-LOOK = steps("ask: not yet", sql="SELECT [*] FROM tool_state", verb="state_get")
-
 scenario = Scenario(
     title="The second try beside the first",
     rule="A retry carries the key of its first try, and the key is looked for and kept in the step that does the work.",
@@ -74,28 +51,17 @@ scenario = Scenario(
     ),
     question="B is A's second try, and A is still at work. B asks whether the order is booked. What is it answered?",
     shared="booked",
-    needs_store=True,
-    prepare=prepare,
-    look=look,
-    invariant=invariant,
     ways={
         "naive": Way(
             says="ask whether it is booked; if not, book it, and write that down",
-            program=naive,
-            steps=(*LOOK, *writes("book", verb="counter_add", after=("ask: not yet",))),
-            shows="A1 B1 A2 B2",
             because="when B asked, A had not booked yet.",
         ),
         "wrong-mark-first": Way(
             says="ask for a mark that it is being booked; if there is none, set it, then book",
-            program=mark_first,
-            steps=(*LOOK, *writes("mark, book", verb="state_set", after=("ask: not yet",))),
-            shows="A1 B1 A2 B2",
             because="the mark is a fact like any other: asked for in one step, set in another.",
         ),
         "fixed": Way(
             says="tool counter add --idempotency-key: asked, booked and remembered in one transaction",
-            program=fixed,
             steps=(
                 LOCK,
                 Step("look for the key", "sql", "state.db", statement="SELECT DIGEST"),
@@ -106,16 +72,11 @@ scenario = Scenario(
             because="B waited until A had committed, and was answered what A was.",
         ),
     },
-    mechanisms=(
-        Removal(
-            "state/sql.py",
-            says="not remembering the key",
-            line="                _remember(db, write, answer)\n",
-            instead="                pass\n",
-            breaks="one order was made, and 2 are booked",
-        ),
-        without_transaction("one order was made, and 2 are booked"),
+    steps=(
+        *steps("ask: not yet", sql="SELECT [*] FROM tool_state", verb="state_get"),
+        *writes("write", verb="counter_add", after=("ask: not yet",)),
     ),
+    mechanisms=(FORGETTING, without_transaction("one order was made, and 2 are booked")),
     symbol="sampletool.state.sql:SqlStore.write",
     still_broken_by="a caller that makes a new key for each try, and a try that comes when the key is forgotten, which "
     "is after 24 hours.",

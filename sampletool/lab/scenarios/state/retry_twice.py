@@ -5,13 +5,15 @@ to be recognised as such, by a name that the caller gave it. Remembering the nam
 """
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 from sampletool.kit.contract.errors import KeyNotFound
-from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
-from sampletool.lab.scenarios.state._stores import key, open_here, steps, without_transaction, writes
+from sampletool.lab.scenario import Removal, Scenario, Step, Way
+from sampletool.lab.scenarios.state._orders import FORGETTING, invariant, look
+from sampletool.lab.scenarios.state._stores import key, open_here, prepare, steps, without_transaction, writes
 from sampletool.state.promises import Once
+
+__all__ = ["invariant", "look", "prepare"]
 
 
 def naive(worker: str) -> None:
@@ -20,7 +22,7 @@ def naive(worker: str) -> None:
         reply()
 
 
-def remember_afterwards(worker: str) -> None:
+def wrong_remember_afterwards(worker: str) -> None:
     if needs_to_try(worker):
         store = open_here()
         try:
@@ -46,32 +48,6 @@ def reply() -> None:
     Path("reply").touch()
 
 
-def prepare(directory: Path) -> None:
-    store = open_here(directory)
-    store.state_set(key("another", directory), "")
-    store.close()
-
-
-def look(directory: Path) -> int:
-    store = open_here(directory)
-    found = store.counter_get(key("orders", directory))
-    store.close()
-    return found
-
-
-def invariant(history: History) -> Iterator[str]:
-    """One order was made: never are two booked, and one is from the moment when there is a reply."""
-    if history.now > 1:
-        yield f"one order was made, and {history.now} are booked."
-    if history.now < 1 and (history.served or history.is_over):
-        yield "one order was made, and none is booked."
-
-
-LOOK = Step("any reply?", "os.listdir", "here")
-BOOK = Step("book", "sql", "state.db", statement="INSERT INTO tool_counters")
-COMMIT = steps("commit", sql="COMMIT", verb="counter_add")
-REPLY = Step("reply", "open", "reply", kind="write")
-
 scenario = Scenario(
     title="The reply was lost, so the caller tried again",
     rule="A second try must be able to find the first: keep its key in the same commit as its effect.",
@@ -82,48 +58,34 @@ scenario = Scenario(
     ),
     question="A is killed somewhere between beginning and replying; the caller tries again as B. How many are booked?",
     shared="booked",
-    needs_store=True,
     strikes="!",
     in_turn=True,
-    prepare=prepare,
-    look=look,
-    invariant=invariant,
     ways={
         "naive": Way(
             says="book it, then reply",
-            program=naive,
-            steps=(LOOK, BOOK, *COMMIT, REPLY),
             shows="A1 A2 A3 A!",
             because="A was killed after its commit and before its reply, so B booked it again.",
         ),
         "wrong-remember-afterwards": Way(
             says="book it, then write down that order 17 is booked",
-            program=remember_afterwards,
-            steps=(
-                LOOK,
-                *COMMIT,
-                *writes("remember", verb="state_set", after=("commit",)),
-                REPLY,
-            ),
-            shows="A1 A2 A!",
+            shows="A1 A2 A3 A!",
             because="booked and remembered were two commits, and A was killed between them.",
         ),
         "fixed": Way(
             says="tool counter add --idempotency-key: booked and remembered in one commit",
-            program=fixed,
-            steps=(LOOK, BOOK, *COMMIT, REPLY),
             shows="A1 A2 A3 A!",
             because="B found what A had been answered, and changed nothing.",
         ),
     },
+    steps=(
+        Step("any reply?", "os.listdir", "here"),
+        Step("book", "sql", "state.db", statement="INSERT INTO tool_counters"),
+        *steps("commit", sql="COMMIT", verb="counter_add"),
+        *writes("remember", verb="state_set", after=("commit",)),
+        Step("reply", "open", "reply", kind="write"),
+    ),
     mechanisms=(
-        Removal(
-            "state/sql.py",
-            says="not remembering the key",
-            line="                _remember(db, write, answer)\n",
-            instead="                pass\n",
-            breaks="one order was made, and 2 are booked",
-        ),
+        FORGETTING,
         Removal(
             "state/sql.py",
             says="remembering the key in a commit of its own",

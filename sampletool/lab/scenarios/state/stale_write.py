@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sampletool.lab.scenario import History, Removal, Scenario, Way
-from sampletool.lab.scenarios.state._stores import key, open_here, steps, writes
+from sampletool.lab.scenarios.state._stores import key, open_here, steps, store_in, writes
 from sampletool.state.update import update
 
 
@@ -18,7 +18,7 @@ def naive(worker: str) -> None:
     store.state_set(key("text"), edited(text, worker))
 
 
-def read_again(worker: str) -> None:
+def wrong_read_again(worker: str) -> None:
     store = open_here()
     text = store.state_get(key("text")).value
     while (now := store.state_get(key("text")).value) != text:
@@ -35,15 +35,13 @@ def edited(text: str, worker: str) -> str:
 
 
 def prepare(directory: Path) -> None:
-    store = open_here(directory)
-    store.state_set(key("text", directory), "draft")
-    store.close()
+    with store_in(directory) as store:
+        store.state_set(key("text", directory), "draft")
 
 
 def look(directory: Path) -> str:
-    store = open_here(directory)
-    text = store.state_get(key("text", directory)).value
-    store.close()
+    with store_in(directory) as store:
+        text = store.state_get(key("text", directory)).value
     return str(text)
 
 
@@ -57,8 +55,6 @@ def invariant(history: History) -> Iterator[str]:
             yield f"{letter} could not make its change."
 
 
-READ = steps("read", sql="SELECT [*] FROM tool_state", verb="state_get")
-
 scenario = Scenario(
     title="Read, thought about, written back over somebody's change",
     rule="Say which version you read, and write only over that one; if it has changed, read again.",
@@ -70,37 +66,28 @@ scenario = Scenario(
     question="A reads and thinks. B reads, thinks and writes. Now A writes. What has become of B's change?",
     shared="text",
     private=("text",),
-    needs_store=True,
-    prepare=prepare,
-    look=look,
-    invariant=invariant,
     ways={
         "naive": Way(
             says="read, think, write",
-            program=naive,
-            steps=(
-                *steps("read", sql="SELECT [*] FROM tool_state", verb="state_get", after=("start",)),
-                *writes("write", verb="state_set"),
-            ),
             shows="A1 B1 B2 A2",
             because="A wrote what it had made of the text without B's change.",
         ),
         "wrong-read-again": Way(
             says="read once more just before writing, and start again if it has changed",
-            program=read_again,
-            steps=(*READ, *writes("write", verb="state_set")),
             shows="A1 A2 B1 B2 B3 A3",
             because="between the last look and the write there is still a gap.",
         ),
         "fixed": Way(
             says="tool state set --if-version: refused if somebody came between, then read again",
-            program=fixed,
-            steps=(*READ, *writes("write", verb="state_set")),
             shows="A1 B1 B2 A2 A3 A4",
             because="A's first write was refused, since the version was not the one it had read; its second one was "
             "made from B's text.",
         ),
     },
+    steps=(
+        *steps("read", sql="SELECT [*] FROM tool_state", verb="state_get"),
+        *writes("write", verb="state_set"),
+    ),
     mechanisms=(
         Removal(
             "state/sql_verbs.py",

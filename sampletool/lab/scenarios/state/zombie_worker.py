@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sampletool.lab.scenario import History, Removal, Scenario, Way
-from sampletool.lab.scenarios.state._stores import key, open_here, steps, writes
+from sampletool.lab.scenarios.state._stores import key, open_here, steps, store_in, writes
 from sampletool.state.promises import FREELY, Claimed, Fence, NewTask, Once
 
 LEASE_MS = {"A": 1, "B": 60_000}
@@ -23,7 +23,7 @@ def naive(worker: str) -> None:
         write_result(worker)
 
 
-def look_first(worker: str) -> None:
+def wrong_look_first(worker: str) -> None:
     if task := claim(worker):
         (found,) = open_here().task_list(key("queue"), None, 0, 1)
         if found.generation == task.generation:
@@ -46,10 +46,9 @@ def write_result(worker: str, once: Once = FREELY) -> None:
 
 
 def prepare(directory: Path) -> None:
-    store = open_here(directory)
-    store.task_add(key("queue", directory), [NewTask("the item", key("item", directory))])
-    store.state_set(key("result", directory), "none")
-    store.close()
+    with store_in(directory) as store:
+        store.task_add(key("queue", directory), [NewTask("the item", key("item", directory))])
+        store.state_set(key("result", directory), "none")
 
 
 class Seen(NamedTuple):
@@ -62,10 +61,9 @@ class Seen(NamedTuple):
 
 
 def look(directory: Path) -> Seen:
-    store = open_here(directory)
-    (task,) = store.task_list(key("queue", directory), None, 0, 1)
-    result = store.state_get(key("result", directory))
-    store.close()
+    with store_in(directory) as store:
+        (task,) = store.task_list(key("queue", directory), None, 0, 1)
+        result = store.state_get(key("result", directory))
     return Seen(task.claimed_by or "nobody", str(result.value), result.version)
 
 
@@ -79,8 +77,6 @@ def invariant(history: History) -> Iterator[str]:
         yield "the result of nobody was kept."
 
 
-CLAIM = writes("claim", verb="task_claim", after=("start",))
-
 scenario = Scenario(
     title="A worker that was given up wakes up and writes",
     rule="Only the store can tell who is late: let every write carry the number of its claim.",
@@ -92,37 +88,28 @@ scenario = Scenario(
     question="A's lease ends, B claims the item and writes its result. Now A wakes up. Whose result is kept?",
     shared="item",
     private=("task.generation",),
-    needs_store=True,
-    prepare=prepare,
-    look=look,
-    invariant=invariant,
     ways={
         "naive": Way(
             says="claim, work, write the result",
-            program=naive,
-            steps=(*CLAIM, *writes("write", verb="state_set", after=("claim",))),
             shows="A1 B1 B2 A2",
             because="A did not know that its claim was over, and nobody compared.",
         ),
         "wrong-look-first": Way(
             says="look whether the claim is still one's own, then write",
-            program=look_first,
-            steps=(
-                *CLAIM,
-                *steps("look", sql="WITH CLOCK * SELECT ID, QUEUE", verb="task_list", after=("claim",)),
-                *writes("write", verb="state_set", after=("look",)),
-            ),
             shows="A1 A2 B1 B2 B3 A3",
             because="A looked in time, and was held up between looking and writing.",
         ),
         "fixed": Way(
             says="a fenced write: the store compares the claim's number in the same step",
-            program=fixed,
-            steps=(*CLAIM, *writes("write", verb="state_set", after=("claim",))),
             shows="A1 B1 B2 A2",
             because="A came with claim 1, the item was at claim 2, and the store refused.",
         ),
     },
+    steps=(
+        *writes("claim", verb="task_claim", after=("start",)),
+        *steps("look", sql="WITH CLOCK * SELECT ID, QUEUE", verb="task_list", after=("claim",)),
+        *writes("write", verb="state_set", after=("claim", "look")),
+    ),
     mechanisms=(
         Removal(
             "state/store.py",

@@ -1,0 +1,29 @@
+"""One order, which is sent twice: of the scenarios about trying again."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from sampletool.lab.scenario import History, Removal
+from sampletool.lab.scenarios.state._stores import key, store_in
+
+
+def look(directory: Path) -> int:
+    with store_in(directory) as store:
+        return store.counter_get(key("orders", directory))
+
+
+def invariant(history: History) -> Iterator[str]:
+    """One order was made: never are two booked, and one is from the moment when a try is answered."""
+    if history.now > 1:
+        yield f"one order was made, and {history.now} are booked."
+    if history.now < 1 and (history.served or history.is_over):
+        yield "one order was made, and none is booked."
+
+
+FORGETTING = Removal(
+    "state/sql.py",
+    says="not remembering the key",
+    line="                _remember(db, write, answer)\n",
+    instead="                pass\n",
+    breaks="one order was made, and 2 are booked",
+)
