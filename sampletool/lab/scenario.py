@@ -25,7 +25,6 @@ The command, the tests, the pages and the list of `make mutants` read these file
 import fcntl
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
@@ -40,7 +39,7 @@ from sampletool.lab.errors import ScenarioNotFound
 if TYPE_CHECKING:
     from sampletool.kit.stepping.tracer import Event
 
-_SCENARIOS = "sampletool.lab.scenarios"
+SCENARIOS = "sampletool.lab.scenarios"
 STORE_VARIABLE = "TOOL_LAB_STORE"
 """The URL of the store that scenarios use instead of a file of SQLite."""
 NAIVE, FIXED = "naive", "fixed"
@@ -223,31 +222,8 @@ class Scenario:
         return " ".join((self.invariant.__doc__ or "").split())
 
 
-def use_store(url: str) -> None:
-    """From now on, for this process and the workers that it starts."""
-    try:
-        import_module(f"{_SCENARIOS}.state._stores").refuse_password(url)
-    except ModuleNotFoundError:
-        raise InvalidValues(Mistake("--store", "INVALID_VALUE", "no scenario here needs a store", url)) from None
-    os.environ[STORE_VARIABLE] = url
-
-
-def is_elsewhere() -> bool:
-    """Whether the store is a server, where a step is a whole verb."""
-    return STORE_VARIABLE in os.environ
-
-
-_ADDED: dict[str, Scenario] = {}
-
-
-@contextmanager
-def adding(name: str, scenario: Scenario) -> Iterator[None]:
-    """Until the block ends, there is also this scenario, which has no file here."""
-    _ADDED[name] = scenario
-    try:
-        yield
-    finally:
-        del _ADDED[name]
+ADDED: dict[str, Scenario] = {}
+"""Scenarios that have no file here."""
 
 
 @cache
@@ -258,7 +234,7 @@ def names() -> list[str]:
 @cache
 def _modules() -> dict[str, str]:
     """The module of each scenario: a file below scenarios/, also of a folder that is about another part."""
-    package = import_module(_SCENARIOS)
+    package = import_module(SCENARIOS)
     found = walk_packages(package.__path__, f"{package.__name__}.")
     files = [module.name for module in found if not module.ispkg]
     return {name.rpartition(".")[2].replace("_", "-"): name for name in files if "._" not in name}
@@ -272,8 +248,8 @@ def module_of(name: str) -> Any:
 
 def find(name: str) -> Scenario:
     """With what its file has by name, and what each way has from the scenario."""
-    if name in _ADDED:
-        return _ADDED[name]
+    if name in ADDED:
+        return ADDED[name]
     module = module_of(name)
     scenario: Scenario = module.scenario
     ways = {

@@ -20,7 +20,7 @@ from sampletool.lab.explore import every_run, fork_server_for
 from sampletool.lab.learner import BROKEN, WAIT
 from sampletool.lab.play import play
 from sampletool.lab.recording import Played, Recording
-from sampletool.lab.scenario import History, Scenario, Step, Way, adding
+from sampletool.lab.scenario import ADDED, History, Scenario, Step, Way
 from sampletool.lab.scratch import private_environ
 
 YOURS = "yours"
@@ -64,9 +64,9 @@ def trying(file: Path, check: Callable[[], None] = lambda: None) -> Iterator[Cal
         yours = _EveryEvent("", "", "", (str(file.absolute()),), prepare=prepare)
         said = ("", ("", ""), "", "files")
         scenario = Scenario(file.name, *said, {YOURS: yours}, (), "", "", look=_Seen.of, invariant=invariant)
+        ADDED[str(file)] = scenario
         try:
-            with adding(str(file), scenario):
-                yield partial(play, str(file), YOURS, fork_server=server, check=check)
+            yield partial(play, str(file), YOURS, fork_server=server, check=check)
         except UnexpectedOutcome as surprise:
             problem = surprise.context["surprises"][0].removeprefix(f"{file}, {YOURS}: ")
             raise CannotTry(file=str(file), problem=problem) from None

@@ -1,5 +1,7 @@
 """What the commands of the lab share: what they promise, and which scenarios they run on which store."""
 
+import os
+from importlib import import_module
 from typing import Annotated
 
 import typer
@@ -8,7 +10,7 @@ from sampletool.kit.completion import offering
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import InvalidValues, Mistake
 from sampletool.lab.errors import ScenarioNotFound, UnexpectedOutcome
-from sampletool.lab.scenario import find, names, use_store
+from sampletool.lab.scenario import SCENARIOS, STORE_VARIABLE, find, names
 
 
 def runs_scenarios(*examples: str) -> CommandSpec:
@@ -21,8 +23,14 @@ def ways_of_that(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def _use_store(ctx: typer.Context, url: str | None) -> None:
-    if url is not None and not ctx.resilient_parsing:
-        use_store(url)
+    """From now on, for this process and the workers that it starts."""
+    if url is None or ctx.resilient_parsing:
+        return
+    try:
+        import_module(f"{SCENARIOS}.state._stores").refuse_password(url)
+    except ModuleNotFoundError:
+        raise InvalidValues(Mistake("--store", "INVALID_VALUE", "no scenario here needs a store", url)) from None
+    os.environ[STORE_VARIABLE] = url
 
 
 NameArgument = Annotated[

@@ -1,5 +1,6 @@
 """Run a scenario in real processes, along a schedule, and draw who did what when."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -22,7 +23,7 @@ from sampletool.lab.commands.lab._picture import AllShown, Shown
 from sampletool.lab.errors import UnexpectedOutcome
 from sampletool.lab.luck import broke_by_luck
 from sampletool.lab.play import play
-from sampletool.lab.scenario import FIXED, NAIVE, find, is_elsewhere, is_right, names, way_of
+from sampletool.lab.scenario import FIXED, NAIVE, STORE_VARIABLE, find, is_right, names, way_of
 from sampletool.lab.svg import write_svg
 
 spec = runs_scenarios(
@@ -60,7 +61,7 @@ def show(context: Context, name: str, variants: list[str], schedule: str | None,
     runs = []
     for variant in variants:
         given = way_of(name, variant).shows if schedule is None else schedule
-        if schedule is None and is_elsewhere() and is_right(variant):
+        if schedule is None and is_right(variant) and STORE_VARIABLE in os.environ:  # where a step is a whole verb
             given = ""
         with checking(context, f"{name}, {variant}") as check:
             runs.append(play(name, variant, given, workers=workers, check=check).recording)
