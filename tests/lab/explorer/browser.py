@@ -11,7 +11,7 @@ from select import select
 from typing import Any
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
-_SECONDS = 30
+_SECONDS = 90
 _FLAGS = (
     "--headless",
     "--no-sandbox",

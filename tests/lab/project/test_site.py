@@ -1,0 +1,64 @@
+"""The site in a real browser, from disk: its pages do not complain, and ask only for what lies beside them."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from tests.kit.trees import ROOT
+from tests.lab.explorer.browser import Browser, NoBrowser, browsing
+
+pytest.importorskip("sphinx", reason="Sphinx is not installed: make .venv/.testable")
+pytest.importorskip("axe_core_python", reason="axe is not installed: make .venv/.testable")
+_PAGES = ("index", "lab/learn/1-two-processes", "lab/lost-config-update", "kit/reference")
+_SCREENS = [(1440, "light"), (360, "dark")]
+_AXE = """axe.run(document, { iframes: false }).then((found) => found.violations.map(
+    ({ id, nodes }) => `${id}: ${nodes.map((node) => `${node.html} ${node.failureSummary}`).join(" | ")}`))"""
+"""A race that is played in a page is a page of its own, with tests of its own."""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("site")
+    build = [sys.executable, "-m", "sphinx", "-q", "-b", "html", str(ROOT / "docs"), str(target)]
+    subprocess.run(build, cwd=ROOT, check=True)
+    return target
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    try:
+        with browsing(tmp_path_factory.mktemp("profile")) as browser:
+            yield browser
+    except NoBrowser as reason:
+        pytest.skip(f"no browser: {reason}")
+
+
+def test_axe_finds_nothing_in_a_page_on_a_phone_or_a_wide_screen_in_either_theme(site: Path, browser: Browser) -> None:
+    axe = resources.files("axe_core_python").joinpath("axe.min.js").read_text()
+    found = {}
+    for page in _PAGES:
+        for width, theme in _SCREENS:
+            browser.show_as(width=width, theme=theme)
+            browser.open((site / f"{page}.html").as_uri())
+            browser.run(axe)
+            found[page, width, theme] = browser.run(_AXE)
+            assert browser.run("document.documentElement.scrollWidth <= innerWidth"), (page, width)
+
+    assert {at: violations for at, violations in found.items() if violations} == {}
+    assert browser.complaints == []
+    assert [address for address in browser.requests if not address.startswith(site.as_uri())] == []
+
+
+def test_a_search_from_disk_finds_pages_and_the_race_of_the_front_page_is_there_to_be_played(
+    site: Path, browser: Browser
+) -> None:
+    browser.open(f"{(site / 'search.html').as_uri()}?q=lease")
+    while not browser.run("document.querySelectorAll('#search-results li a').length"):
+        pass
+    browser.open((site / "index.html").as_uri())
+
+    assert browser.run("document.querySelector('iframe').src").startswith(site.as_uri())
