@@ -34,7 +34,7 @@ def newer(scratch: Path) -> Path:
     """A checkout of a newer version of this project."""
     tree = copy_tree(ROOT, scratch / "newer")
     changelog = tree / PACKAGE / "kit" / "CHANGELOG.md"
-    changelog.write_text(changelog.read_text().replace("## ", "## 99.1.0\n\n* Newer.\n\n## ", 1))
+    changelog.write_text(changelog.read_text().replace("## ", "## 9.1.0\n\n* Newer.\n\n## ", 1))
     commit(tree)
     return tree
 
