@@ -17,7 +17,7 @@ from textwrap import dedent
 from sampletool.kit.contract.answer import to_data
 from sampletool.kit.program import PROGRAM
 from sampletool.kit.stepping.fork_server import ForkServer
-from sampletool.lab.draw import plain, timeline
+from sampletool.lab.draw import timeline
 from sampletool.lab.explore import Exploration, explore, fork_server_for
 from sampletool.lab.explorer.page import described
 from sampletool.lab.luck import can_be_lucky
@@ -188,7 +188,7 @@ def _because(scenario: Scenario, variant: str) -> str:
 
 
 def _picture(recording: Recording) -> str:
-    return "```text\n" + "\n".join(plain(timeline(recording))) + f"\n\nschedule {recording.schedule}\n```"
+    return "```text\n" + "\n".join(timeline(recording)) + f"\n\nschedule {recording.schedule}\n```"
 
 
 def _code(program: Callable[..., object] | tuple[str, ...]) -> str:

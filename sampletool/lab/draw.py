@@ -1,86 +1,58 @@
 """A recorded run as a picture in text: a lane for each worker, and what the shared thing holds.
 
-A bar marks the worker that holds the lock, shading one that waits, an arrow the step that broke the invariant. Every
-line is a list of pieces with a style, so that the plain picture and the coloured one are the same picture.
+A bar marks the worker that holds the lock, shading one that waits, an arrow the step that broke the invariant.
 """
 
 from collections.abc import Sequence
 from shutil import get_terminal_size
-from textwrap import TextWrapper
+from textwrap import wrap
 
-from sampletool.kit.contract.text import printable
+from sampletool.kit.contract.table import Line, Painted
+from sampletool.kit.contract.text import BOLD, RED
 from sampletool.lab.recording import Event, Recording
 from sampletool.lab.scenario import STRIKES
 
 WIDTH = 80
 """Where there is no terminal."""
 
-Piece = tuple[str, str]
-"""Text and the name of its style."""
-Line = list[Piece]
-
-_STYLES = {
-    "": "",
-    "bold": "1",
-    "faint": "2",
-    "bad": "1;31",
-    "good": "1;32",
-    "A": "36",
-    "B": "35",
-    "C": "33",
-    "D": "34",
-}
 _WAITS, _IDLE = "░", "·"
 _LEAST_WIDTH, _NARROWEST, _GAP = 40, 10, 5
+_MARGIN = " " * 5
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
-def plain(lines: Sequence[Line]) -> list[str]:
-    return ["".join(text for text, _ in line).rstrip() for line in lines]
-
-
-def painted(lines: Sequence[Line]) -> list[str]:
-    """With colour. What comes from a file is escaped first, as render.py does for plain lines."""
-
-    def paint(text: str, style: str) -> str:
-        code = _STYLES.get(style, "")
-        return f"\x1b[{code}m{printable(text)}\x1b[0m" if code and text.strip() else printable(text)
-
-    return ["".join(paint(text, style) for text, style in line) for line in lines]
+def in_colour(lines: Sequence[str]) -> list[Line]:
+    """As an answer takes them: a line that is painted is a row of one cell."""
+    return [(line,) if isinstance(line, Painted) else line for line in lines]
 
 
 def terminal_width() -> int:
     return max(get_terminal_size((WIDTH, 24)).columns, _LEAST_WIDTH)
 
 
-def timeline(recording: Recording, width: int = WIDTH) -> list[Line]:
+def timeline(recording: Recording, width: int = WIDTH) -> list[str]:
     """One row for each thing that happened, from top to bottom. What does not fit goes on below, between words."""
     *lanes, last = _widths(recording, width)
-    header: Line = [("     ", "")]
-    header += [
-        (f"  {letter}".ljust(lane + _GAP), letter) for letter, lane in zip(recording.workers, lanes, strict=True)
-    ]
-    lines: list[Line] = [[*header, (recording.shared, "bold")]]
+    heads = [f"  {letter}".ljust(lane + _GAP) for letter, lane in zip(recording.workers, lanes, strict=True)]
+    lines: list[str] = [Painted("".join([_MARGIN, *heads, recording.shared]), BOLD)]
     over: set[str] = set()
     held: tuple[str, ...] = ()
-    state = None
     for event in recording.events:
         cells = [_cell(event, letter, held, over) for letter in recording.workers]
-        said = [_wrapped(text, lane) for (_, _, text, _), lane in zip(cells, lanes, strict=True)]
-        seen = _shared(event, last, "faint" if event.state == state else "", is_broken=recording.is_broken)
+        said = [_wrapped(text, lane) for (_, _, text), lane in zip(cells, lanes, strict=True)]
+        seen = _wrapped(_seen(event), last)
         for row in range(max(len(seen), *map(len, said))):
-            line: Line = [(f"{event.seq:>3}  " if row == 0 else "     ", "faint")]
-            for (bar, bar_below, _, style), text, lane in zip(cells, said, lanes, strict=True):
-                cell = f"{bar_below if row else bar}{text[row] if row < len(text) else ''}"
-                line.append((cell.ljust(lane + _GAP), style))
-            lines.append([*line, *(seen[row] if row < len(seen) else [])])
-        held, state = event.holds, event.state
-        if event.over:
-            over.add(event.worker)
+            line = f"{event.seq:>3}  " if row == 0 else _MARGIN
+            for (bar, bar_below, _), text, lane in zip(cells, said, lanes, strict=True):
+                line += f"{bar_below if row else bar}{''.join(text[row : row + 1])}".ljust(lane + _GAP)
+            line = f"{line}{''.join(seen[row : row + 1])}".rstrip()
+            lines.append(Painted(line, RED) if event.note and recording.is_broken else line)
+        held = event.holds
+        over |= {event.worker} if event.over else set()
     return lines
 
 
-def legend(recordings: Sequence[Recording], width: int = WIDTH) -> list[Line]:
+def legend(recordings: Sequence[Recording], width: int = WIDTH) -> list[str]:
     """What the signs mean that these pictures have."""
     events = [event for recording in recordings for event in recording.events]
     schedules = " ".join(recording.schedule for recording in recordings)
@@ -93,45 +65,25 @@ def legend(recordings: Sequence[Recording], width: int = WIDTH) -> list[Line]:
         "<==": ("what is wrong", any(event.note for event in events)),
     }
     told = [f"{sign} {meaning}".replace(" ", _NO_BREAK) for sign, (meaning, is_used) in signs.items() if is_used]
-    return [[(line.replace(_NO_BREAK, " "), "faint")] for line in _wrapped(f"Signs: {', '.join(told)}", width)]
+    return [line.replace(_NO_BREAK, " ") for line in _wrapped(f"Signs: {', '.join(told)}", width)]
 
 
-def paragraph(text: str, width: int, first: Piece = ("", ""), indent: str = "") -> list[Line]:
-    """Between words, also if a word is longer than a line. `first` is what it begins with."""
-    lines: list[Line] = []
-    for part in text.strip().split("\n\n"):
-        begins = first if not lines else ("", "")
-        found = _wrapped(" ".join(part.split()), width, f"{indent}{begins[0]}", indent)
-        lines += [[(line, "")] for line in found]
-    if lines and first[0]:
-        lines[0] = [(indent, ""), first, (lines[0][0][0][len(indent) + len(first[0]) :], "")]
-    return lines
-
-
-def _wrapped(text: str, width: int, first: str = "", others: str = "") -> list[str]:
-    return TextWrapper(width, first, others, break_long_words=False, break_on_hyphens=False).wrap(text)
+def _wrapped(text: str, width: int) -> list[str]:
+    return wrap(text, width, break_long_words=False, break_on_hyphens=False)
 
 
 def _widths(recording: Recording, width: int) -> list[int]:
     """Of the text in each lane, and of the last column; the widest gives way."""
     said = [[label(event) for event in recording.events if event.worker == letter] for letter in recording.workers]
-    said.append([recording.shared, *(f"{event.state}{_noted(event)}" for event in recording.events)])
+    said.append([recording.shared, *map(_seen, recording.events)])
     widths = [max([4, *map(len, column)]) for column in said]
-    while sum(widths) > width - 5 - _GAP * len(recording.workers) and max(widths) > _NARROWEST:
+    while sum(widths) > width - len(_MARGIN) - _GAP * len(recording.workers) and max(widths) > _NARROWEST:
         widths[widths.index(max(widths))] -= 1
     return widths
 
 
-def _noted(event: Event) -> str:
-    return f"   <== {event.note.rstrip('.')}" if event.note else ""
-
-
-def _shared(event: Event, width: int, style: str, *, is_broken: bool) -> list[Line]:
-    noted, style_of_note = _noted(event), "bad" if is_broken else "bold"
-    if len(event.state + noted) <= width:
-        return [[(event.state, style), (noted, style_of_note)]]
-    below = [[(line, style_of_note)] for line in _wrapped(noted.strip(), width)]
-    return [*([(line, style)] for line in _wrapped(event.state, width)), *below]
+def _seen(event: Event) -> str:
+    return f"{event.state}   <== {event.note.rstrip('.')}" if event.note else event.state
 
 
 def label(event: Event) -> str:
@@ -144,16 +96,13 @@ def label(event: Event) -> str:
     }[event.outcome]
 
 
-def _cell(event: Event, letter: str, held: tuple[str, ...], over: set[str]) -> tuple[str, str, str, str]:
-    """What marks the lane in the first row, and in those below it; the text; its style."""
-    acts = event.worker == letter
-    holds, held_before = letter in event.holds, letter in held
+def _cell(event: Event, letter: str, held: tuple[str, ...], over: set[str]) -> tuple[str, str, str]:
+    """What marks the lane in the first row, and in those below it; and the text."""
+    acts, holds = event.worker == letter, letter in event.holds
     text = label(event) if acts else ""
     if letter in event.waiting:
-        return f"{_WAITS} ", f"{_WAITS} ", text, letter
-    bar = "┌ " if holds and not held_before else "│ " if holds else "└ " if held_before and acts else "  "
-    if acts:
-        return bar, "│ " if holds else "  ", text, "bad" if event.outcome == "struck" else letter
-    if letter in over:
-        return "", "", "", "faint"
-    return (bar, bar, "", letter) if holds else (f"  {_IDLE}", "", "", "faint")
+        return f"{_WAITS} ", f"{_WAITS} ", text
+    if not acts and not holds:
+        return "" if letter in over else f"  {_IDLE}", "", ""
+    below = "│ " if holds else "  "
+    return "┌ " if holds and letter not in held else "└ " if letter in held and not holds else below, below, text

@@ -7,175 +7,87 @@ it are events here too, so that a check before a change can be told from the cha
 
 import builtins
 import fcntl
-import inspect
 import io
 import json
 import os
-import resource
 import runpy
-import sqlite3
 import sys
-import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable
 from functools import partial
 from importlib import import_module
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 from sampletool.kit.stepping import tracee
 
 BROKEN = 3
-WAIT = "wait for the database"
-_BUSY_SECONDS = 0.05
-_CPU_SECONDS = 2
 _LOOKS = {"stat": "look at", "lstat": "look at", "access": "look at", "scandir": "list", "read": "read"}
-_ONE, _TWO = slice(1), slice(2)
-_CHANGES = {"os.chmod": _ONE, "os.mkdir": _ONE, "os.remove": _ONE, "os.rmdir": _ONE, "os.truncate": _ONE,
-            "os.link": _TWO, "os.rename": _TWO, "os.symlink": slice(1, 2)}  # fmt: skip
-"""Which of the arguments are the paths that it changes."""
+_CHANGES = ("os.chmod", "os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.symlink", "os.truncate")
 
 
 def main() -> None:
     file, part, *names = sys.argv[1:]
-    resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))
     sys.dont_write_bytecode, sys.stdout = True, sys.stderr
     sys.path.insert(0, os.path.dirname(file))
-    watch = _Watch(f"{os.path.dirname(os.getcwd())}/")
-    sys.addaudithook(watch.keep_inside)
+    root = f"{os.path.dirname(os.getcwd())}/"
+    sys.addaudithook(partial(_refuse, root))
     for name, verb in _LOOKS.items():
-        setattr(os, name, partial(watch.look, getattr(os, name), verb))
+        setattr(os, name, partial(_look, root, getattr(os, name), verb))
     builtins.open = io.open = import_module("_pyio").open
-    sqlite3.connect = partial(_connect, sqlite3.connect)
-    tracee.describe = partial(_where, file)
+    tracee.describe = lambda: {"at": f"{os.path.basename(file)}:{_line(file, traceback.extract_stack())}"}
     try:
         functions = runpy.run_path(file, run_name="tried")
         for name in ("worker", "invariant"):
             if not callable(functions.get(name)):
-                _end(f"it has no function {name}({'name' if name == 'worker' else ''})")
-        _judge(part, functions[part](*names) if part in functions else None)
-    except AssertionError as error:
-        _end(str(error) or f"{_line(file, error)}the assertion does not hold", BROKEN if part == "invariant" else 1)
-    except SystemExit:
-        raise
-    except BaseException as error:
-        _end(f"{_line(file, error)}{''.join(traceback.format_exception_only(error)).splitlines()[-1]}")
+                _end(f"it has no function {name}()")
+        said = functions[part](*names) if part in functions else None
+        if part == "invariant" and said is not None and said is not True:
+            _end(str(said or "invariant() returned False"), BROKEN)
+    except Exception as error:
+        is_judged = part == "invariant" and isinstance(error, AssertionError)
+        number = getattr(error, "lineno", None) or _line(file, traceback.extract_tb(error.__traceback__))
+        told = "".join(traceback.format_exception_only(error)).splitlines()[-1]
+        if isinstance(error, AssertionError):
+            told = str(error) or f"line {number}: the assertion does not hold"
+        elif number:
+            told = f"line {number}: {told}"
+        _end(told, BROKEN if is_judged else 1)
 
 
-class _Watch:
-    def __init__(self, root: str) -> None:
-        self._root = root
-        self._is_busy = False
-
-    def look(self, original: Any, verb: str, path: Any = ".", *args: Any, **named: Any) -> Any:
-        """Tell of it, where it is about the directory."""
-        if not self._is_busy and (verb == "read" or not isinstance(path, int)):
-            place = os.readlink(f"/proc/self/fd/{path}") if isinstance(path, int) else os.path.abspath(path)
-            if os.fsdecode(place).startswith(self._root):
-                sys.audit("stepping.verb", f"{verb} {os.path.basename(os.fsdecode(place))}")
-        return original(path, *args, **named)
-
-    def keep_inside(self, event: str, args: tuple[Any, ...]) -> None:
-        """The audit hook: what would change anything elsewhere ends the process, before it does."""
-        if event == "fcntl.lockf" and not args[1] & (fcntl.LOCK_NB | fcntl.LOCK_UN):
-            _stop("it waits for a lock with lockf, which cannot be stepped: use fcntl.flock")
-        self._is_busy = True
-        for path in _changed(event, args):
-            if not f"{path}/".startswith((self._root, "/dev/")) and os.path.basename(path) != ":memory:":
-                _stop(f"it changes {path}, outside of its own directory")
-        self._is_busy = False
+def _look(root: str, original: Any, verb: str, path: Any = ".", *args: Any, **named: Any) -> Any:
+    """Tell of it, where it is about the directory."""
+    if verb == "read" or not isinstance(path, int):
+        place = os.readlink(f"/proc/self/fd/{path}") if isinstance(path, int) else os.path.abspath(path)
+        if os.fsdecode(place).startswith(root):
+            sys.audit("stepping.verb", f"{verb} {os.path.basename(os.fsdecode(place))}")
+    return original(path, *args, **named)
 
 
-class _Cursor(sqlite3.Cursor):
-    def execute(self, *args: Any) -> Any:
-        return _waiting(super().execute, *args)
-
-    def executemany(self, *args: Any) -> Any:
-        return _waiting(super().executemany, *args)
-
-
-class _Connection(sqlite3.Connection):
-    def cursor(self, factory: Any = _Cursor) -> Any:
-        return super().cursor(factory)
-
-    def execute(self, *args: Any) -> Any:
-        return self.cursor().execute(*args)
-
-    def executemany(self, *args: Any) -> Any:
-        return self.cursor().executemany(*args)
-
-    def commit(self) -> None:
-        _waiting(super().commit)
-
-    def __exit__(self, kind: Any, *_error: Any) -> Literal[False]:
-        self.rollback() if kind else self.commit()
-        return False
+def _refuse(root: str, event: str, args: tuple[Any, ...]) -> None:
+    """The audit hook: what cannot be stepped, and what would change anything elsewhere, ends the process before it."""
+    if event == "fcntl.lockf" and not args[1] & (fcntl.LOCK_NB | fcntl.LOCK_UN):
+        _end("it waits for a lock with lockf, which cannot be stepped: use fcntl.flock")
+    if event == "sqlite3.connect":
+        _end("it uses SQLite, whose waiting cannot be stepped: keep what is shared in files")
+    opens = event == "open" and args[2] & (os.O_WRONLY | os.O_RDWR)
+    for path in args[:1] if opens else args[:2] if event in _CHANGES else ():
+        place = root if isinstance(path, int) else os.path.abspath(os.fsdecode(path))
+        if not place.startswith((root, "/dev/")):
+            _end(f"it changes {place}, outside of its own directory")
 
 
-def _connect(original: Any, database: Any, timeout: float = 5.0, *args: Any, **named: Any) -> Any:
-    return original(database, min(timeout, _BUSY_SECONDS), *args, **{"factory": _Connection} | named)
-
-
-def _waiting(do: Any, *args: Any) -> Any:
-    """SQLite waits where waiting can help, and fails at once where it cannot. Here it waits as long as it has to."""
-    while True:
-        began = time.monotonic()
-        try:
-            return do(*args)
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() - began < _BUSY_SECONDS:
-                raise
-        sys.audit("stepping.verb", WAIT)
-
-
-def _changed(event: str, args: tuple[Any, ...]) -> Iterator[str]:
-    """What it would change, with all links followed but one that is changed itself."""
-    if event == "sqlite3.connect" or (event == "open" and args[2] & (os.O_WRONLY | os.O_RDWR)):
-        if not isinstance(args[0], int):
-            yield os.path.realpath(os.fsdecode(args[0]))
-    elif event in _CHANGES:
-        for path in args[_CHANGES[event]]:
-            directory, name = os.path.split(os.path.abspath(os.fsdecode(path)))
-            yield os.path.join(os.path.realpath(directory), name)
-
-
-def _judge(part: str, found: Any) -> None:
-    if inspect.iscoroutine(found):
-        found.close()
-        _end(f"{part}() is a coroutine, and only processes are stepped: call asyncio.run in it")
-    if part == "invariant" and found is not None and found is not True:
-        if not isinstance(found, str | bool):
-            _end(f"invariant() returned {found!r}; it has to return None, or a sentence that says what is broken")
-        _end(str(found or "invariant() returned False"), BROKEN)
-
-
-def _stop(reason: str) -> NoReturn:
-    """At once, whatever the file catches."""
-    _say(reason)
-    os._exit(1)
-
-
-def _say(reason: str) -> None:
-    """For people, and as the worker's answer."""
-    os.write(2, f"\n{reason}\n".encode())
-    os.write(1, json.dumps(reason).encode())
-
-
-def _where(file: str) -> dict[str, Any]:
-    """What each event tells besides."""
-    lines = [frame.lineno for frame in traceback.extract_stack() if frame.filename == file]
-    return {"at": f"{os.path.basename(file)}:{lines[-1]}" if lines else None}
-
-
-def _line(file: str, error: BaseException) -> str:
-    """Where in the file it happened."""
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
-    number = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
-    return f"line {number}: " if number else ""
+def _line(file: str, frames: Iterable[traceback.FrameSummary]) -> int | None:
+    """Where in the file it is, or was."""
+    lines = [frame.lineno for frame in frames if frame.filename == file]
+    return lines[-1] if lines else None
 
 
 def _end(reason: str, status: int = 1) -> NoReturn:
-    _say(" ".join(reason.split()))
-    sys.exit(status)
+    """At once, whatever the file catches. What is wrong is for people, and the worker's answer."""
+    reason = " ".join(reason.split())
+    os.write(2, f"\n{reason}\n".encode())
+    os.write(1, json.dumps(reason).encode())
+    os._exit(status)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from sampletool.kit.stepping.fork_server import ForkServer
 from sampletool.kit.stepping.tracer import Event
 from sampletool.lab.errors import CannotTry, UnexpectedOutcome
 from sampletool.lab.explore import every_run, fork_server_for
-from sampletool.lab.learner import BROKEN, WAIT
+from sampletool.lab.learner import BROKEN
 from sampletool.lab.play import play
 from sampletool.lab.recording import Played, Recording
 from sampletool.lab.scenario import ADDED, History, Scenario, Step, Way
@@ -27,7 +27,7 @@ YOURS = "yours"
 """The name of its one way."""
 _FAILED = " failed, "
 _PATIENCE_SECONDS = 10
-_LONGEST_LOOK, _LONGEST_NAME = 40, 24
+_LONGEST_LOOK = 40
 _ONLY_ONCE = ("os.link", "os.mkdir", "os.symlink")
 """What fails if it is there already: doing it again at once is waiting."""
 _VERBS = {"os.chmod": "chmod", "os.link": "link", "os.listdir": "list", "os.mkdir": "make", "os.pwrite": "write",
@@ -35,15 +35,14 @@ _VERBS = {"os.chmod": "chmod", "os.link": "link", "os.listdir": "list", "os.mkdi
           "os.truncate": "truncate", "os.write": "write"}  # fmt: skip
 
 
-def every_schedule(file: Path, check: Callable[[], None] = lambda: None) -> Iterator[Recording]:
+def every_schedule(file: Path, follow: Callable[[str], Played]) -> Iterator[Recording]:
     """The first is the one in which A ends before B begins: there no worker may fail."""
-    with trying(file, check) as follow:
-        for number, recording in enumerate(every_run(follow)):
-            for reason in (recording.reason or "", *recording.also):
-                if number == 0 and reason[1:].startswith(_FAILED):
-                    problem = reason.replace(_FAILED, " fails although no other is at work, ", 1).rstrip(".")
-                    raise CannotTry(file=str(file), problem=problem)
-            yield recording
+    for number, recording in enumerate(every_run(follow)):
+        for reason in (recording.reason or "", *recording.also):
+            if number == 0 and reason[1:].startswith(_FAILED):
+                problem = reason.replace(_FAILED, " fails although no other is at work, ", 1).rstrip(".")
+                raise CannotTry(file=str(file), problem=problem)
+        yield recording
 
 
 @contextmanager
@@ -100,19 +99,15 @@ class _Seen:
 
     @classmethod
     def of(cls, directory: Path) -> "_Seen":
-        text = "  ".join(map(_glimpse, sorted(path for path in directory.iterdir() if path.is_file())))
+        files = {path.name: path.read_bytes() for path in sorted(directory.iterdir()) if path.is_file()}
+        read = {
+            name: printable(" ".join(file.decode(errors="backslashreplace").split())) for name, file in files.items()
+        }
+        text = "  ".join(f"{name}: {content or '(empty)'}" for name, content in read.items())
         return cls(directory, text if len(text) <= _LONGEST_LOOK else f"{text[: _LONGEST_LOOK - 1]}…")
 
     def __str__(self) -> str:
         return self.text
-
-
-def _glimpse(path: Path) -> str:
-    content = path.read_bytes()
-    try:
-        return f"{path.name}: {printable(' '.join(content.decode().split())) or '(empty)'}"
-    except UnicodeDecodeError:
-        return f"{path.name}: {len(content)} bytes"
 
 
 class _EveryEvent(Way):
@@ -125,17 +120,14 @@ class _EveryEvent(Way):
         name, waits = _name_of(event)
         verb, _, file = name.partition(" ")
         goes_on = verb == "read" and last in (name, f"open {file}", f"create {file}")
-        if not name or goes_on or (event.name == "sql" and last == WAIT):
-            return None
-        return Step(name, event.name, waits=waits)
+        return Step(name, event.name, waits=waits) if name and not goes_on else None
 
 
 def _name_of(event: Event) -> tuple[str, bool]:
     """And whether doing it again at once is waiting. No name for what nobody can notice."""
     file, flags, operation = os.path.basename(event.path), event.facts.get("flags", 0), event.facts.get("operation", 0)
-    if event.name in ("stepping.verb", "sql"):
-        said = " ".join(event.facts["statement"].split())[:_LONGEST_NAME]
-        return said, said == WAIT
+    if event.name == "stepping.verb":
+        return event.facts["statement"], False
     if event.name == "fcntl.flock":
         verb = "unlock" if operation & fcntl.LOCK_UN else "try to lock" if operation & fcntl.LOCK_NB else "lock"
         return f"{verb} {file}", verb == "try to lock"

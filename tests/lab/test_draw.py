@@ -5,7 +5,8 @@ import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from pathlib import Path
 
-from sampletool.lab.draw import legend, painted, plain, timeline
+from sampletool.kit.contract.table import laid_out
+from sampletool.lab.draw import in_colour, legend, timeline
 from sampletool.lab.recording import Event, Recording
 from sampletool.lab.svg import svg, write_svg
 
@@ -28,7 +29,7 @@ RUN = Recording(
 
 
 def test_a_timeline_has_a_lane_for_each_worker_and_one_for_what_they_share() -> None:
-    assert plain(timeline(RUN)) == [
+    assert timeline(RUN) == [
         "       A         B                   file",
         "  1  ┌ lock      ·                   x",
         "  2  │         ░ lock: has to wait   x",
@@ -40,7 +41,7 @@ def test_a_timeline_has_a_lane_for_each_worker_and_one_for_what_they_share() -> 
 def test_what_does_not_fit_goes_on_below_between_words() -> None:
     wide = replace(RUN, events=(*RUN.events[:3], replace(RUN.events[3], state="a long state of many words")))
 
-    drawn = plain(timeline(wide, 40))
+    drawn = timeline(wide, 40)
 
     assert max(map(len, drawn)) <= 40
     assert drawn[2:6] == [
@@ -55,20 +56,20 @@ def test_what_does_not_fit_goes_on_below_between_words() -> None:
 def test_the_legend_has_the_signs_that_are_used_and_fits() -> None:
     struck = replace(RUN, schedule="A1 A!", events=RUN.events[:1])
 
-    first, second = plain(legend([RUN]))
+    first, second = legend([RUN])
     assert first == "Signs: A1 A's first step, ┌ │ └ holds the lock, ░ has to wait, · stands still,"
     assert second == "<== what is wrong"
-    assert "A! kill -9" in " ".join(plain(legend([struck], 40)))
-    assert "░" not in " ".join(plain(legend([struck])))
-    assert max(map(len, plain(legend([RUN], 40)))) <= 40
+    assert "A! kill -9" in " ".join(legend([struck], 40))
+    assert "░" not in " ".join(legend([struck]))
+    assert max(map(len, legend([RUN], 40))) <= 40
 
 
 def test_the_coloured_picture_is_the_plain_one_with_colour_and_nothing_of_the_data_is_a_colour() -> None:
-    coloured = painted(timeline(RUN))
+    plain, coloured = (laid_out(in_colour(timeline(RUN)), 80, colour=colour) for colour in (False, True))
 
-    without = [re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip() for line in coloured]
-    assert without == [line.replace("\x1b", r"\x1b") for line in plain(timeline(RUN))]
-    assert coloured != without
+    assert plain == [line.replace("\x1b", r"\x1b") for line in timeline(RUN)]
+    assert [re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip() for line in coloured] == plain
+    assert [line.startswith("\x1b[31m") for line in coloured] == [False, False, False, False, True]
 
 
 def test_the_svg_is_well_formed_needs_nothing_and_knows_the_dark(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from sampletool.kit.stepping.fork_server import ForkServer
-from sampletool.lab.draw import plain, timeline
+from sampletool.lab.draw import timeline
 from sampletool.lab.explore import fork_server_for
 from sampletool.lab.play import play
 from sampletool.lab.scenario import FIXED, NAIVE, find, is_right, module_of, names
@@ -42,5 +42,5 @@ def test_its_schedules_show_what_they_are_there_to_show_and_replay_to_the_same(
         assert first.is_broken != is_right(variant), f"{variant}: {first.reason}"
         assert first.schedule.startswith(way.shows)
         assert way.breaks in (first.reason or "")
-        assert max(map(len, plain(timeline(first)))) <= 80
+        assert max(map(len, timeline(first))) <= 80
         assert play(name, variant, first.schedule, fork_server=fork_server).recording == first

@@ -69,8 +69,6 @@ def _lines(answer: Answer, screen: Screen) -> list[str]:
     from .table import laid_out
 
     lines = laid_out(answer.result.lines(), screen.width, colour=screen.colour) if answer.result is not None else []
-    if screen.colour and (paint_lines := getattr(answer.result, "painted_lines", None)):
-        lines = paint_lines()
     if lines and answer.meta.get("dry_run"):
         lines.insert(0, "A forecast; nothing was changed:")
     if cursor := answer.meta.get("next_cursor"):

@@ -109,18 +109,6 @@ def test_an_answer_is_the_value_alone_where_that_is_asked_for() -> None:
     assert render(Answer(Valued("\x1b[1mas it is"), None, [], {}), "raw") == (b"\x1b[1mas it is\n", "")
 
 
-class Painted(Said):
-    def painted_lines(self) -> list[str]:
-        return [f"\x1b[1m{self.text}\x1b[0m"]
-
-
-def test_what_paints_itself_is_painted_only_where_colour_is_wanted() -> None:
-    plain, _ = render(Answer(Painted("a"), None, [], {}), "text")
-    coloured, _ = render(Answer(Painted("a"), None, [], {}), "text", Screen(colour=True))
-
-    assert (plain, coloured) == (b"a\n", b"\x1b[1ma\x1b[0m\n")
-
-
 def test_a_page_names_the_cursor_of_the_next_one_as_a_shell_takes_it() -> None:
     stdout, _ = render(Answer(Said("a"), None, [], {"next_cursor": "after:it's"}), "text")
 
