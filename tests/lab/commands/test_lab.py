@@ -94,17 +94,13 @@ def test_three_take_part_if_asked_to(tool: Tool) -> None:
     assert run["verdict"] == "holds"
 
 
-def test_a_proof_counts_the_schedules_and_the_bad_ones_and_every_run_is_recorded_where_asked(tool: Tool) -> None:
-    proof = tool("lab", "prove", "lost-config-update", "--record", "runs.jsonl").data
+def test_a_proof_counts_the_schedules_and_the_bad_ones(tool: Tool) -> None:
+    proof = tool("lab", "prove", "lost-config-update").data
 
     counts = {way["variant"]: (way["schedules"], way["bad"]) for way in proof["ways"]}
     right = {"fixed": (6, 0), "fixed-link": (6, 0)}
     assert counts == {**right, "naive": (6, 4), "wrong-rename": (6, 4), "wrong-two-locks": (14, 12)}
     assert proof["is_proved"]
-    runs = [json.loads(line) for line in (tool.cwd / "runs.jsonl").read_text().splitlines()]
-    assert len(runs) == 6 + 6 + 6 + 6 + 14
-    assert all(run["events"] for run in runs)
-    assert {run["verdict"] for run in runs if run["variant"] == "fixed"} == {"holds"}
 
 
 def test_a_proof_that_is_interrupted_leaves_nothing_behind(tool: Tool) -> None:

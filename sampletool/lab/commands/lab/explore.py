@@ -10,15 +10,15 @@ import typer
 from sampletool.kit.context import Context
 from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.command_spec import CommandSpec
-from sampletool.kit.contract.file_errors import OutputExists, PermissionDenied
+from sampletool.kit.contract.file_errors import OutputExists
 from sampletool.kit.contract.text import counted
 from sampletool.kit.global_options import DryRunOption
-from sampletool.kit.safety.atomic_file import FOR_ALL, create, read_regular, replace
+from sampletool.kit.safety.atomic_file import create, read_regular
 from sampletool.kit.safety.places import session_root
 from sampletool.lab.commands.lab._options import NameArgument
 from sampletool.lab.errors import ScenarioNotFound
 from sampletool.lab.explore import explore, fork_server_for
-from sampletool.lab.explorer.page import described, html, is_explorer
+from sampletool.lab.explorer.page import described, html
 from sampletool.lab.scenario import find, names
 
 spec = CommandSpec(
@@ -45,8 +45,7 @@ class Written:
 
 def write(context: Context, wanted: list[str], path: Path, *, dry_run: bool) -> Written:
     """A dry run does all the work, and writes nothing."""
-    if not dry_run or path.parent.exists():
-        _ours_at(path)
+    found = read_regular(path, _LARGEST_BYTES, follow=False) if os.path.lexists(path) else None
     scenarios, schedules = [], 0
     with fork_server_for(*wanted) as fork_server:
         for number, name in enumerate(wanted, 1):
@@ -56,39 +55,11 @@ def write(context: Context, wanted: list[str], path: Path, *, dry_run: bool) -> 
             schedules += sum(len(way.recordings) for way in runs.values())
             context.tell(f"{name}: recorded, {number} of {len(wanted)}")
     page = html(scenarios).encode()
-    effect = _forecast(path, page) if dry_run else _publish(path, page)
-    return Written(effect, str(path), wanted, schedules)
-
-
-def _forecast(path: Path, page: bytes) -> Effect:
-    if not os.path.lexists(path):
-        return "created"
-    return "unchanged" if _ours_at(path) == page else "updated"
-
-
-def _publish(path: Path, page: bytes) -> Effect:
-    try:
+    if found not in (None, page):
+        raise OutputExists(str(path), found="it is not this page", suggestion="Name another --output.")
+    if found is None and not dry_run:
         create(path, page)
-    except FileExistsError:
-        if _ours_at(path) == page:
-            return "unchanged"
-        replace(path, page, FOR_ALL)
-        return "updated"
-    return "created"
-
-
-def _ours_at(path: Path) -> bytes | None:
-    """The explorer that is there already. Asked before the work too: what is said against the path needs no run."""
-    os.stat(path.parent)
-    if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise PermissionDenied(str(path.parent), "nothing can be written here")
-    if not os.path.lexists(path):
-        return None
-    found = read_regular(path, _LARGEST_BYTES, follow=False)
-    if not is_explorer(found.decode("utf-8", "replace")):
-        what = "it is not an explorer, or was changed after it was written"
-        raise OutputExists(str(path), found=what, suggestion="Name another --output.")
-    return found
+    return Written("created" if found is None else "unchanged", str(path), wanted, schedules)
 
 
 def command(
@@ -103,10 +74,12 @@ def command(
 
     It records every schedule of every way, in real processes, and puts them into one HTML file that opens from disk:
     choose who goes next, break the naive way and the tempting cures, and try to break the fixed one. Without NAME all
-    scenarios are recorded, which takes a while. An explorer that is there is replaced, any other file is kept.
+    scenarios are recorded, which takes a while. A file that is there is kept.
     """
-    wanted = names() if name is None else [name]
     context: Context = ctx.obj
     session = session_root() / context.session_id if dry_run or output else context.session_directory
-    path = Path(os.path.abspath(output)) if output else session / "explorer.html"
-    return write(context, wanted, Path(os.path.realpath(path.parent)) / path.name, dry_run=dry_run)
+    if output is None:
+        path = session / f"{name or 'explorer'}.html"
+    else:
+        path = Path(os.path.realpath(output.parent, strict=True)) / output.name
+    return write(context, names() if name is None else [name], path, dry_run=dry_run)
