@@ -40,7 +40,9 @@ def timeline(recording: Recording, width: int = WIDTH) -> list[str]:
     for event in recording.events:
         cells = [_cell(event, letter, held, over) for letter in recording.workers]
         said = [_wrapped(text, lane) for (_, _, text), lane in zip(cells, lanes, strict=True)]
-        seen = _wrapped(_seen(event), last)
+        shown = _seen(event)
+        parts = [shown] if len(shown) <= last else shown.replace("   <==", "\n<==").split("\n")
+        seen = [line for part in parts for line in _wrapped(part, last)]
         for row in range(max(len(seen), *map(len, said))):
             line = f"{event.seq:>3}  " if row == 0 else _MARGIN
             for (bar, bar_below, _), text, lane in zip(cells, said, lanes, strict=True):

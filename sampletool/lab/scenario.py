@@ -135,9 +135,15 @@ class History:
         return [letter for letter in self.letters if self.statuses.get(letter) == 0]
 
     @property
+    def failed(self) -> list[str]:
+        """The workers that ended with an error."""
+        return [letter for letter, status in self.statuses.items() if status]
+
+    @property
     def crowds(self) -> list[str]:
-        """The workers that held one lock at the same time."""
-        return sorted({" and ".join(moment.alone) for moment in self.moments if len(moment.alone) > 1})
+        """What is broken where several held one lock, a sentence for each such group."""
+        found = sorted({" and ".join(moment.alone) for moment in self.moments if len(moment.alone) > 1})
+        return [f"{crowd} held the lock at the same moment." for crowd in found]
 
 
 @dataclass(frozen=True)

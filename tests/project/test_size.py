@@ -15,7 +15,7 @@ LIMITS = {
     "lab": 1500,
     "lab/tried.py, lab/learner.py, lab/commands/lab/try.py": 325,
     "lab/explorer, lab/standing.py, lab/commands/lab/explore.py": 215,
-    "lab/scenarios": 104 * 25,
+    "lab/scenarios": 100 * 25,
     "audit": 925,
     "mcp": 400,
     "fork": 450,

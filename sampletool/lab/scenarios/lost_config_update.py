@@ -156,13 +156,6 @@ scenario = Scenario(
         ),
         Removal(
             "kit/safety/toml_file.py",
-            says="a lock that readers share",
-            line="signals).exclusively(timeout_seconds) as hold:",
-            instead="signals).shared(timeout_seconds) as hold:",
-            breaks="was answered that its key is saved",
-        ),
-        Removal(
-            "kit/safety/toml_file.py",
             says="not looking at the link again under the lock",
             line="""\
             if resolve(path) != resolved:

@@ -111,8 +111,7 @@ def look(directory: Path) -> Seen:
 
 def invariant(history: History) -> Iterator[str]:
     """Once a build is answered that it is done, the output is its own; and none begins beside a living compiler."""
-    for crowd in history.crowds:
-        yield f"{crowd} held the lock at the same moment."
+    yield from history.crowds
     for number, moment in enumerate(history.moments):
         is_orphan = moment.worker == "C" and any(each.is_struck for each in history.moments[:number])
         if is_orphan and moment.before.output == "B" != moment.after.output:

@@ -118,25 +118,6 @@ scenario = Scenario(
             instead="        pass\n",
             breaks="A was answered that it is saved, and tool.toml is the old one",
         ),
-        Removal(
-            "kit/safety/atomic_file.py",
-            says="the rename before all is written",
-            line="""\
-            for block in (content,) if isinstance(content, bytes) else content:
-                write_all(descriptor, block)
-            _keep_metadata(path, descriptor)
-            flush(descriptor)
-        publish(temporary, path)
-""",
-            instead="""\
-            _keep_metadata(path, descriptor)
-            publish(temporary, path)
-            for block in (content,) if isinstance(content, bytes) else content:
-                write_all(descriptor, block)
-            flush(descriptor)
-""",
-            breaks="tool.toml is empty",
-        ),
     ),
     symbol="sampletool.kit.safety.atomic_file:replace",
     still_broken_by="a disk that says it has flushed and has not; what is tried here is a model of the file system, "

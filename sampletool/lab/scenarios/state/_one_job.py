@@ -20,6 +20,5 @@ def invariant(history: History) -> Iterator[str]:
         yield f"the one job was done by {' and '.join(history.now.split())}."
     if history.is_over and history.now == "nobody":
         yield "the one job was done by nobody."
-    for letter, status in history.statuses.items():
-        if status:
-            yield f"{letter} failed instead of finding that there is nothing to do."
+    for letter in history.failed:
+        yield f"{letter} failed instead of finding that there is nothing to do."

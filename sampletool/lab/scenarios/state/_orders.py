@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sampletool.lab.scenario import History, Removal
-from sampletool.lab.scenarios.state._stores import key, store_in
+from sampletool.lab.scenarios.state._stores import key, no_transaction, store_in
 
 
 def look(directory: Path) -> int:
@@ -20,10 +20,13 @@ def invariant(history: History) -> Iterator[str]:
         yield "one order was made, and none is booked."
 
 
-FORGETTING = Removal(
-    "state/sql.py",
-    says="not remembering the key",
-    line="                _remember(db, write, answer)\n",
-    instead="                pass\n",
-    breaks="one order was made, and 2 are booked",
+BOOKED_ONCE = (
+    Removal(
+        "state/sql.py",
+        says="not remembering the key",
+        line="                _remember(db, write, answer)\n",
+        instead="                pass\n",
+        breaks="one order was made, and 2 are booked",
+    ),
+    no_transaction("one order was made, and 2 are booked"),
 )

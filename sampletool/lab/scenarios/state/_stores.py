@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Any, cast
 
+from sampletool.kit.contract.errors import KeyNotFound
 from sampletool.kit.safety.signals import Signals
 from sampletool.lab.ours import PATIENT_SECONDS, lock_named
 from sampletool.lab.scenario import STORE_VARIABLE, Removal, Step
@@ -19,7 +20,7 @@ from sampletool.state.store import Store
 from sampletool.state.store_url import refuse_password
 from sampletool.state.terms import Terms
 
-__all__ = ["key", "open_here", "refuse_password", "steps", "without_transaction", "writes"]
+__all__ = ["key", "no_transaction", "open_here", "refuse_password", "steps", "writes"]
 
 VERB = "stepping.verb"
 
@@ -57,6 +58,14 @@ def key(name: str, directory: Path | None = None) -> str:
     return f"{place.parent.name}.{name}"
 
 
+def has(store: Store, name: str) -> bool:
+    try:
+        store.state_get(key(name))
+    except KeyNotFound:
+        return False
+    return True
+
+
 def steps(name: str, *, sql: str, verb: str, after: tuple[str, ...] = ()) -> tuple[Step, ...]:
     """One step, on SQLite, where its statement begins like this, and on a server."""
     return Step(name, "sql", "state.db", statement=sql, after=after), _on_a_server(name, verb, after)
@@ -65,6 +74,12 @@ def steps(name: str, *, sql: str, verb: str, after: tuple[str, ...] = ()) -> tup
 def writes(name: str, *, verb: str, after: tuple[str, ...] = ()) -> tuple[Step, ...]:
     """A whole verb that writes: on SQLite it begins with asking for the store's lock."""
     return Step(name, "fcntl.flock", _LOCK_FILE, kind="lock", after=after), _on_a_server(name, verb, after)
+
+
+def transaction(verb: str, statements: dict[str, str]) -> tuple[Step, ...]:
+    """A whole verb that is taken apart on SQLite: its lock, these statements and its commit."""
+    asked = (Step(name, "sql", "state.db", statement=statement) for name, statement in statements.items())
+    return (LOCK, *asked, *steps("commit", sql="COMMIT", verb=verb))
 
 
 def _on_a_server(name: str, verb: str, after: tuple[str, ...]) -> Step:
@@ -99,10 +114,10 @@ _TRANSACTION = """\
 
 def unprotected(breaks: str, refused: str) -> tuple[Removal, ...]:
     """What the three right ways rest on that only add, claim or set: a transaction that begins with its lock."""
-    return without_transaction(breaks), with_reading_first(refused)
+    return no_transaction(breaks), with_reading_first(refused)
 
 
-def without_transaction(breaks: str) -> Removal:
+def no_transaction(breaks: str) -> Removal:
     return Removal(
         "state/sqlite.py",
         says="each statement by itself, with neither lock nor transaction",

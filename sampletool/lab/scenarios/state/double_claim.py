@@ -8,9 +8,9 @@ By name: on PostgreSQL `SELECT ... FOR UPDATE SKIP LOCKED` inside the `UPDATE`, 
 
 from pathlib import Path
 
-from sampletool.lab.scenario import Scenario, Step, Way
+from sampletool.lab.scenario import Scenario, Way
 from sampletool.lab.scenarios.state._one_job import do_it, invariant, look
-from sampletool.lab.scenarios.state._stores import LOCK, key, open_here, steps, store_in, unprotected, writes
+from sampletool.lab.scenarios.state._stores import key, open_here, steps, store_in, transaction, unprotected, writes
 from sampletool.state.promises import NewTask
 
 __all__ = ["invariant", "look"]
@@ -68,11 +68,8 @@ scenario = Scenario(
         ),
         "fixed": Way(
             says="tool task claim: look and take in one transaction",
-            steps=(
-                LOCK,
-                Step("look", "sql", "state.db", statement="SELECT ID, GENERATION"),
-                Step("take it", "sql", "state.db", statement="UPDATE tool_tasks SET STATUS"),
-                *steps("commit", sql="COMMIT", verb="task_claim"),
+            steps=transaction(
+                "task_claim", {"look": "SELECT ID, GENERATION", "take it": "UPDATE tool_tasks SET STATUS"}
             ),
             shows="A1 B1",
             because="B could look only when A had taken it, and found nothing.",

@@ -7,10 +7,10 @@ By name: `SET NX PX` on Redis (`SETNX` and `EXPIRE` are two steps again), a scri
 `INSERT ... ON CONFLICT DO NOTHING` in SQL.
 """
 
-from sampletool.kit.contract.errors import KeyNotFound, VersionConflict
-from sampletool.lab.scenario import Scenario, Step, Way
+from sampletool.kit.contract.errors import VersionConflict
+from sampletool.lab.scenario import Scenario, Way
 from sampletool.lab.scenarios.state._one_job import do_it, invariant, look
-from sampletool.lab.scenarios.state._stores import LOCK, key, open_here, prepare, steps, unprotected, writes
+from sampletool.lab.scenarios.state._stores import has, key, open_here, prepare, steps, transaction, unprotected, writes
 
 __all__ = ["invariant", "look", "prepare"]
 
@@ -19,18 +19,14 @@ HOUR_MS = 3_600_000
 
 def naive(worker: str) -> None:
     store = open_here()
-    try:
-        store.state_get(key("owner"))
-    except KeyNotFound:
+    if not has(store, "owner"):
         store.state_set(key("owner"), worker)
         do_it(worker)
 
 
 def wrong_expiry(worker: str) -> None:
     store = open_here()
-    try:
-        store.state_get(key("owner"))
-    except KeyNotFound:
+    if not has(store, "owner"):
         store.state_set(key("owner"), worker, expires_ms=HOUR_MS)
         do_it(worker)
 
@@ -64,12 +60,7 @@ scenario = Scenario(
         ),
         "fixed": Way(
             says="tool state set --if-version 0 --expires 1h: only if there is none",
-            steps=(
-                LOCK,
-                Step("compare", "sql", "state.db", statement="WITH CLOCK"),
-                Step("set", "sql", "state.db", statement="INSERT INTO tool_state"),
-                *steps("commit", sql="COMMIT", verb="state_set"),
-            ),
+            steps=transaction("state_set", {"compare": "WITH CLOCK", "set": "INSERT INTO tool_state"}),
             shows="A1 B1",
             because="B's step found A's mark and was refused.",
         ),

@@ -103,23 +103,6 @@ scenario = Scenario(
             instead="        if self._lock:\n",
             breaks="the one job was done by A and B",
         ),
-        Removal(
-            "state/memory.py",
-            says="looking before the lock",
-            line="""\
-        async with self._lock:
-            turn = _Tables()
-            self._tables.connection.backup(turn.connection)
-            answer = getattr(turn, verb)(*args, **named)
-""",
-            instead="""\
-        turn = _Tables()
-        self._tables.connection.backup(turn.connection)
-        answer = getattr(turn, verb)(*args, **named)
-        async with self._lock:
-""",
-            breaks="the one job was done by A and B",
-        ),
     ),
     symbol="sampletool.state.memory:MemoryStore._change",
     no_verb="No command of this tool runs coroutines: the right way is `MemoryStore`, a class for programs.",

@@ -10,8 +10,8 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from sampletool.lab.scenario import History, Scenario, Step, Way
-from sampletool.lab.scenarios.state._stores import LOCK, key, open_here, steps, store_in, unprotected, writes
+from sampletool.lab.scenario import History, Scenario, Way
+from sampletool.lab.scenarios.state._stores import key, open_here, steps, store_in, transaction, unprotected, writes
 
 
 def naive(worker: str) -> None:
@@ -37,8 +37,7 @@ def prepare(directory: Path) -> None:
 def look(directory: Path) -> int:
     """Wherever this way counts."""
     with store_in(directory) as store:
-        count = store.counter_get(key("count", directory)) or store.state_get(key("count", directory)).value
-    return int(count)
+        return store.counter_get(key("count", directory)) or int(store.state_get(key("count", directory)).value)
 
 
 def invariant(history: History) -> Iterator[str]:
@@ -46,9 +45,8 @@ def invariant(history: History) -> Iterator[str]:
     if history.now < len(history.served):
         asked = len(history.served)
         yield f"{asked} were answered that they are counted, and the counter says {history.now}."
-    for letter, status in history.statuses.items():
-        if status:
-            yield f"{letter} could not be counted."
+    for letter in history.failed:
+        yield f"{letter} could not be counted."
 
 
 scenario = Scenario(
@@ -73,11 +71,8 @@ scenario = Scenario(
         ),
         "fixed": Way(
             says="tool counter add: the store reads and writes as one step",
-            steps=(
-                LOCK,
-                Step("read", "sql", "state.db", statement="SELECT VALUE FROM tool_counters"),
-                Step("write", "sql", "state.db", statement="INSERT INTO tool_counters"),
-                *steps("commit", sql="COMMIT", verb="counter_add"),
+            steps=transaction(
+                "counter_add", {"read": "SELECT VALUE FROM tool_counters", "write": "INSERT INTO tool_counters"}
             ),
             shows="A1 B1",
             because="B had to wait until A's number was committed, and added to that.",

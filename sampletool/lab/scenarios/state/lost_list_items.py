@@ -8,8 +8,8 @@ one writes the list that it read earlier.
 from collections.abc import Iterator
 from pathlib import Path
 
-from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
-from sampletool.lab.scenarios.state._stores import LOCK, key, open_here, steps, store_in, without_transaction, writes
+from sampletool.lab.scenario import History, Removal, Scenario, Way
+from sampletool.lab.scenarios.state._stores import key, no_transaction, open_here, steps, store_in, transaction, writes
 from sampletool.state.promises import NewTask
 
 
@@ -20,9 +20,8 @@ def naive(worker: str) -> None:
 
 
 def wrong_look_afterwards(worker: str) -> None:
+    naive(worker)
     store = open_here()
-    items = store.state_get(key("list")).value
-    store.state_set(key("list"), [*items, *items_of(worker)])
     items = store.state_get(key("list")).value
     if not set(items_of(worker)) <= set(items):
         store.state_set(key("list"), [*items, *items_of(worker)])
@@ -83,11 +82,7 @@ scenario = Scenario(
         ),
         "fixed": Way(
             says="tool task add: one transaction adds the items to what is there",
-            steps=(
-                LOCK,
-                Step("add", "sql", "state.db", statement="INSERT INTO tool_tasks"),
-                *steps("commit", sql="COMMIT", verb="task_add"),
-            ),
+            steps=transaction("task_add", {"add": "INSERT INTO tool_tasks"}),
             shows="A1 B1",
             because="nobody wrote a list: each added its own items, one after the other.",
         ),
@@ -99,7 +94,7 @@ scenario = Scenario(
         *writes("repair", verb="state_set", after=("look",)),
     ),
     mechanisms=(
-        without_transaction("is on the list without the other"),
+        no_transaction("is on the list without the other"),
         Removal(
             "state/sqlite.py",
             says="the lock, and no transaction under it",

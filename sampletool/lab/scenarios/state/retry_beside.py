@@ -5,40 +5,30 @@ booked" is asked for and set in two steps as well. What helps when the first try
 the question and the booking have to be one step, for both.
 """
 
-from sampletool.kit.contract.errors import KeyNotFound
-from sampletool.lab.scenario import Scenario, Step, Way
-from sampletool.lab.scenarios.state._orders import FORGETTING, invariant, look
-from sampletool.lab.scenarios.state._stores import LOCK, key, open_here, prepare, steps, without_transaction, writes
+from sampletool.lab.scenario import Scenario, Way
+from sampletool.lab.scenarios.state._orders import BOOKED_ONCE, invariant, look
+from sampletool.lab.scenarios.state._stores import has, key, open_here, prepare, steps, transaction, writes
 from sampletool.state.promises import Once
-from sampletool.state.store import Store
 
 __all__ = ["invariant", "look", "prepare"]
 
 
 def naive(worker: str) -> None:
     store = open_here()
-    if not is_known(store, "booked-17"):
+    if not has(store, "booked-17"):
         store.counter_add(key("orders"), 1)
         store.state_set(key("booked-17"), "yes")
 
 
 def wrong_mark_first(worker: str) -> None:
     store = open_here()
-    if not is_known(store, "booking-17"):
+    if not has(store, "booking-17"):
         store.state_set(key("booking-17"), "yes")
         store.counter_add(key("orders"), 1)
 
 
 def fixed(worker: str) -> None:
     open_here().counter_add(key("orders"), 1, Once(key=key("order-17")))
-
-
-def is_known(store: Store, name: str) -> bool:
-    try:
-        store.state_get(key(name))
-    except KeyNotFound:
-        return False
-    return True
 
 
 scenario = Scenario(
@@ -62,11 +52,8 @@ scenario = Scenario(
         ),
         "fixed": Way(
             says="tool counter add --idempotency-key: asked, booked and remembered in one transaction",
-            steps=(
-                LOCK,
-                Step("look for the key", "sql", "state.db", statement="SELECT DIGEST"),
-                Step("book", "sql", "state.db", statement="SELECT VALUE FROM tool_counters"),
-                *steps("commit", sql="COMMIT", verb="counter_add"),
+            steps=transaction(
+                "counter_add", {"look for the key": "SELECT DIGEST", "book": "SELECT VALUE FROM tool_counters"}
             ),
             shows="A1 B1",
             because="B waited until A had committed, and was answered what A was.",
@@ -76,7 +63,7 @@ scenario = Scenario(
         *steps("ask: not yet", sql="SELECT [*] FROM tool_state", verb="state_get"),
         *writes("write", verb="counter_add", after=("ask: not yet",)),
     ),
-    mechanisms=(FORGETTING, without_transaction("one order was made, and 2 are booked")),
+    mechanisms=BOOKED_ONCE,
     symbol="sampletool.state.sql:SqlStore.write",
     still_broken_by="a caller that makes a new key for each try, and a try that comes when the key is forgotten, which "
     "is after 24 hours.",

@@ -11,7 +11,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from sampletool.lab.scenario import History, Scenario, Step, Way
-from sampletool.lab.scenarios.state._stores import LOCK, key, open_here, steps, store_in, with_reading_first
+from sampletool.lab.scenarios.state._stores import key, open_here, store_in, transaction, with_reading_first
 
 HOUR_SECONDS = 3600
 
@@ -59,9 +59,8 @@ def look(directory: Path) -> int:
 
 def invariant(history: History) -> Iterator[str]:
     """Nobody is refused for what waiting would have solved, and whoever was answered is counted."""
-    for letter, status in history.statuses.items():
-        if status:
-            yield f"{letter} was refused at once: database is locked."
+    for letter in history.failed:
+        yield f"{letter} was refused at once: database is locked."
     if history.is_over and history.now != len(history.served):
         yield f"{len(history.served)} were answered that they are counted, and the number is {history.now}."
 
@@ -89,11 +88,7 @@ scenario = Scenario(
         ),
         "fixed": Way(
             says="tool counter add: BEGIN IMMEDIATE, under a lock that is fair",
-            steps=(
-                LOCK,
-                Step("read", "sql", "state.db", statement="SELECT VALUE FROM tool_counters"),
-                *steps("commit", sql="COMMIT", verb="counter_add"),
-            ),
+            steps=transaction("counter_add", {"read": "SELECT VALUE FROM tool_counters"}),
             shows="A1 B1 A2 A3",
             because="B began to read only when A had committed.",
         ),

@@ -41,8 +41,7 @@ def prepare(directory: Path) -> None:
 
 def look(directory: Path) -> str:
     with store_in(directory) as store:
-        text = store.state_get(key("text", directory)).value
-    return str(text)
+        return str(store.state_get(key("text", directory)).value)
 
 
 def invariant(history: History) -> Iterator[str]:

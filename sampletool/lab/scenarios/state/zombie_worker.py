@@ -134,18 +134,16 @@ scenario = Scenario(
                 db.be_alone_with(write.key)
             if (fence := write.once.fence) is not None:
                 written, status, _ = sql_verbs.held(db, fence.task, fence.generation)
-                if written != "claimed":
-                    raise LeaseLost(fence.task, fence.generation, fence.generation, status)
 """,
             instead="""\
-        if (fence := write.once.fence) is not None:
-            written, status, _ = self.look(lambda db: sql_verbs.held(db, fence.task, fence.generation))
-            if written != "claimed":
-                raise LeaseLost(fence.task, fence.generation, fence.generation, status)
+        fence = write.once.fence
+        seen = self.look(lambda db: sql_verbs.held(db, fence.task, fence.generation)) if fence else None
 
         def body(db: Session) -> tuple[Any, bool]:
             if write.key is not None:
                 db.be_alone_with(write.key)
+            if fence is not None:
+                written, status, _ = seen
 """,
             breaks="wrote its result while the item was B",
         ),
