@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from sampletool.sample.publish import Built, Outputs, look_at
-from sampletool.sample.workspace import Job, Jobs
+from sampletool.sample.workspace import Job, Jobs, choose
 
 
 class Planned(NamedTuple):
@@ -19,7 +19,7 @@ def plan(declared: Jobs, names: list[str], outputs: Outputs) -> dict[str, Planne
     planned: dict[str, Planned] = {}
     problems: list[tuple[str, str]] = []
     root = outputs.workspace
-    for job in declared.with_needs(names):
+    for job in declared.with_needs(choose("target", names, declared.targets)):
         before = outputs.built.get(job.name)
         known = before.inputs if before is not None else {}
         try:
@@ -39,6 +39,12 @@ def plan(declared: Jobs, names: list[str], outputs: Outputs) -> dict[str, Planne
             outputs.record(job.name, outputs.built[job.name]._replace(inputs=inputs))
     declared.must_have_no(problems)
     return planned
+
+
+def with_needs(target: Planned, outputs: Outputs) -> Planned:
+    """The target, with what the outputs of its needs are now that they are built."""
+    needs = {need: outputs.content_of(need) for need in target.job.needs}
+    return target._replace(built=target.built._replace(needs=needs))
 
 
 def why_stale(name: str, now: Built, outputs: Outputs) -> str | None:

@@ -14,15 +14,16 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from sampletool.kit.program import WORKSPACE_DIRECTORY
-from sampletool.kit.safety.atomic_file import flush, read_regular, replace, write_all
+from sampletool.kit.safety.atomic_file import opened, read_regular, replace, write_all
 from sampletool.kit.safety.places import check_private, private_directory
 
 Look = list[str | int]
@@ -37,6 +38,7 @@ _JOURNAL_BYTES = 1024 * 1024 * 1024
 _RACY_NANOSECONDS = 2_000_000_000
 _KEPT_SECONDS = 3600
 """How long a version that is no longer linked stays, for readers from outside who take no lock."""
+_DEEPEST = 100
 
 
 class Built(NamedTuple):
@@ -79,11 +81,10 @@ def look_at(path: str | Path, before: Look | None = None, check: Callable[[], No
 
 def has_changed(path: Path, since: Look) -> bool:
     """Whether anybody has touched it, also if it is now as it was: a reader may have seen what was there between."""
-    try:
+    with suppress(OSError):
         found = os.stat(path)
-    except OSError:
-        return True
-    return [found.st_size, found.st_ctime_ns, found.st_ino] != [since[1], since[3], since[4]]
+        return [found.st_ctime_ns, found.st_ino] != since[3:]
+    return True
 
 
 class Outputs:
@@ -93,30 +94,23 @@ class Outputs:
         self.workspace = workspace
         self.check = check
         """Called now and then while files are read; may raise."""
-        self._writable = writable
-        self._links = workspace / "out"
-        self._is_foreign = self._links.is_symlink() or (self._links.exists() and not self._links.is_dir())
+        self.built: dict[str, Built] = {}
         self.directory = workspace / WORKSPACE_DIRECTORY / "out"
         if os.path.lexists(self.directory):
             check_private(self.directory)
+        self._links = workspace / "out"
         self._journal = workspace / WORKSPACE_DIRECTORY / "built.jsonl"
+        self._writable, self._has_written = writable, False
         self._boot = _boot_id()
-        self._open = -1
-        self.built: dict[str, Built] = {}
-        self._lines = self._read_journal()
+        self._read_journal()
 
     def __enter__(self) -> "Outputs":
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Flush the journal once, for all that was built; rewrite it when most of it is old."""
-        if self._open < 0:
-            return
-        flush(self._open)
-        os.close(self._open)
-        self._open = -1
-        if self._lines > len(self.built) + 100:
-            replace(self._journal, b"".join(_line(name, built) for name, built in self.built.items()))
+        """Write the journal anew if it has grown: flushed once for all, and without the lines that are old."""
+        if self._has_written:
+            replace(self._journal, [_line(name, built) for name, built in self.built.items()])
 
     def damage(self, name: str) -> str | None:
         """Why the linked version of this name cannot be used; None if it is whole."""
@@ -149,7 +143,7 @@ class Outputs:
 
     def must_be_free(self, name: str) -> None:
         """A real file or directory where the link belongs is not replaced: it is a ValueError."""
-        if self._is_foreign:
+        if self._links.is_symlink() or (self._links.exists() and not self._links.is_dir()):
             raise ValueError(f"{self._links} is not a directory of ours")
         if not self._read_link(name) and os.path.lexists(link := f"{self._links}/{name}"):
             raise ValueError(f"{link} is in the way")
@@ -158,36 +152,43 @@ class Outputs:
         """The directory that the link leads to; one that is not there, if there is no link."""
         return self.directory / (self._read_link(name) or f".{name}")
 
-    def publish(self, name: str, built: Built, made: Path, files: list[str]) -> None:
-        """Make a finished directory the current version: read-only, renamed into place, then linked."""
-        if self._open < 0:
-            private_directory(self.directory)
-            self._links.mkdir(exist_ok=True)
-        version = unused = f"{name}-{built.fingerprint()}"
-        number = 0
-        while os.path.lexists(self.directory / unused):
-            number += 1
-            unused = f"{version}.{number}"
-        for path in files:
-            os.chmod(f"{made}/{path}", os.stat(f"{made}/{path}").st_mode & 0o555)
-        looks = {path: look_at(f"{made}/{path}", None, self.check) for path in files}
-        os.rename(made, self.directory / unused)
+    def publish(self, name: str, built: Built, directory: Path) -> None:
+        """Make what a command left in its directory the current version; ValueError if an output is not as it must be.
+
+        Just the declared outputs, read-only, are renamed into place, then linked.
+        """
+        if directory.is_symlink():
+            raise ValueError("its directory is a link now")
+        os.chmod(directory, 0o700)
+        made = directory.with_name(f".{name}")
+        os.mkdir(made, 0o700)
+        looks: dict[str, Look] = {}
+        for path in built.wanted:
+            above = [directory / path[:at] for at, char in enumerate(path) if char == "/"]
+            if any(map(os.path.islink, above)) or not os.path.lexists(directory / path):
+                raise ValueError(f"it did not write its output {path!r}")
+            os.makedirs((made / path).parent, exist_ok=True)
+            for file in _take(str(directory), str(made), path):
+                looks[file] = look_at(made / file, None, self.check)
+        version = f"{name}-{built.fingerprint()}.{os.urandom(4).hex()}"
+        private_directory(self.directory)
+        self._links.mkdir(exist_ok=True)
+        os.rename(made, self.directory / version)
         # Recorded before it is linked: if it cannot be recorded, what is linked stays the last that was.
-        self.record(name, built._replace(version=unused, outputs=looks))
+        self.record(name, built._replace(version=version, outputs=looks))
         beside = f"{self.directory}/.link"  # under the lock one name is enough, and the next call replaces it
         with suppress(FileNotFoundError):
             os.unlink(beside)
-        os.symlink(f"../{WORKSPACE_DIRECTORY}/out/{unused}", beside)
+        os.symlink(f"../{WORKSPACE_DIRECTORY}/out/{version}", beside)
         os.replace(beside, f"{self._links}/{name}")
 
     def record(self, name: str, built: Built) -> None:
         """Append a line: after kill -9 it is there."""
         built = built._replace(boot=self._boot)
         if self._writable:
-            if self._open < 0:
-                self._open = os.open(self._journal, _APPEND, 0o600)
-            write_all(self._open, _line(name, built))
-            self._lines += 1
+            with opened(self._journal, _APPEND) as descriptor:
+                write_all(descriptor, _line(name, built))
+            self._has_written = True
         self.built[name] = built
 
     def prune(self) -> None:
@@ -205,8 +206,8 @@ class Outputs:
         except OSError:
             return ""
 
-    def _read_journal(self) -> int:
-        """How many lines it has. What is not a whole line of ours is passed over; its target is built again."""
+    def _read_journal(self) -> None:
+        """What is not a whole line of ours is passed over; its target is built again."""
         lines: list[bytes] = []
         with suppress(FileNotFoundError):
             lines = read_regular(self._journal, _JOURNAL_BYTES, follow=False).splitlines()
@@ -214,12 +215,29 @@ class Outputs:
             with suppress(ValueError, TypeError, AttributeError, RecursionError):
                 name, members = json.loads(line)
                 built = Built(**members)
-                if not all(map(isinstance, built, _TYPES)):
-                    continue
                 if built.boot != self._boot:
                     built = built._replace(inputs=_unread(built.inputs), outputs=_unread(built.outputs))
-                self.built[name] = built
-        return len(lines)
+                if all(map(isinstance, built, _TYPES)):
+                    self.built[name] = built
+
+
+def _take(source: str, to: str, path: str) -> Iterator[str]:
+    """Move a file, or all in a directory, read-only; the paths of the files. ValueError if anything else is there."""
+    found = os.lstat(f"{source}/{path}")
+    if stat.S_ISREG(found.st_mode):
+        # Another name of the same file may be somebody else's, and would be made read-only.
+        (shutil.copy2 if found.st_nlink > 1 else os.rename)(f"{source}/{path}", f"{to}/{path}")
+        os.chmod(f"{to}/{path}", found.st_mode & 0o555)
+        yield path
+        return
+    if not stat.S_ISDIR(found.st_mode):
+        raise ValueError(f"its output {path!r} is {'a link' if stat.S_ISLNK(found.st_mode) else 'not a regular file'}")
+    if path.count("/") > _DEEPEST:
+        raise ValueError(f"its output {path!r} lies more than {_DEEPEST} directories deep")
+    os.chmod(f"{source}/{path}", 0o700)
+    os.mkdir(f"{to}/{path}")
+    for name in os.listdir(f"{source}/{path}"):
+        yield from _take(source, to, f"{path}/{name}")
 
 
 def remove(directory: Path) -> None:

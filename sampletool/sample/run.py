@@ -5,19 +5,15 @@ What was not declared is missing, unless it is looked for by another path. Comma
 """
 
 import os
-import shutil
-import stat
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
 from sampletool.kit.context import AT_ONCE, Context
 from sampletool.kit.contract.answer import UNTRUSTED
 from sampletool.kit.contract.errors import ToolError
-from sampletool.kit.contract.file_errors import from_os_error
 from sampletool.kit.contract.lock_held import LockHeld
 from sampletool.kit.program import variable
 from sampletool.kit.safety.children import Children, Ended
@@ -30,8 +26,6 @@ from sampletool.sample.workspace import Job, settings_must_be_right
 _PASSED_ON = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
 _AFTER_FORCE_SECONDS = 2.0
 _SHOWN_LINES = 10
-_DEEPEST = 100
-
 
 Status = Literal[
     "built", "up_to_date", "stale", "skipped", "passed", "failed", "stopped", "not_started", "would_run"
@@ -90,10 +84,9 @@ def carrying(result: object) -> Iterator[None]:
     """An error that ends the block carries what was done before it."""
     try:
         yield
-    except (ToolError, OSError) as error:
-        stopped = from_os_error(error) if isinstance(error, OSError) else error
-        stopped.data = result
-        raise stopped from error.__cause__
+    except ToolError as error:
+        error.data = result
+        raise
 
 
 class Runner:
@@ -107,9 +100,12 @@ class Runner:
         self._waiting: deque[tuple[Job, Iterable[str], Mapping[str, Path]]] = deque()
         self._running: set[str] = set()
         self._ended: deque[Done] = deque()
+        own = variable("")
         self._environment = {
-            name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith(variable(""))
+            name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith(own)
         }
+        self._environment[variable("WORKSPACE")] = str(self._context.workspace)
+        self._environment[variable("SESSION_ID")] = self._context.session_id
 
     def directory_of(self, name: str) -> Path:
         return self._scratch / name
@@ -117,6 +113,10 @@ class Runner:
     def submit(self, job: Job, inputs: Iterable[str], needs: Mapping[str, Path]) -> None:
         """It sees these inputs of the workspace, and these directories of what it needs."""
         self._waiting.append((job, inputs, needs))
+
+    def has_ended(self, done: Done) -> None:
+        """A job that ended in another way; `next_ended` returns it in its turn."""
+        self._ended.append(done)
 
     def next_ended(self) -> Done | None:
         """Wait for the next job to end; None when all have. A free place goes to the next job first."""
@@ -136,22 +136,19 @@ class Runner:
     def _start(self, job: Job, inputs: Iterable[str], needs: Mapping[str, Path]) -> None:
         directory = self.directory_of(job.name)
         stage(directory, self._context.workspace, inputs, needs)
-        env = self._environment | job.env
-        env[variable("WORKSPACE")] = str(self._context.workspace)
-        env[variable("SESSION_ID")] = self._context.session_id
         self._progress.started(job.name)
         try:
-            self._children.start(job.name, job.run, cwd=directory, env=env, log=lambda: self._logs / f"{job.name}.log")
+            log, env = lambda: self._log_of(job.name), self._environment | job.env
+            self._children.start(job.name, job.run, cwd=directory, env=env, log=log)
             self._running.add(job.name)
         except OSError as error:
             note = f"{job.run[0]}: {os.strerror(error.errno or 0).lower()}"
             self._ended.append(Done(job.name, "failed", note=note))
 
-    @cached_property
-    def _logs(self) -> Path:
-        """Made when there is something to write."""
+    def _log_of(self, name: str) -> Path:
+        """Asked for when there is something to write."""
         logs = private_directory(self._context.session_directory / f"logs-{self._context.request_id}")
-        return private_directory(logs / f"{self._progress.kind}s")
+        return private_directory(logs / f"{self._progress.kind}s") / f"{name}.log"
 
 
 def _done(child: Ended) -> Done:
@@ -160,8 +157,8 @@ def _done(child: Ended) -> Done:
     if child.survivors:
         note = f"still running: {', '.join(map(str, child.survivors))}"
     log = str(child.log) if child.log else None
-    status: Status = "failed" if child.status or child.survivors else "passed"
-    return Done(child.name, status, note=note, exit_status=child.status or None, tail=child.tail or None, log=log)
+    done = Done(child.name, "failed" if note else "passed", note=note, exit_status=child.status or None, log=log)
+    return done._replace(tail=child.tail or None)
 
 
 def stage(directory: Path, workspace: Path, inputs: Iterable[str], needs: Mapping[str, Path]) -> None:
@@ -171,45 +168,6 @@ def stage(directory: Path, workspace: Path, inputs: Iterable[str], needs: Mappin
     for path, leads_to in places.items():
         os.makedirs(os.path.dirname(f"{directory}/{path}"), exist_ok=True)
         os.symlink(leads_to, f"{directory}/{path}")
-
-
-def collect(directory: Path, outputs: Iterable[str]) -> tuple[Path, list[str]]:
-    """A directory with just the declared outputs, and the files in it; ValueError names one that is not there."""
-    files: list[str] = []
-    if directory.is_symlink():
-        raise ValueError("its directory is a link now")
-    os.chmod(directory, 0o700)
-    for path in outputs:
-        above = [f"{directory}/{path[:at]}" for at, char in enumerate(path) if char == "/"]
-        if any(map(os.path.islink, above)) or not os.path.lexists(f"{directory}/{path}"):
-            raise ValueError(f"it did not write its output {path!r}")
-        files += _files_at(f"{directory}/{path}", path)
-    if sorted(os.listdir(directory)) == sorted(outputs):
-        return directory, sorted(files)  # the usual case, which spares a directory made and one removed
-    clean = f"{directory.parent}/.{directory.name}"
-    os.mkdir(clean)
-    for path in outputs:
-        os.makedirs(os.path.dirname(f"{clean}/{path}"), exist_ok=True)
-        os.rename(f"{directory}/{path}", f"{clean}/{path}")
-    return Path(clean), sorted(files)
-
-
-def _files_at(found: str, path: str) -> list[str]:
-    """The regular files at or below; ValueError if anything else is there."""
-    looked = os.lstat(found)
-    if stat.S_ISREG(looked.st_mode):
-        if looked.st_nlink > 1:  # the other name may be somebody else's, and would be made read-only
-            beside = f"{found}.{os.urandom(8).hex()}"  # a name that nobody can have put a link at
-            shutil.copy2(found, beside)
-            os.replace(beside, found)
-        return [path]
-    if not stat.S_ISDIR(looked.st_mode):
-        raise ValueError(f"its output {path!r} is {'a link' if stat.S_ISLNK(looked.st_mode) else 'not a regular file'}")
-    if path.count("/") > _DEEPEST:
-        raise ValueError(f"its output {path!r} lies more than {_DEEPEST} directories deep")
-    os.chmod(found, looked.st_mode | 0o700)
-    names = os.listdir(found)
-    return [file for name in names for file in _files_at(f"{found}/{name}", f"{path}/{name}")]
 
 
 @contextmanager

@@ -2,13 +2,15 @@
 
 import errno
 import os
+import stat
+import tempfile
 import threading
 from pathlib import Path
 
 import pytest
 
 from sampletool.kit.testing.scale import scale
-from sampletool.sample.publish import Built, Outputs
+from sampletool.sample.publish import Built, Outputs, remove
 
 
 @pytest.fixture
@@ -17,15 +19,35 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def made(root: Path) -> Path:
+    """What a command has worked in."""
+    (root / "made").mkdir()
+    return root / "made"
+
+
 def publish(root: Path, turn: int = 1, **contents: str) -> Outputs:
     """Made by another command each turn."""
-    made = root / "made"
+    made = Path(tempfile.mkdtemp(dir=root)) / "t"
     made.mkdir()
     for name, text in contents.items():
         (made / name).write_text(text)
     with Outputs(root) as store:
-        store.publish("t", Built(["make", str(turn)], {}, sorted(contents), {}, {}), made, sorted(contents))
+        store.publish("t", Built(["make", str(turn)], {}, sorted(contents), {}, {}), made)
     return store
+
+
+def keep(root: Path, *wanted: str) -> Path:
+    """Publish these outputs of a directory; where they are then."""
+    store = Outputs(root)
+    store.publish("t", Built(["make"], {}, [*wanted], {}, {}), root / "made")
+    return store.version_of("t")
+
+
+def write(directory: Path, *names: str) -> None:
+    for name in names:
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_text(name)
 
 
 def test_what_was_published_is_there_and_whole(root: Path) -> None:
@@ -205,7 +227,7 @@ def test_the_journal_is_flushed_once_at_the_end(root: Path, monkeypatch: pytest.
 
     publish(root, 1, x="one")
 
-    assert flushed == [str(root / ".tool" / "built.jsonl")]
+    assert [path.removeprefix(str(root))[:20] for path in flushed] == ["/.tool/.built.jsonl.", "/.tool"]
 
 
 def test_a_call_that_is_killed_while_it_links_leaves_nothing_beside_the_outputs(
@@ -218,3 +240,125 @@ def test_a_call_that_is_killed_while_it_links_leaves_nothing_beside_the_outputs(
     assert os.listdir(root / "out") == ["t"]
     publish(root, 3, x="three")
     assert (root / "out" / "t" / "x").read_text() == "three"
+
+
+def test_a_hard_link_becomes_a_file_of_its_own(root: Path, made: Path) -> None:
+    source = made.parent / "source"
+    source.write_text("somebody's")
+    os.link(source, made / "x")
+
+    kept = keep(root, "x")
+
+    assert (kept / "x").read_text() == "somebody's"
+    assert (kept / "x").stat().st_ino != source.stat().st_ino
+    assert source.stat().st_mode & 0o200
+
+
+def test_what_a_command_made_read_only_can_be_kept(root: Path, made: Path) -> None:
+    (made / "x").mkdir()
+    (made / "x" / "y").touch()
+    (made / "junk").touch()
+    (made / "x").chmod(0o555)
+    made.chmod(0o555)
+
+    kept = keep(root, "x")
+
+    assert [path.name for path in kept.rglob("*")] == ["x", "y"]
+    assert stat.S_IMODE((kept / "x").stat().st_mode) == 0o755
+
+
+def test_an_output_that_lies_too_deep_is_refused(root: Path, made: Path) -> None:
+    (made / Path(*"x" * 150)).mkdir(parents=True)
+
+    with pytest.raises(ValueError, match="100 directories deep"):
+        keep(root, "x")
+
+
+def test_what_is_deep_or_closed_is_removed(made: Path) -> None:
+    outside = made.parent / "outside"
+    outside.mkdir()
+    (outside / "kept").touch()
+    (made / "link").symlink_to(outside)
+    here = os.getcwd()
+    os.chdir(made)
+    for _ in range(3000):
+        os.mkdir("d")
+        os.chdir("d")
+    os.chdir(here)
+    (made / "d" / "closed" / "in").mkdir(parents=True)
+    (made / "d" / "closed" / "in" / "file").touch()
+    (made / "d" / "closed").chmod(0)
+
+    remove(made)
+
+    assert not made.exists()
+    assert (outside / "kept").exists()
+
+
+def test_only_the_declared_outputs_are_kept(root: Path, made: Path) -> None:
+    write(made, "x", "d/y", "e/z", "e/undeclared", "left/over")
+
+    kept = keep(root, "x", "d", "e/z")
+
+    assert sorted(str(path.relative_to(kept)) for path in kept.rglob("*")) == ["d", "d/y", "e", "e/z", "x"]
+    assert (kept / "d" / "y").read_text() == "d/y"
+    assert Outputs(root).damage("t") is None
+
+
+@pytest.mark.parametrize("kind", ["missing", "link", "pipe", "link inside"])
+def test_an_output_that_is_no_file_is_told_by_name(tmp_path: Path, root: Path, made: Path, kind: str) -> None:
+    write(made, "left/over")
+    write(tmp_path, "elsewhere")
+    if kind == "link":
+        (made / "x").symlink_to(tmp_path / "elsewhere")
+    elif kind == "link inside":
+        (made / "x").mkdir()
+        (made / "x" / "y").symlink_to(tmp_path / "elsewhere")
+    elif kind == "pipe":
+        os.mkfifo(made / "x")
+
+    with pytest.raises((ValueError, OSError)) as refused:
+        keep(root, "x")
+
+    assert "'x" in str(refused.value)
+
+
+def test_what_was_made_read_only_is_removed_and_what_links_lead_to_stays(tmp_path: Path, made: Path) -> None:
+    write(tmp_path, "elsewhere/file")
+    write(made, "d/x")
+    (made / "link").symlink_to(tmp_path / "elsewhere")
+    (made / "d").chmod(0o500)
+
+    remove(made)
+
+    assert not made.exists()
+    assert (tmp_path / "elsewhere" / "file").exists()
+
+
+def test_a_link_in_the_place_of_the_directory_is_removed_and_what_it_leads_to_stays(
+    tmp_path: Path, root: Path, made: Path
+) -> None:
+    write(tmp_path, "elsewhere/file")
+    (tmp_path / "elsewhere").chmod(0o755)
+    made.rmdir()
+    made.symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(ValueError, match="its directory"):
+        keep(root, "file")
+    remove(made)
+
+    assert not made.is_symlink()
+    assert (tmp_path / "elsewhere" / "file").read_text() == "elsewhere/file"
+    assert (tmp_path / "elsewhere").stat().st_mode & 0o777 == 0o755
+
+
+def test_no_link_that_a_command_left_is_written_through(root: Path, made: Path) -> None:
+    """A program may leave its directory: nothing that it put where the outputs are collected is used."""
+    write(made, "x")
+    (root / "precious").mkdir()
+    (root / ".t").symlink_to(root / "precious")
+
+    with pytest.raises(FileExistsError):
+        keep(root, "x")
+
+    assert os.listdir(root / "precious") == []

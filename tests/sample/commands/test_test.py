@@ -1,9 +1,5 @@
 """tool test"""
 
-import os
-import stat
-import xml.etree.ElementTree as ET
-
 import pytest
 
 from sampletool.kit.testing.scale import scale
@@ -92,85 +88,6 @@ def test_a_check_works_in_a_directory_of_its_own(tool: Tool) -> None:
     assert tool("test", "--jobs", "4", "--timeout", "40s").status == 0
 
 
-@pytest.mark.parametrize("fails", [False, True])
-def test_junit_is_written_whole_also_when_a_check_fails(tool: Tool, fails: bool) -> None:
-    script = "printf 'a<b\\\\033&'; exit 1" if fails else "true"
-    declare(tool, check("c", script))
-
-    tool("test", "--junit", "results.xml")
-
-    suite = ET.parse(tool.cwd / "results.xml").getroot()  # noqa: S314
-    assert (suite.get("tests"), suite.get("failures")) == ("1", "1" if fails else "0")
-    assert (suite.find("testcase/failure") is not None) == fails
-
-
-def test_junit_can_be_read_whatever_a_check_printed(tool: Tool) -> None:
-    declare(tool, check("c", "printf 'a<b\\033&\\357\\277\\276'; exit 1") + "[check.d]\nrun = ['no\\u0007']\n")
-
-    tool("test", "--junit", "results.xml")
-
-    suite = ET.parse(tool.cwd / "results.xml").getroot()  # noqa: S314
-    assert suite.findtext("testcase/failure") == "a<b\\x1b&\\ufffe"
-
-
-@pytest.mark.parametrize("place", ["fifo", "directory", "missing/results.xml"])
-def test_where_no_junit_file_can_be_is_said_before_anything_runs(tool: Tool, place: str) -> None:
-    declare(tool, check("c", f"touch {tool.cwd}/ran"))
-    os.mkfifo(tool.cwd / "fifo")
-    (tool.cwd / "directory").mkdir()
-
-    assert tool("test", "--junit", place).code in ("UNSAFE_PATH", "FILE_NOT_FOUND")
-    assert not (tool.cwd / "ran").exists()
-    assert stat.S_ISFIFO((tool.cwd / "fifo").stat().st_mode)
-
-
-@pytest.mark.parametrize(
-    "place", ["tool.toml", ".tool/new.xml", ".tool/built.jsonl", "out/new.xml", "out/a/x", "in.csv", "link"]
-)
-def test_junit_is_never_written_over_anything_but_a_report(tool: Tool, place: str) -> None:
-    declare(tool, target("a", "echo '<?xml ?><testsuite/>' > x") + check("c", f"touch {tool.cwd}/ran"))
-    tool("build")
-    (tool.cwd / "in.csv").write_text("<?xml version='1.0'?><rows><testsuite/></rows>")
-    (tool.cwd / "link").symlink_to("tool.toml")
-    before = {path: path.read_bytes() for path in tool.cwd.rglob("*") if path.is_file()}
-
-    for forecast in ((), ("--dry-run",)):
-        ran = tool("test", "--junit", place, *forecast)
-        assert (ran.status, ran.code) == (2, "UNSAFE_PATH")
-
-    assert {path: path.read_bytes() for path in tool.cwd.rglob("*") if path.is_file()} == before
-
-
-def test_an_empty_file_is_a_place_for_a_report(tool: Tool) -> None:
-    declare(tool, check("c", "true"))
-    (tool.cwd / "made-by-mktemp").touch()
-
-    assert tool("test", "--junit", "made-by-mktemp").status == 0
-    assert "<testsuite" in (tool.cwd / "made-by-mktemp").read_text()
-
-
-def test_a_report_that_is_there_is_replaced_and_keeps_its_mode(tool: Tool) -> None:
-    declare(tool, check("c", "true"))
-    report = tool.cwd / "results.xml"
-    tool("test", "--junit", "results.xml")
-    assert report.stat().st_mode & 0o777 == 0o666 & ~_umask()
-    ours = report.read_bytes()
-    report.write_text('<?xml version="1.0" encoding="utf-8"?><testsuites></testsuites>')
-    report.chmod(0o640)
-
-    assert tool("test", "--junit", "results.xml").status == 0
-    assert tool("test", "--junit", "results.xml").status == 0
-
-    assert report.read_bytes() == ours
-    assert report.stat().st_mode & 0o777 == 0o640
-
-
-def _umask() -> int:
-    umask = os.umask(0o022)
-    os.umask(umask)
-    return umask
-
-
 def test_missing_inputs_are_told_at_once_and_nothing_runs(tool: Tool) -> None:
     declare(tool, "".join(f"[check.c{n}]\nrun = ['touch', '{tool.cwd}/ran']\ninputs = ['no{n}']\n" for n in range(2)))
 
@@ -183,7 +100,7 @@ def test_missing_inputs_are_told_at_once_and_nothing_runs(tool: Tool) -> None:
 def test_a_workspace_without_checks_is_not_an_error(tool: Tool) -> None:
     declare(tool, "")
 
-    assert tool("test").data == {"checks": [], "total": 0}
+    assert tool("test").data == {"checks": []}
     assert "no checks" in tool("test", "--format", "text").text
 
 
