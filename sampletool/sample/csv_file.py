@@ -8,6 +8,7 @@ import csv
 import hashlib
 import io
 import os
+from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterator
 from itertools import chain, pairwise
 from sys import intern
@@ -19,7 +20,8 @@ LONG_CELL = 200
 _KEPT_CHARS = 100
 _BLOCK_BYTES = 1024 * 1024
 _LONGEST_RECORD_BYTES = 2 * 1024 * 1024
-_BATCH_CHARS = 128 * 1024
+_BATCH_BYTES = 128 * 1024
+_LAST = "; nothing behind it was read"
 _CUT_ANYWHERE = ("utf-8", "ascii", "iso8859-1")
 """Encodings in which the bytes of a quote and of a line end are never part of something else."""
 
@@ -75,66 +77,63 @@ def survey(
 def read_header(descriptor: int, size: int, dialect: Dialect) -> Row:
     """The names in the first record. ValueError: the line, and why there are none."""
     source = _Source(descriptor, Part(0, size), dialect)
-    reader = source.reader()
     try:
-        for row in reader:
-            if source.has_bad_text and _is_bad_text(row):
-                raise ValueError(reader.line_num, _bad_text(dialect))
+        for row in source.reader:
+            if source.has_bad_text and _is_bad_text("".join(row)):
+                raise ValueError(source.reader.line_num, _bad_text(dialect))
             if row:
                 return [*map(intern, row)]  # many inputs have the same names
             if source.batch > 1:
                 break  # blank lines without end are not worth a search
     except (csv.Error, UnicodeError) as error:
-        raise ValueError(1, source.why(error)) from error
+        raise ValueError(1, _why(error)) from error
     raise ValueError(1, "it is empty, without even a header")
 
 
 def read_rows(descriptor: int, part: Part, dialect: Dialect, width: int) -> Iterator[Batch]:
     """The rows behind the header. Blank lines are left out; rows of another width are bad."""
     source = _Source(descriptor, part, dialect)
-    reader = source.reader()
     if part.start == 0:
-        next(row for row in reader if row)
+        next(row for row in source.reader if row)
     is_over = False
     while not is_over:
         rows: list[Row] = []
         bad_rows: list[BadRow] = []
-        batch, before, lines = source.batch, reader.line_num, []
+        batch, before, lines = source.batch, source.reader.line_num, []
         source.unfinished_bytes = 0
         try:
-            for row in reader:
+            for row in source.reader:
                 rows.append(row)
-                lines.append(reader.line_num)
+                lines.append(source.reader.line_num)
                 if source.batch != batch:
                     break
             else:
                 is_over = True
         except (csv.Error, UnicodeError) as error:
-            is_over = source.is_too_long or isinstance(error, UnicodeError) or "field limit" in str(error)
-            bad_rows.append(BadRow((lines or [before])[-1] + 1, source.why(error), is_over))
+            is_over = isinstance(error, UnicodeError) or _why(error).endswith(_LAST)
+            bad_rows.append(BadRow((lines or [before])[-1] + 1, _why(error), is_over))
         if source.has_bad_text or set(map(len, rows)) != {width}:
             starts = [before + 1, *(line + 1 for line in lines)]
             found = [(row, line, _why_bad(source, row, width)) for row, line in zip(rows, starts, strict=False) if row]
             rows = [row for row, _, why in found if not why]
             bad_rows = [BadRow(line, why) for _, line, why in found if why] + bad_rows
         # A long cell needs a long line, or a record of several lines.
-        if source.longest > LONG_CELL or reader.line_num > before + len(rows):
+        if source.longest > LONG_CELL or source.reader.line_num > before + len(rows):
             rows = [[*map(_shortened, row)] for row in rows]
-        yield Batch(rows, bad_rows, reader.line_num)
+        yield Batch(rows, bad_rows, source.reader.line_num)
 
 
 def _why_bad(source: "_Source", row: Row, width: int) -> str:
     if len(row) != width:
         return f"it has {len(row)} instead of {width} cells"
-    return _bad_text(source.dialect) if source.has_bad_text and _is_bad_text(row) else ""
+    return _bad_text(source.dialect) if source.has_bad_text and _is_bad_text("".join(row)) else ""
 
 
 def _bad_text(dialect: Dialect) -> str:
     return f"it holds a NUL byte, or is not {dialect.encoding} text"
 
 
-def _is_bad_text(cells: list[str]) -> bool:
-    text = "".join(cells)
+def _is_bad_text(text: str) -> bool:
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -149,53 +148,40 @@ def _shortened(cell: str) -> str:
     return f"{cell[:_KEPT_CHARS]}…{hashlib.blake2b(cell.encode(), digest_size=8).hexdigest()}"
 
 
-class _Source(io.RawIOBase):
-    """The lines of a part. Reads by position, so that one descriptor serves several processes."""
+def _why(error: Exception) -> str:
+    """What is wrong with the record, in words for people."""
+    if "field limit" in str(error):
+        return f"a cell is longer than {csv.field_size_limit()} characters{_LAST}"
+    return str(error).replace("unexpected end of data", "a quoted cell that never ends")
+
+
+class _Source:
+    """The lines of a part, a batch at a time. Reads by position, so that one descriptor serves several processes."""
 
     def __init__(self, descriptor: int, part: Part, dialect: Dialect) -> None:
         self.dialect = dialect
         self.batch = 0
         self.longest = 0
         self.has_bad_text = False
-        self.is_too_long = False
         self.unfinished_bytes = 0
-        """Since a record last ended, more or less; the reader of the rows sets it back."""
-        self._descriptor, (self._position, self._end) = descriptor, part
-        encoding = "utf-8-sig" if dialect.encoding == "utf-8" and part.start == 0 else dialect.encoding
-        self._text = io.TextIOWrapper(io.BufferedReader(self, 65536), encoding, "surrogateescape", newline="")
+        """Since a record last ended, more or less; who takes the rows sets it back."""
+        lines = chain.from_iterable(self._batches(descriptor, part))
+        self.reader: Any = csv.reader(lines, delimiter=dialect.delimiter, strict=True)
 
-    def reader(self) -> Any:
-        return csv.reader(chain.from_iterable(self._batches()), delimiter=self.dialect.delimiter, strict=True)
-
-    def why(self, error: Exception) -> str:
-        """What is wrong with the record, in words for people."""
-        if self.is_too_long:
-            return f"it is longer than {_LONGEST_RECORD_BYTES} bytes; nothing behind it was read"
-        if "field limit" in str(error):
-            return f"a cell is longer than {csv.field_size_limit()} characters; nothing behind it was read"
-        return str(error).replace("unexpected end of data", "a quoted cell that never ends")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """A record that is too long ends the part."""
-        if self.unfinished_bytes > _LONGEST_RECORD_BYTES:
-            self.is_too_long = True
-            return 0
-        block = os.pread(self._descriptor, min(len(buffer), self._end - self._position), self._position)
-        self._position += len(block)
-        self.unfinished_bytes += len(block)
-        buffer[: len(block)] = block
-        return len(block)
-
-    def _batches(self) -> Iterator[list[str]]:
-        while lines := self._text.readlines(_BATCH_CHARS):
-            if self.is_too_long:
-                lines.pop()  # it has no end
+    def _batches(self, descriptor: int, part: Part) -> Iterator[list[str]]:
+        encoding = "utf-8-sig" if self.dialect.encoding == "utf-8" and part.start == 0 else self.dialect.encoding
+        decoder = io.IncrementalNewlineDecoder(getincrementaldecoder(encoding)("surrogateescape"), translate=False)
+        position, rest = part.start, ""
+        while block := os.pread(descriptor, min(_BATCH_BYTES, part.end - position), position):
+            position += len(block)
+            self.unfinished_bytes += len(block)
+            if self.unfinished_bytes > _LONGEST_RECORD_BYTES:
+                raise csv.Error(f"it is longer than {_LONGEST_RECORD_BYTES} bytes{_LAST}")
+            text = decoder.decode(block, position == part.end)
+            lines = io.StringIO(text, newline="").readlines() or [""]
+            lines[0] = rest + lines[0]
+            rest = lines.pop() if position < part.end and not lines[-1].endswith("\n") else ""
             self.batch += 1
             self.longest = max(self.longest, *map(len, lines), 0)
-            self.has_bad_text = self.has_bad_text or _is_bad_text(lines)
+            self.has_bad_text = self.has_bad_text or _is_bad_text(text)
             yield lines
-        if self.is_too_long:
-            raise csv.Error

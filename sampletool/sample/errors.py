@@ -1,6 +1,6 @@
 """How the sample's commands can fail: building, checking, profiling."""
 
-from sampletool.kit.contract.errors import InvalidValues, Mistake, Mistakes, ToolError
+from sampletool.kit.contract.errors import InvalidValues, Mistake, ToolError
 from sampletool.kit.contract.exit_status import ExitStatus
 from sampletool.kit.contract.file_errors import PathError
 from sampletool.kit.contract.text import counted
@@ -68,15 +68,3 @@ class InputChanged(PathError):
     code, exit_status = "INPUT_CHANGED", ExitStatus.CONFLICT
     sentence = "{path} was changed while it was being read, so there is no result."
     advice = "Run it again when nobody writes to it, or on a copy."
-
-
-class BadInputs(Mistakes):
-    """Several inputs cannot be used. Code and status are those of the first; all are reported."""
-
-    def __init__(self, errors: list[ToolError]) -> None:
-        facts = [
-            ("--input", error.code, error.message, error.context.get("path"), error.suggestion) for error in errors
-        ]
-        super().__init__([Mistake(*each) for each in facts], errors[0].suggestion)
-        self.code = errors[0].code  # type: ignore[misc]
-        self.exit_status = errors[0].exit_status

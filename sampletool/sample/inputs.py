@@ -10,13 +10,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from sampletool.kit.contract.errors import ToolError
-from sampletool.kit.contract.file_errors import UnsafePath, from_os_error
+from sampletool.kit.contract.file_errors import UnsafePath
 from sampletool.kit.safety.atomic_file import write_all
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.safety.stdin import stdin_blocks
 from sampletool.sample.csv_file import Dialect, Row, read_header
-from sampletool.sample.errors import BadInputs, InputChanged, InvalidCsv
+from sampletool.sample.errors import InputChanged, InvalidCsv
 from sampletool.sample.profile import MOST_COLUMNS
 
 STDIN = "-"
@@ -32,33 +31,26 @@ class Input(NamedTuple):
         return path.exists() and os.path.samestat(self.found, path.stat())
 
     def must_be_unchanged(self) -> None:
-        now, before = os.fstat(self.descriptor), self.found
-        if (now.st_size, now.st_mtime_ns, now.st_ctime_ns) != (before.st_size, before.st_mtime_ns, before.st_ctime_ns):
+        now, then = os.fstat(self.descriptor), self.found
+        if (now.st_size, now.st_mtime_ns, now.st_ctime_ns) != (then.st_size, then.st_mtime_ns, then.st_ctime_ns):
             raise InputChanged(self.path)
 
 
 def open_inputs(names: list[str], dialect: Dialect, signals: Signals, stack: ExitStack) -> list[Input]:
-    """Every input, open until the stack is left, or everything that is wrong with any of them."""
+    """Every input, open until the stack is left."""
     inputs: list[Input] = []
-    errors: list[ToolError] = []
     for name in names:
         path = name if name == STDIN else os.path.abspath(name)
+        descriptor = _copy_of_stdin(signals, stack) if name == STDIN else _open(path, stack)
+        found = os.fstat(descriptor)
         try:
-            descriptor = _copy_of_stdin(signals, stack) if name == STDIN else _open(path, stack)
-            found = os.fstat(descriptor)
             header = read_header(descriptor, found.st_size, dialect)
             if len(header) > MOST_COLUMNS:
                 raise ValueError(1, f"it has {len(header)} columns, more than {MOST_COLUMNS}")
-            inputs.append(Input(path, descriptor, found, header))
         except ValueError as error:
             line, reason = error.args
-            errors.append(InvalidCsv(path=path, line=line, reason=reason))
-        except (FileNotFoundError, PermissionError) as error:
-            errors.append(from_os_error(error, path))
-        except UnsafePath as error:
-            errors.append(error)
-    if errors:
-        raise errors[0] if len(errors) == 1 else BadInputs(errors)
+            raise InvalidCsv(path=path, line=line, reason=reason) from None
+        inputs.append(Input(path, descriptor, found, header))
     return inputs
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from sampletool.kit.contract.errors import ToolError
-from sampletool.kit.contract.file_errors import FileNotFound, OutputExists, PermissionDenied, UnsafePath
+from sampletool.kit.contract.file_errors import OutputExists, UnsafePath
 from sampletool.kit.safety.atomic_file import FOR_ALL, create, read_regular, replace, sweep
 from sampletool.kit.safety.places import private_directory, session_root, state_directory
 
@@ -62,16 +62,6 @@ def publish(path: Path, result: Result, *, overwrite: bool) -> OutputEffect:
     except FileExistsError:  # a process that does not share our lock was faster
         return look(path, result.about["identity"], overwrite=False)[0]
     return "created"
-
-
-def must_be_writable(path: Path) -> None:
-    """Said before the work: that there can be no file at this path, or none of ours."""
-    if not path.parent.is_dir():
-        raise FileNotFound(str(path.parent))
-    if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise PermissionDenied(str(path.parent), "nothing can be written here")
-    if path.exists() and not path.is_file():
-        raise UnsafePath(str(path), "it is not a regular file")
 
 
 def lock_path(path: Path) -> Path:

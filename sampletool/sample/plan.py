@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from sampletool.sample.publish import Built, Outputs, look_at
+from sampletool.sample.publish import Built, Outputs, digest
 from sampletool.sample.workspace import Job, Jobs, choose
 
 
@@ -18,13 +18,14 @@ def plan(declared: Jobs, names: list[str], outputs: Outputs) -> dict[str, Planne
     """These targets and what they need, in the order of their needs. All that hinders is reported at once."""
     planned: dict[str, Planned] = {}
     problems: list[tuple[str, str]] = []
+    digests: dict[str, str] = {}
     root = outputs.workspace
     for job in declared.with_needs(choose("target", names, declared.targets)):
-        before = outputs.built.get(job.name)
-        known = before.inputs if before is not None else {}
         try:
             outputs.must_be_free(job.name)
-            inputs = {path: look_at(root / path, known.get(path), outputs.check) for path in job.find_inputs(root)}
+            inputs = job.find_inputs(root)
+            for path in inputs - digests.keys():  # an input of many targets is read once
+                digests[path] = digest(root / path, outputs.check)
             if written := [path for path in inputs if f"{path}/".startswith(tuple(f"{out}/" for out in job.outputs))]:
                 raise ValueError(f"{written[0]!r} is an input and an output")
         except (ValueError, OSError) as error:
@@ -32,11 +33,8 @@ def plan(declared: Jobs, names: list[str], outputs: Outputs) -> dict[str, Planne
             continue
         as_built = (need for need in job.needs if need in planned and planned[need].reason is None)
         needs = dict.fromkeys(job.needs, "to be built") | {need: outputs.content_of(need) for need in as_built}
-        built = Built([*job.run], job.env, [*job.outputs], inputs, needs)
-        reason = why_stale(job.name, built, outputs)
-        planned[job.name] = Planned(job, built, reason)
-        if reason is None and known != inputs:
-            outputs.record(job.name, outputs.built[job.name]._replace(inputs=inputs))
+        built = Built([*job.run], job.env, [*job.outputs], {path: digests[path] for path in inputs}, needs)
+        planned[job.name] = Planned(job, built, why_stale(job.name, built, outputs))
     declared.must_have_no(problems)
     return planned
 
@@ -62,7 +60,7 @@ def why_stale(name: str, now: Built, outputs: Outputs) -> str | None:
     for path in sorted(before.inputs.keys() | now.inputs.keys()):
         if path not in before.inputs or path not in now.inputs:
             return f"the input {path} {'is new' if path in now.inputs else 'is gone'}"
-        if before.inputs[path][0] != now.inputs[path][0]:
+        if before.inputs[path] != now.inputs[path]:
             return f"the input {path} changed"
     for need in sorted(before.needs.keys() | now.needs.keys()):
         if before.needs.get(need) != now.needs.get(need):

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from sampletool.sample.csv_file import BadRow, Dialect, Part, read_rows
 
-FORMAT_VERSION = 2
+FORMAT = "column-profile/2"
 MOST_COLUMNS = 4096
 _DESCRIBED = 20
 """So many bad rows are described; the others are only counted."""

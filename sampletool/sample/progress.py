@@ -27,10 +27,9 @@ class Progress:
         self.running: dict[str, float] = {}
         """When each began."""
         self._context, self._total = context, total
-        self._spoke_at = time.monotonic()
-        self._is_live = not context.options.get("quiet") and not in_ci() and os.environ.get("TERM") != "dumb"
-        self._is_live = self._is_live and os.isatty(2)
-        self._shown_at = 0.0
+        self._spoke_at, self._shown_at = time.monotonic(), 0.0
+        is_wanted = not context.options.get("quiet") and not in_ci()
+        self._is_live = is_wanted and os.isatty(2) and os.environ.get("TERM") != "dumb"
 
     def __enter__(self) -> "Progress":
         return self

@@ -4,10 +4,6 @@
 version whole. What was built of what stands in a journal, one line each, with the SHA-256 of every file: after kill -9
 the lines are there; after a power cut a torn line is passed over, and its target is built again. Only the holder of
 the exclusive build lock writes.
-
-A file is not read again while its size, times and inode are what they were, unless it was changed within two seconds
-before it was read (two changes may share a time stamp) or the machine has been started since (a power cut may have
-left an old content under new times).
 """
 
 import hashlib
@@ -26,65 +22,39 @@ from sampletool.kit.program import WORKSPACE_DIRECTORY
 from sampletool.kit.safety.atomic_file import opened, read_regular, replace, write_all
 from sampletool.kit.safety.places import check_private, private_directory
 
-Look = list[str | int]
-"""SHA-256 and whether it can be executed, size, mtime, ctime, inode: as the file was when last looked at."""
-
-CHANGED: Look = ["changed while it was read", 0, 0, 0, 0]
-"""Like no look at any file, for what changed while it was read: nobody knows what was seen."""
-
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _BLOCK_BYTES = 1024 * 1024
 _JOURNAL_BYTES = 1024 * 1024 * 1024
-_RACY_NANOSECONDS = 2_000_000_000
 _KEPT_SECONDS = 3600
 """How long a version that is no longer linked stays, for readers from outside who take no lock."""
 _DEEPEST = 100
 
 
 class Built(NamedTuple):
-    """What a target is made of, and what it made."""
+    """What a target is made of, and what it made: the digest of each file."""
 
     run: list[str]
     env: dict[str, str]
     wanted: list[str]
-    inputs: dict[str, Look]
+    inputs: dict[str, str]
     needs: dict[str, str]
-    """What the outputs of each were, as one word."""
+    """Of the outputs of each, as one."""
     version: str = ""
-    outputs: dict[str, Look] = {}  # noqa: RUF012 - never changed
-    boot: str = ""
-
-    def fingerprint(self) -> str:
-        inputs = {path: look[0] for path, look in self.inputs.items()}
-        return _digest([self.run, self.env, self.wanted, inputs, self.needs])
+    outputs: dict[str, str] = {}  # noqa: RUF012 - never changed
 
 
-_TYPES = (list, dict, list, dict, dict, str, dict, str)
+_TYPES = (list, dict, list, dict, dict, str, dict)
 """Of the members of Built."""
 
 
-def look_at(path: str | Path, before: Look | None = None, check: Callable[[], None] = lambda: None) -> Look:
-    """The file as it is now. `before` saves reading it if it can be trusted; `check` is called meanwhile."""
-    found = os.stat(path)
-    stamp: Look = [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
-    if before is not None and before[1:] == stamp:
-        return before
-    digest = hashlib.sha256()
+def digest(path: str | Path, check: Callable[[], None] = lambda: None) -> str:
+    """Of the content, and of whether it can be executed. `check` is called now and then, and may raise."""
+    found = hashlib.sha256()
     with open(path, "rb", buffering=0) as file:
         while block := file.read(_BLOCK_BYTES):
             check()
-            digest.update(block)
-    if time.time_ns() - max(found.st_mtime_ns, found.st_ctime_ns) < _RACY_NANOSECONDS:
-        stamp[1] = 0
-    return [digest.hexdigest() + ("x" if found.st_mode & 0o111 else ""), *stamp]
-
-
-def has_changed(path: Path, since: Look) -> bool:
-    """Whether anybody has touched it, also if it is now as it was: a reader may have seen what was there between."""
-    with suppress(OSError):
-        found = os.stat(path)
-        return [found.st_ctime_ns, found.st_ino] != since[3:]
-    return True
+            found.update(block)
+        return found.hexdigest() + ("x" if os.fstat(file.fileno()).st_mode & 0o111 else "")
 
 
 class Outputs:
@@ -101,7 +71,6 @@ class Outputs:
         self._links = workspace / "out"
         self._journal = workspace / WORKSPACE_DIRECTORY / "built.jsonl"
         self._writable, self._has_written = writable, False
-        self._boot = _boot_id()
         self._read_journal()
 
     def __enter__(self) -> "Outputs":
@@ -118,28 +87,24 @@ class Outputs:
         if self._read_link(name) != built.version:
             return f"out/{name} does not lead to the last build"
         version = f"{self.directory}/{built.version}"
-        looks: dict[str, Look] = {}
         for path, before in built.outputs.items():
             try:
-                looks[path] = look_at(f"{version}/{path}", before, self.check)
+                if digest(f"{version}/{path}", self.check) != before:
+                    return f"the output {path} was changed"
             except OSError:
                 return f"the output {path} is missing"
-            if looks[path][0] != before[0]:
-                return f"the output {path} was changed"
         for path in built.wanted:
-            if path not in looks and not os.path.isdir(f"{version}/{path}"):
+            if path not in built.outputs and not os.path.isdir(f"{version}/{path}"):
                 return f"the output {path} is missing"
-        found = (f"{parent}/{name}" for parent, _, names in os.walk(version) for name in names)
-        if looks.keys() != {*os.listdir(version)} and looks.keys() != {path[len(version) + 1 :] for path in found}:
-            return "its outputs have a file more or less than were built"
-        if looks != built.outputs:
-            self.record(name, built._replace(outputs=looks))
-        return None
+        found = {*os.listdir(version)}
+        if found != built.outputs.keys():  # it may have directories
+            found = {f"{parent}/{name}"[len(version) + 1 :] for parent, _, names in os.walk(version) for name in names}
+        return None if found == built.outputs.keys() else "its outputs have a file more or less than were built"
 
     def content_of(self, name: str) -> str:
         """One word for what is in the outputs of this name, for those that need them."""
         outputs = self.built[name].outputs if name in self.built else {}
-        return _digest(sorted((path, look[0]) for path, look in outputs.items()))
+        return _as_one(sorted(outputs.items()))
 
     def must_be_free(self, name: str) -> None:
         """A real file or directory where the link belongs is not replaced: it is a ValueError."""
@@ -162,20 +127,22 @@ class Outputs:
         os.chmod(directory, 0o700)
         made = directory.with_name(f".{name}")
         os.mkdir(made, 0o700)
-        looks: dict[str, Look] = {}
+        outputs: dict[str, str] = {}
         for path in built.wanted:
             above = [directory / path[:at] for at, char in enumerate(path) if char == "/"]
             if any(map(os.path.islink, above)) or not os.path.lexists(directory / path):
                 raise ValueError(f"it did not write its output {path!r}")
-            os.makedirs((made / path).parent, exist_ok=True)
+            if above:
+                os.makedirs((made / path).parent, exist_ok=True)
             for file in _take(str(directory), str(made), path):
-                looks[file] = look_at(made / file, None, self.check)
-        version = f"{name}-{built.fingerprint()}.{os.urandom(4).hex()}"
-        private_directory(self.directory)
-        self._links.mkdir(exist_ok=True)
+                outputs[file] = digest(made / file, self.check)
+        version = f"{name}-{_as_one(built)}.{os.urandom(4).hex()}"
+        if not self._has_written:
+            private_directory(self.directory)
+            self._links.mkdir(exist_ok=True)
         os.rename(made, self.directory / version)
         # Recorded before it is linked: if it cannot be recorded, what is linked stays the last that was.
-        self.record(name, built._replace(version=version, outputs=looks))
+        self.record(name, built._replace(version=version, outputs=outputs))
         beside = f"{self.directory}/.link"  # under the lock one name is enough, and the next call replaces it
         with suppress(FileNotFoundError):
             os.unlink(beside)
@@ -184,7 +151,6 @@ class Outputs:
 
     def record(self, name: str, built: Built) -> None:
         """Append a line: after kill -9 it is there."""
-        built = built._replace(boot=self._boot)
         if self._writable:
             with opened(self._journal, _APPEND) as descriptor:
                 write_all(descriptor, _line(name, built))
@@ -215,8 +181,6 @@ class Outputs:
             with suppress(ValueError, TypeError, AttributeError, RecursionError):
                 name, members = json.loads(line)
                 built = Built(**members)
-                if built.boot != self._boot:
-                    built = built._replace(inputs=_unread(built.inputs), outputs=_unread(built.outputs))
                 if all(map(isinstance, built, _TYPES)):
                     self.built[name] = built
 
@@ -252,23 +216,10 @@ def remove(directory: Path) -> None:
         subprocess.run([*command, "--", directory], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
 
 
-def _unread(looks: dict[str, Look]) -> dict[str, Look]:
-    """Looks that save no reading."""
-    return {path: [look[0], 0, 0, 0, 0] for path, look in looks.items()}
-
-
 def _line(name: str, built: Built) -> bytes:
     """It begins where a line that was torn ends."""
     return b"\n" + json.dumps([name, built._asdict()], separators=(",", ":")).encode()
 
 
-def _digest(value: object) -> str:
+def _as_one(value: object) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:12]
-
-
-def _boot_id() -> str:
-    """Changes when the machine is started; where it cannot be told, it changes with every call."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return str(time.time_ns())

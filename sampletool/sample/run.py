@@ -21,7 +21,7 @@ from sampletool.kit.safety.orphans import end_orphans
 from sampletool.kit.safety.places import PRIVATE, make_workspace_directory, private_directory, workspace_lock
 from sampletool.sample.progress import Progress
 from sampletool.sample.publish import remove
-from sampletool.sample.workspace import Job, settings_must_be_right
+from sampletool.sample.workspace import Job
 
 _PASSED_ON = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
 _AFTER_FORCE_SECONDS = 2.0
@@ -63,7 +63,7 @@ class Workplace(NamedTuple):
 @contextmanager
 def locked(context: Context, mode: Literal["exclusive", "shared"], *, force_unlock: bool) -> Iterator[Workplace]:
     """Holds the build lock. What is to be run has to be read inside."""
-    settings_must_be_right(context)
+    _ = context.jobs(), context.patience(AT_ONCE)  # a wrong setting is an error before anything is made
     path = workspace_lock(context.workspace, "build")
     for pid in end_orphans(path, context.signals) if force_unlock else ():
         context.warn("ORPHAN_ENDED", f"Process {pid}, left behind by a holder that has ended, was ended.")

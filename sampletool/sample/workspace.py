@@ -11,8 +11,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sampletool.kit.context import Context
-from sampletool.kit.contract.errors import InvalidValues, Mistake, did_you_mean
+from sampletool.kit.context import AT_ONCE, Context
+from sampletool.kit.contract.errors import Mistake, did_you_mean
 from sampletool.kit.program import WORKSPACE_DIRECTORY, WORKSPACE_FILE
 from sampletool.kit.safety.toml_file import TomlText, read_toml, resolve
 from sampletool.sample.errors import InvalidWorkspace, TargetNotFound
@@ -36,7 +36,7 @@ class Job(NamedTuple):
     needs: tuple[str, ...] = ()
     env: dict[str, str] = {}  # noqa: RUF012 - never changed
 
-    def find_inputs(self, root: Path) -> list[str]:
+    def find_inputs(self, root: Path) -> set[str]:
         """The declared files, relative to the workspace; a pattern that matches nothing is a ValueError.
 
         A file of just that name goes before a pattern. `**` at the end means all files below: pathlib finds them
@@ -53,7 +53,7 @@ class Job(NamedTuple):
                 wrong = f"is a directory: write {f'{pattern}/**'!r}" if literal.is_dir() else "matches no file"
                 raise ValueError(f"the input {pattern!r} {wrong}")
             found |= files
-        return sorted(found)
+        return found
 
 
 class Jobs(NamedTuple):
@@ -81,20 +81,8 @@ class Jobs(NamedTuple):
             raise InvalidWorkspace(str(self.toml.path), mistakes)
 
 
-def settings_must_be_right(context: Context) -> None:
-    """Every known setting that building reads, before anything is done: all mistakes in one answer."""
-    mistakes: list[Mistake] = []
-    for name in ("jobs", "lock_timeout"):
-        try:
-            context.settings.value(name)
-        except InvalidValues as error:
-            mistakes += error.mistakes
-    if mistakes:
-        raise InvalidValues(*mistakes)
-
-
 def read_workspace(context: Context) -> Jobs:
-    settings_must_be_right(context)
+    _ = context.jobs(), context.patience(AT_ONCE)  # a wrong setting is an error before anything is done
     toml = read_toml(resolve(context.workspace / WORKSPACE_FILE))
     near = {key: did_you_mean(key, list(_TABLES), nearness=0.7) for key in toml.document if key not in _TABLES}
     problems = [(key, f"it is not known here ({hint})") for key, hint in near.items() if hint]
@@ -108,11 +96,14 @@ def read_workspace(context: Context) -> Jobs:
         for name, members in table.items():
             jobs[kind][name], wrong = _read(kind, name, members, tables["target"])
             problems += [(f"{kind}.{name}", problem) for problem in wrong]
-    targets, rings = _in_order(jobs["target"])
-    problems += [(f"target.{ring[0]}", f"these targets need each other: {' -> '.join(ring)}") for ring in rings]
-    declared = Jobs(toml, targets, jobs["check"])
+    declared = Jobs(toml, jobs["target"], jobs["check"])
     declared.must_have_no(problems)
-    return declared
+    try:
+        ordered = [*TopologicalSorter({name: job.needs for name, job in declared.targets.items()}).static_order()]
+    except CycleError as error:
+        ring = error.args[1][::-1]  # from a target to what it needs; the first is also the last
+        declared.must_have_no([(f"target.{ring[0]}", f"these targets need each other: {' -> '.join(ring)}")])
+    return declared._replace(targets={name: declared.targets[name] for name in ordered})
 
 
 def choose(kind: str, names: list[str], jobs: dict[str, Job]) -> list[str]:
@@ -174,20 +165,6 @@ def _why_no_path(path: str, member: str) -> str | None:
         return "is the workspace itself"
     below = "/**" if member == "inputs" and path.endswith("/") else ""
     return None if plain == path else f"has an empty, '.' or '..' part: write {plain + below!r}"
-
-
-def _in_order(jobs: dict[str, Job]) -> tuple[dict[str, Job], list[list[str]]]:
-    """The jobs in the order of their needs, and the rings of jobs that need themselves in the end."""
-    needs = {name: [need for need in job.needs if need in jobs] for name, job in jobs.items()}
-    rings: list[list[str]] = []
-    while True:
-        try:
-            return {name: jobs[name] for name in TopologicalSorter(needs).static_order()}, rings
-        except CycleError as error:
-            ring = error.args[1][:0:-1]  # from a job to what it needs; the first is also the last
-            first = min(range(len(ring)), key=lambda at: list(jobs).index(ring[at]))
-            rings.append([*ring[first:], *ring[: first + 1]])
-            needs = {name: [] if name in ring else others for name, others in needs.items()}
 
 
 def _line(toml: TomlText, table: str) -> str:

@@ -121,19 +121,6 @@ def test_a_torn_line_of_the_journal_is_passed_over(root: Path) -> None:
     assert Outputs(root).damage("t") is None
 
 
-def test_after_the_machine_was_started_files_are_read_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A power cut may leave an old content under new times."""
-    publish(root, 1, x="one")
-    monkeypatch.setattr("sampletool.sample.publish._boot_id", lambda: "another boot")
-    read: list[str] = []
-
-    store = Outputs(root, lambda: read.append("a block"))
-
-    assert store.damage("t") is None
-    assert read == ["a block"]
-    assert store.built["t"].boot == "another boot"
-
-
 def test_the_journal_does_not_grow_for_ever(root: Path) -> None:
     for turn in range(130):
         publish(root, turn, x="one")

@@ -18,7 +18,7 @@ from sampletool.sample.commands._options import JobsOption
 from sampletool.sample.errors import BuildFailed, TargetNotFound
 from sampletool.sample.plan import Planned, plan, why_stale, with_needs
 from sampletool.sample.progress import Progress
-from sampletool.sample.publish import CHANGED, Built, Outputs, has_changed
+from sampletool.sample.publish import Built, Outputs, digest
 from sampletool.sample.run import Done, Runner, Workplace, carrying, locked
 from sampletool.sample.workspace import Jobs, choose, read_workspace
 
@@ -32,6 +32,7 @@ spec = CommandSpec(
     before=("init .",),
     examples=("build", "build report", "build --dry-run"),
 )
+_UNKNOWN = "what was read of it is not known"
 ForceUnlockOption = Annotated[bool, typer.Option("--force-unlock", help="First end what a dead build left running.")]
 
 
@@ -119,19 +120,27 @@ def _build_stale(
 
 
 def _publish(ended: Done, directory: Path, built: Built, outputs: Outputs) -> Done:
-    """Which content the command has read of what changed since it was looked at, is not known."""
-    inputs = {path: CHANGED for path, look in built.inputs.items() if has_changed(outputs.workspace / path, look)}
-    needs = {need: "changed while it was read" for need in built.needs if outputs.damage(need) is not None}
-    changed = [*(f"the input {path}" for path in inputs), *(f"what it needs of {need}" for need in needs)]
-    built = built._replace(inputs=built.inputs | inputs, needs=built.needs | needs)
+    changed = [path for path, before in built.inputs.items() if _digest_now(path, outputs) != before]
+    damaged = [need for need in built.needs if outputs.damage(need) is not None]
+    built = built._replace(
+        inputs=built.inputs | dict.fromkeys(changed, _UNKNOWN), needs=built.needs | dict.fromkeys(damaged, _UNKNOWN)
+    )
+    said = [*(f"the input {path}" for path in changed), *(f"what it needs of {need}" for need in damaged)]
     try:
         outputs.publish(ended.name, built, directory)
     except ValueError as error:
         return ended._replace(status="failed", note=str(error))
     except OSError as error:
         return ended._replace(status="failed", note=f"its outputs could not be kept: {error}")
-    note = f"{changed[0]} changed while it ran, so it will be built again" if changed else None
+    note = f"{said[0]} changed while it ran, so it will be built again" if said else None
     return ended._replace(status="built", outputs=str(outputs.version_of(ended.name)), note=note)
+
+
+def _digest_now(path: str, outputs: Outputs) -> str:
+    try:
+        return digest(outputs.workspace / path, outputs.check)
+    except OSError:
+        return _UNKNOWN
 
 
 def command(

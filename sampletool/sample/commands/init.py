@@ -1,7 +1,6 @@
 """A small workspace that builds, tests and has data to process."""
 
 import os
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -53,34 +52,37 @@ def make(context: Context, directory: Path, *, dry_run: bool) -> Made:
     found = [path for path in _EXAMPLE.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     contents = {str(path.relative_to(_EXAMPLE)): path.read_bytes() for path in found}
     names = sorted(contents, key=lambda name: (name == WORKSPACE_FILE, name))
-    there = [name for name in names if os.path.lexists(directory / name)]
-    in_the_way = [name for name in there if not _has(directory / name, contents[name])]
-    for parent in {path for name in names for path in (directory / name).parents if path.is_relative_to(directory)}:
-        if os.path.lexists(parent) and (not parent.is_dir() or (parent.is_symlink() and parent != directory)):
-            in_the_way.append(str(parent.relative_to(directory)))
-    if in_the_way:
-        raise _exists(directory, in_the_way)
+    missing = _missing(directory, contents)
     if not dry_run:
         directory.mkdir(parents=True, exist_ok=True)
         with context.hold(lock_path(directory / WORKSPACE_FILE), f"output {directory}", "exclusive", PATIENT_SECONDS):
+            missing = _missing(directory, contents)
             for name in names:
-                path = directory / name
-                path.parent.mkdir(exist_ok=True)
-                sweep(path)
-                with suppress(FileExistsError):
-                    create(path, contents[name])
-                if not _has(path, contents[name]):
-                    raise _exists(directory, [name])
-    return Made("unchanged" if there == names else "created", str(directory), names)
+                (directory / name).parent.mkdir(exist_ok=True)
+                sweep(directory / name)
+                if name in missing:
+                    create(directory / name, contents[name])
+    return Made("created" if missing else "unchanged", str(directory), names)
+
+
+def _missing(directory: Path, contents: dict[str, bytes]) -> set[str]:
+    """Which files are not there; OUTPUT_EXISTS if something else is in the place of one, or of a directory."""
+    parents = {path for name in contents for path in (directory / name).parents if path.is_relative_to(directory)}
+    in_the_way = [path for path in parents if os.path.lexists(path) and not _may_hold(path, directory)]
+    there = {name for name in contents if os.path.lexists(directory / name)}
+    in_the_way += [directory / name for name in there if not _has(directory / name, contents[name])]
+    if in_the_way:
+        what = f"{', '.join(sorted(os.path.relpath(path, directory) for path in in_the_way))} is in the way"
+        raise OutputExists(str(directory), found=what, suggestion="Choose an empty or a new directory.")
+    return contents.keys() - there
+
+
+def _may_hold(path: Path, directory: Path) -> bool:
+    return path.is_dir() and (path == directory or not path.is_symlink())
 
 
 def _has(path: Path, content: bytes) -> bool:
     return path.is_file() and not path.is_symlink() and path.read_bytes() == content
-
-
-def _exists(directory: Path, names: list[str]) -> OutputExists:
-    what = f"{', '.join(names)} is in the way"
-    return OutputExists(str(directory), found=what, suggestion="Choose an empty or a new directory.")
 
 
 def command(

@@ -4,9 +4,10 @@ import codecs
 import io
 import json
 import os
+import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,7 +18,7 @@ from sampletool.kit.context import AT_ONCE, Context
 from sampletool.kit.contract.answer import UNTRUSTED
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import InvalidValues, Mistake
-from sampletool.kit.contract.file_errors import OutputExists, UnsafePath
+from sampletool.kit.contract.file_errors import FileNotFound, OutputExists, PermissionDenied, UnsafePath
 from sampletool.kit.contract.mistyped import check_path
 from sampletool.kit.contract.table import Line, heads
 from sampletool.kit.contract.text import counted, printable_data
@@ -27,10 +28,10 @@ from sampletool.sample.commands._options import JobsOption
 from sampletool.sample.csv_file import Dialect, OnError, Part, survey
 from sampletool.sample.errors import InputChanged, InvalidCsv, ProcessPartial, WorkerLost
 from sampletool.sample.inputs import STDIN, Input, open_inputs
-from sampletool.sample.output import OutputEffect, Result, lock_path, look, must_be_writable, publish
-from sampletool.sample.profile import FORMAT_VERSION, PartProfile, profile_part
+from sampletool.sample.output import OutputEffect, Result, lock_path, look, publish
+from sampletool.sample.profile import FORMAT, PartProfile, profile_part
 from sampletool.sample.progress import Progress
-from sampletool.sample.workers import Check, workers
+from sampletool.sample.workers import Check, results_of
 
 spec = CommandSpec(
     effect="outputs",
@@ -46,9 +47,9 @@ spec = CommandSpec(
         "cat data/sales.csv | process --input - --output - --on-error skip",
     ),
 )
-_SKIP_ADVICE = "Correct it, name its --encoding or --delimiter, or leave bad rows out with --on-error skip."
 _SHOWN_BYTES = 48 * 1024
 """Of all columns in an answer, which is at most 64 KiB; the result has all of them."""
+_SKIP_ADVICE = "Correct it, name its --encoding or --delimiter, or leave bad rows out with --on-error skip."
 
 
 @dataclass(frozen=True)
@@ -99,25 +100,24 @@ def process(
             hold = stack.enter_context(context.hold(lock_path(path), f"output {path}", "exclusive", AT_ONCE))
         progress = stack.enter_context(Progress(context, "input", sum(file.found.st_size for file in inputs)))
         surveys = [survey(file.descriptor, file.found.st_size, dialect, progress.beat) for file in inputs]
-        identity = {
-            "format": f"column-profile/{FORMAT_VERSION}",
-            "inputs": [sha256 for sha256, _ in surveys],
-            "options": dialect._asdict(),
-        }
+        digests = [sha256 for sha256, _ in surveys]
+        identity = {"format": FORMAT, "inputs": digests, "options": dialect._asdict()}
         if path is not None:
             effect, result = look(path, identity, overwrite=overwrite)
         if result is None:
-            parts = [parts for _, parts in surveys]
-            about, columns = _profile(context, inputs, parts, dialect, jobs, progress)
-            result = Result({"identity": identity, "inputs": about}, columns)
+            result = Result({"identity": identity, "inputs": []}, [])
+            for number, (file, (_, parts)) in enumerate(zip(inputs, surveys, strict=True), 1):
+                total = _profile(context, file, parts, dialect, jobs, progress)
+                result.about["inputs"].append(total.describe())
+                for position, (name, column) in enumerate(zip(file.header, total.columns, strict=True), 1):
+                    facts = {"input": number, "position": position, "name": name, **column.describe()}
+                    result.columns.append(facts)
             if path is not None and not dry_run:
                 effect = publish(path, result, overwrite=overwrite)
                 hold.did_work = True
-    tables = [
-        Table(file.path, sha256, len(file.header), **known)
-        for file, (sha256, _), known in zip(inputs, surveys, result.about["inputs"], strict=True)
-    ]
-    _show(context, tables, result.columns, limit=None if path is None else _SHOWN_BYTES)
+    known_of = zip(inputs, digests, result.about["inputs"], strict=True)
+    tables = [Table(file.path, sha256, len(file.header), **known) for file, sha256, known in known_of]
+    _show(context, tables, result.columns, _SHOWN_BYTES if path else sys.maxsize)
     done = Processed(effect, str(path or STDIN), tables)
     if skipped := sum(table.skipped for table in tables):
         raise ProcessPartial(skipped=skipped, data=done)
@@ -125,54 +125,35 @@ def process(
 
 
 def _profile(
-    context: Context, inputs: list[Input], parts: list[list[Part]], dialect: Dialect, jobs: int, progress: Progress
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """By workers that take a part each; an input is described as soon as its last part is there."""
+    context: Context, file: Input, parts: list[Part], dialect: Dialect, jobs: int, progress: Progress
+) -> PartProfile:
+    """Of one input, by workers that take a part of it each."""
 
-    def work(task: tuple[int, Part], check: Check) -> PartProfile:
-        file = inputs[task[0]]
-        return profile_part(file.descriptor, task[1], dialect, len(file.header), check)
+    def work(part: Part, check: Check) -> PartProfile:
+        return profile_part(file.descriptor, part, dialect, len(file.header), check)
 
-    tasks = [(number, part) for number, of_one in enumerate(parts) for part in of_one]
-    progress.running = dict.fromkeys((file.path for file in inputs), time.monotonic())
-    about: list[dict[str, Any]] = []
-    columns: list[dict[str, Any]] = []
-    with workers(tasks, work, jobs, context.signals, progress.beat) as results:
-        for (number, part), profile in zip(tasks, results, strict=True):
-            if part.start == 0:
-                total = profile
-            else:
-                total.merge(profile)
+    total = PartProfile(len(file.header))
+    progress.running = {file.path: time.monotonic()}
+    with closing(results_of(parts, work, jobs, context.signals, progress.beat)) as results:
+        for part, profile in zip(parts, results, strict=True):
+            total.merge(profile)
             progress.done += part.end - part.start
-            file = inputs[number]
-            if bad_row := total.stopped_at:
-                _must_be_unchanged(inputs)
-                advice = "" if bad_row.is_last else _SKIP_ADVICE
-                raise InvalidCsv(suggestion=advice, path=file.path, line=bad_row.line, reason=bad_row.reason)
-            if part.end == file.found.st_size:
-                progress.running.pop(file.path, None)
-                about.append(total.describe())
-                for position, (name, column) in enumerate(zip(file.header, total.columns, strict=True), 1):
-                    columns.append({"input": number + 1, "position": position, "name": name, **column.describe()})
-    _must_be_unchanged(inputs)
-    return about, columns
+            if total.stopped_at is not None:
+                break
+    file.must_be_unchanged()
+    if bad_row := total.stopped_at:
+        advice = "" if bad_row.is_last else _SKIP_ADVICE
+        raise InvalidCsv(suggestion=advice, path=file.path, line=bad_row.line, reason=bad_row.reason)
+    return total
 
 
-def _must_be_unchanged(inputs: list[Input]) -> None:
-    for file in inputs:
-        file.must_be_unchanged()
-
-
-def _show(context: Context, tables: list[Table], columns: list[dict[str, Any]], limit: int | None) -> None:
+def _show(context: Context, tables: list[Table], columns: list[dict[str, Any]], most_bytes: int) -> None:
     """Put the columns into the answer, as far as there is room."""
-    used = 0
     for column in columns:
-        used += len(json.dumps(column))
-        if limit is not None and used > limit:
+        most_bytes -= len(json.dumps(column))
+        if most_bytes < 0:
             context.meta["truncated"] = True
-            context.warn(
-                "TRUNCATED", "Not all columns are shown; the output has them, and --output - --full shows them."
-            )
+            context.warn("TRUNCATED", "Not all columns are shown; the output has them, --output - --full shows them.")
             return
         tables[column["input"] - 1].profile.append(printable_data(column))
 
@@ -192,13 +173,15 @@ def _as_table(columns: list[dict[str, Any]]) -> Iterator[Line]:
 def _output_path(context: Context, output: str | None, inputs: list[Input], *, dry_run: bool) -> Path:
     """Where the result goes; what can be said against it is said before the work."""
     if output is None:
-        directory = session_root() / context.session_id if dry_run else context.session_directory
-        return directory / "result.json"
+        return (session_root() / context.session_id if dry_run else context.session_directory) / "result.json"
     named = Path(os.path.abspath(output))
     path = Path(os.path.realpath(named.parent)) / named.name
-    if not output or not path.name or path.name.startswith("-") or not path.name.isprintable():
+    if not output or path.name.startswith("-") or not path.name.isprintable():
         raise UnsafePath(output, "that is not a name for a file")
-    must_be_writable(path)
+    if not path.parent.is_dir():
+        raise FileNotFound(str(path.parent))
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise PermissionDenied(str(path.parent), "nothing can be written here")
     if any(file.is_at(path) for file in inputs):
         raise UnsafePath(str(path), "it is one of the inputs")
     return path

@@ -63,7 +63,7 @@ def test(context: Context, names: list[str], jobs: int | None, *, first_build: b
 
 
 def _run(
-    place: Workplace, checks: list[Job], inputs: dict[str, list[str]], outputs: Outputs, jobs: int | None
+    place: Workplace, checks: list[Job], inputs: dict[str, set[str]], outputs: Outputs, jobs: int | None
 ) -> Report:
     report = Report()
     done: dict[str, Done] = {}
@@ -80,9 +80,9 @@ def _run(
     return report
 
 
-def _find_inputs(root: Path, declared: Jobs, checks: list[Job]) -> dict[str, list[str]]:
+def _find_inputs(root: Path, declared: Jobs, checks: list[Job]) -> dict[str, set[str]]:
     """The declared inputs of each; all that is missing is reported at once."""
-    found: dict[str, list[str]] = {}
+    found: dict[str, set[str]] = {}
     problems: list[tuple[str, str]] = []
     for check in checks:
         try:

@@ -41,14 +41,13 @@ _WORKERS = """
 import os, signal, sys
 from sampletool.kit.safety.signals import Signals
 from sampletool.sample.errors import WorkerLost
-from sampletool.sample.workers import workers
+from sampletool.sample.workers import results_of
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 signals = Signals()
 def work(task, check):
     if task == 2: os._exit(0)
 try:
-    with workers([1, 2], work, 2, signals, signals.check) as results:
-        list(results)
+    list(results_of([1, 2], work, 2, signals, signals.check))
 except WorkerLost as error:
     print(error.code)
 """
