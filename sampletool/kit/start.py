@@ -5,7 +5,8 @@ handler would print a traceback), and so does SIGCHLD (where the parent ignores 
 children ended), collecting garbage is switched off (a call is over before it pays), closed standard descriptors are
 opened on the null device (or the next file opened would become stdout), and an old Python and Windows are refused. A
 caller that closes stdout (`>&-`) wants no answer: that is not an error, and the exit status still says how the call
-ended.
+ended. When the answer is written the process ends at once: tearing the interpreter down takes longer than reading the
+settings, and frees only what the kernel frees anyway.
 """
 
 # The built-in part of `signal`: importing the rest takes long enough to be interrupted.
@@ -46,6 +47,16 @@ def _refuse(code, message, suggestion, found):
     return 4
 
 
+def _end_process(status):
+    # type: (int) -> int
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (AttributeError, OSError, ValueError):  # it was closed
+            pass
+    os._exit(status)
+
+
 def main():
     # type: () -> int
     _open_closed_descriptors()
@@ -57,6 +68,4 @@ def main():
         return _refuse("PYTHON_TOO_OLD", "Python 3.11 or newer is needed", "Run it with a newer Python.", found)
     from .app import main as answer_call
 
-    status = answer_call()
-    gc.freeze()
-    return status
+    return _end_process(answer_call())

@@ -11,6 +11,7 @@ import pytest
 
 from sampletool import __version__
 from sampletool.kit.testing.tool import COMMAND, Tool, ended
+from tests.kit.added_command import added
 
 
 def test_the_version_is_bare_wherever_it_is_asked_for(tool: Tool) -> None:
@@ -54,6 +55,7 @@ def test_an_old_python_is_refused_in_one_line_of_json(
 
     monkeypatch.setattr(sys, "version_info", (3, 8, 10))
     monkeypatch.setattr(sys, "argv", ["tool", "config", "list"])
+    monkeypatch.setattr(os, "_exit", sys.exit)
     sigint = signal.getsignal(signal.SIGINT)
 
     status = start.main()
@@ -88,6 +90,18 @@ main()
     ran = ended(tool.start(program=[sys.executable, "-c", code]))
 
     assert (ran.status, ran.stderr) == (-signal.SIGINT, b"")
+
+
+def test_a_thread_that_is_left_behind_does_not_keep_the_call_from_ending(tool: Tool) -> None:
+    body = """
+import sys, threading
+sys.stderr.write("half a line")
+threading.Thread(target=threading.Event().wait).start()
+return Result("done")
+"""
+    ran = ended(tool.start(program=added(body)))
+
+    assert (ran.data, ran.stderr) == ({"said": "done"}, b"half a line")
 
 
 def test_it_runs_as_a_module_and_as_a_script() -> None:
