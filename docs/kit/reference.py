@@ -85,7 +85,7 @@ def _settings(part: str) -> Iterator[str]:
     """Those that the part brings; what it does not bring belongs to the kit."""
     brought = {name: module.__name__.split(".")[1] for module in offered("settings") for name in module.SETTINGS}
     known = [(name, one) for name, one in all_known().items() if brought.get(name, "kit") == part]
-    rows = [[f"`{name}`", f"`{variable(name)}`", f"`{one.default}`", one.help] for name, one in known]
+    rows = [[f"`{name}`", f"`{variable(name)}`", f"`{one['default']}`", one["help"]] for name, one in known]
     if rows:
         yield "## Settings"
         yield _table("setting", "variable", "default", "what it is", rows=rows)

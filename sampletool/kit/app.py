@@ -73,7 +73,8 @@ def _answer_call(args: list[str], *, ends_process: bool) -> int:
             told, content, notices = _told(outcome, context, began, form, stdout.screen())
             status = told.meta["exit_code"]
         status = stdout.write(content, status, over)
-        write_stderr(notices)
+        if notices:
+            write_stderr(notices)
     finally:
         stdout.close()
         (signals.ignore if ends_process else signals.uninstall)()

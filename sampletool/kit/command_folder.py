@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from .contract.help_page import Item, Page
 
 _MISTAKES = f"{__name__}.mistakes"
-_NEGATIVE_NUMBER = re.compile(r"-[0-9.]+")
 
 
 class _Collecting:
@@ -34,12 +33,12 @@ class _Collecting:
     params: Any
     help: Any
     described: Any
-    _begins_with_name = False
-    """A group is given the name of a command first: what follows that is not parsed here."""
+    _may_have_options = True
+    """Whether a word that is parsed here may be an option: making those of all commands takes as long as parsing."""
 
     def get_params(self, ctx: Any) -> Any:
         """Those of the command, then what every command takes."""
-        everywhere = () if self._begins_with_name else global_options()
+        everywhere = global_options() if self._may_have_options else ()
         return [self._lenient.get(param.name, param) for param in (*self.params, *everywhere)]
 
     @cached_property
@@ -79,7 +78,8 @@ class _Collecting:
         if not ctx.resilient_parsing:
             ctx.obj.command = ".".join(ctx.command_path.split()[1:])
         mistakes: list[Mistake] = ctx.meta.setdefault(_MISTAKES, [])
-        self._begins_with_name = isinstance(self, TyperGroup) and args[:1] != [] and args[0][:1] != "-"
+        own = args[:1] if isinstance(self, TyperGroup) else args  # behind the name of a command all belongs to that
+        self._may_have_options = ctx.resilient_parsing or not own or any(word[:1] == "-" for word in own)
         left: list[str] | None = list(args)
         rest: list[str] = []
         while left is not None:
@@ -123,7 +123,7 @@ class FileCommand(_Collecting, TyperCommand):
             mistakes.append(Mistake("--fields", "INVALID_VALUE", "--fields is of JSON, not of text"))
         if mistakes:
             raise UsageMistakes(mistakes, ctx.command_path)
-        ctx.obj.size, ctx.obj.meta["fields"] = ctx.obj.size._replace(fields=fields), options["fields"]
+        ctx.obj.size.fields, ctx.obj.meta["fields"] = fields, options["fields"]
 
     @cached_property
     def described(self) -> list[dict[str, Any]]:
@@ -221,7 +221,7 @@ def _summary(text: str | None) -> str:
 
 def _names_in(package: str) -> list[str]:
     """Read from its folder: importing what each part has would cost every call more than reading the settings."""
-    files = os.listdir(TOP / package.replace(".", "/"))
+    files = os.listdir(f"{TOP}/{package.replace('.', '/')}")
     names = (name.removesuffix(".py") for name in files if name.endswith(".py") or "." not in name)
     return [name.replace("_", "-") for name in names if not name.startswith("_")]
 
@@ -234,7 +234,7 @@ def _understand(error: Any, known: list[dict[str, Any]], command: str, words: li
         flag: each.get("metavar") for each in known for flag in each.get("flags", (each["name"],))
     }
     if option is not None and hasattr(error, "possibilities"):
-        if _NEGATIVE_NUMBER.fullmatch(option):
+        if re.fullmatch(r"-[0-9.]+", option):
             import shlex
 
             suggestion = f"If {option} is the start of a value, write `--` before it"

@@ -10,7 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from .contract.answer import Notice
 from .contract.duration import parse_limit
 from .contract.errors import InvalidValues, Mistake, NoWorkspace, ToolError
 from .contract.file_errors import FileNotFound
@@ -43,7 +42,7 @@ class Context:
         self.dry_run = False
         """Whether --dry-run was given: nothing is changed."""
         self.command = ""
-        self.warnings: list[Notice] = []
+        self.warnings: list[dict[str, str]] = []
         self.meta: dict[str, Any] = {}
         self.request_id = os.urandom(8).hex()
         self.emit: Callable[[dict[str, Any]], None] = lambda event: None
@@ -63,8 +62,7 @@ class Context:
             except OSError as error:
                 error.filename = os.path.abspath(self.options["cwd"])
                 raise
-        if "full" in self.options:
-            self.size = Size(is_full=True)
+        self.size.is_full = "full" in self.options
         if timeout := self.options.get("timeout") or os.environ.get(variable("TIMEOUT")):
             try:
                 self.signals.limit(parse_limit(timeout))
@@ -118,10 +116,10 @@ class Context:
     @cached_property
     def me(self) -> "Record":
         """What others read about the owner of a lock. From here on this call says what happens to its locks."""
+        from .safety.lock import say_locks
         from .safety.lock_record import describe_me
-        from .verbose import show_locks
 
-        show_locks(self.say, verbose=bool(self.options.get("verbose")))
+        say_locks(self.say, verbose=bool(self.options.get("verbose")))
         return describe_me(self.session_id, self.command)
 
     def make_lock(self, path: Path, name: str) -> "Lock":
@@ -176,7 +174,7 @@ class Context:
         return self.settings.value("jobs") or os.cpu_count() or 1
 
     def warn(self, code: str, message: str) -> None:
-        self.warnings.append(Notice(code, message))
+        self.warnings.append({"code": code, "message": message})
 
     def say(self, line: str) -> None:
         """Progress and notices, for people: on stderr, and never a reason to fail."""

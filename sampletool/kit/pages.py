@@ -24,7 +24,7 @@ def page(context: Context, rows: list[_Row], limit: int, position: Callable[[_Ro
     def cursor_after(count: int) -> str:
         return f"{_CURSOR}{position(rows[count - 1])}"
 
-    context.size = context.size._replace(cursor_after=cursor_after)
+    context.size.cursor_after = cursor_after
     if len(rows) > limit:
         context.meta["next_cursor"] = cursor_after(limit)
     return rows[:limit]

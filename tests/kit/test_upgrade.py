@@ -70,7 +70,7 @@ def _newer(directory: Path) -> Path:
     changelog = tree / PACKAGE / "kit" / "CHANGELOG.md"
     text = changelog.read_text()
     changelog.write_text(text.replace("## ", "## 99.1.0\n\n* Faster than before.\n\n## ", 1))
-    (tree / PACKAGE / "kit" / "verbose.py").unlink()
+    (tree / PACKAGE / "kit" / "extras.py").unlink()
     (tree / PACKAGE / "kit" / "fresh.py").write_text('"""New."""\n')
     (tree / "tests" / "kit" / "test_fresh.py").write_text('"""New."""\n')
     (tree / "docs" / "kit" / "fresh.md").write_text("# Fresh\n")

@@ -1,17 +1,21 @@
 """What was called, and how it ended."""
 
+import json
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import dropwhile, islice
+from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
 
+from ..contract.answer import Effect
 from ..contract.command_spec import CommandSpec
 from ..contract.duration import parse_limit, say_duration
 from ..contract.table import Line, heads
 from ..pages import AfterOption, LimitOption, page, read_cursor
-from ..safety.call_log import Call, read_calls
+from ..safety.call_log import NAMES
 from ..safety.places import state_directory
 
 spec = CommandSpec(
@@ -26,6 +30,23 @@ def parse_since(text: str) -> float:
         raise typer.BadParameter(str(error)) from error
 
 
+class Call(NamedTuple):
+    at: str
+    command: str
+    exit_code: int
+    duration_ms: int
+    request_id: str
+    cwd: str | None = None
+    session_id: str | None = None
+    trace_id: str | None = None
+    code: str | None = None
+    """Of its error."""
+    effect: Effect | None = None
+    dry_run: bool | None = None
+    about: tuple[str, ...] = ()
+    """Keys, names and paths."""
+
+
 class Calls(NamedTuple):
     calls: list[Call]
 
@@ -35,6 +56,14 @@ class Calls(NamedTuple):
             for call in self.calls
         ]
         return [heads("at", "command", "ended", "took", "about"), *rows] if rows else ["No such call is in the log."]
+
+
+def read_calls(directory: Path) -> Iterator[Call]:
+    """The newest first. What is no line of ours is passed over."""
+    for path in (directory / name for name in NAMES):
+        for line in reversed(path.read_bytes().splitlines() if path.is_file() else []):
+            with suppress(ValueError, TypeError):
+                yield Call(**json.loads(line))
 
 
 def command(

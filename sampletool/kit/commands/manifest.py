@@ -152,7 +152,7 @@ def _within(group: str, known: dict[str, Any]) -> dict[str, Any]:
 
 def _shared() -> Description:
     """What is the same for all commands."""
-    known = {name: {"default": one.default, "help": one.help} for name, one in all_known().items()}
+    known = {name: {"default": one["default"], "help": one["help"]} for name, one in all_known().items()}
     return Description(
         options=[_with_variable(option) for option in described_options()],
         answer=envelope_schema({"type": ["object", "array"]}),
@@ -177,7 +177,7 @@ def command(
     """
     context: Context = ctx.obj
     if every:
-        context.size = context.size._replace(is_full=True)
+        context.size.is_full = True
     folder = ctx.find_root().command
     assert isinstance(folder, CommandFolder)
     known = dict(find_commands(folder))

@@ -30,15 +30,11 @@ class Result(Protocol):
     def lines(self) -> "Sequence[Line]": ...
 
 
-class Notice(NamedTuple):
-    code: str
-    message: str
-
-
 class Answer(NamedTuple):
     result: Result | None
     error: ToolError | None
-    warnings: list[Notice]
+    warnings: list[dict[str, str]]
+    """Each with `code` and `message`."""
     meta: dict[str, Any]
 
     def envelope(self, fields: "Tree | None" = None) -> dict[str, Any]:
@@ -51,7 +47,7 @@ class Answer(NamedTuple):
             head: dict[str, Any] = {"ok": True, "data": data}
         else:
             head = {"ok": False, "error": self.error.describe(), "data": data}
-        return {**head, "warnings": to_data(self.warnings), "meta": self.meta}
+        return {**head, "warnings": self.warnings, "meta": self.meta}
 
 
 def to_data(value: Any) -> Any:

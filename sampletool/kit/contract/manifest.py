@@ -11,7 +11,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from .answer import SCHEMA_VERSION, Notice
+from .answer import SCHEMA_VERSION
 from .command_spec import CommandSpec
 from .errors import Mistake
 
@@ -109,11 +109,12 @@ def _object(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
 def envelope_schema(data: dict[str, Any]) -> dict[str, Any]:
     """Of every answer whose data is this. What fails has an `error`, and as `data` what was done, or null."""
     members = {"ok": {"type": "boolean"}, "data": {"anyOf": [data, {"type": "null"}]}, "error": ERROR}
-    members |= {"warnings": {"type": "array", "items": schema_of(Notice)}, "meta": META}
+    members |= {"warnings": {"type": "array", "items": _WARNING}, "meta": META}
     return _object(members, ["ok", "data", "warnings", "meta"])
 
 
 _TEXT, _NUMBER, _YES = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}
+_WARNING = _object({"code": _TEXT, "message": _TEXT}, ["code", "message"])
 _CRASHED = _object({"pid": _NUMBER, "command": _TEXT, "started_at": _TEXT}, ["pid"])
 _META_ALWAYS = {"command": _TEXT, "request_id": _TEXT, "schema_version": {"enum": [SCHEMA_VERSION]}}
 _META_ALWAYS |= {"tool_version": _TEXT, "timestamp": _TEXT, "duration_ms": _NUMBER, "exit_code": _NUMBER}

@@ -23,11 +23,11 @@ class Screen(NamedTuple):
     stderr_colour: bool = False
 
 
-class Size(NamedTuple):
+class Size:
     """How much of an answer is wanted: which fields of the data, and whether it may be longer than 64 KiB."""
 
     fields: Any = None
-    is_full: bool = False
+    is_full = False
     cursor_after: Any = None
     """Of a page: where the next one begins behind so many of its items."""
 
@@ -79,7 +79,7 @@ def _lines(answer: Answer, screen: Screen) -> list[str]:
 
 
 def _notices(answer: Answer, screen: Screen) -> str:
-    lines = [("Warning:", YELLOW, warning.message) for warning in answer.warnings]
+    lines = [("Warning:", YELLOW, warning["message"]) for warning in answer.warnings]
     if (error := answer.error) is not None:
         lines.append(("Error:", RED, f"{error.message} [{error.code}]"))
         lines += [("", "", text) for text in (*error.context.get("problems", ()), error.suggestion)]

@@ -7,51 +7,35 @@ values. Not flushed to the disk: kill -9 loses no line, a power cut may lose the
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from ..contract.answer import Answer, Effect, to_data
+from ..contract.answer import Answer, to_data
 from .places import private_directory
 
-_NAME, _BEFORE = "calls.jsonl", "calls.before.jsonl"
+NAMES = ("calls.jsonl", "calls.before.jsonl")
 """The file that is written to, and the one before it. Older ones are not kept."""
 _LARGEST = 4 << 20
+_OF_META = ("command", "exit_code", "duration_ms", "request_id", "cwd", "session_id", "trace_id", "dry_run")
 _SUBJECTS = ("key", "name", "id", "queue", "lock", "path", "output")
 """The members of an answer that say what a call was about."""
 
 
-class Call(NamedTuple):
-    at: str
-    command: str
-    exit_code: int
-    duration_ms: int
-    request_id: str
-    cwd: str | None = None
-    session_id: str | None = None
-    trace_id: str | None = None
-    code: str | None = None
-    """Of its error."""
-    effect: Effect | None = None
-    dry_run: bool | None = None
-    about: tuple[str, ...] = ()
-    """Keys, names and paths."""
-
-
-def call_of(answer: Answer) -> Call:
+def call_of(answer: Answer) -> dict[str, Any]:
+    """What is logged of a call: the members of `Call` in commands/log.py."""
     meta, data = answer.meta, to_data(answer.result)
-    code = answer.error.code if answer.error else None
+    call = {name: meta[name] for name in _OF_META if name in meta} | {"at": meta["timestamp"]}
     if answer.error:
-        data = {"did": data, **answer.error.describe()["context"]}
-    effect = data.get("effect") if isinstance(data, dict) else None
-    known = {name: meta[name] for name in Call._fields if name in meta}
-    return Call(at=meta["timestamp"], code=code, effect=effect, about=tuple(_subjects_of(data)), **known)
+        call["code"], data = answer.error.code, {"did": data, **answer.error.context}
+    if isinstance(data, dict) and "effect" in data:
+        call["effect"] = data["effect"]
+    return call | {"about": _subjects_of(data)}
 
 
-def append(directory: Path, call: Call, largest: int = _LARGEST) -> None:
-    line = json.dumps(to_data(call), separators=(",", ":")).encode() + b"\n"
-    path = private_directory(directory) / _NAME
+def append(directory: Path, call: Mapping[str, Any], largest: int = _LARGEST) -> None:
+    line = json.dumps(call, separators=(",", ":")).encode() + b"\n"
+    path = private_directory(directory) / NAMES[0]
     while True:
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
@@ -74,17 +58,9 @@ def _subjects_of(data: Any) -> list[str]:
     return [name[:200] for name in dict.fromkeys(named)]
 
 
-def read_calls(directory: Path) -> Iterator[Call]:
-    """The newest first. What is no line of ours is passed over."""
-    for path in (directory / _NAME, directory / _BEFORE):
-        for line in reversed(path.read_bytes().splitlines() if path.is_file() else []):
-            with suppress(ValueError, TypeError):
-                yield Call(**json.loads(line))
-
-
 def _put_away(path: Path, descriptor: int) -> None:
     """One process does it: a second one finds another file at the path."""
     from .flock import EXCLUSIVE, try_lock  # not at the top: few calls need it
 
     if try_lock(descriptor, EXCLUSIVE) and os.path.samestat(os.fstat(descriptor), path.stat()):
-        path.replace(path.with_name(_BEFORE))
+        path.replace(path.with_name(NAMES[1]))

@@ -15,7 +15,7 @@ import logging
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -34,6 +34,21 @@ _NOTICE_SECONDS = 0.5
 _NOTICE_AGAIN_SECONDS = 600.0
 ANCESTORS_LOCKS = variable("LOCKS")
 """Set for children: the locks that are held for as long as they run, one a line."""
+
+
+class _Lines(logging.Handler):
+    def __init__(self, say: Callable[[str], None]) -> None:
+        super().__init__()
+        self._say = say
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._say(record.getMessage())
+
+
+def say_locks(say: Callable[[str], None], *, verbose: bool) -> None:
+    """From here on `say` is called with all that happens to a lock, or at a terminal with what it waits for."""
+    log.handlers[:] = [_Lines(say)]
+    log.setLevel(logging.DEBUG if verbose else logging.INFO if os.isatty(2) else logging.WARNING)
 
 
 class Hold:

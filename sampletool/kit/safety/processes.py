@@ -18,8 +18,10 @@ def can_see() -> bool:
 
 def started(pid: int) -> int | None:
     """When the process that has this pid was started, in clock ticks since boot. None if there is none."""
-    stat = _stat(str(pid)) if can_see() else None
-    return None if stat is None else stat[2]
+    stat = _stat("self")
+    if stat is not None and stat[0] == os.getpid() != pid:
+        stat = _stat(str(pid))
+    return stat[2] if stat is not None and stat[0] == pid else None
 
 
 def start_of(pid: int) -> str | None:

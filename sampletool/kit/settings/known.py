@@ -1,11 +1,11 @@
 """The settings that the tool itself obeys: those of the kit, and those that the parts bring in a `settings.py`.
 
-A part's file is a literal `SETTINGS`, of dictionaries with the names of `Known`; it is imported only for a name that is
-not the kit's.
+A part's file has a literal `SETTINGS` like the one here: what a setting has to be (`kind`, and `expected` in words),
+what it is if nobody says, what it is for. It is imported only for a name that is not the kit's.
 """
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..contract.duration import parse_duration
 from ..contract.errors import InvalidValues, Mistake
@@ -16,62 +16,61 @@ AUTO = "auto"
 """Decided anew by each call: by its command, the machine or the terminal."""
 
 
-class Known(NamedTuple):
-    """One setting: what it has to be, what it is if nobody says, what it is for."""
-
-    kind: str
-    default: str
-    expected: str
-    help: str
-
-
-_KIT = {
-    "call_log": Known("switch", "on", "on or off", "Whether each call leaves a line in the log (`log`)."),
-    "format": Known(
-        "format",
-        AUTO,
-        "json, jsonl, text or auto",
-        "How answers are written; auto is text on a terminal, JSON elsewhere.",
-    ),
-    "jobs": Known(
-        "count",
-        AUTO,
-        "a whole number from 1, or auto",
-        "How many things may run at once; auto is one for each processor.",
-    ),
-    "lock_timeout": Known(
-        "duration",
-        AUTO,
-        "a duration such as 30s, 0 to not wait, or auto",
-        "How long to wait for a lock; auto is decided by the command.",
-    ),
-    "session_ttl": Known(
-        "duration", "7d", "a duration such as 7d", "How long an unused session is kept from `session clean`."
-    ),
+SETTINGS = {
+    "call_log": {
+        "kind": "switch",
+        "default": "on",
+        "expected": "on or off",
+        "help": "Whether each call leaves a line in the log (`log`).",
+    },
+    "format": {
+        "kind": "format",
+        "default": AUTO,
+        "expected": "json, jsonl, text or auto",
+        "help": "How answers are written; auto is text on a terminal, JSON elsewhere.",
+    },
+    "jobs": {
+        "kind": "count",
+        "default": AUTO,
+        "expected": "a whole number from 1, or auto",
+        "help": "How many things may run at once; auto is one for each processor.",
+    },
+    "lock_timeout": {
+        "kind": "duration",
+        "default": AUTO,
+        "expected": "a duration such as 30s, 0 to not wait, or auto",
+        "help": "How long to wait for a lock; auto is decided by the command.",
+    },
+    "session_ttl": {
+        "kind": "duration",
+        "default": "7d",
+        "expected": "a duration such as 7d",
+        "help": "How long an unused session is kept from `session clean`.",
+    },
 }
 
 
 @cache
-def all_known() -> dict[str, Known]:
-    found = dict(_KIT)
+def all_known() -> dict[str, dict[str, str]]:
+    found = dict(SETTINGS)
     for module in offered("settings"):
-        found |= {name: Known(**facts) for name, facts in module.SETTINGS.items()}
+        found |= module.SETTINGS
     return dict(sorted(found.items()))
 
 
-def find_known(name: str) -> Known | None:
-    return _KIT.get(name) or all_known().get(name)
+def find_known(name: str) -> dict[str, str] | None:
+    return SETTINGS.get(name) or all_known().get(name)
 
 
 def check(name: str, value: Any, where: str) -> Any:
     """The parsed value of a known setting, or an error that names its source; None if the call is to decide."""
     known = find_known(name)
     assert known is not None
-    meant = known.default if value == AUTO else value
+    meant = known["default"] if value == AUTO else value
     try:
-        return None if meant == AUTO else read_as(known.kind, meant)
+        return None if meant == AUTO else read_as(known["kind"], meant)
     except ValueError as error:
-        problem, hint = f"{name} from {where}: {error}", f"Give {known.expected}."
+        problem, hint = f"{name} from {where}: {error}", f"Give {known['expected']}."
         raise InvalidValues(Mistake(name, "INVALID_VALUE", problem, str(value), hint)) from error
 
 

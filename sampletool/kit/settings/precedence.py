@@ -69,13 +69,13 @@ class Settings:
                 yield Source("flag", self.flags[name], f"--{name.replace('_', '-')}")
             named = variable(name)
             if given := os.environ.get(named):
-                in_a_file = parse_value(given) if known.kind in ("count", "duration") else given
+                in_a_file = parse_value(given) if known["kind"] in ("count", "duration") else given
                 yield Source("environment", in_a_file, named)
         for scope in self.scopes:
             if has(self._tables[scope.name], key):
                 yield Source(scope.name, get(self._tables[scope.name], key), str(scope.path))
         if known is not None:
-            yield Source("default", known.default, "default")
+            yield Source("default", known["default"], "default")
 
     def find(self, key: Key) -> Source:
         for source in self.sources(key):

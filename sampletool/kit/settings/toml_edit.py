@@ -59,15 +59,16 @@ class _Item(NamedTuple):
         return self.stop - len(written.lstrip()), self.value + len(written.rstrip())
 
 
-class _Survey(NamedTuple):
+class _Survey:
     """What stands on the way to a key. The numbers are how many parts of its path a table has."""
 
-    headers: dict[int, int]
-    """Where the line of a table's header ends."""
-    last: dict[int, _Item]
-    """The last statement in a table."""
-    owner: _Item | None
-    """Gives the key its value, or the inline table that the key is in."""
+    def __init__(self) -> None:
+        self.headers: dict[int, int] = {}
+        """Where the line of a table's header ends."""
+        self.last: dict[int, _Item] = {}
+        """The last statement in a table."""
+        self.owner: _Item | None = None
+        """Gives the key its value, or the inline table that the key is in."""
 
 
 def set_value(text: str, path: Path, value: Any) -> str:
@@ -116,7 +117,7 @@ def _first_right(candidates: Iterator[str], wanted: list[dict[str, Any]], path: 
 
 
 def _survey(text: str, path: Path) -> _Survey:
-    survey = _Survey({}, {}, None)
+    survey = _Survey()
     table: int | None = 0
     end = 0
     while end < len(text):
@@ -138,7 +139,7 @@ def _survey(text: str, path: Path) -> _Survey:
                 shared, parts = _on_the_way(key[2], path[table:])
                 survey.last.update(dict.fromkeys(range(table, table + min(shared + 1, parts)), statement))
                 if shared == parts:
-                    survey = survey._replace(owner=statement._replace(depth=table + parts))
+                    survey.owner = statement._replace(depth=table + parts)
         else:
             end = text.find("\n", start) + 1 or len(text)
     return survey

@@ -1,7 +1,6 @@
 """Keys and values of TOML, read and written as people type them."""
 
 import json
-import re
 import tomllib
 from math import isfinite
 from typing import Any
@@ -15,12 +14,15 @@ _EXACT_INTEGER = 2**53 - 1
 """Beyond it JSON readers round, so a larger number stays text."""
 _DEEPEST = 100
 """Tables and lists within each other, at the most: far below what recursion can do."""
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
 
 def show_key(path: Path) -> str:
     """The parts with dots between them, quoted where they have to be."""
-    return ".".join(part if _BARE_KEY.fullmatch(part) else show_plain(part) for part in path)
+    return ".".join(part if _is_bare(part) else show_plain(part) for part in path)
+
+
+def _is_bare(part: str) -> bool:
+    return part.isascii() and part.replace("-", "0").replace("_", "0").isalnum()
 
 
 def show_plain(value: str | int) -> str:
@@ -34,7 +36,7 @@ def parse_key(text: str) -> Path:
         raise ValueError(f"a key has at most {_DEEPEST} parts, not {text.count('.') + 1}")
     if text in NOTHING:
         _check_name(text)
-    if text and all(_BARE_KEY.fullmatch(part) for part in text.split(".")):
+    if text and all(map(_is_bare, text.split("."))):
         return tuple(text.split("."))
     try:
         if not text or not text.isprintable() or "=" in text:

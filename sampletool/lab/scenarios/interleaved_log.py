@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from sampletool.kit.safety.call_log import Call, append
+from sampletool.kit.safety.call_log import append
 from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
 
 LOG = "calls.jsonl"
@@ -29,7 +29,7 @@ def wrong_thread_lock(worker: str) -> None:
 
 
 def fixed(worker: str) -> None:
-    append(Path.cwd(), Call("", worker, 0, 0, ""))
+    append(Path.cwd(), {"command": worker})
 
 
 def prepare(directory: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sampletool.kit.contract.answer import Answer, Notice
+from sampletool.kit.contract.answer import Answer
 from sampletool.kit.contract.file_errors import FileNotFound
 from sampletool.kit.contract.render import Screen, json_line, render
 from sampletool.kit.contract.text import counted, printable
@@ -44,7 +44,7 @@ def test_json_is_one_ascii_line_whatever_it_carries(text: str) -> None:
 
 @given(_ANY_TEXT)
 def test_text_cannot_forge_a_line_or_move_the_cursor(text: str) -> None:
-    stdout, stderr = render(Answer(Said(text), None, [Notice("CODE", text)], {}), "text")
+    stdout, stderr = render(Answer(Said(text), None, [{"code": "CODE", "message": text}], {}), "text")
     shown = stdout.decode()
 
     assert stderr.count("\n") == 1
@@ -75,7 +75,7 @@ def test_an_error_is_absent_on_success_and_data_may_go_with_it_on_failure() -> N
 
 
 def test_a_failure_says_what_happened_and_what_to_do() -> None:
-    stdout, stderr = render(Answer(None, FileNotFound("/f"), [Notice("CODE", "Careful.")], {}), "text")
+    stdout, stderr = render(Answer(None, FileNotFound("/f"), [{"code": "CODE", "message": "Careful."}], {}), "text")
     text = stderr.splitlines()
 
     assert stdout == b""

@@ -14,13 +14,14 @@ from sampletool.kit.parts import command_packages, offered
 from sampletool.kit.settings import known
 from tests.kit.trees import ROOT
 
+_FACTS = known.all_known()["jobs"]
 _KINDS = ("count", "duration", "text")
 
 
 def faults_of(name: str, facts: Any) -> list[str]:
     """What is wrong with one setting of a part, in words of how to correct it."""
-    if not isinstance(facts, dict) or set(facts) != {*known.Known._fields}:
-        return [f"{name}: give it exactly {', '.join(known.Known._fields)}"]
+    if not isinstance(facts, dict) or set(facts) != {*_FACTS}:
+        return [f"{name}: give it exactly {', '.join(_FACTS)}"]
     faults = [
         f"{name}: {fact} has to be a text" for fact, text in facts.items() if not isinstance(text, str) or not text
     ]
@@ -65,7 +66,7 @@ def test_a_wrong_setting_is_named(name: str, facts: Any) -> None:
 
 
 def test_no_two_settings_have_one_name() -> None:
-    names = Counter([*known._KIT, *(name for module in offered("settings") for name in module.SETTINGS)])
+    names = Counter([*known.SETTINGS, *(name for module in offered("settings") for name in module.SETTINGS)])
 
     assert [name for name, times in names.items() if times > 1] == []
 

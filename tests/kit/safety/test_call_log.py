@@ -8,16 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from sampletool.kit.safety.call_log import Call, append, read_calls
+from sampletool.kit.commands.log import read_calls
+from sampletool.kit.safety.call_log import append
 from sampletool.kit.stepping.tracer import SteppedProcess
 from sampletool.kit.testing.scale import scale
 
 _APPEND = """
 import sys
 from pathlib import Path
-from sampletool.kit.safety.call_log import Call, append
+from sampletool.kit.safety.call_log import append
+call = {"at": "2026-01-01T00:00:00Z", "command": "log", "exit_code": 0, "duration_ms": 1}
 for n in range(int(sys.argv[2])):
-    append(Path(sys.argv[1]), Call("2026-01-01T00:00:00Z", "log", 0, 1, f"{sys.argv[3]}-{n}"), largest=int(sys.argv[4]))
+    append(Path(sys.argv[1]), {**call, "request_id": f"{sys.argv[3]}-{n}"}, largest=int(sys.argv[4]))
 """
 _NAIVE = """
 import sys
@@ -30,8 +32,8 @@ for n in range(int(sys.argv[2])):
 """
 
 
-def call(name: str) -> Call:
-    return Call("2026-01-01T00:00:00Z", "log", 0, 1, name)
+def call(name: str) -> dict[str, object]:
+    return {"at": "2026-01-01T00:00:00Z", "command": "log", "exit_code": 0, "duration_ms": 1, "request_id": name}
 
 
 def names(directory: Path) -> list[str]:

@@ -10,7 +10,8 @@ from ...contract.render import value_text
 from ...settings.known import find_known
 from ...settings.precedence import SourceName
 from ...settings.toml_key import show_key
-from ._options import KeyArgument, RevealOption, read_key, reads_settings, shown
+from ._options import read_key, reads_settings
+from .get import KeyArgument, RevealOption, shown
 
 spec = reads_settings._replace(examples=("config explain jobs",))
 
@@ -47,4 +48,4 @@ def command(ctx: typer.Context, key: KeyArgument, reveal: RevealOption = False) 
     ]
     name = show_key(path)
     known = find_known(name)
-    return Explanation(name, given[0].value, winner.name, given, known.help if known else None)
+    return Explanation(name, given[0].value, winner.name, given, known["help"] if known else None)

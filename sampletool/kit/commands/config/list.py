@@ -10,7 +10,8 @@ from ...contract.render import value_text
 from ...contract.table import Line, heads
 from ...pages import AfterOption, LimitOption, page_of
 from ...settings.known import find_known
-from ._options import GlobalOption, RevealOption, Setting, reads_settings, settings_of, show
+from ._options import GlobalOption, reads_settings, settings_of
+from .get import RevealOption, Setting, show
 
 spec = reads_settings._replace(examples=("config list",))
 

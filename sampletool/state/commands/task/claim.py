@@ -47,7 +47,7 @@ def command(
 
     Those that are free or past their lease; an empty list if there are none.
     """
-    ctx.obj.size = ctx.obj.size._replace(is_full=True)  # what is claimed has to be known, or nobody would work on it
+    ctx.obj.size.is_full = True  # what is claimed has to be known, or nobody would work on it
     claim = store_of(ctx.obj, store).task_claim(
         queue,
         worker or ctx.obj.session_id,
