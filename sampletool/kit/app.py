@@ -13,6 +13,7 @@ from . import completion
 from .command_folder import CommandFolder
 from .context import Context, in_ci, write_stderr
 from .contract.answer import SCHEMA_VERSION, Answer, Result
+from .contract.duration import utc
 from .contract.errors import InternalError, Interrupted, ToolError
 from .contract.exit_status import ExitStatus
 from .contract.file_errors import from_os_error
@@ -168,7 +169,7 @@ def _answer(outcome: Result | ToolError | HelpAsked, context: Context, began: fl
         "session_id": _or_none(lambda: context.session_id),
         "schema_version": SCHEMA_VERSION,
         "tool_version": __version__,
-        "timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "timestamp": utc(),
         "duration_ms": round((time.monotonic() - began) * 1000),
         "cwd": _or_none(os.getcwd),
         "exit_code": status,

@@ -4,7 +4,6 @@ SETTINGS = {
     "store": {
         "kind": "text",
         "default": "auto",
-        "expected": "the URL of a store, or auto",
         "help": "Where shared state lies; auto is the workspace's or the user's own file.",
     },
 }

@@ -37,7 +37,7 @@ def offered(tool: Tool, shell: str, words: str) -> list[str]:
         ("tool config ge", "get"),
         ("tool help con", "config"),
         ("tool config get --rev", "--reveal"),
-        ("tool config get --lock-t", "--lock-timeout"),
+        ("tool config get level --lock-t", "--lock-timeout"),
         ("tool config list --format ", "jsonl"),
         ("tool config get lev", "level"),
         ("tool config unset level lock", "lock_timeout"),

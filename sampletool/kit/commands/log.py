@@ -12,7 +12,7 @@ import typer
 
 from ..contract.answer import Effect
 from ..contract.command_spec import CommandSpec
-from ..contract.duration import parse_limit, say_duration
+from ..contract.duration import parse_limit, say_duration, utc
 from ..contract.table import Line, heads
 from ..pages import AfterOption, LimitOption, page, read_cursor
 from ..safety.call_log import NAMES
@@ -78,7 +78,7 @@ def command(
 
     Each call leaves one line: what it was about (keys and paths, no values), how it ended, how long it took.
     """
-    oldest = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - since))
+    oldest = utc(time.time() - since)
     found: Iterator[Call] = (
         call
         for call in read_calls(state_directory())

@@ -21,6 +21,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..contract.duration import utc
 from ..contract.file_errors import UnsafeDirectory
 from .atomic_file import opened
 from .flock import EXCLUSIVE, try_lock
@@ -79,8 +80,7 @@ def describe_me(session_id: str = "", command: str = "") -> Record:
 
 def began_now(me: Record, usual_ms: int | None = None) -> Record:
     """The record of a hold that begins at this moment."""
-    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    return me._replace(started_at=now, boot_seconds=_boot_seconds(), usual_ms=usual_ms)
+    return me._replace(started_at=utc(), boot_seconds=_boot_seconds(), usual_ms=usual_ms)
 
 
 def write_record(descriptor: int, record: Record) -> None:

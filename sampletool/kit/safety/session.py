@@ -8,12 +8,12 @@ opening it sees that the path is gone, and makes the directory anew. A call that
 import os
 import re
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from ..contract.duration import utc
 from ..contract.errors import InvalidValues, Mistake
 from ..contract.file_errors import FileNotFound
 from ..contract.lock_held import LockHeld
@@ -32,10 +32,9 @@ _TRIES = 6
 
 class SessionState(NamedTuple):
     session_id: str
-    path: str
     last_used_at: str
-    unused_seconds: int
     in_use_by: list[int]
+    path: str
 
 
 def check_id(session_id: str, source: str) -> str:
@@ -78,16 +77,15 @@ def opened(root: Path, session_id: str, make_lock: MakeLock, timeout_seconds: fl
 
 def list_sessions(root: Path) -> list[SessionState]:
     """The one that was used last comes first."""
-    sessions, now = [], time.time()
+    sessions = []
     for name in sorted(os.listdir(private_directory(root))) if root.exists() else ():
         directory = root / name
         if _ID.fullmatch(name) and directory.is_dir() and not directory.is_symlink():
             with suppress(FileNotFoundError):  # another call has just removed it
-                used = directory.stat().st_mtime
-                at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(used))
+                at = utc(directory.stat().st_mtime)
                 readers = [record.pid for record, _ in living_readers(directory / _LOCK_NAME)]
-                sessions.append(SessionState(name, str(directory), at, max(0, int(now - used)), readers))
-    return sorted(sessions, key=lambda session: session.unused_seconds)
+                sessions.append(SessionState(name, at, readers, str(directory)))
+    return sorted(sessions, key=lambda session: session.last_used_at, reverse=True)
 
 
 def remove(directory: Path, make_lock: MakeLock) -> bool:

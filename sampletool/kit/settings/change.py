@@ -9,7 +9,7 @@ from ..contract.file_errors import InvalidToml
 from ..safety.toml_file import TomlEdit
 from .precedence import Key, Scope, ScopeName, leaves_of, table_of
 from .toml_edit import CannotEdit, NotAValue, set_value, unset_value
-from .toml_key import get, has, show_key
+from .toml_key import get, show_key
 
 
 class Change(NamedTuple):
@@ -39,7 +39,7 @@ def set_values(file: TomlEdit, scope: Scope, values: Mapping[Key, Any], if_versi
     table, text, changes = table_of(scope, file.before), file.text, []
     try:
         for key, value in values.items():
-            path, found = (*scope.table, *key), get(table, key) if has(table, key) else None
+            path, found = (*scope.table, *key), get(table, key)
             effect: Effect = "unchanged"
             if type(found) is not type(value) or found != value:
                 effect = "deleted" if value is None else "created" if found is None else "updated"

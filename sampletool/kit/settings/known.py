@@ -1,7 +1,7 @@
 """The settings that the tool itself obeys: those of the kit, and those that the parts bring in a `settings.py`.
 
-A part's file has a literal `SETTINGS` like the one here: what a setting has to be (`kind`, and `expected` in words),
-what it is if nobody says, what it is for. It is imported only for a name that is not the kit's.
+A part's file has a literal `SETTINGS` like the one here: what kind of value a setting has, what it is if nobody says,
+what it is for. It is imported only for a name that is not the kit's.
 """
 
 from functools import cache
@@ -17,36 +17,34 @@ AUTO = "auto"
 
 
 SETTINGS = {
-    "call_log": {
-        "kind": "switch",
-        "default": "on",
-        "expected": "on or off",
-        "help": "Whether each call leaves a line in the log (`log`).",
-    },
+    "call_log": {"kind": "switch", "default": "on", "help": "Whether each call leaves a line in the log (`log`)."},
     "format": {
         "kind": "format",
         "default": AUTO,
-        "expected": "json, jsonl, text or auto",
         "help": "How answers are written; auto is text on a terminal, JSON elsewhere.",
     },
     "jobs": {
         "kind": "count",
         "default": AUTO,
-        "expected": "a whole number from 1, or auto",
         "help": "How many things may run at once; auto is one for each processor.",
     },
     "lock_timeout": {
         "kind": "duration",
         "default": AUTO,
-        "expected": "a duration such as 30s, 0 to not wait, or auto",
         "help": "How long to wait for a lock; auto is decided by the command.",
     },
     "session_ttl": {
         "kind": "duration",
         "default": "7d",
-        "expected": "a duration such as 7d",
         "help": "How long an unused session is kept from `session clean`.",
     },
+}
+_EXPECTED = {
+    "count": "a whole number from 1",
+    "duration": "a duration such as 30s, or 0",
+    "format": "json, jsonl or text",
+    "switch": "on or off",
+    "text": "a text",
 }
 
 
@@ -70,7 +68,8 @@ def check(name: str, value: Any, where: str) -> Any:
     try:
         return None if meant == AUTO else read_as(known["kind"], meant)
     except ValueError as error:
-        problem, hint = f"{name} from {where}: {error}", f"Give {known['expected']}."
+        problem = f"{name} from {where}: {error}"
+        hint = f"Give {_EXPECTED[known['kind']]}{', or auto' if known['default'] == AUTO else ''}."
         raise InvalidValues(Mistake(name, "INVALID_VALUE", problem, str(value), hint)) from error
 
 
@@ -78,18 +77,10 @@ def read_as(kind: str, value: Any) -> Any:
     """The value as this kind of setting, or ValueError."""
     if kind == "duration":
         return parse_duration(str(value))
-    if kind == "count":
-        if isinstance(value, (int, str)) and not isinstance(value, bool) and str(value).isdecimal() and int(value) > 0:
-            return int(value)
-        raise ValueError(f"{value!r} is not a positive whole number")
-    if kind == "switch":
-        if value in ("on", "off", True, False):
-            return value in ("on", True)
-        raise ValueError(f"{value!r} is not on or off")
-    if kind == "format":
-        if value in FORMATS:
-            return str(value)
-        raise ValueError(f"{value!r} is not one of {', '.join(FORMATS)}")
-    if isinstance(value, str) and value:
+    if kind == "count" and isinstance(value, (int, str)) and str(value).isdecimal() and int(value) > 0:
+        return int(value)
+    if kind == "switch" and value in ("on", "off", True, False):
+        return value in ("on", True)
+    if (kind == "format" and value in FORMATS) or (kind == "text" and isinstance(value, str) and value):
         return value
-    raise ValueError(f"{value!r} is not a text")
+    raise ValueError(f"{value!r} is not {_EXPECTED[kind]}")

@@ -15,7 +15,7 @@ from ..program import WORKSPACE_FILE, variable
 from ..safety.places import config_file
 from ..safety.toml_file import TomlText, read_toml
 from .known import all_known, check, find_known
-from .toml_key import get, has, parse_value, show_key
+from .toml_key import get, parse_value, show_key
 
 Key = tuple[str, ...]
 ScopeName = Literal["project", "user"]
@@ -72,8 +72,8 @@ class Settings:
                 in_a_file = parse_value(given) if known["kind"] in ("count", "duration") else given
                 yield Source("environment", in_a_file, named)
         for scope in self.scopes:
-            if has(self._tables[scope.name], key):
-                yield Source(scope.name, get(self._tables[scope.name], key), str(scope.path))
+            if (value := get(self._tables[scope.name], key)) is not None:
+                yield Source(scope.name, value, str(scope.path))
         if known is not None:
             yield Source("default", known["default"], "default")
 
@@ -101,11 +101,10 @@ class Settings:
 
 def table_of(scope: Scope, text: TomlText) -> dict[str, Any]:
     """The settings of one file; a workspace's file without its table has none."""
-    document = text.document
-    found = get(document, scope.table) if has(document, scope.table) else {}
-    if not isinstance(found, dict):
+    found = get(text.document, scope.table)
+    if found is not None and not isinstance(found, dict):
         raise InvalidToml(str(scope.path), f"{show_key(scope.table)} is not a table")
-    return found
+    return found or {}
 
 
 def leaves_of(table: dict[str, Any], above: Key = ()) -> Iterator[tuple[Key, Any]]:

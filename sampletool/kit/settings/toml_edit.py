@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from ..safety.toml_file import parse
-from .toml_key import Path, get, has, parse_key, show_key, show_plain
+from .toml_key import Path, get, parse_key, show_key, show_plain
 
 _STRING = r""" "(?!"")[^"\\\n]*+(?:\\.[^"\\\n]*+)*+" | '(?!'')[^'\n]*+' """
 _TEXT = rf"""[^\n"'\#\[\]{{}}]*+ (?: (?:{_STRING}) [^\n"'\#\[\]{{}}]*+ )*+"""
@@ -76,10 +76,11 @@ def set_value(text: str, path: Path, value: Any) -> str:
     wanted = _with_value(document, path, value)
     survey = _survey(text, path)
     shown = _written(value)
-    if not has(document, path):
+    found = get(document, path)
+    if found is None:
         candidates = _insertions(text, path, shown, survey)
-    elif survey.owner is None and isinstance(get(document, path), (dict, list)):
-        raise NotAValue(path, path, get(document, path))
+    elif survey.owner is None and isinstance(found, (dict, list)):
+        raise NotAValue(path, path, found)
     else:
         start, end = _locate(text, path, survey.owner)[0].span(text)
         candidates = iter([text[:start] + shown + text[end:]])
@@ -212,7 +213,7 @@ def _insertions(text: str, path: Path, shown: str, survey: _Survey) -> Iterator[
     newline = "\r\n" if "\r\n" in text else "\n"
     for depth in range(len(path) - 1, -1, -1):
         table, line = path[:depth], f"{show_key(path[depth:])} = {shown}"
-        if not has(document, table) or (depth == 0 and len(path) > 1):
+        if get(document, table) is None or (depth == 0 and len(path) > 1):
             continue
         if depth in survey.last:
             yield _after(text, survey.last[depth], path, shown, newline)

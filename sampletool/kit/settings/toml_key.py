@@ -92,16 +92,10 @@ def _is_carried(value: Any, depth: int = _DEEPEST) -> bool:
     return isinstance(value, (str, float))
 
 
-def has(document: Any, path: Path) -> bool:
-    """Whether there is a value at this path; the way to it has to be tables."""
+def get(document: Any, path: Path) -> Any:
+    """The value at this path, whose other parts are tables; None, which no value in TOML is, if there is none."""
     for part in path:
         if not isinstance(document, dict) or part not in document:
-            return False
-        document = document[part]
-    return True
-
-
-def get(document: Any, path: Path) -> Any:
-    for part in path:
+            return None
         document = document[part]
     return document

@@ -120,8 +120,8 @@ def test_string_forces_text(tool: Tool) -> None:
 @pytest.mark.parametrize(
     ("call", "said", "hint"),
     [
-        (["set", "jobs=0"], "is not a positive", "Give a whole number from 1, or auto."),
-        (["set", "lock_timeout", "3"], "3 seconds are 3s", "Give a duration such as 30s, 0 to not wait, or auto."),
+        (["set", "jobs=0"], "is not a whole", "Give a whole number from 1, or auto."),
+        (["set", "lock_timeout", "3"], "3 seconds are 3s", "Give a duration such as 30s, or 0, or auto."),
         (["set", "a="], "a is a table, not a value", "Unset the keys in it: a.b.c, a.d."),
         (["set", "a.b.c.x=1"], "a.b.c.x cannot be set: a.b.c is not a table", "Unset what is there: a.b.c."),
         (["unset", "a"], "a is a table, not a value", "Unset the keys in it: a.b.c, a.d."),

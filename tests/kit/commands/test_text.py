@@ -9,9 +9,9 @@ from sampletool.kit.commands.lock.list import HeldLock
 from sampletool.kit.commands.lock.list import Listing as Locks
 from sampletool.kit.commands.lock.release import Released
 from sampletool.kit.commands.session.list import Listing as Sessions
-from sampletool.kit.commands.session.list import Session
 from sampletool.kit.contract.lock_held import Holder
 from sampletool.kit.contract.table import laid_out
+from sampletool.kit.safety.session import SessionState
 from sampletool.kit.testing.tool import Tool
 
 
@@ -46,7 +46,7 @@ def test_each_command_says_its_answer_in_lines(tool: Tool, workspace: Path, word
 
 def test_held_locks_and_sessions_are_tables() -> None:
     holder = Holder(7, "running", True, command="build", age_ms=2000)
-    session = Session("mine", "2026-11-19T00:00:00Z", [7, 8], "/tmp/mine")
+    session = SessionState("mine", "2026-11-19T00:00:00Z", [7, 8], "/tmp/mine")
 
     assert laid_out(Locks([HeldLock("build", "/l", False, [holder])]).lines(), None, colour=False) == [
         "LOCK   STATE    COMMAND  BY",

@@ -33,5 +33,5 @@ def test_a_value_that_its_setting_cannot_have_is_named(kind: str, given: object)
 
 def test_auto_leaves_it_to_the_call_unless_the_setting_has_a_default() -> None:
     assert (check("jobs", "auto", "here"), check("session_ttl", "auto", "here")) == (None, 7 * 86400)
-    with pytest.raises(InvalidValues, match="jobs from there: 'no' is not a positive whole number"):
+    with pytest.raises(InvalidValues, match="jobs from there: 'no' is not a whole number from 1"):
         check("jobs", "no", "there")

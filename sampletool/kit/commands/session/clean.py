@@ -1,5 +1,6 @@
 """Remove the sessions that have not been used for long, and that nobody uses."""
 
+import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -8,7 +9,7 @@ import typer
 from ...context import Context
 from ...contract.answer import Effect
 from ...contract.command_spec import CommandSpec
-from ...contract.duration import say_duration
+from ...contract.duration import say_duration, utc
 from ...global_options import DryRunOption
 from ...safety.places import session_root
 from ...safety.session import list_sessions, remove, sweep_trash
@@ -42,11 +43,12 @@ def command(ctx: typer.Context, dry_run: DryRunOption = False) -> Cleaned:
     """
     context: Context = ctx.obj
     root, older_than_seconds = session_root(), context.settings.value("session_ttl")
+    oldest = utc(time.time() - older_than_seconds)
     removed: list[str] = []
     in_use: list[str] = []
     for session in list_sessions(root):
         context.signals.check()
-        if session.unused_seconds >= older_than_seconds:
+        if session.last_used_at <= oldest:
             gone = not session.in_use_by if dry_run else remove(Path(session.path), context.make_lock)
             (removed if gone else in_use).append(session.session_id)
     if not dry_run:

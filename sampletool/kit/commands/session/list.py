@@ -8,20 +8,13 @@ from ...contract.command_spec import CommandSpec
 from ...contract.table import Line, heads
 from ...pages import AfterOption, LimitOption, page_of
 from ...safety.places import session_root
-from ...safety.session import list_sessions
+from ...safety.session import SessionState, list_sessions
 
 spec = CommandSpec(effect="nothing", reads=("sessions",), examples=("session list",))
 
 
-class Session(NamedTuple):
-    session_id: str
-    last_used_at: str
-    in_use_by: list[int]
-    path: str
-
-
 class Listing(NamedTuple):
-    sessions: list[Session]
+    sessions: list[SessionState]
 
     def lines(self) -> list[Line]:
         rows: list[Line] = [
@@ -35,8 +28,6 @@ def command(ctx: typer.Context, limit: LimitOption = 1000, after: AfterOption = 
 
     When each was last used, and by whom it is in use.
     """
-    found = [
-        Session(one.session_id, one.last_used_at, one.in_use_by, one.path) for one in list_sessions(session_root())
-    ]
+    found = list_sessions(session_root())
     newest = page_of(ctx.obj, found, limit, after, lambda one: f"{one.last_used_at} {one.session_id}", descending=True)
     return Listing(newest)
