@@ -44,18 +44,12 @@ def explore(
     variant: str,
     *,
     workers: int | None = None,
-    stop_at_bad: bool = False,
     fork_server: ForkServer | None = None,
     check: Callable[[], None] = lambda: None,
 ) -> Exploration:
-    """All schedules; or, with `stop_at_bad`, those up to the first that breaks the invariant."""
-    recordings: list[Recording] = []
     with nullcontext(fork_server) if fork_server else fork_server_for(name) as server:
         follow = partial(play, name, variant, workers=workers, fork_server=server)
-        for recording in every_run(partial(follow, check=check)):
-            recordings.append(recording)
-            if stop_at_bad and recording.is_broken:
-                break
+        recordings = list(every_run(partial(follow, check=check)))
     return Exploration(name, variant, tuple(sorted(recordings, key=lambda recording: recording.schedule)))
 
 

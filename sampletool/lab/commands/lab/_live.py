@@ -10,25 +10,23 @@ from sampletool.kit.context import Context, in_ci, write_stderr
 _PAUSE_SECONDS = 0.2
 
 
-def show_live(context: Context, line: str) -> None:
-    """In place of the line before it, at a terminal that can do that."""
-    if os.isatty(2) and os.environ.get("TERM") != "dumb" and not in_ci() and not context.options.get("quiet"):
-        write_stderr(f"\r\x1b[K{line}")
-
-
 @contextmanager
 def checking(context: Context, what: str) -> Iterator[Callable[[], None]]:
-    """What long work has to call now and then: it ends the call where a signal asks for it, and shows the time."""
+    """What long work has to call now and then: it ends the call where a signal asks for it, and shows the time.
+
+    In place of what it showed before, at a terminal that can do that.
+    """
+    is_live = os.isatty(2) and os.environ.get("TERM") != "dumb" and not in_ci() and not context.options.get("quiet")
     began = shown = monotonic()
 
     def check() -> None:
         nonlocal shown
         context.signals.check()
-        if (now := monotonic()) - shown > _PAUSE_SECONDS:
+        if is_live and (now := monotonic()) - shown > _PAUSE_SECONDS:
             shown = now
-            show_live(context, f"{what}: {now - began:.0f} s")
+            write_stderr(f"\r\x1b[K{what}: {now - began:.0f} s")
 
     try:
         yield check
     finally:
-        show_live(context, "")
+        write_stderr("\r\x1b[K" * is_live)

@@ -21,9 +21,9 @@ from sampletool.lab.commands.lab._options import (
 )
 from sampletool.lab.commands.lab._picture import AllShown, Shown
 from sampletool.lab.errors import UnexpectedOutcome
-from sampletool.lab.luck import broke_by_luck
+from sampletool.lab.luck import try_luck
 from sampletool.lab.play import play
-from sampletool.lab.scenario import FIXED, NAIVE, STORE_VARIABLE, find, is_right, names, way_of
+from sampletool.lab.scenario import FIXED, LETTERS, NAIVE, STORE_VARIABLE, find, is_right, names, way_of
 from sampletool.lab.svg import write_svg
 
 spec = runs_scenarios(
@@ -45,11 +45,15 @@ class Lucky:
     variant: str
     runs: int
     broken: int
+    ends_alone: bool
+    """The promise is about moments too, which only a schedule records: a run that ended well may have broken it."""
 
     def lines(self) -> list[str]:
         advice = "Luck is a bad teacher: arrange it instead, and it breaks every time."
         if self.broken == 0:
             advice = "That proves nothing: a schedule that breaks may just not have come up."
+        if self.ends_alone:
+            advice = "Only their ends were judged: what the promise says of each moment is recorded with a schedule."
         return [
             f"{self.scenario}, {self.variant}: of {counted(self.runs, 'run')} started together {self.broken} broke.",
             f"{advice} See tool lab prove {self.scenario}.",
@@ -66,13 +70,6 @@ def show(context: Context, name: str, variants: list[str], schedule: str | None,
         with checking(context, f"{name}, {variant}") as check:
             runs.append(play(name, variant, given, workers=workers, check=check).recording)
     return Shown(name, scenario.title, scenario.rule, runs)
-
-
-def try_luck(context: Context, name: str, variant: str, *, runs: int, workers: int | None) -> Lucky:
-    way_of(name, variant)
-    with checking(context, f"{name}, {variant}: {counted(runs, 'run')} by luck") as check:
-        broken = broke_by_luck(name, variant, runs=runs, workers=workers, check=check)
-    return Lucky(name, variant, runs, broken)
 
 
 def surprises(shown: Shown, *, is_arranged: bool) -> list[str]:
@@ -113,7 +110,12 @@ def command(
         raise InvalidValues(Mistake("--all", "INVALID_VALUE", "--all takes no other option of this command"))
     wanted = chosen(name, every) if name or every or is_one else [each for each in THREE if each in names()]
     if by_luck:
-        return try_luck(ctx.obj, wanted[0], variant or NAIVE, runs=runs, workers=workers)
+        name, variant = wanted[0], variant or NAIVE
+        way_of(name, variant)
+        with checking(ctx.obj, f"{name}, {variant}: {counted(runs, 'run')} by luck") as check:
+            return Lucky(
+                name, variant, runs, *try_luck(name, variant, runs, LETTERS[: workers or find(name).workers], check)
+            )
     variants = [variant] if variant else [NAIVE, FIXED] if schedule is None else [NAIVE]
     shown = [show(ctx.obj, each, variants, schedule, workers) for each in wanted]
     if svg is not None:
