@@ -12,7 +12,7 @@ LIMITS = {
     "sample": 1639,
     "state": 2433,
     "state/redis.lua": 285,
-    "lab": 1405,
+    "lab": 1361,
     "lab/tried.py, lab/learner.py, lab/commands/lab/try.py": 242,
     "lab/explorer, lab/standing.py, lab/commands/lab/explore.py": 185,
     "lab/scenarios": 100 * 25,
