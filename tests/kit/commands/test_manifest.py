@@ -20,7 +20,7 @@ from sampletool.kit.program import PACKAGE, PROGRAM, WORKSPACE_FILE
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.schema import described
 from sampletool.kit.testing.tool import Ran, Tool, declared_specs, told_of
-from tests.kit.trees import ROOT
+from tests.kit.trees import ROOT, files
 
 _INDEX_BYTES = 6000
 _ENTRY_BYTES = 9000
@@ -176,7 +176,7 @@ def call_of(tool: Tool, line: str) -> Ran:
     stdin = (tool.cwd / words[0]).read_bytes() if first == "cat" else f"{' '.join(words)}\n".encode()
     paths = [[str(path) for path in sorted(tool.cwd.glob(arg))] if "*" in arg else [arg] for arg in args]
     assert program == PROGRAM
-    return tool("--json", *(word for some in paths for word in some), stdin=stdin if first else b"")
+    return tool("--json", "--verbose", *(word for some in paths for word in some), stdin=stdin if first else b"")
 
 
 @pytest.mark.parametrize("command", list(described()))
@@ -200,9 +200,19 @@ def test_a_caller_that_knows_only_the_manifest_calls_every_command(tool: Tool, t
     if any("NO_WORKSPACE" in codes for codes in needs):
         (tool.cwd / WORKSPACE_FILE).touch()
 
-    answers = {line: call_of(tool, line).answer for line in lines}
+    for line in lines:
+        before = files(tmp_path)
+        ran = call_of(tool, line)
+        assert ran.answer["ok"], (line, ran.answer)
+        if line in entry["examples"]:
+            assert locks_of(ran) <= {each["lock"] for each in entry["locks"]}, line
+            assert entry["effect"] != "nothing" or files(tmp_path) == before, f"{line} changes files"
 
-    assert {line: answer for line, answer in answers.items() if not answer["ok"]} == {}
+
+def locks_of(ran: Ran) -> set[str]:
+    """As --verbose shows them: the first word says which kind it is, but that of a settings file is the file's name."""
+    taken = set(re.findall(r"^lock (\S+).*: asked for by", ran.stderr.decode(), re.MULTILINE))
+    return {"settings file" if name in (WORKSPACE_FILE, "config.toml") else name for name in taken}
 
 
 def test_the_skill_lists_every_command_and_its_loop_raises_after_its_last_try(tool: Tool, workspace: Path) -> None:
