@@ -78,6 +78,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "Python 3.11 or newer is needed; $(PYTHON) is `$(PYTHON) --version`. Name another: make PYTHON=python3.12"; exit 1; }
 	@rm -rf $(VENV)
+	@echo 'Setting up $(VENV), once.' >&2
 ifneq ($(UV),)
 	@$(UV) venv --quiet --python $(PYTHON) $(VENV)
 else

@@ -74,7 +74,7 @@ def remove(names: set[str]) -> None:
             text = (TOP / path).read_text()
             (TOP / path).write_text(lines_without(names, path, text))
     sys.stdout.write("".join(f"removed {folder}/\n" for folder in sorted(folders)))
-    sys.stdout.write("Undo: git restore --staged --worktree .    Next: make check test\n")
+    sys.stdout.write("Undo: git restore --staged --worktree .    Next: make check test, and README.md if it names it\n")
 
 
 def _tracked() -> list[str]:

@@ -31,6 +31,7 @@ def rename(text: str, old: Names, new: Names, commands: list[str]) -> str:
         rf"(?<!\w)(?<!\w\.){program}(?=\.toml\b)": new.program,
         rf"(?<![\w)\]]\.)(?<=\.){program}(?=[/\"'`<\s]|$)": new.program,
         rf"(?<=[\"'`]){program}(?=[\"'` ]|-\{{)": new.program,
+        rf"(?<=/){program}(?=-<)": new.program,
         rf"(?<![\w.]){program}(?= (?:(?:{'|'.join(commands)})\b|[-[{{]))": new.program,
     }
 

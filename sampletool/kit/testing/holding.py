@@ -62,7 +62,7 @@ def holding(path: Path, mode: str = "exclusive", timeout_seconds: float = 0.0, c
     other = Holding(path, mode, timeout_seconds, child)
     with other.process:
         try:
-            assert other.hear()["told"] == "held"
+            assert other.hear()["told"] == "held", f"{path} cannot be locked"
             yield other
         finally:
             other.process.kill()

@@ -30,6 +30,7 @@ _COMMANDS = ["config", "lock"]
         (".prog.toml.*.tmp <b>.prog</b> a.prog.toml", ".n-t.toml.*.tmp <b>.n-t</b> a.prog.toml"),
         ("PROG_JOBS=2 prog config get _PROG_COMPLETE", "N_T_JOBS=2 n-t config get _N_T_COMPLETE"),
         ("`prog --version`, `prog`, Usage: prog [OPTIONS]", "`n-t --version`, `n-t`, Usage: n-t [OPTIONS]"),
+        ("<temp>/prog-<uid>/", "<temp>/n-t-<uid>/"),
         ("[prog.ruff] a prog of your own; def x(prog: Prog)", "[prog.ruff] a prog of your own; def x(prog: Prog)"),
         ("prog(*call); prog.cwd; ran = prog('config')", "prog(*call); prog.cwd; ran = prog('config')"),
         ("PROGS_OF older MYPROG_X oldest_one", "PROGS_OF older MYPROG_X oldest_one"),

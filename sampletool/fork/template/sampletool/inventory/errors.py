@@ -4,9 +4,9 @@ from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.contract.exit_status import ExitStatus
 
 
-class TooFew(ToolError):
+class NotEnough(ToolError):
     """There are fewer pieces than are to be removed."""
 
-    code, exit_status = "TOO_FEW", ExitStatus.CONFLICT
+    code, exit_status = "NOT_ENOUGH", ExitStatus.CONFLICT
     sentence = "There are {there} pieces of {item}; {wanted} were asked for."
     advice = "`{PROGRAM} inventory list` shows what there is."

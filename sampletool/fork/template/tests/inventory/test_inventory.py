@@ -19,13 +19,13 @@ def test_what_is_added_can_be_removed_and_no_more(tool: Tool, workspace: Path) -
 
     ran = tool("inventory", "remove", "screw", "5")
 
-    assert (ran.status, ran.code) == (6, "TOO_FEW")
+    assert (ran.status, ran.code) == (6, "NOT_ENOUGH")
     assert ran.error["context"] == {"item": "screw", "there": 4, "wanted": 5}
 
 
 def test_few_is_what_the_setting_says(tool: Tool, workspace: Path) -> None:
     tool("inventory", "add", "screw", "7")
 
-    tool("config", "set", "low_stock", "8")
+    tool("config", "set", "scarce_below", "8")
 
     assert tool("inventory", "list").data == {"items": [{"item": "screw", "pieces": 7, "is_low": True}]}

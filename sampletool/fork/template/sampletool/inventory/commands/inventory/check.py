@@ -57,10 +57,10 @@ def check(context: Context, stock: Path, least: int, report: Path) -> list[str]:
 def command(ctx: typer.Context, dry_run: DryRunOption = False) -> Checked:
     """Check that there is enough of everything.
 
-    Fewer pieces than the setting low_stock are too few.
+    Fewer pieces than the setting scarce_below are too few.
     """
     context: Context = ctx.obj
-    stock, least = stock_file(context), context.settings.value("low_stock")
+    stock, least = stock_file(context), context.settings.value("scarce_below")
     forecast = few.few_of(counts(read_toml(stock)), least)
     report = (session_root() / context.session_id if dry_run else context.session_directory) / "check.txt"
     checked = Checked(forecast if dry_run else check(context, stock, least, report), str(report))

@@ -32,9 +32,9 @@ class Items(NamedTuple):
 def command(ctx: typer.Context) -> Items:
     """List the items, and which are few.
 
-    Fewer than the setting low_stock are few.
+    Fewer than the setting scarce_below are few.
     """
     context: Context = ctx.obj
-    low = context.settings.value("low_stock")
+    low = context.settings.value("scarce_below")
     stock = counts(read_toml(stock_file(context)))
     return Items([Item(item, pieces, pieces < low) for item, pieces in sorted(stock.items())])

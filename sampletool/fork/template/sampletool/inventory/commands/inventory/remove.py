@@ -9,11 +9,11 @@ from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import NoWorkspace
 from sampletool.kit.global_options import DryRunOption
 
-from ...errors import TooFew
+from ...errors import NotEnough
 from ...stock import Changed, change, counts, stock_file
 
 spec = CommandSpec(
-    effect="files", errors=(NoWorkspace, TooFew), locks=("in_stock.toml",), idempotent=False,
+    effect="files", errors=(NoWorkspace, NotEnough), locks=("in_stock.toml",), idempotent=False,
     before=("inventory add screw 20",), examples=("inventory remove screw 5",),
 )  # fmt: skip
 
@@ -29,7 +29,7 @@ def command(
     with context.editing(stock_file(context), dry_run=dry_run) as file:
         there = counts(file.before).get(item, 0)
         if there < pieces:
-            raise TooFew(item=item, there=there, wanted=pieces)
+            raise NotEnough(item=item, there=there, wanted=pieces)
         removed = change(file, item, there - pieces)
         file.write()
     return removed
