@@ -8,6 +8,8 @@ from sampletool.kit.contract.file_errors import ReadOnly
 from sampletool.kit.contract.lock_held import LockHeld, Owners
 from sampletool.kit.program import variable
 
+_NEVER = "Pass the generation that your claim returned."
+
 
 class TaskNotFound(ToolError):
     """There is no task of that id."""
@@ -42,24 +44,17 @@ class LeaseLost(ToolError):
 
     def __init__(self, task: str, generation: int, actual: int, status: str) -> None:
         now = f"{status} now" if generation == actual else f"at generation {actual} ({status})"
-        was = generation <= actual
         facts = {"task": task, "generation": generation, "actual_generation": actual, "status": status}
-        hint = "" if was else "Pass the generation that your claim returned."
-        super().__init__("", hint, past="is over" if was else "has never been", now=now, **facts)
+        past, hint = ("is over", "") if generation <= actual else ("has never been", _NEVER)
+        super().__init__("", hint, past=past, now=now, **facts)
 
 
 class IdempotencyKeyReused(ToolError):
-    """The idempotency key was already used, with other arguments."""
+    """The idempotency key was already used, or the one that a fence implies, with other arguments."""
 
     code, exit_status = "IDEMPOTENCY_KEY_REUSED", ExitStatus.CONFLICT
     sentence = "The key {key!r} was already used, with other arguments; nothing was changed."
     advice = "Give every intended write an --idempotency-key of its own, and repeat it only with the same arguments."
-
-
-class FenceReused(IdempotencyKeyReused):
-    """A claim writes once to each name."""
-
-    sentence = "This task has already written to this name, with other arguments; nothing was changed."
 
 
 class CounterRange(ToolError):

@@ -1,7 +1,7 @@
 """Wait for a driver that does not look at signals."""
 
 from collections.abc import Callable
-from concurrent.futures import Future, InvalidStateError, wait
+from concurrent.futures import Future, wait
 from threading import Thread
 from typing import Any, TypeVar
 
@@ -17,22 +17,15 @@ def interruptibly(signals: Signals, ask: Callable[[], T], close: Callable[[T], A
 
     def work() -> None:
         try:
-            answer = ask()
+            asked.set_result(ask())
         except BaseException as error:
-            if not asked.cancelled():
-                asked.set_exception(error)
-            return
-        try:
-            asked.set_result(answer)
-        except InvalidStateError:
-            close(answer)
+            asked.set_exception(error)
 
     Thread(target=work, daemon=True).start()
     try:
         while not wait([asked], _LOOK_SECONDS).done:
             signals.check()
     except BaseException:
-        if not asked.cancel() and asked.exception() is None:
-            close(asked.result())  # it came at the last moment
+        asked.add_done_callback(lambda late: late.exception() or close(late.result()))
         raise
     return asked.result()

@@ -16,7 +16,7 @@ from sampletool.kit.safety.places import make_workspace_directory, private_direc
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.settings.known import check
 from sampletool.state.store import Store
-from sampletool.state.store_url import FORMS, no_store, shown_url
+from sampletool.state.store_url import FORMS, no_store, refuse_password, shown_url
 from sampletool.state.terms import USUAL_SECONDS, Terms
 
 _NAME = "state.db"
@@ -56,6 +56,8 @@ def store_of(context: Context, store: str | None = None, longest_seconds: float 
             context.note(held)
             yield
 
+    if store is not None:
+        refuse_password(store)
     patience = context.settings.value("lock_timeout")
     terms = Terms(hold, context.signals, context.warn, patience, longest_seconds, context.dry_run)
     url = context.settings.value("store") if store is None else check("store", store, "--store")

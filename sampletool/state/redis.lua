@@ -308,8 +308,6 @@ function verbs.task_count(queue)
   return answer
 end
 
-function verbs.health() return whole(now) end
-
 local function run()
   local found = redis.call('GET', key('schema'))
   if found and tonumber(found) > tonumber(schema) then refuse('STATE_TOO_NEW', found) end

@@ -25,7 +25,7 @@ from sampletool.state.interruptible import interruptibly
 from sampletool.state.promises import Health
 from sampletool.state.store import Store, Write
 from sampletool.state.store_url import no_store, shown_url
-from sampletool.state.terms import Terms
+from sampletool.state.terms import ANSWER_SECONDS, Terms
 
 _SCHEMA = 1
 _PREFIX = "{sampletool}"
@@ -54,7 +54,7 @@ class RedisStore(Store):
         self._shown = shown_url(url)
         self._terms = terms
         scheme, _, rest = url.partition("://")
-        seconds = terms.answer_seconds()
+        seconds = terms.seconds(ANSWER_SECONDS)
         try:
             self._client = Redis.from_url(
                 f"{_SCHEMES.get(scheme, scheme)}://{rest}",
@@ -108,10 +108,9 @@ class RedisStore(Store):
         return rows
 
     def health(self) -> Health:
-        self._is_checked = True
         began = time.time()
-        now = int(self.read("health"))
-        skew_ms = round(now - (began + time.time()) / 2 * 1000)
+        seconds, microseconds = self._talk(self._client.time, may_repeat=True)
+        skew_ms = round((seconds + microseconds / 1e6 - (began + time.time()) / 2) * 1000)
         info = self._talk(self._client.info, may_repeat=True)
         name = "Valkey" if "valkey_version" in info else "Redis"
         settings = {name: str(info.get(name)) for name in ("maxmemory_policy", "aof_enabled", "role")}
@@ -136,7 +135,7 @@ class RedisStore(Store):
 
     def _talk(self, ask: Any, *, may_repeat: bool) -> Any:
         """Ask; ask again until the deadline if that cannot do anything twice."""
-        deadline = time.monotonic() + self._terms.answer_seconds()
+        deadline = time.monotonic() + self._terms.seconds(ANSWER_SECONDS)
         while True:
             is_sent = False
             try:
@@ -176,16 +175,9 @@ def _noticing(kind: Any, signals: Signals) -> Any:
     """The driver's kind of connection, except that a signal ends the wait for an answer, and for the connection."""
 
     class Noticing(kind):  # type: ignore[misc]
-        is_up = False
-
         def connect(self) -> None:
-            if not self.is_up:
+            if not self.is_connected:
                 interruptibly(signals, super().connect, lambda _: self.disconnect())
-                self.is_up = True
-
-        def disconnect(self, *args: Any, **named: Any) -> None:
-            self.is_up = False
-            super().disconnect(*args, **named)
 
         def read_response(self, *args: Any, **named: Any) -> Any:
             give_up_at = time.monotonic() + self.socket_timeout
@@ -208,14 +200,12 @@ def _evicts(info: dict[str, Any]) -> list[str]:
 
 
 def _problems(info: dict[str, Any]) -> list[str]:
-    problems = []
-    if not info.get("aof_enabled"):
-        problems.append("it has no append-only file, so a crash loses everything since its last snapshot")
-    elif info.get("aof_last_write_status", "ok") != "ok":
-        problems.append("it could not write its append-only file")
-    if info.get("role") in ("slave", "replica"):
-        problems.append("it is a replica: what is written here is refused, or lost")
-    return problems
+    found = {
+        "it has no append-only file, so a crash loses everything since its last snapshot": not info.get("aof_enabled"),
+        "it could not write its append-only file": info.get("aof_last_write_status", "ok") != "ok",
+        "it is a replica: what is written here is refused, or lost": info.get("role") in ("slave", "replica"),
+    }
+    return [problem for problem, is_so in found.items() if is_so]
 
 
 def _flat(arguments: tuple[Any, ...]) -> list[Any]:

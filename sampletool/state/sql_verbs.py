@@ -68,15 +68,14 @@ def task_add(db: Session, queue: str, tasks: list[tuple[str, str]], delay_ms: in
     due = f"{db.now} + {int(delay_ms)}" if delay_ms else "0"
     put = f"""INSERT INTO tool_tasks (id, queue, body, due_at) VALUES (:id, :queue, :body, {due})
               ON CONFLICT (id) DO NOTHING"""
-    created = db.each(put, [{"id": task, "queue": queue, "body": body} for task, body in tasks])
-    known = {task: body for (task, body), is_new in zip(tasks, created, strict=True) if not is_new}
-    for start in range(0, len(known), _AT_ONCE):
-        ids = {f"id{number}": task for number, task in enumerate([*known][start : start + _AT_ONCE])}
-        named = ", ".join(f":{name}" for name in ids)
-        for task, *known_as in db.rows(f"SELECT id, queue, body FROM tool_tasks WHERE id IN ({named})", **ids):
-            if known_as != [queue, known[task]]:
-                raise TaskConflict(task=task)
-    return [(task, "unchanged" if task in known else "created") for task, _ in tasks]
+    rows = [{"id": task, "queue": queue, "body": body} for task, body in tasks]
+    created = db.each(put, rows)
+    known = [row for row, is_new in zip(rows, created, strict=True) if not is_new]
+    is_other = "UPDATE tool_tasks SET id = id WHERE id = :id AND (queue <> :queue OR body <> :body)"
+    for row, others in zip(known, db.each(is_other, known), strict=True):
+        if others:
+            raise TaskConflict(task=row["id"])
+    return [(task, "created" if is_new else "unchanged") for (task, _), is_new in zip(tasks, created, strict=True)]
 
 
 def task_claim(

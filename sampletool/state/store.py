@@ -12,7 +12,7 @@ from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.errors import KeyNotFound
 from sampletool.kit.program import PROGRAM
 from sampletool.state import promises
-from sampletool.state.errors import FenceReused, IdempotencyKeyReused
+from sampletool.state.errors import IdempotencyKeyReused
 from sampletool.state.promises import FREELY, KEY_LIFE_MS, LARGEST, Fence, NewTask, Once, TaskState, Value, Written
 from sampletool.state.values import check, decode, digest, encode, once_key, say_time, with_ids
 
@@ -36,9 +36,7 @@ class Write(NamedTuple):
         return KEY_LIFE_MS if self.once.fence is None else None
 
     def reused(self) -> IdempotencyKeyReused:
-        if self.once.key is None:
-            return FenceReused(key=self.arguments[0])
-        return IdempotencyKeyReused(key=self.once.key)
+        return IdempotencyKeyReused(key=self.once.key or f"{self.verb} {self.arguments[0]}")
 
 
 class Store(ABC):

@@ -11,7 +11,8 @@ from sampletool.kit.safety.signals import Signals
 from sampletool.state.errors import StoreBusy
 
 USUAL_SECONDS = 10.0
-LEAST_ANSWER_SECONDS = 2.0
+ANSWER_SECONDS = 2.0
+"""How long a server may take at least: that nobody waits for locks does not mean that it must be instant."""
 
 
 @dataclass(frozen=True)
@@ -32,16 +33,11 @@ class Terms:
     def patience_seconds(self) -> float:
         return min(self.longest_seconds, USUAL_SECONDS if self.asked_seconds is None else self.asked_seconds)
 
-    def seconds(self) -> float:
+    def seconds(self, least: float = 0.0) -> float:
         """How long a verb that begins now may take."""
         left = self.signals.seconds_left
-        return self.patience_seconds if left is None else min(self.patience_seconds, left)
-
-    def answer_seconds(self) -> float:
-        """How long a server may take to answer: that nobody waits for locks does not mean that it must be instant."""
-        left = self.signals.seconds_left
-        patience = min(self.longest_seconds, max(self.patience_seconds, LEAST_ANSWER_SECONDS))
-        return patience if left is None else max(0.1, min(patience, left))
+        patience = min(self.longest_seconds, max(self.patience_seconds, least))
+        return patience if left is None else max(least / 20, min(patience, left))
 
     def busy(self, store: str) -> StoreBusy:
         """The store was locked for all the time that we were willing to wait."""

@@ -13,14 +13,7 @@ _FIRST_PAUSE_SECONDS = 0.005
 _LONGEST_PAUSE_SECONDS = 0.5
 
 
-def update(
-    store: Store,
-    key: str,
-    change: Callable[[Any], Any],
-    *,
-    attempts: int = 10,
-    pause: Callable[[float], object] = time.sleep,
-) -> Written:
+def update(store: Store, key: str, change: Callable[[Any], Any], *, attempts: int = 10) -> Written:
     """`change` gets the value, None if there is none, and makes the new one; it may be called several times.
 
     VERSION_CONFLICT if others were faster every time. The pauses grow and are random, so that a crowd spreads out.
@@ -35,5 +28,5 @@ def update(
         except VersionConflict:
             if attempt == attempts - 1:
                 raise
-            pause(random.uniform(0, min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2**attempt)))
+            time.sleep(random.uniform(0, min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2**attempt)))
     raise ValueError("attempts has to be at least 1")

@@ -16,7 +16,7 @@ from sampletool.kit.contract.lock_held import LockHeld
 from sampletool.kit.safety.signals import Signals
 from sampletool.state.errors import StoreUnavailable, StoreUnsafe
 from sampletool.state.opening import open_store
-from sampletool.state.postgres import Postgres
+from sampletool.state.postgres import STEPS, Postgres
 from sampletool.state.promises import NewTask, Once
 from tests.state.support.outcomes import outcome
 from tests.state.support.servers import Server
@@ -170,6 +170,22 @@ def test_a_signal_cancels_on_the_server_what_it_waits_for(backend: SharedBackend
 
         assert waiting_for_locks(backend.url) == 0
     store.close()
+
+
+def test_one_caller_makes_the_schema_and_the_others_wait_and_look_again(backend: SharedBackend) -> None:
+    import psycopg
+
+    with psycopg.connect(backend.url) as first:
+        first.execute("SELECT pg_advisory_xact_lock(%s, 0)", (0x746F6F6C,))
+        client = backend.start("count", 0, 1)
+        client.wait_until_ready()
+        client.go()
+        wait_until(lambda: waiting_for_locks(backend.url) or client.process.poll() is not None)
+        for step in STEPS:
+            first.execute(step.encode())
+        first.execute("UPDATE tool_store SET version = %s", (len(STEPS),))
+
+    assert client.result() == [1]
 
 
 def test_what_the_driver_logs_is_not_on_stderr() -> None:

@@ -727,7 +727,7 @@ def test_update_tries_again_when_somebody_came_between(store: Store) -> None:
             break
         return value + 1
 
-    written = update(store, "key", change, pause=lambda _seconds: None)
+    written = update(store, "key", change)
 
     assert store.state_get("key").value == 21
     assert written.version == store.state_get("key").version
@@ -739,4 +739,4 @@ def test_update_gives_up_with_the_conflict(store: Store) -> None:
         return "never"
 
     with pytest.raises(VersionConflict):
-        update(store, "key", change, attempts=3, pause=lambda _seconds: None)
+        update(store, "key", change, attempts=3)

@@ -15,7 +15,6 @@ from sampletool.kit.program import PROGRAM
 from sampletool.state.errors import ASKING, CHANGING
 from sampletool.state.opening import store_of
 from sampletool.state.promises import Fence
-from sampletool.state.store_url import refuse_password
 
 _OFFERED = 1000
 """As many names at most, and from as many rows, when a shell completes a word."""
@@ -31,12 +30,6 @@ def changes_store(*examples: str, errors: tuple[type[ToolError], ...] = (), **mo
 
 A_CLAIM = ("task add mail 'to: ann' --id ann", "task claim mail")
 """What the examples of what is done with a claim need."""
-
-
-def _without_password(ctx: typer.Context, url: str | None) -> str | None:
-    if url is not None and not ctx.resilient_parsing:
-        refuse_password(url)
-    return url
 
 
 def parse_fence(text: str) -> Fence:
@@ -70,9 +63,7 @@ def queue_names(context: Context) -> set[str]:
 
 
 NAME = strictly(check_name)
-StoreOption = Annotated[
-    str | None, typer.Option(metavar="URL", callback=_without_password, help="Which store; without a password in it.")
-]
+StoreOption = Annotated[str | None, typer.Option(metavar="URL", help="Which store; without a password in it.")]
 KeyOption = Annotated[
     str | None,
     typer.Option("--idempotency-key", metavar="KEY", callback=NAME, help="A retry with the same key changes nothing."),

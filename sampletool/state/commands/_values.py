@@ -48,10 +48,8 @@ def answered(ctx: typer.Context, outcome: _Outcome) -> _Outcome:
     return outcome
 
 
-def parse_value(text: str, context: Context, *, as_text: bool = False) -> Any:
+def parse_value(text: str, context: Context) -> Any:
     """JSON where it parses and would print back as typed; else the text, with a warning if it looks like JSON."""
-    if as_text:
-        return text
     try:
         value = parse_json(text)
     except ValueError as error:

@@ -53,7 +53,7 @@ def command(
     """
     if value == "-":
         value = read_input("-", ctx.obj.signals, allow_empty=allow_empty).removesuffix("\n")
-    parsed = parse_value(value, ctx.obj, as_text=as_text)
+    parsed = value if as_text else parse_value(value, ctx.obj)
     once = Once(idempotency_key, fence)
     written = store_of(ctx.obj, store).state_set(key, parsed, if_version=if_version, expires_ms=expires, once=once)
     answered(ctx, written)

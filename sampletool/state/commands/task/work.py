@@ -101,22 +101,20 @@ def command(
     environment = {variable("SESSION_ID"): context.session_id, **({variable("STORE"): store} if store else {})}
     path = private_directory(state_directory()) / "workers.lock"
     scratch = private_directory(context.session_directory / context.request_id)
-    try:
-        with context.hold(path, "workers", "shared", USUAL_SECONDS) as hold:
-            worker = Worker(
-                context,
-                store_of(context, store, margin_seconds(lease) / 2),
-                Children(context.signals, hold.descriptors),
-                path,
-                url=store,
-                queue=queue,
-                argv=[program, *argv[1:]],
-                environment={**os.environ, **environment},
-                jobs=jobs or context.jobs(),
-                lease_ms=lease,
-                max_attempts=max_attempts,
-            )
-            worker.end_orphans()
-            return work(worker, until_empty=until_empty)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    context.opened.callback(shutil.rmtree, scratch, ignore_errors=True)
+    hold = context.opened.enter_context(context.hold(path, "workers", "shared", USUAL_SECONDS))
+    worker = Worker(
+        context,
+        store_of(context, store, margin_seconds(lease) / 2),
+        Children(context.signals, hold.descriptors),
+        path,
+        url=store,
+        queue=queue,
+        argv=[program, *argv[1:]],
+        environment={**os.environ, **environment},
+        jobs=jobs or context.jobs(),
+        lease_ms=lease,
+        max_attempts=max_attempts,
+    )
+    worker.end_orphans()
+    return work(worker, until_empty=until_empty)
