@@ -176,7 +176,7 @@ def test_what_holds_no_password_may_be_typed(url: str) -> None:
 
 
 class Hasty(Terms):
-    def answer_seconds(self) -> float:
+    def seconds(self, least: float = 0.0) -> float:
         return 0.05
 
 
