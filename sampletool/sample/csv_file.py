@@ -22,8 +22,7 @@ _BLOCK_BYTES = 1024 * 1024
 _LONGEST_RECORD_BYTES = 2 * 1024 * 1024
 _BATCH_BYTES = 128 * 1024
 _LAST = "; nothing behind it was read"
-_CUT_ANYWHERE = ("utf-8", "ascii", "iso8859-1")
-"""Encodings in which the bytes of a quote and of a line end are never part of something else."""
+_BAD_TEXT = "it holds a NUL byte, or is not UTF-8 text"
 
 OnError = Literal["stop", "skip"]
 Row = list[str]
@@ -31,7 +30,6 @@ Row = list[str]
 
 class Dialect(NamedTuple):
     delimiter: str = ","
-    encoding: str = "utf-8"
     on_error: OnError = "stop"
 
 
@@ -55,7 +53,7 @@ class Batch(NamedTuple):
 
 
 def survey(
-    descriptor: int, size: int, dialect: Dialect, check: Callable[[], None], part_bytes: int = PART_BYTES
+    descriptor: int, size: int, check: Callable[[], None], part_bytes: int = PART_BYTES
 ) -> tuple[str, list[Part]]:
     """The SHA-256 of all bytes, and the parts. `check` is called now and then, and may raise."""
     digest, offset, has_quote = hashlib.sha256(), 0, False
@@ -65,9 +63,7 @@ def survey(
         has_quote = has_quote or b'"' in block
         offset += len(block)
     # Parts of one size, and an even number of them, so that two workers have the same to do; small files are not cut.
-    count = 2 * -(-size // (2 * part_bytes)) if size > part_bytes // 4 else 1
-    if has_quote or dialect.encoding not in _CUT_ANYWHERE:
-        count = 1
+    count = 1 if has_quote or size <= part_bytes // 4 else 2 * -(-size // (2 * part_bytes))
     wanted = [size * number // count for number in range(1, count)]
     line_ends = [start + os.pread(descriptor, _BLOCK_BYTES, start).find(b"\n") + 1 for start in wanted]
     cuts = [0, *sorted({cut for cut, start in zip(line_ends, wanted, strict=True) if start < cut < size}), size]
@@ -80,12 +76,12 @@ def read_header(descriptor: int, size: int, dialect: Dialect) -> Row:
     try:
         for row in source.reader:
             if source.has_bad_text and _is_bad_text("".join(row)):
-                raise ValueError(source.reader.line_num, _bad_text(dialect))
+                raise ValueError(source.reader.line_num, _BAD_TEXT)
             if row:
                 return [*map(intern, row)]  # many inputs have the same names
             if source.batch > 1:
                 break  # blank lines without end are not worth a search
-    except (csv.Error, UnicodeError) as error:
+    except csv.Error as error:
         raise ValueError(1, _why(error)) from error
     raise ValueError(1, "it is empty, without even a header")
 
@@ -109,8 +105,8 @@ def read_rows(descriptor: int, part: Part, dialect: Dialect, width: int) -> Iter
                     break
             else:
                 is_over = True
-        except (csv.Error, UnicodeError) as error:
-            is_over = isinstance(error, UnicodeError) or _why(error).endswith(_LAST)
+        except csv.Error as error:
+            is_over = _why(error).endswith(_LAST)
             bad_rows.append(BadRow((lines or [before])[-1] + 1, _why(error), is_over))
         if source.has_bad_text or set(map(len, rows)) != {width}:
             starts = [before + 1, *(line + 1 for line in lines)]
@@ -126,11 +122,7 @@ def read_rows(descriptor: int, part: Part, dialect: Dialect, width: int) -> Iter
 def _why_bad(source: "_Source", row: Row, width: int) -> str:
     if len(row) != width:
         return f"it has {len(row)} instead of {width} cells"
-    return _bad_text(source.dialect) if source.has_bad_text and _is_bad_text("".join(row)) else ""
-
-
-def _bad_text(dialect: Dialect) -> str:
-    return f"it holds a NUL byte, or is not {dialect.encoding} text"
+    return _BAD_TEXT if source.has_bad_text and _is_bad_text("".join(row)) else ""
 
 
 def _is_bad_text(text: str) -> bool:
@@ -159,7 +151,6 @@ class _Source:
     """The lines of a part, a batch at a time. Reads by position, so that one descriptor serves several processes."""
 
     def __init__(self, descriptor: int, part: Part, dialect: Dialect) -> None:
-        self.dialect = dialect
         self.batch = 0
         self.longest = 0
         self.has_bad_text = False
@@ -169,8 +160,8 @@ class _Source:
         self.reader: Any = csv.reader(lines, delimiter=dialect.delimiter, strict=True)
 
     def _batches(self, descriptor: int, part: Part) -> Iterator[list[str]]:
-        encoding = "utf-8-sig" if self.dialect.encoding == "utf-8" and part.start == 0 else self.dialect.encoding
-        decoder = io.IncrementalNewlineDecoder(getincrementaldecoder(encoding)("surrogateescape"), translate=False)
+        to_text = getincrementaldecoder("utf-8" if part.start else "utf-8-sig")("surrogateescape")
+        decoder = io.IncrementalNewlineDecoder(to_text, translate=False)
         position, rest = part.start, ""
         while block := os.pread(descriptor, min(_BATCH_BYTES, part.end - position), position):
             position += len(block)

@@ -43,7 +43,7 @@ class InvalidCsv(ToolError):
 
     code, exit_status = "INVALID_CSV", ExitStatus.USAGE
     sentence = "{path}, line {line}: {reason}."
-    advice = "Correct it, or name its --encoding or --delimiter."
+    advice = "Correct it, name its --delimiter, or convert it to UTF-8."
 
 
 class ProcessPartial(ToolError):

@@ -33,7 +33,7 @@ def plan(declared: Jobs, names: list[str], outputs: Outputs) -> dict[str, Planne
             continue
         as_built = (need for need in job.needs if need in planned and planned[need].reason is None)
         needs = dict.fromkeys(job.needs, "to be built") | {need: outputs.content_of(need) for need in as_built}
-        built = Built([*job.run], job.env, [*job.outputs], {path: digests[path] for path in inputs}, needs)
+        built = Built([*job.run], [*job.outputs], {path: digests[path] for path in inputs}, needs)
         planned[job.name] = Planned(job, built, why_stale(job.name, built, outputs))
     declared.must_have_no(problems)
     return planned
@@ -50,11 +50,7 @@ def why_stale(name: str, now: Built, outputs: Outputs) -> str | None:
     before = outputs.built.get(name)
     if before is None:
         return "it was not built before"
-    for what, old, new in (
-        ("command", before.run, now.run),
-        ("env", before.env, now.env),
-        ("outputs", before.wanted, now.wanted),
-    ):
+    for what, old, new in (("command", before.run, now.run), ("outputs", before.wanted, now.wanted)):
         if old != new:
             return f"its {what} changed"
     for path in sorted(before.inputs.keys() | now.inputs.keys()):

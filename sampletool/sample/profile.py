@@ -7,13 +7,13 @@ columns of the file. What is kept is bounded for all columns together, and the s
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from contextlib import suppress
 from math import dist, fsum, isnan, sqrt
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from sampletool.sample.csv_file import BadRow, Dialect, Part, read_rows
 
-FORMAT = "column-profile/2"
+FORMAT = "column-profile/3"
 MOST_COLUMNS = 4096
 _DESCRIBED = 20
 """So many bad rows are described; the others are only counted."""
@@ -21,11 +21,11 @@ _MOST_COUNTED, _COUNTED_TOGETHER = 10_000, 80_000
 """Different values that are counted, of one column and of all together."""
 _SHOWN_CHARS = 100
 _SHOWN_VALUES = 5
-_DATE_CHARS = [set("0123456789-:.T"), set("0123456789-:. ")]
 _LARGEST = 1e140
 """What is larger is text: its square would not be a number."""
 
-Type = Literal["integer", "number", "date", "boolean", "text"]
+Type = Literal["integer", "number", "text"]
+"""From the narrowest to the widest, which happens to be the order of the alphabet."""
 Moments = tuple[int, float, float]
 """How many, their mean, and the sum of the squared distances from it."""
 
@@ -80,12 +80,8 @@ class Column:
         self._empty = 0
         self._most_counted = most_counted
         self._counts: Counter[str] | None = Counter()
-        """None when there are more different values than are counted; then the others say what was measured."""
-        self._type: Type | None = None
-        self._numbers: tuple[float, float] | None = None
-        self._texts: tuple[str, str] | None = None
-        """Smallest and largest. Those of texts always: the next value may turn numbers into text."""
-        self._moments: Moments = (0, 0.0, 0.0)
+        """None when there are more different values than are counted; then the next says what was measured."""
+        self._measures: Measures | None = None
 
     def add(self, values: Sequence[str]) -> None:
         self.rows += len(values)
@@ -102,35 +98,22 @@ class Column:
         if self._counts is not None and other._counts is not None:
             self._counts.update(other._counts)
             self._keep_within_limit()
-            return
-        self._stop_counting()
-        other._stop_counting()
-        self._empty += other._empty
-        self._become(other._type)
-        self._texts = _span(self._texts, other._texts)
-        self._numbers = _span(self._numbers, other._numbers)
-        self._moments = _merged(self._moments, other._moments)
+        else:
+            self._stop_counting()
+            other._stop_counting()
+            self._empty += other._empty
+            self._measures = _merged(self._measures, other._measures)
 
     def describe(self) -> dict[str, Any]:
         counts = self._counts
         self._stop_counting()
         described: dict[str, Any] = {"count": self.rows - self._empty, "empty": self._empty}
-        if self._type is not None:
-            described["type"] = self._type
+        described |= self._measures.describe() if self._measures else {}
         if counts is None:
-            described["distinct_more_than"] = self._most_counted
-        else:
-            described["distinct"] = len(counts)
-        if self._numbers and self._type in ("integer", "number"):
-            n, mean, squares = self._moments
-            described |= {"min": self._numbers[0], "max": self._numbers[1], "mean": mean}
-            described |= {"stddev": sqrt(squares / (n - 1))} if n > 1 else {}
-        elif self._texts:
-            described |= {"min": _shown(self._texts[0]), "max": _shown(self._texts[1])}
-        if counts is not None:
-            often = sorted((-count, value) for value, count in counts.items())[:_SHOWN_VALUES]
-            described["frequent"] = [{"value": _shown(value), "count": -count} for count, value in often]
-        return described
+            return described | {"distinct_more_than": self._most_counted}
+        often = sorted((-count, value) for value, count in counts.items())[:_SHOWN_VALUES]
+        frequent = [{"value": _shown(value), "count": -count} for count, value in often]
+        return described | {"distinct": len(counts), "frequent": frequent}
 
     def _keep_within_limit(self) -> None:
         if self._counts is not None and len(self._counts) - ("" in self._counts) > self._most_counted:
@@ -144,50 +127,28 @@ class Column:
 
     def _measure(self, values: Sequence[str], weights: Sequence[int] | None = None) -> None:
         """`weights`: how often each occurs, where all are different."""
-        if not values:
-            return
-        self._texts = _span(self._texts, (min(values), max(values)))
-        if self._type != "text":
-            found, numbers = read(values, self._type)
-            self._become(found)
-            if numbers:
-                self._numbers = _span(self._numbers, (min(numbers), max(numbers)))
-                self._moments = _merged(self._moments, _moments(numbers, weights))
-
-    def _become(self, found: Type | None) -> None:
-        if self._type is None or found in (None, self._type):
-            self._type = self._type or found
-        else:
-            self._type = "number" if {self._type, found} == {"integer", "number"} else "text"
+        if values:
+            known = self._measures.type if self._measures else "integer"
+            self._measures = _merged(self._measures, measure(values, weights, known))
 
 
-def read(values: Sequence[str], known: Type | None = None) -> tuple[Type, list[float]]:
-    """The narrowest type that all of them have, and their numbers; `known`: what others have.
+def measure(values: Sequence[str], weights: Sequence[int] | None = None, known: Type = "integer") -> "Measures":
+    """`known`: the type of others in the column.
 
     Python reads more as a number than people do: `1_000`, digits of other scripts, nan and inf are text here.
-    Integers of more than 64 bits are numbers. Dates are `YYYY-MM-DD`, also with a time but without an offset, all with
-    `T` or all with a space, so that their order as text is their order in time.
+    Integers of more than 64 bits are numbers.
     """
-    joined = "".join(values)
-    if not joined.isascii() or "_" in joined:
-        return "text", []
-    for wanted, convert in (("integer", int), ("number", float), ("date", datetime.fromisoformat)):
-        if known not in (None, wanted, "integer" if wanted == "number" else wanted):
-            continue
-        try:
-            found: list[Any] = list(map(convert, values))
-        except ValueError:
-            continue
-        if wanted == "integer" and min(found) >= -(2**63) and max(found) < 2**63:
-            return "integer", found
-        if wanted == "number" and not isnan(sum(found)) and min(found) > -_LARGEST and max(found) < _LARGEST:
-            return "number", found
-        # Between date and time Python takes any character, and before it `20240101` too.
-        if wanted != "date" or not {value[7:11:3] for value in values} <= {"-", "-T", "- "}:
-            continue
-        if joined.count("-") == 2 * len(values) and any(map(set(joined).issubset, _DATE_CHARS)):
-            return "date", []
-    return "boolean" if {value.lower() for value in values} <= {"true", "false"} else "text", []
+    texts, joined = (min(values), max(values)), "".join(values)
+    if known == "text" or not joined.isascii() or "_" in joined:
+        return Measures("text", texts)
+    with suppress(ValueError):
+        numbers: list[float] = [*map(int if known == "integer" else float, values)]
+        low, high = min(numbers), max(numbers)
+        if known == "integer" and low >= -(2**63) and high < 2**63:
+            return Measures("integer", texts, (low, high), _moments(numbers, weights))
+        if known == "number" and not isnan(sum(numbers)) and low > -_LARGEST and high < _LARGEST:
+            return Measures("number", texts, (low, high), _moments(numbers, weights))
+    return measure(values, weights, "number" if known == "integer" else "text")
 
 
 def _moments(numbers: list[float], weights: Sequence[int] | None) -> Moments:
@@ -199,13 +160,34 @@ def _moments(numbers: list[float], weights: Sequence[int] | None) -> Moments:
     return sum(weights), mean, squares
 
 
-def _merged(a: Moments, b: Moments) -> Moments:
-    n, apart = a[0] + b[0], b[1] - a[1]
-    return (n, a[1] + apart * b[0] / n, a[2] + b[2] + apart * apart * a[0] * b[0] / n) if n else a
+class Measures(NamedTuple):
+    """What is known of values that are not counted. Moments and extremes of numbers are meant for numbers alone."""
+
+    type: Type
+    texts: tuple[str, str]
+    """Smallest and largest; always, because the next value may turn numbers into text."""
+    numbers: tuple[float, float] = (0, 0)
+    moments: Moments = (0, 0.0, 0.0)
+
+    def describe(self) -> dict[str, Any]:
+        if self.type == "text":
+            return {"type": self.type, "min": _shown(self.texts[0]), "max": _shown(self.texts[1])}
+        (low, high), (n, mean, squares) = self.numbers, self.moments
+        deviation = {"stddev": sqrt(squares / (n - 1))} if n > 1 else {}
+        return {"type": self.type, "min": low, "max": high, "mean": mean, **deviation}
 
 
-def _span(a: Any, b: Any) -> Any:
-    return (min(a[0], b[0]), max(a[1], b[1])) if a and b else a or b
+def _merged(a: Measures | None, b: Measures | None) -> Measures | None:
+    if a is None or b is None:
+        return a or b
+    found = max(a.type, b.type)
+    texts = min(a.texts[0], b.texts[0]), max(a.texts[1], b.texts[1])
+    if found == "text":
+        return Measures(found, texts)
+    numbers = min(a.numbers[0], b.numbers[0]), max(a.numbers[1], b.numbers[1])
+    n, apart = a.moments[0] + b.moments[0], b.moments[1] - a.moments[1]
+    squares = a.moments[2] + b.moments[2] + apart * apart * a.moments[0] * b.moments[0] / n
+    return Measures(found, texts, numbers, (n, a.moments[1] + apart * b.moments[0] / n, squares))
 
 
 def _shown(value: str) -> str:

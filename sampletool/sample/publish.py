@@ -34,7 +34,6 @@ class Built(NamedTuple):
     """What a target is made of, and what it made: the digest of each file."""
 
     run: list[str]
-    env: dict[str, str]
     wanted: list[str]
     inputs: dict[str, str]
     needs: dict[str, str]
@@ -43,7 +42,7 @@ class Built(NamedTuple):
     outputs: dict[str, str] = {}  # noqa: RUF012 - never changed
 
 
-_TYPES = (list, dict, list, dict, dict, str, dict)
+_TYPES = (list, list, dict, dict, str, dict)
 """Of the members of Built."""
 
 

@@ -20,7 +20,7 @@ from sampletool.kit.safety.children import Children, Ended
 from sampletool.kit.safety.orphans import end_orphans
 from sampletool.kit.safety.places import PRIVATE, make_workspace_directory, private_directory, workspace_lock
 from sampletool.sample.progress import Progress
-from sampletool.sample.publish import remove
+from sampletool.sample.publish import Outputs, remove
 from sampletool.sample.workspace import Job
 
 _PASSED_ON = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
@@ -92,12 +92,13 @@ def carrying(result: object) -> Iterator[None]:
 class Runner:
     """Runs the jobs that are submitted, so many at once."""
 
-    def __init__(self, place: Workplace, progress: Progress, jobs: int | None) -> None:
+    def __init__(self, place: Workplace, outputs: Outputs, progress: Progress, jobs: int | None) -> None:
         self._context, scratch, self._children = place
+        self._outputs = outputs
         self._progress = progress
         self._at_once = jobs or place.context.jobs()
         self._scratch = private_directory(scratch / f"{progress.kind}s")
-        self._waiting: deque[tuple[Job, Iterable[str], Mapping[str, Path]]] = deque()
+        self._waiting: deque[tuple[Job, Iterable[str]]] = deque()
         self._running: set[str] = set()
         self._ended: deque[Done] = deque()
         own = variable("")
@@ -110,9 +111,9 @@ class Runner:
     def directory_of(self, name: str) -> Path:
         return self._scratch / name
 
-    def submit(self, job: Job, inputs: Iterable[str], needs: Mapping[str, Path]) -> None:
-        """It sees these inputs of the workspace, and these directories of what it needs."""
-        self._waiting.append((job, inputs, needs))
+    def submit(self, job: Job, inputs: Iterable[str]) -> None:
+        """It sees these inputs of the workspace, and the outputs of what it needs."""
+        self._waiting.append((job, inputs))
 
     def has_ended(self, done: Done) -> None:
         """A job that ended in another way; `next_ended` returns it in its turn."""
@@ -133,12 +134,13 @@ class Runner:
             elif not self._running:
                 return None
 
-    def _start(self, job: Job, inputs: Iterable[str], needs: Mapping[str, Path]) -> None:
+    def _start(self, job: Job, inputs: Iterable[str]) -> None:
         directory = self.directory_of(job.name)
+        needs = {need: self._outputs.version_of(need) for need in job.needs}
         stage(directory, self._context.workspace, inputs, needs)
         self._progress.started(job.name)
         try:
-            log, env = lambda: self._log_of(job.name), self._environment | job.env
+            log, env = lambda: self._log_of(job.name), self._environment
             self._children.start(job.name, job.run, cwd=directory, env=env, log=log)
             self._running.add(job.name)
         except OSError as error:

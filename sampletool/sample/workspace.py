@@ -19,8 +19,7 @@ from sampletool.sample.errors import InvalidWorkspace, TargetNotFound
 
 OWN_PLACES = (WORKSPACE_DIRECTORY, "out")
 """What belongs to the tool in a workspace, and is no input."""
-_LISTS = ("run", "inputs", "outputs", "needs")
-_MEMBERS = (*_LISTS, "env")
+_MEMBERS = ("run", "inputs", "outputs", "needs")
 _TABLES = ("settings", "target", "check")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 _GLOB = re.compile(r"[*?[]")
@@ -34,7 +33,6 @@ class Job(NamedTuple):
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
-    env: dict[str, str] = {}  # noqa: RUF012 - never changed
 
     def find_inputs(self, root: Path) -> set[str]:
         """The declared files, relative to the workspace; a pattern that matches nothing is a ValueError.
@@ -123,20 +121,15 @@ def _read(kind: str, name: str, members: Any, targets: Collection[str]) -> tuple
     for key, value in members.items():
         if key not in _MEMBERS:
             wrong[key] = f"unknown member {key!r}{_hint(key, _MEMBERS)}"
-        elif key == "env":
-            if not isinstance(value, dict) or not all(map(_is_text, (*value, *value.values()))):
-                wrong[key] = "env has to be a table of texts"
         elif not isinstance(value, list) or not all(map(_is_text, value)) or "" in value:
             wrong[key] = f"{key} has to be a list of texts"
     right = {key: value for key, value in members.items() if key not in wrong}
-    job = Job(name, **{key: tuple(right.get(key, ())) for key in _LISTS}, env=right.get("env", {}))
+    job = Job(name, **{key: tuple(value) for key, value in right.items()})
     found = [*wrong.values()]
     if not _NAME.fullmatch(name):
         found.append("a name is 1 to 64 letters, digits, '.', '_' or '-'")
     if not job.run and "run" not in wrong:
         found.append("run is missing: the command as a list, such as ['python3', 'make.py']")
-    if any("=" in variable for variable in job.env):
-        found.append("env has a name with '='")
     for member, paths in (("inputs", job.inputs), ("outputs", job.outputs)):
         found += [f"{member}: {path!r} {why}" for path in paths if (why := _why_no_path(path, member))]
     ordered = sorted(f"{path}/" for path in job.outputs)

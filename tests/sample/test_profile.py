@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sampletool.sample.csv_file import Dialect, read_header, survey
-from sampletool.sample.profile import Column, profile_part, read
+from sampletool.sample.profile import Column, measure, profile_part
 
 MOST_COUNTED = 10_000
 
@@ -34,17 +34,8 @@ def profile_of(values: Sequence[str], most_counted: int = MOST_COUNTED) -> dict[
         (["1", "2.5"], "number"),
         (["1e5", ".5"], "number"),
         ([str(2**63)], "number"),
-        (["2024-02-29", "2023-01-01"], "date"),
-        (["2024-02-29 10:00:00", "2024-02-29 09:00"], "date"),
-        (["2024-02-29", "2024-02-29T10:00:00.5"], "date"),
-        (["2024-02-29 10:00:00", "2024-02-29T09:00"], "text"),
-        (["2024-02-29T10:00:00Z"], "text"),
-        (["2023-02-29"], "text"),
-        (["2024-01-01523"], "text"),
-        (["2024-01-01:10:00"], "text"),
-        (["20240101", "2024-01-01T10:00-05:00", "2024-01-01T11:00-05:00"], "text"),
-        (["2024-01-01T10:00:00-05:00"], "text"),
-        (["True", "false"], "boolean"),
+        (["2024-02-29"], "text"),
+        (["true"], "text"),
         (["1_000"], "text"),
         (["nan"], "text"),
         (["inf", "1"], "text"),
@@ -52,11 +43,10 @@ def profile_of(values: Sequence[str], most_counted: int = MOST_COUNTED) -> dict[
         (["٣"], "text"),
         (["9" * 5000], "text"),
         (["1", "x"], "text"),
-        (["true", "1"], "text"),
     ],
 )
 def test_the_type_is_the_narrowest_that_all_values_have(values: list[str], expected: str) -> None:
-    assert read(values)[0] == expected
+    assert measure(values).type == expected
     assert profile_of(values)["type"] == expected
 
 
@@ -145,7 +135,7 @@ def profile_of_file(path: Path) -> list[Column]:
     try:
         size = path.stat().st_size
         header = read_header(descriptor, size, Dialect())
-        (part,) = survey(descriptor, size, Dialect(), lambda: None)[1]
+        (part,) = survey(descriptor, size, lambda: None)[1]
         return profile_part(descriptor, part, Dialect(), len(header), lambda: None).columns
     finally:
         os.close(descriptor)

@@ -33,14 +33,14 @@ def publish(root: Path, turn: int = 1, **contents: str) -> Outputs:
     for name, text in contents.items():
         (made / name).write_text(text)
     with Outputs(root) as store:
-        store.publish("t", Built(["make", str(turn)], {}, sorted(contents), {}, {}), made)
+        store.publish("t", Built(["make", str(turn)], sorted(contents), {}, {}), made)
     return store
 
 
 def keep(root: Path, *wanted: str) -> Path:
     """Publish these outputs of a directory; where they are then."""
     store = Outputs(root)
-    store.publish("t", Built(["make"], {}, [*wanted], {}, {}), root / "made")
+    store.publish("t", Built(["make"], [*wanted], {}, {}), root / "made")
     return store.version_of("t")
 
 

@@ -88,7 +88,7 @@ def _build_stale(
     order = TopologicalSorter({name: stale.keys() & target.job.needs for name, target in stale.items()})
     order.prepare()
     with Progress(place.context, "target", len(planned), len(planned) - len(stale)) as progress:
-        runner = Runner(place, progress, jobs)
+        runner = Runner(place, outputs, progress, jobs)
         try:
             while True:
                 for name in order.get_ready():
@@ -96,8 +96,7 @@ def _build_stale(
                     if target.job.needs and why_stale(name, target.built, outputs) is None:
                         runner.has_ended(Done(name, "up_to_date"))  # what it needs was built again, and is as it was
                     else:
-                        needs = {need: outputs.version_of(need) for need in target.job.needs}
-                        runner.submit(target.job, target.built.inputs, needs)
+                        runner.submit(target.job, target.built.inputs)
                 ended = runner.next_ended()
                 if ended is None:
                     break

@@ -1,7 +1,5 @@
 """CSV in, a profile of every column out: streaming, in parallel, and never over somebody else's result."""
 
-import codecs
-import io
 import json
 import os
 import sys
@@ -49,7 +47,7 @@ spec = CommandSpec(
 )
 _SHOWN_BYTES = 48 * 1024
 """Of all columns in an answer, which is at most 64 KiB; the result has all of them."""
-_SKIP_ADVICE = "Correct it, name its --encoding or --delimiter, or leave bad rows out with --on-error skip."
+_SKIP_ADVICE = "Correct it, name its --delimiter, convert it to UTF-8, or leave bad rows out with --on-error skip."
 
 
 @dataclass(frozen=True)
@@ -99,7 +97,7 @@ def process(
         if path is not None and not dry_run:
             hold = stack.enter_context(context.hold(lock_path(path), f"output {path}", "exclusive", AT_ONCE))
         progress = stack.enter_context(Progress(context, "input", sum(file.found.st_size for file in inputs)))
-        surveys = [survey(file.descriptor, file.found.st_size, dialect, progress.beat) for file in inputs]
+        surveys = [survey(file.descriptor, file.found.st_size, progress.beat) for file in inputs]
         digests = [sha256 for sha256, _ in surveys]
         identity = {"format": FORMAT, "inputs": digests, "options": dialect._asdict()}
         if path is not None:
@@ -203,7 +201,6 @@ def command(
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is at the output's path.")] = False,
     delimiter: Annotated[str, typer.Option(metavar="CHAR", help="What separates cells; `tab` for a tab.")] = ",",
-    encoding: Annotated[str, typer.Option(metavar="NAME", help="Such as utf-8, latin-1, utf-16.")] = "utf-8",
     on_error: Annotated[OnError, typer.Option(help="At a bad row: stop, or skip it and count it.")] = "stop",
     jobs: JobsOption = None,
     dry_run: DryRunOption = False,
@@ -223,12 +220,7 @@ def command(
     delimiter = "\t" if delimiter == "tab" else delimiter
     if len(delimiter) != 1 or delimiter in '"\r\n\0':
         mistakes.append(Mistake("--delimiter", "INVALID_VALUE", f"{delimiter!r} is not one character", delimiter))
-    try:
-        io.TextIOWrapper(io.BytesIO(), encoding)
-        encoding = codecs.lookup(encoding).name
-    except (LookupError, ValueError):
-        mistakes.append(Mistake("--encoding", "INVALID_VALUE", f"{encoding!r} is not a text encoding", encoding))
     if mistakes:
         raise InvalidValues(*mistakes)
-    dialect = Dialect(delimiter, encoding, on_error)
+    dialect = Dialect(delimiter, on_error)
     return process(context, names, output, dialect, jobs or context.jobs(), overwrite=overwrite, dry_run=dry_run)

@@ -1,7 +1,6 @@
 """Run the declared checks against built outputs: many at once, none while somebody builds."""
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -40,9 +39,8 @@ class Report:
     checks: list[Done] = field(default_factory=list)
 
     def lines(self) -> list[str]:
-        return [line for check in self.checks for line in check.lines()] or [
-            f"There are no checks in {WORKSPACE_FILE}."
-        ]
+        lines = [line for check in self.checks for line in check.lines()]
+        return lines or [f"There are no checks in {WORKSPACE_FILE}."]
 
 
 def test(context: Context, names: list[str], jobs: int | None, *, first_build: bool, force_unlock: bool) -> Report:
@@ -52,25 +50,25 @@ def test(context: Context, names: list[str], jobs: int | None, *, first_build: b
     with locked(context, "exclusive" if first_build else "shared", force_unlock=force_unlock) as place:
         declared = read_workspace(context)
         checks = [declared.checks[name] for name in choose("check", names, declared.checks)]
-        inputs = _find_inputs(context.workspace, declared, checks)
         needed = list(dict.fromkeys(need for check in checks for need in check.needs))
         if first_build and needed:
             build_targets(place, declared, needed, jobs)
         outputs = Outputs(context.workspace, context.signals.check, writable=False)
         if needed:
             _warn_of_stale(context, declared, outputs, needed)
-        return _run(place, checks, inputs, outputs, jobs)
+        return _run(place, checks, outputs, jobs)
 
 
-def _run(
-    place: Workplace, checks: list[Job], inputs: dict[str, set[str]], outputs: Outputs, jobs: int | None
-) -> Report:
+def _run(place: Workplace, checks: list[Job], outputs: Outputs, jobs: int | None) -> Report:
     report = Report()
     done: dict[str, Done] = {}
     with carrying(report), Progress(place.context, "check", len(checks)) as progress:
-        runner = Runner(place, progress, jobs)
+        runner = Runner(place, outputs, progress, jobs)
         for check in checks:
-            runner.submit(check, inputs[check.name], {need: outputs.version_of(need) for need in check.needs})
+            try:
+                runner.submit(check, check.find_inputs(outputs.workspace))
+            except ValueError as error:
+                runner.has_ended(Done(check.name, "failed", note=str(error)))
         while ended := runner.next_ended():
             done[ended.name] = ended
             progress.ended(ended, ended.name, ended.status)
@@ -78,19 +76,6 @@ def _run(
         if failed := [check.name for check in report.checks if check.status == "failed"]:
             raise ChecksFailed(count=len(failed), failed=failed)
     return report
-
-
-def _find_inputs(root: Path, declared: Jobs, checks: list[Job]) -> dict[str, set[str]]:
-    """The declared inputs of each; all that is missing is reported at once."""
-    found: dict[str, set[str]] = {}
-    problems: list[tuple[str, str]] = []
-    for check in checks:
-        try:
-            found[check.name] = check.find_inputs(root)
-        except ValueError as error:
-            problems.append((f"check.{check.name}", str(error)))
-    declared.must_have_no(problems)
-    return found
 
 
 def _warn_of_stale(context: Context, declared: Jobs, outputs: Outputs, needed: list[str]) -> None:
