@@ -47,19 +47,20 @@ _TYPES = (list, list, dict, dict, str, dict)
 
 
 def digest(path: str | Path, check: Callable[[], None] = lambda: None) -> str:
-    """Of the content, and of whether it can be executed. `check` is called now and then, and may raise."""
+    """Of the content, and of whether it can be executed; empty if it cannot be read. `check` may raise meanwhile."""
     found = hashlib.sha256()
-    with open(path, "rb", buffering=0) as file:
+    with suppress(OSError), open(path, "rb", buffering=0) as file:
         while block := file.read(_BLOCK_BYTES):
             check()
             found.update(block)
         return found.hexdigest() + ("x" if os.fstat(file.fileno()).st_mode & 0o111 else "")
+    return ""
 
 
 class Outputs:
     """The outputs of one workspace. Leaving the block flushes the journal."""
 
-    def __init__(self, workspace: Path, check: Callable[[], None] = lambda: None, *, writable: bool = True) -> None:
+    def __init__(self, workspace: Path, check: Callable[[], None] = lambda: None) -> None:
         self.workspace = workspace
         self.check = check
         """Called now and then while files are read; may raise."""
@@ -69,7 +70,7 @@ class Outputs:
             check_private(self.directory)
         self._links = workspace / "out"
         self._journal = workspace / WORKSPACE_DIRECTORY / "built.jsonl"
-        self._writable, self._has_written = writable, False
+        self._has_written = False
         self._read_journal()
 
     def __enter__(self) -> "Outputs":
@@ -87,11 +88,8 @@ class Outputs:
             return f"out/{name} does not lead to the last build"
         version = f"{self.directory}/{built.version}"
         for path, before in built.outputs.items():
-            try:
-                if digest(f"{version}/{path}", self.check) != before:
-                    return f"the output {path} was changed"
-            except OSError:
-                return f"the output {path} is missing"
+            if (now := digest(f"{version}/{path}", self.check)) != before:
+                return f"the output {path} {'was changed' if now else 'is missing'}"
         for path in built.wanted:
             if path not in built.outputs and not os.path.isdir(f"{version}/{path}"):
                 return f"the output {path} is missing"
@@ -141,20 +139,16 @@ class Outputs:
             self._links.mkdir(exist_ok=True)
         os.rename(made, self.directory / version)
         # Recorded before it is linked: if it cannot be recorded, what is linked stays the last that was.
-        self.record(name, built._replace(version=version, outputs=outputs))
+        built = built._replace(version=version, outputs=outputs)
+        with opened(self._journal, _APPEND) as descriptor:
+            write_all(descriptor, _line(name, built))  # after kill -9 it is there
+        self.built[name] = built
+        self._has_written = True
         beside = f"{self.directory}/.link"  # under the lock one name is enough, and the next call replaces it
         with suppress(FileNotFoundError):
             os.unlink(beside)
         os.symlink(f"../{WORKSPACE_DIRECTORY}/out/{version}", beside)
         os.replace(beside, f"{self._links}/{name}")
-
-    def record(self, name: str, built: Built) -> None:
-        """Append a line: after kill -9 it is there."""
-        if self._writable:
-            with opened(self._journal, _APPEND) as descriptor:
-                write_all(descriptor, _line(name, built))
-            self._has_written = True
-        self.built[name] = built
 
     def prune(self) -> None:
         """Remove versions that nobody has linked for an hour. Readers take the lock shared, so none is inside."""
@@ -190,7 +184,7 @@ def _take(source: str, to: str, path: str) -> Iterator[str]:
     if stat.S_ISREG(found.st_mode):
         # Another name of the same file may be somebody else's, and would be made read-only.
         (shutil.copy2 if found.st_nlink > 1 else os.rename)(f"{source}/{path}", f"{to}/{path}")
-        os.chmod(f"{to}/{path}", found.st_mode & 0o555)
+        os.chmod(f"{to}/{path}", found.st_mode & 0o555 | 0o400)
         yield path
         return
     if not stat.S_ISDIR(found.st_mode):

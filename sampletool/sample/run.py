@@ -80,6 +80,18 @@ def locked(context: Context, mode: Literal["exclusive", "shared"], *, force_unlo
 
 
 @contextmanager
+def _advising_force() -> Iterator[None]:
+    try:
+        yield
+    except LockHeld as error:
+        holder = error.context.get("holder")
+        is_orphaned = holder is not None and holder.state == "orphaned"
+        advice = "ends them too" if is_orphaned else "only helps if its process is dead"
+        error.suggestion = f"{error.suggestion.rstrip('.')}; --force-unlock {advice}."
+        raise
+
+
+@contextmanager
 def carrying(result: object) -> Iterator[None]:
     """An error that ends the block carries what was done before it."""
     try:
@@ -190,15 +202,3 @@ def _scratch(context: Context, mode: str) -> Iterator[Path]:
         remove(directory)
         with suppress(OSError):
             session.rmdir()
-
-
-@contextmanager
-def _advising_force() -> Iterator[None]:
-    try:
-        yield
-    except LockHeld as error:
-        holder = error.context.get("holder")
-        is_orphaned = holder is not None and holder.state == "orphaned"
-        advice = "ends them too" if is_orphaned else "only helps if its process is dead"
-        error.suggestion = f"{error.suggestion.rstrip('.')}; --force-unlock {advice}."
-        raise

@@ -82,19 +82,15 @@ class Jobs(NamedTuple):
 def read_workspace(context: Context) -> Jobs:
     _ = context.jobs(), context.patience(AT_ONCE)  # a wrong setting is an error before anything is done
     toml = read_toml(resolve(context.workspace / WORKSPACE_FILE))
+    declared = Jobs(toml, {}, {})
+    tables = {kind: toml.document.get(kind, {}) for kind in ("target", "check")}
+    declared.must_have_no([(kind, "it is not a table") for kind in tables if not isinstance(tables[kind], dict)])
     near = {key: did_you_mean(key, list(_TABLES), nearness=0.7) for key in toml.document if key not in _TABLES}
     problems = [(key, f"it is not known here ({hint})") for key, hint in near.items() if hint]
-    tables: dict[str, dict[str, Any]] = {}
-    for kind in ("target", "check"):
-        table = toml.document.get(kind, {})
-        problems += [(kind, "it is not a table")] if not isinstance(table, dict) else []
-        tables[kind] = table if isinstance(table, dict) else {}
-    jobs: dict[str, dict[str, Job]] = {"target": {}, "check": {}}
-    for kind, table in tables.items():
-        for name, members in table.items():
-            jobs[kind][name], wrong = _read(kind, name, members, tables["target"])
+    for kind, jobs in (("target", declared.targets), ("check", declared.checks)):
+        for name, members in tables[kind].items():
+            jobs[name], wrong = _read(kind, name, members, tables["target"])
             problems += [(f"{kind}.{name}", problem) for problem in wrong]
-    declared = Jobs(toml, jobs["target"], jobs["check"])
     declared.must_have_no(problems)
     try:
         ordered = [*TopologicalSorter({name: job.needs for name, job in declared.targets.items()}).static_order()]
@@ -117,18 +113,19 @@ def _read(kind: str, name: str, members: Any, targets: Collection[str]) -> tuple
     """The job, and what is wrong with it. A member of the wrong type is left out of the job."""
     if not isinstance(members, dict):
         return Job(name), ["it is not a table"]
-    wrong: dict[str, str] = {}
+    right: dict[str, tuple[str, ...]] = {}
+    found: list[str] = []
     for key, value in members.items():
         if key not in _MEMBERS:
-            wrong[key] = f"unknown member {key!r}{_hint(key, _MEMBERS)}"
-        elif not isinstance(value, list) or not all(map(_is_text, value)) or "" in value:
-            wrong[key] = f"{key} has to be a list of texts"
-    right = {key: value for key, value in members.items() if key not in wrong}
-    job = Job(name, **{key: tuple(value) for key, value in right.items()})
-    found = [*wrong.values()]
+            found.append(f"unknown member {key!r}{_hint(key, _MEMBERS)}")
+        elif isinstance(value, list) and all(isinstance(text, str) and text and "\0" not in text for text in value):
+            right[key] = tuple(value)
+        else:
+            found.append(f"{key} has to be a list of texts")
+    job = Job(name, **right)
     if not _NAME.fullmatch(name):
         found.append("a name is 1 to 64 letters, digits, '.', '_' or '-'")
-    if not job.run and "run" not in wrong:
+    if not members.get("run"):
         found.append("run is missing: the command as a list, such as ['python3', 'make.py']")
     for member, paths in (("inputs", job.inputs), ("outputs", job.outputs)):
         found += [f"{member}: {path!r} {why}" for path in paths if (why := _why_no_path(path, member))]
@@ -170,7 +167,3 @@ def _line(toml: TomlText, table: str) -> str:
 def _hint(word: str, known: Collection[str]) -> str:
     near = did_you_mean(word, list(known))
     return f" ({near})" if near else ""
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and "\0" not in value

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -36,6 +36,12 @@ _UNKNOWN = "what was read of it is not known"
 ForceUnlockOption = Annotated[bool, typer.Option("--force-unlock", help="First end what a dead build left running.")]
 
 
+def names_of(kind: Literal["target", "check"]) -> Any:
+    """The argument for them; the shell offers what is declared."""
+    offered = offering(lambda context: getattr(read_workspace(context), f"{kind}s"))
+    return typer.Argument(metavar=f"[{kind.upper()}...]", help="All, if none is named.", autocompletion=offered)
+
+
 @dataclass
 class Build:
     """What has been done so far; also the answer of a build that was stopped on the way."""
@@ -57,7 +63,7 @@ def build(context: Context, names: list[str], jobs: int | None, *, force_unlock:
 
 def forecast(context: Context, names: list[str]) -> Build:
     """What would be built, and why. Takes no lock, makes nothing."""
-    planned = plan(read_workspace(context), names, Outputs(context.workspace, context.signals.check, writable=False))
+    planned = plan(read_workspace(context), names, Outputs(context.workspace, context.signals.check))
     stale = {name: target.reason for name, target in planned.items() if target.reason is not None}
     targets = [Done(name, "stale" if name in stale else "up_to_date", stale.get(name)) for name in planned]
     return Build("updated" if stale else "unchanged", targets)
@@ -82,9 +88,8 @@ def _build_stale(
 ) -> None:
     """Each finished target is published at once, so that the next build goes on from there."""
     stale = {name: target for name, target in planned.items() if target.reason is not None}
-    done = {
-        name: Done(name, "not_started" if name in stale else "up_to_date", planned[name].reason) for name in planned
-    }
+    done = {name: Done(name, "up_to_date") for name in planned}
+    done |= {name: Done(name, "not_started", target.reason) for name, target in stale.items()}
     order = TopologicalSorter({name: stale.keys() & target.job.needs for name, target in stale.items()})
     order.prepare()
     with Progress(place.context, "target", len(planned), len(planned) - len(stale)) as progress:
@@ -112,14 +117,14 @@ def _build_stale(
             for name in [name for name in done if done[name].status == "not_started"]:
                 done[name] = done[name]._replace(status="skipped", note="something it needs failed")
         finally:
-            result.targets = [
-                target._replace(status="stopped") if target.name in progress.running else target
-                for target in done.values()
-            ]
+            for name in progress.running:
+                done[name] = done[name]._replace(status="stopped")
+            result.targets = [*done.values()]
 
 
 def _publish(ended: Done, directory: Path, built: Built, outputs: Outputs) -> Done:
-    changed = [path for path, before in built.inputs.items() if _digest_now(path, outputs) != before]
+    root, check = outputs.workspace, outputs.check
+    changed = [path for path, before in built.inputs.items() if digest(root / path, check) != before]
     damaged = [need for need in built.needs if outputs.damage(need) is not None]
     built = built._replace(
         inputs=built.inputs | dict.fromkeys(changed, _UNKNOWN), needs=built.needs | dict.fromkeys(damaged, _UNKNOWN)
@@ -135,23 +140,9 @@ def _publish(ended: Done, directory: Path, built: Built, outputs: Outputs) -> Do
     return ended._replace(status="built", outputs=str(outputs.version_of(ended.name)), note=note)
 
 
-def _digest_now(path: str, outputs: Outputs) -> str:
-    try:
-        return digest(outputs.workspace / path, outputs.check)
-    except OSError:
-        return _UNKNOWN
-
-
 def command(
     ctx: typer.Context,
-    targets: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[TARGET...]",
-            help="All, if none is named.",
-            autocompletion=offering(lambda context: read_workspace(context).targets),
-        ),
-    ] = None,
+    targets: Annotated[list[str] | None, names_of("target")] = None,
     jobs: JobsOption = None,
     force_unlock: ForceUnlockOption = False,
     dry_run: DryRunOption = False,

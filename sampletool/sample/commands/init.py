@@ -67,18 +67,16 @@ def make(context: Context, directory: Path, *, dry_run: bool) -> Made:
 
 def _missing(directory: Path, contents: dict[str, bytes]) -> set[str]:
     """Which files are not there; OUTPUT_EXISTS if something else is in the place of one, or of a directory."""
-    parents = {path for name in contents for path in (directory / name).parents if path.is_relative_to(directory)}
-    in_the_way = [path for path in parents if os.path.lexists(path) and not _may_hold(path, directory)]
     there = {name for name in contents if os.path.lexists(directory / name)}
-    in_the_way += [directory / name for name in there if not _has(directory / name, contents[name])]
+    in_the_way = [name for name in there if not _has(directory / name, contents[name])]
+    for name in {os.path.dirname(name) for name in contents}:
+        path = directory / name
+        if os.path.lexists(path) and (not path.is_dir() or (name and path.is_symlink())):
+            in_the_way.append(name or ".")
     if in_the_way:
-        what = f"{', '.join(sorted(os.path.relpath(path, directory) for path in in_the_way))} is in the way"
+        what = f"{', '.join(sorted(in_the_way))} is in the way"
         raise OutputExists(str(directory), found=what, suggestion="Choose an empty or a new directory.")
     return contents.keys() - there
-
-
-def _may_hold(path: Path, directory: Path) -> bool:
-    return path.is_dir() and (path == directory or not path.is_symlink())
 
 
 def _has(path: Path, content: bytes) -> bool:

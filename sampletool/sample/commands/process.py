@@ -187,9 +187,7 @@ def _output_path(context: Context, output: str | None, inputs: list[Input], *, d
 
 def command(
     ctx: typer.Context,
-    inputs: Annotated[
-        list[str] | None, typer.Option("--input", metavar="CSV...", help="A file, or `-` for stdin.")
-    ] = None,
+    inputs: Annotated[list[str] | None, typer.Option("--input", metavar="CSV...", help="A file; `-` is stdin.")] = None,
     more: Annotated[list[str] | None, typer.Argument(metavar="[CSV]...", help="Inputs, as with --input.")] = None,
     output: Annotated[
         str | None,

@@ -5,14 +5,13 @@ from typing import Annotated
 
 import typer
 
-from sampletool.kit.completion import offering
 from sampletool.kit.context import Context
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import ChecksFailed
 from sampletool.kit.global_options import DryRunOption
 from sampletool.kit.program import WORKSPACE_FILE
 from sampletool.sample.commands._options import JobsOption
-from sampletool.sample.commands.build import Build, ForceUnlockOption, build_targets
+from sampletool.sample.commands.build import Build, ForceUnlockOption, build_targets, names_of
 from sampletool.sample.commands.build import spec as build_spec
 from sampletool.sample.errors import NotBuilt
 from sampletool.sample.plan import plan
@@ -53,7 +52,7 @@ def test(context: Context, names: list[str], jobs: int | None, *, first_build: b
         needed = list(dict.fromkeys(need for check in checks for need in check.needs))
         if first_build and needed:
             build_targets(place, declared, needed, jobs)
-        outputs = Outputs(context.workspace, context.signals.check, writable=False)
+        outputs = Outputs(context.workspace, context.signals.check)
         if needed:
             _warn_of_stale(context, declared, outputs, needed)
         return _run(place, checks, outputs, jobs)
@@ -95,17 +94,8 @@ def forecast(context: Context, names: list[str]) -> Report:
 
 def command(
     ctx: typer.Context,
-    checks: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[CHECK...]",
-            help="All, if none is named.",
-            autocompletion=offering(lambda context: read_workspace(context).checks),
-        ),
-    ] = None,
-    first_build: Annotated[
-        bool, typer.Option("--build", help="First build what is stale, under the same lock.")
-    ] = False,
+    checks: Annotated[list[str] | None, names_of("check")] = None,
+    first_build: Annotated[bool, typer.Option("--build", help="First build what is stale, under the lock.")] = False,
     jobs: JobsOption = None,
     force_unlock: ForceUnlockOption = False,
     dry_run: DryRunOption = False,
