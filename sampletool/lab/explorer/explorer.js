@@ -85,7 +85,7 @@ function statusOf(letter, now) {
   if (ended) return ended.outcome === "struck" && ended.step.startsWith("kill") ? "was killed" : "has ended";
   if (now.waiting.includes(letter)) {
     const holders = holdersFor(letter, now);
-    return holders.length ? `waits for ${joined(holders)}` : "waits, and no worker can wake it";
+    return holders.length ? `waits for ${joined(holders)}` : "waits";
   }
   if (token) return `next: ${eventsOf(now.of, child(now.of, now.node, token))[0].step}`;
   return isEnd(now.node) ? "is stopped" : "has its turn later";
@@ -104,9 +104,11 @@ function isDone(variant) {
   return isRight(variant) ? all.every((end) => isSeen(end, variant)) : seenEnds(variant).some((end) => end.reason);
 }
 
-/** Possible ends to choose from: those of this way first, then those of the others. */
+/** Possible ends to choose from, after the same strikes: those of this way first, then those of the others. */
 function answers(truth) {
-  const reasons = (of) => ends(of).map((end) => end.reason).filter(Boolean);
+  const struck = (path) => path.map((token) => (strikeOf(token) || {}).kind).join("");
+  const isLikeThis = (end) => end.reason && struck(end.path) === struck(here.path);
+  const reasons = (of) => ends(of).filter(isLikeThis).map((end) => end.reason);
   const others = Object.values(here.scenario.ways).flatMap(reasons);
   const all = [...new Set([here.scenario.promise, truth, ...reasons(way()), ...others])];
   return all.slice(0, MOST_ANSWERS).sort();
@@ -651,7 +653,8 @@ function begin() {
   for (const [kind, text] of [["bad", "broke"], ["good", "holds"]]) {
     document.querySelector(".legend").append(make("span", {}, mark(kind === "bad"), text));
   }
-  document.querySelector(".legend").append(make("span", {}, make("span", { class: "hollow" }), "not seen yet"));
+  document.querySelector(".legend").append(make("span", {}, make("span", { class: "hollow" }), "not seen yet"),
+    ...Object.entries(DATA.strikes).map(([sign, text]) => make("span", {}, `${sign} ${text}`)));
   document.documentElement.classList.toggle("framed", self !== top);
   document.querySelector("main").hidden = false;
   readAddress();
