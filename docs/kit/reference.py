@@ -6,7 +6,7 @@ from typing import Any
 
 from sampletool.kit.app import root
 from sampletool.kit.commands.manifest import _shared, describe, find_commands
-from sampletool.kit.contract.exit_status import ExitStatus, category
+from sampletool.kit.contract.errors import ExitStatus, category
 from sampletool.kit.contract.file_errors import ANY_CALL
 from sampletool.kit.parts import offered
 from sampletool.kit.program import variable

@@ -1,7 +1,6 @@
 """Why an audit could not be carried out."""
 
-from sampletool.kit.contract.errors import ToolError
-from sampletool.kit.contract.exit_status import ExitStatus
+from sampletool.kit.contract.errors import ExitStatus, ToolError
 
 
 class FailsAlone(ToolError):

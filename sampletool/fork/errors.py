@@ -1,7 +1,6 @@
 """How making a project can fail."""
 
-from sampletool.kit.contract.errors import ToolError
-from sampletool.kit.contract.exit_status import ExitStatus
+from sampletool.kit.contract.errors import ExitStatus, ToolError
 
 
 class GitFailed(ToolError):

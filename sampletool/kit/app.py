@@ -14,8 +14,7 @@ from .command_folder import CommandFolder
 from .context import Context, in_ci, write_stderr
 from .contract.answer import SCHEMA_VERSION, Answer, Result
 from .contract.duration import utc
-from .contract.errors import InternalError, Interrupted, ToolError
-from .contract.exit_status import ExitStatus
+from .contract.errors import ExitStatus, InternalError, Interrupted, ToolError
 from .contract.file_errors import from_os_error
 from .contract.redaction import redact
 from .contract.render import FORMATS, Format, Screen, json_line, render

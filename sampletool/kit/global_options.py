@@ -71,7 +71,7 @@ def _print_raw(ctx: typer.Context, is_asked: bool) -> bool:
     return is_asked
 
 
-def strictly(check: Callable[[str], None]) -> Callable[..., Any]:
+def strictly(check: Callable[[str], object]) -> Callable[..., Any]:
     """For `callback=`: `check` of contract/mistyped.py looks at every value that is given."""
 
     def checked(value: Any) -> Any:
@@ -117,15 +117,8 @@ def _flag(*names: str, help: str, **declared: Any) -> Any:
 
 
 def _value(*names: str, metavar: str, help: str, check: Callable[[str], object] | None = None, **declared: Any) -> Any:
-    def checked(text: str) -> str:
-        try:
-            check(text)  # type: ignore[misc]
-        except ValueError as error:
-            raise typer.BadParameter(str(error)) from error
-        return text
-
-    parser = checked if check else None
-    return Annotated[str, typer.Option(*names, metavar=metavar, help=help, parser=parser, **declared)]
+    callback = strictly(check) if check else None
+    return Annotated[str, typer.Option(*names, metavar=metavar, help=help, callback=callback, **declared)]
 
 
 @offering

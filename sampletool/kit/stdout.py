@@ -11,7 +11,7 @@ from contextlib import suppress
 from select import PIPE_BUF, POLLOUT, poll
 
 from .context import write_stderr
-from .contract.exit_status import ExitStatus
+from .contract.errors import ExitStatus
 from .contract.render import Screen
 
 _USUAL_WIDTH = 80

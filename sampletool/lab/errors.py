@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from sampletool.kit.contract.errors import ToolError
-from sampletool.kit.contract.exit_status import ExitStatus
+from sampletool.kit.contract.errors import ExitStatus, ToolError
 
 
 class ScenarioNotFound(ToolError):

@@ -1,7 +1,6 @@
 """How the sample's commands can fail: building, checking, profiling."""
 
-from sampletool.kit.contract.errors import InvalidValues, Mistake, ToolError
-from sampletool.kit.contract.exit_status import ExitStatus
+from sampletool.kit.contract.errors import ExitStatus, InvalidValues, Mistake, ToolError
 from sampletool.kit.contract.file_errors import PathError
 from sampletool.kit.contract.text import counted
 

@@ -1,6 +1,6 @@
 """What shared state adds to `doctor`: is the store there, and does it keep what it acknowledges?"""
 
-from sampletool.kit.commands._probes import Probe
+from sampletool.kit.commands.doctor import Probe
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.contract.file_errors import from_os_error

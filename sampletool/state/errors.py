@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from sampletool.kit.contract.errors import ExtraNotInstalled, ToolError
-from sampletool.kit.contract.exit_status import ExitStatus
+from sampletool.kit.contract.errors import ExitStatus, ExtraNotInstalled, ToolError
 from sampletool.kit.contract.file_errors import ReadOnly
 from sampletool.kit.contract.lock_held import LockHeld, Owners
 from sampletool.kit.program import variable

@@ -6,7 +6,7 @@ import pytest
 
 from sampletool.kit.app import root
 from sampletool.kit.context import Context
-from sampletool.kit.contract.exit_status import ExitStatus
+from sampletool.kit.contract.errors import ExitStatus
 from sampletool.kit.global_options import HelpAsked
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.tool import Tool

@@ -16,8 +16,7 @@ import typer
 from sampletool.kit.context import PATIENT_SECONDS, Context
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.duration import parse_limit
-from sampletool.kit.contract.errors import InvalidValues, Mistake, ProgramNotFound
-from sampletool.kit.contract.exit_status import ExitStatus
+from sampletool.kit.contract.errors import ExitStatus, InvalidValues, Mistake, ProgramNotFound
 from sampletool.kit.contract.text import quoted
 from sampletool.kit.global_options import DryRunOption
 from sampletool.kit.program import variable

@@ -14,6 +14,7 @@ from ..contract.answer import Effect
 from ..contract.command_spec import CommandSpec
 from ..contract.duration import parse_limit, say_duration, utc
 from ..contract.table import Line, heads
+from ..global_options import strictly
 from ..pages import AfterOption, LimitOption, page, read_cursor
 from ..safety.call_log import NAMES
 from ..safety.places import state_directory
@@ -21,13 +22,6 @@ from ..safety.places import state_directory
 spec = CommandSpec(
     effect="nothing", reads=("files",), examples=("log", "log --since 1h --failed", "log --command config.set")
 )
-
-
-def parse_since(text: str) -> float:
-    try:
-        return parse_limit(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
 
 
 class Call(NamedTuple):
@@ -68,7 +62,9 @@ def read_calls(directory: Path) -> Iterator[Call]:
 
 def command(
     ctx: typer.Context,
-    since: Annotated[float, typer.Option(metavar="DURATION", parser=parse_since, help="How far back.")] = "7d",  # type: ignore[assignment]
+    since: Annotated[
+        str, typer.Option(metavar="DURATION", callback=strictly(parse_limit), help="How far back.")
+    ] = "7d",
     failed: Annotated[bool, typer.Option("--failed", help="Only calls that failed.")] = False,
     only: Annotated[str, typer.Option("--command", metavar="NAME", help="Only this one, such as config.set.")] = "",
     limit: LimitOption = 100,
@@ -78,7 +74,7 @@ def command(
 
     Each call leaves one line: what it was about (keys and paths, no values), how it ended, how long it took.
     """
-    oldest = utc(time.time() - since)
+    oldest = utc(time.time() - parse_limit(since))
     found: Iterator[Call] = (
         call
         for call in read_calls(state_directory())

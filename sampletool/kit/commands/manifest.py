@@ -12,8 +12,7 @@ from ..command_folder import CommandFolder
 from ..context import AT_ONCE, PATIENT_SECONDS, Context
 from ..contract.command_spec import Changes, CommandSpec, written_out
 from ..contract.duration import say_duration
-from ..contract.errors import CommandNotFound, did_you_mean
-from ..contract.exit_status import category
+from ..contract.errors import CommandNotFound, category, did_you_mean
 from ..contract.manifest import describe_errors, envelope_schema, schema_of
 from ..contract.table import Line, heads
 from ..global_options import described_options

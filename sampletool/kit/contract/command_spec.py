@@ -3,8 +3,7 @@
 from typing import Literal, NamedTuple
 
 from ..program import PROGRAM
-from .errors import NestedCall, ToolError
-from .exit_status import INTERRUPTED, ExitStatus
+from .errors import INTERRUPTED, ExitStatus, NestedCall, ToolError
 from .file_errors import ANY_CALL, LocksUnsupported
 
 Changes = Literal["nothing", "settings", "files", "outputs", "sessions", "locks", "store", "scratch"]

@@ -4,8 +4,7 @@ import errno
 import os
 from typing import Any
 
-from .errors import InternalError, Interrupted, InvalidValues, TimedOut, ToolError, UsageMistakes
-from .exit_status import ExitStatus
+from .errors import ExitStatus, InternalError, Interrupted, InvalidValues, TimedOut, ToolError, UsageMistakes
 
 
 class PathError(ToolError):

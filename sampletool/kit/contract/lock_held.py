@@ -5,8 +5,7 @@ from typing import Literal, NamedTuple
 
 from ..program import PROGRAM
 from .duration import say_duration
-from .errors import ToolError
-from .exit_status import ExitStatus
+from .errors import ExitStatus, ToolError
 
 _LEAST_MS, _LEAST_UNKNOWN_MS, _MOST_MS = 250, 4_000, 30_000
 _JITTER = 1.25

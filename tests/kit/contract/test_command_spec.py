@@ -3,8 +3,7 @@
 import pytest
 
 from sampletool.kit.contract.command_spec import CommandSpec
-from sampletool.kit.contract.errors import KeyNotFound
-from sampletool.kit.contract.exit_status import ExitStatus
+from sampletool.kit.contract.errors import ExitStatus, KeyNotFound
 from sampletool.kit.testing.tool import Tool, declared_specs
 
 

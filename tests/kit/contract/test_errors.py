@@ -12,8 +12,7 @@ from string import Formatter
 import pytest
 
 from sampletool.kit import contract
-from sampletool.kit.contract.errors import ToolError, did_you_mean
-from sampletool.kit.contract.exit_status import ExitStatus
+from sampletool.kit.contract.errors import ExitStatus, ToolError, did_you_mean
 from sampletool.kit.contract.file_errors import PathError, from_os_error
 from sampletool.kit.contract.lock_held import Holder, LockHeld, Owners
 from sampletool.kit.parts import offered

@@ -1,7 +1,6 @@
 """What can be wrong with an inventory."""
 
-from sampletool.kit.contract.errors import ToolError
-from sampletool.kit.contract.exit_status import ExitStatus
+from sampletool.kit.contract.errors import ExitStatus, ToolError
 
 
 class NotEnough(ToolError):
