@@ -77,10 +77,9 @@ class ToolError(Exception):
             "retryable": self.retry_after_ms is not None,
             "exit_code": self.exit_status,
             "context": self.context,
+            "retry_after_ms": self.retry_after_ms,
         }
-        if self.retry_after_ms is not None:
-            described["retry_after_ms"] = self.retry_after_ms
-        return described
+        return {name: fact for name, fact in described.items() if fact is not None}
 
 
 def _listed(names: list[Any]) -> str:

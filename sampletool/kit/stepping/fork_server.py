@@ -70,12 +70,9 @@ class Forked:
         self._status = status
         self._output, self._errors = output, errors
 
-    def poll(self) -> int | None:
-        return self.wait(0)
-
     def send_signal(self, number: int) -> None:
         """To a process that has ended since it does nothing."""
-        if self.poll() is None:
+        if self.wait(0) is None:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
@@ -85,13 +82,10 @@ class Forked:
     def communicate(self, _stdin: bytes = b"", timeout: float | None = None) -> tuple[bytes, bytes]:
         if self.wait(timeout) is None:
             raise subprocess.TimeoutExpired("stepped", timeout or 0)
-        said = []
-        for file in (self._output, self._errors):
-            if not file.closed:
-                file.seek(0)
-                said.append(file.read())
-                file.close()
-        return (said[0], said[1]) if said else (b"", b"")
+        with self._output as output, self._errors as errors:
+            output.seek(0)
+            errors.seek(0)
+            return output.read(), errors.read()
 
     def wait(self, timeout: float | None = None) -> int | None:
         if self.returncode is None and select.select([self._status], [], [], timeout)[0]:
@@ -164,10 +158,7 @@ def _run(request: dict[str, Any], descriptors: list[int], foreign: list[int]) ->
     sys.argv[:] = request["program"]
     status = 1
     try:
-        if request["spec"] is None:
-            tracee.run()
-        else:
-            tracee.run_stepped({**request["spec"], "socket": descriptors[0]})
+        tracee.run(request["spec"] and {**request["spec"], "socket": descriptors[0]})
         status = 0
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)

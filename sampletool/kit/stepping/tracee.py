@@ -136,21 +136,17 @@ def _path_of(argument: Any) -> str:
     return os.path.abspath(os.fsdecode(argument)) if argument is not None else ""
 
 
-def run() -> None:
-    """Run the program that `sys.argv` names, in this process."""
+def run(spec: dict[str, Any] | None) -> None:
+    """Run the program that `sys.argv` names, in this process; with a spec it stops before every event."""
+    if spec is not None:
+        tracee = Tracee(spec)
+        tracee.wrap("fsync", lambda: {})
+        tracee.wrap("write", lambda data: {"data": base64.b64encode(bytes(data)).decode()})
+        tracee.wrap("pwrite", lambda data, offset: {"data": base64.b64encode(bytes(data)).decode(), "offset": offset})
+        tracee.tell_statements()
+        sys.addaudithook(tracee.see)
     if sys.argv[0] == "-m":
         sys.argv.pop(0)
         runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
     else:
         runpy.run_path(sys.argv[0], run_name="__main__")
-
-
-def run_stepped(spec: dict[str, Any]) -> None:
-    """The same, but stop before every event."""
-    tracee = Tracee(spec)
-    tracee.wrap("fsync", lambda: {})
-    tracee.wrap("write", lambda data: {"data": base64.b64encode(bytes(data)).decode()})
-    tracee.wrap("pwrite", lambda data, offset: {"data": base64.b64encode(bytes(data)).decode(), "offset": offset})
-    tracee.tell_statements()
-    sys.addaudithook(tracee.see)
-    run()

@@ -3,7 +3,6 @@
 `$ ` begins a command and `> ` continues it; what follows is its output. `...` stands for anything, on a line of its own
 for any lines.
 A `cd` lasts until the end of the page.
-The output of a page's commands can be written into it: `python -m acme.kit.testing.console PAGE…`.
 """
 
 import os
@@ -12,7 +11,6 @@ import re
 import shlex
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -98,21 +96,3 @@ def on_terminal(argv: list[str], cwd: Path, environ: dict[str, str], *, stderr_t
     process.wait()
     os.close(master)
     return seen.decode().replace("\r\n", "\n")
-
-
-def refresh(path: Path) -> None:
-    """Write what the commands really print into the page, where it does not match already."""
-    page = path.read_text()
-    with tempfile.TemporaryDirectory() as scratch:
-        terminal = Terminal(Path(scratch))
-        for command in list(commands_of(page)):
-            actual = terminal.run(command.text)
-            if not matches(command.expected, actual):
-                typed = "$ " + command.text.replace("\n", "\n> ")
-                page = page.replace(f"{typed}\n{command.expected}", f"{typed}\n{actual}", 1)
-    path.write_text(page)
-
-
-if __name__ == "__main__":
-    for name in sys.argv[1:]:
-        refresh(Path(name))

@@ -13,14 +13,7 @@ from ...settings.change import Changed, set_values
 from ...settings.known import all_known, check, find_known
 from ...settings.precedence import Key
 from ...settings.toml_key import parse_key, parse_value, show_key
-from ._options import (
-    GlobalOption,
-    IfVersionOption,
-    changes_settings,
-    mistake_in_key,
-    scope_to_change,
-    setting_keys,
-)
+from ._options import GlobalOption, IfVersionOption, changes_settings, mistake_in_key, scope_to_change, setting_keys
 
 spec = changes_settings._replace(
     reads=("settings", "stdin"),
