@@ -81,11 +81,10 @@ def _open_default(workspace: Path | None, terms: Terms) -> Store:
 
 
 def _open_file(path: Path, terms: Terms, make_directory: Callable[[], object]) -> Store:
-    """However its path is written, a file has one lock: it lies beside it."""
     hint = "This Python was built without its sqlite3 module: use another one, or a server as the store."
     with needing("sqlite3", "A SQLite store", hint):
         from sampletool.state.sqlite import Sqlite
-    return Sqlite(path, path.with_name(f".{path.name}.lock"), terms, make_directory)
+    return Sqlite(path, terms, prepare=make_directory)
 
 
 def _must_be_there(directory: Path) -> None:

@@ -6,7 +6,6 @@ cancels on the server what was waited for. With asynchronous standbys a failover
 """
 
 import logging
-import os
 import re
 import time
 from collections.abc import Callable, Generator
@@ -87,12 +86,9 @@ class Postgres(SqlStore):
     """See sql.py."""
 
     def __init__(self, url: str, terms: Terms, steps: tuple[str, ...] = STEPS) -> None:
+        super().__init__(terms, steps)
         self._shown = shown_url(url)
         self._url = url
-        self._terms = terms
-        self._steps = steps
-        self._link: Link | None = None
-        self._pid = os.getpid()
         try:
             conninfo_to_dict(url)
         except psycopg.Error:
@@ -134,15 +130,9 @@ class Postgres(SqlStore):
             finally:
                 self._leave()
 
-    def close(self) -> None:
-        if self._link is not None and self._pid == os.getpid():
-            self._link.close()
-        self._link = None
-
     def _connected(self, deadline: float) -> Link:
-        if self._pid != os.getpid():
-            self._link, self._pid = None, os.getpid()
-        if self._link is None or self._link.closed:
+        link: Link | None = self.current()
+        if link is None or link.closed:
             seconds = max(2, round(deadline - time.monotonic()))
             link = interruptibly(
                 self._terms.signals,
@@ -162,9 +152,9 @@ class Postgres(SqlStore):
             except BaseException:
                 link.close()
                 raise
-            self._link = link
-        self._link.give_up_at = deadline
-        return self._link
+            self._connection = link
+        link.give_up_at = deadline
+        return link
 
     def _begin(self, link: Link) -> None:
         """In one message, and with limits that end with the transaction: behind a pooler the next is another's."""
@@ -204,13 +194,13 @@ class Postgres(SqlStore):
 
     def _leave(self) -> None:
         """Out of the transaction, whatever happened in it; after a rehearsal not even its tables may be left."""
-        if self._link is not None and not self._link.closed:
+        if (link := self.current()) is not None:
             try:
-                self._link.rollback()
+                link.rollback()
             except psycopg.Error:  # in the middle of something, or lost
-                self._link.close()
+                link.close()
             if self._terms.rehearse:
-                self._link.close()
+                link.close()
 
     def _our_error(self, error: psycopg.Error, *, is_outcome_unknown: bool) -> ToolError:
         self._terms.signals.check()

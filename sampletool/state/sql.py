@@ -6,6 +6,7 @@ may read and write like the only one there is. SQLite has one lock for everythin
 """
 
 import json
+import os
 import time
 from abc import abstractmethod
 from collections.abc import Callable
@@ -16,10 +17,33 @@ from sampletool.state.errors import LeaseLost
 from sampletool.state.promises import Health
 from sampletool.state.sql_database import Session, T
 from sampletool.state.store import Store, Write
+from sampletool.state.terms import Terms
 from sampletool.state.values import decode
+
+_abandoned: list[Any] = []
+"""Connections from before a fork: closing one in the child would end what the parent does with it."""
 
 
 class SqlStore(Store):
+    def __init__(self, terms: Terms, steps: tuple[str, ...]) -> None:
+        self._terms = terms
+        self._steps = steps
+        """The schema, as the steps that lead to it: a store remembers how many it has been through."""
+        self._connection: Any = None
+        self._pid = os.getpid()
+
+    def current(self) -> Any:
+        """The one of this process, if there is one yet: a fork opens its own."""
+        if self._pid != os.getpid():
+            _abandoned.append(self._connection)
+            self._connection, self._pid = None, os.getpid()
+        return self._connection
+
+    def close(self) -> None:
+        if (connection := self.current()) is not None:
+            connection.close()
+        self._connection = None
+
     @abstractmethod
     def transact(self, body: Callable[[Session], T], *, may_repeat: bool) -> T:
         """Committed when it returns, undone if it raises."""

@@ -39,29 +39,19 @@ _OURS = 0x746F6F6C
 _ASKED = ("integrity_check", "journal_mode", "synchronous")
 _LEVELS = ("off", "normal", "full", "extra")
 
-_abandoned: list[sqlite3.Connection] = []
-"""sqlite3.Connections from before a fork: closing one in the child could drop locks of the parent."""
-
 
 class Sqlite(SqlStore):
     """See sql.py."""
 
     def __init__(
-        self,
-        path: Path,
-        lock_path: Path,
-        terms: Terms,
-        make_directory: Callable[[], object] = lambda: None,
-        steps: tuple[str, ...] = STEPS,
+        self, path: Path, terms: Terms, steps: tuple[str, ...] = STEPS, prepare: Callable[[], object] = lambda: None
     ) -> None:
+        super().__init__(terms, steps)
         self._path = path
-        self._lock_path = lock_path
-        self._terms = terms
-        self._make_directory = make_directory
-        self._steps = steps
-        self._connection: sqlite3.Connection | None = None
+        self._lock_path = path.with_name(f".{path.name}.lock")
+        """However the path is written, a file has one lock: it lies beside it."""
+        self._prepare = prepare
         self._file: os.stat_result | None = None
-        self._pid = os.getpid()
 
     def look(self, body: Callable[[Session], T]) -> T:
         """Changes no file: what is not there yet reads as an empty store, what is older as it will be."""
@@ -103,7 +93,7 @@ class Sqlite(SqlStore):
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         if self._connection is None:
-            self._make_directory()
+            self._prepare()
         name = f"store {self._path.name}"
         with self._terms.hold(self._lock_path, name, self._connection is None), self._translated():
             db = self._open(to_write=True)
@@ -120,19 +110,9 @@ class Sqlite(SqlStore):
             if db.in_transaction:
                 db.execute("ROLLBACK")
 
-    def close(self) -> None:
-        if self._connection is not None:
-            if self._pid == os.getpid():
-                self._connection.close()
-            else:
-                _abandoned.append(self._connection)
-        self._connection = None
-
     def _open(self, *, to_write: bool = False) -> sqlite3.Connection:
-        if self._pid != os.getpid():
-            self.close()
-            self._pid = os.getpid()
-        if self._connection is None:
+        opened: sqlite3.Connection | None = self.current()
+        if opened is None:
             if to_write:
                 _make_private(self._path)
             elif not os.path.lexists(self._path):
@@ -150,10 +130,10 @@ class Sqlite(SqlStore):
                 elif is_behind or self._terms.rehearse:
                     return self._copy(db)
                 unless_kept.pop_all()
-            self._connection, self._file = db, os.stat(self._path)
+            opened, self._connection, self._file = db, db, os.stat(self._path)
         elif not self._terms.rehearse and not _is_still(self._path, self._file):
             raise IoFailure(str(self._path), "it was removed or replaced while it was open")
-        return self._connection
+        return opened
 
     def _copy(self, source: sqlite3.Connection | None) -> sqlite3.Connection:
         """The store as it is now, in memory: to forecast in, or to read where there is none yet, or an older one."""

@@ -86,7 +86,7 @@ class Watched:
 def store(request: pytest.FixtureRequest, make_backend: Callable[[str], Any], tmp_path: Path) -> Iterator[Watched]:
     database: SqlStore
     if request.param == "sqlite":
-        database = Sqlite(tmp_path / "state.db", tmp_path / "lock", make_terms())
+        database = Sqlite(tmp_path / "state.db", make_terms())
     else:
         database = Postgres(make_backend("postgres").url, make_terms())
     with closing(Watched(database)) as store:

@@ -414,10 +414,10 @@ def test_an_older_store_is_brought_forward_and_a_newer_one_refused(
     make_backend: Callable[[str], SharedBackend], tmp_path: Path
 ) -> None:
     more = "CREATE TABLE tool_more (name text)"
-    path, lock = tmp_path / "state.db", tmp_path / "lock"
+    path = tmp_path / "state.db"
     url = make_backend("postgres").url
     for today, tomorrow in (
-        (Sqlite(path, lock, make_terms()), Sqlite(path, lock, make_terms(), steps=(*SQLITE_STEPS, more))),
+        (Sqlite(path, make_terms()), Sqlite(path, make_terms(), steps=(*SQLITE_STEPS, more))),
         (Postgres(url, make_terms()), Postgres(url, make_terms(), (*POSTGRES_STEPS, more))),
     ):
         today.counter_add("hits", 1)

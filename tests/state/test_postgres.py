@@ -130,7 +130,7 @@ def test_limits_end_with_the_transaction_so_that_a_pooler_may_share_connections(
 
     with psycopg.connect(backend.url) as watcher:
         seen = watcher.execute("SELECT setting FROM pg_settings WHERE name = 'statement_timeout'").fetchone()
-    link = store._link  # type: ignore[attr-defined]
+    link = store._connection  # type: ignore[attr-defined]
     assert link.execute("SHOW statement_timeout").fetchone() == (seen or ["0"])[:1]
     assert link.execute("SELECT count(*) FROM pg_prepared_statements").fetchone() == (0,)
 

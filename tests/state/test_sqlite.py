@@ -135,7 +135,7 @@ def test_what_is_no_store_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_full_disk_is_said_so_and_changes_nothing(tmp_path: Path) -> None:
     full = (*SQLITE_STEPS, "PRAGMA max_page_count = 40")
-    store = Sqlite(tmp_path / "state.db", tmp_path / "lock", make_terms(), steps=full)
+    store = Sqlite(tmp_path / "state.db", make_terms(), steps=full)
     store.state_set("key", "small")
 
     assert outcome(lambda: store.state_set("key", "x" * 1024 * 1024)) == "NO_SPACE"
@@ -164,13 +164,13 @@ def test_an_outsider_who_locks_the_file_is_waited_for_until_the_deadline(tmp_pat
 
 
 def test_reading_an_older_file_changes_nothing(tmp_path: Path) -> None:
-    path, lock = tmp_path / "state.db", tmp_path / "lock"
-    today = Sqlite(path, lock, make_terms())
+    path = tmp_path / "state.db"
+    today = Sqlite(path, make_terms())
     today.counter_add("hits", 1)
     today.close()
     before = path.read_bytes()
 
-    tomorrow = Sqlite(path, lock, make_terms(), steps=(*SQLITE_STEPS, "CREATE TABLE tool_more (name text)"))
+    tomorrow = Sqlite(path, make_terms(), steps=(*SQLITE_STEPS, "CREATE TABLE tool_more (name text)"))
 
     assert tomorrow.counter_get("hits") == 1
     assert tomorrow.look(lambda db: db.rows("SELECT * FROM tool_more")) == []
@@ -228,7 +228,7 @@ def test_a_signal_ends_the_wait_for_a_file_that_an_outsider_locks(tmp_path: Path
 
 
 def test_where_fsync_stops_before_the_disk_sqlite_does_not(tmp_path: Path) -> None:
-    store = Sqlite(tmp_path / "state.db", tmp_path / "lock", make_terms())
+    store = Sqlite(tmp_path / "state.db", make_terms())
 
     flushes_fully = store.transact(lambda db: db.rows("PRAGMA fullfsync"), may_repeat=False)
 

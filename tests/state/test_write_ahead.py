@@ -64,7 +64,7 @@ def test_commits_and_checkpoints_happen_under_the_one_lock_of_the_file(tmp_path:
             db.set_trace_callback(lambda statement: seen.append((statement, held[0])))
             return db
 
-    database = Watched(tmp_path / "state.db", tmp_path / "lock", replace(terms, hold=hold))
+    database = Watched(tmp_path / "state.db", replace(terms, hold=hold))
     store = database
     store.state_set("large", "x" * 5_000_000)
     store.task_add("work", [NewTask(1), NewTask(2)])

@@ -23,8 +23,6 @@ spec = _options.changes_store(
     idempotent=False,
 )
 
-_A_LINE = 'Each line is {"body": any JSON, "id": optional text}.'
-
 
 class Task(NamedTuple):
     effect: Effect
@@ -58,8 +56,7 @@ def read_tasks(words: list[str], ids: list[str], file: str | None, context: Cont
         try:
             tasks += [_read_line(line)] if line.strip() else []
         except ValueError as error:
-            problem = f"line {number} of {file} {error}"
-            mistakes.append(Mistake("--from-file", "INVALID_VALUE", problem, line[:80], _A_LINE))
+            mistakes.append(Mistake("--from-file", "INVALID_VALUE", f"line {number} of {file}: {error}", line[:80]))
     if not words and file is None:
         mistakes.append(Mistake("BODY", "MISSING", "there is nothing to add; give bodies, or --from-file"))
     if mistakes:
@@ -68,16 +65,10 @@ def read_tasks(words: list[str], ids: list[str], file: str | None, context: Cont
 
 
 def _read_line(line: str) -> NewTask:
-    try:
-        fields = parse_json(line)
-    except ValueError as error:
-        raise ValueError(f"is not JSON ({error})") from None
-    if not isinstance(fields, dict) or "body" not in fields:
-        raise ValueError('has no "body"')
-    if unknown := sorted(fields.keys() - {"id", "body"}):
-        raise ValueError(f"has an unknown member {unknown[0]!r}")
-    if not isinstance(fields.get("id", ""), str):
-        raise ValueError("has an id that is not a text")
+    fields = parse_json(line)
+    members = fields.keys() if isinstance(fields, dict) else ()
+    if not {"body"} <= set(members) <= {"body", "id"} or not isinstance(fields.get("id", ""), str):
+        raise ValueError('it is not {"body": any JSON, "id": optional text}')
     return NewTask(**fields)
 
 
