@@ -35,6 +35,7 @@ _MOST_AT_ONCE = 1000
 _PAUSE_SECONDS = _LOOK_SECONDS = 0.05
 _QUOTED = re.compile("\n|, with args|`|'")
 """From here on an error of a server may quote what it was sent, and that may be a password."""
+_SETTINGS = ("maxmemory_policy", "aof_enabled", "role", "appendfsync")
 _NOT_DONE = (exceptions.BusyLoadingError, exceptions.AuthenticationError, exceptions.MaxConnectionsError)
 """Failures of a connection that tell that nothing was done."""
 
@@ -112,24 +113,21 @@ class RedisStore(Store):
         seconds, microseconds = self._talk(self._client.time, may_repeat=True)
         skew_ms = round((seconds + microseconds / 1e6 - (began + time.time()) / 2) * 1000)
         info = self._talk(self._client.info, may_repeat=True)
-        name = "Valkey" if "valkey_version" in info else "Redis"
-        settings = {name: str(info.get(name)) for name in ("maxmemory_policy", "aof_enabled", "role")}
         with suppress(exceptions.RedisError):  # not everybody may ask
-            settings["appendfsync"] = str(self._client.config_get("appendfsync").get("appendfsync"))
-        version = info.get("valkey_version", info["redis_version"])
-        problems = _evicts(info) + _problems(info)
-        if info.get("aof_enabled") and settings.get("appendfsync") == "no":
-            problems.append("appendfsync is no, so a crash of the machine loses what the system has not yet written")
-        return Health(f"{name} {version} ({self._shown})", problems, skew_ms, settings)
+            info |= self._client.config_get("appendfsync")
+        settings = {name: str(info[name]) for name in _SETTINGS if name in info}
+        name, version = ("Valkey", "valkey_version") if "valkey_version" in info else ("Redis", "redis_version")
+        return Health(f"{name} {info[version]} ({self._shown})", _problems(info), skew_ms, settings)
 
     def close(self) -> None:
         self._client.close()
 
     def _check_server(self) -> None:
         info = self._talk(self._client.info, may_repeat=True)
-        if reason := _evicts(info):
-            raise errors.StoreUnsafe(store=self._shown, reason=reason[0], suggestion="Set it to noeviction.")
-        for problem in _problems(info):
+        problems = _problems(info)
+        if info.get("maxmemory_policy", "noeviction") != "noeviction":
+            raise errors.StoreUnsafe(store=self._shown, reason=problems[0], suggestion="Set it to noeviction.")
+        for problem in problems:
             self._terms.warn("STORE_NOT_DURABLE", f"{self._shown}: {problem}.")
         self._is_checked = True
 
@@ -194,14 +192,12 @@ def _noticing(kind: Any, signals: Signals) -> Any:
     return Noticing
 
 
-def _evicts(info: dict[str, Any]) -> list[str]:
-    policy = info.get("maxmemory_policy", "noeviction")
-    return [] if policy == "noeviction" else [f"its maxmemory-policy {policy} may evict what it keeps"]
-
-
 def _problems(info: dict[str, Any]) -> list[str]:
+    policy, flushes = info.get("maxmemory_policy", "noeviction"), info.get("appendfsync") != "no"
     found = {
+        f"its maxmemory-policy {policy} may evict what it keeps": policy != "noeviction",
         "it has no append-only file, so a crash loses everything since its last snapshot": not info.get("aof_enabled"),
+        "appendfsync is no, so a crash of the machine loses what the system has not yet written": not flushes,
         "it could not write its append-only file": info.get("aof_last_write_status", "ok") != "ok",
         "it is a replica: what is written here is refused, or lost": info.get("role") in ("slave", "replica"),
     }
