@@ -181,6 +181,7 @@ def test_one_caller_makes_the_schema_and_the_others_wait_and_look_again(backend:
         client.wait_until_ready()
         client.go()
         wait_until(lambda: waiting_for_locks(backend.url) or client.process.poll() is not None)
+        assert client.process.poll() is None, "it has not waited"
         for step in STEPS:
             first.execute(step.encode())
         first.execute("UPDATE tool_store SET version = %s", (len(STEPS),))
