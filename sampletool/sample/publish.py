@@ -122,8 +122,10 @@ class Outputs:
         if directory.is_symlink():
             raise ValueError("its directory is a link now")
         os.chmod(directory, 0o700)
-        made = directory.with_name(f".{name}")
-        os.mkdir(made, 0o700)
+        made = directory
+        if {*os.listdir(directory)} != {*built.wanted}:  # the usual case spares a directory made and one removed
+            made = directory.with_name(f".{name}")
+            os.mkdir(made, 0o700)
         outputs: dict[str, str] = {}
         for path in built.wanted:
             above = [directory / path[:at] for at, char in enumerate(path) if char == "/"]
@@ -182,8 +184,12 @@ def _take(source: str, to: str, path: str) -> Iterator[str]:
     """Move a file, or all in a directory, read-only; the paths of the files. ValueError if anything else is there."""
     found = os.lstat(f"{source}/{path}")
     if stat.S_ISREG(found.st_mode):
-        # Another name of the same file may be somebody else's, and would be made read-only.
-        (shutil.copy2 if found.st_nlink > 1 else os.rename)(f"{source}/{path}", f"{to}/{path}")
+        if found.st_nlink > 1:  # another name of the file may be somebody else's, and would be made read-only
+            copy = f"{to}/{os.urandom(8).hex()}"  # a name that nobody can have put a link at
+            shutil.copy2(f"{source}/{path}", copy)
+            os.replace(copy, f"{to}/{path}")
+        elif to != source:
+            os.rename(f"{source}/{path}", f"{to}/{path}")
         os.chmod(f"{to}/{path}", found.st_mode & 0o555 | 0o400)
         yield path
         return
@@ -192,7 +198,8 @@ def _take(source: str, to: str, path: str) -> Iterator[str]:
     if path.count("/") > _DEEPEST:
         raise ValueError(f"its output {path!r} lies more than {_DEEPEST} directories deep")
     os.chmod(f"{source}/{path}", 0o700)
-    os.mkdir(f"{to}/{path}")
+    if to != source:
+        os.mkdir(f"{to}/{path}")
     for name in os.listdir(f"{source}/{path}"):
         yield from _take(source, to, f"{path}/{name}")
 

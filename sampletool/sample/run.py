@@ -68,21 +68,16 @@ def locked(context: Context, mode: Literal["exclusive", "shared"], *, force_unlo
     for pid in end_orphans(path, context.signals) if force_unlock else ():
         context.warn("ORPHAN_ENDED", f"Process {pid}, left behind by a holder that has ended, was ended.")
     patience = _AFTER_FORCE_SECONDS if force_unlock else AT_ONCE
-    with _advising_force(), context.hold(path, "build", mode, patience) as hold, _scratch(context, mode) as scratch:
-        children = Children(context.signals, hold.descriptors, [path])
-        try:
-            with children:
-                yield Workplace(context, scratch, children)
-        finally:
-            hold.did_work = children.has_started
-            for pid in children.strays:
-                context.warn("STRAY_ENDED", f"Process {pid}, which a command had left running, was ended.")
-
-
-@contextmanager
-def _advising_force() -> Iterator[None]:
     try:
-        yield
+        with context.hold(path, "build", mode, patience) as hold, _scratch(context, mode) as scratch:
+            children = Children(context.signals, hold.descriptors, [path])
+            try:
+                with children:
+                    yield Workplace(context, scratch, children)
+            finally:
+                hold.did_work = children.has_started
+                for pid in children.strays:
+                    context.warn("STRAY_ENDED", f"Process {pid}, which a command had left running, was ended.")
     except LockHeld as error:
         holder = error.context.get("holder")
         is_orphaned = holder is not None and holder.state == "orphaned"
@@ -167,9 +162,8 @@ class Runner:
 
 def _done(child: Ended) -> Done:
     """Passed or failed."""
-    note = f"exit status {child.status}" if child.status else None
-    if child.survivors:
-        note = f"still running: {', '.join(map(str, child.survivors))}"
+    left = f"still running: {', '.join(map(str, child.survivors))}" if child.survivors else None
+    note = left or (f"exit status {child.status}" if child.status else None)
     log = str(child.log) if child.log else None
     done = Done(child.name, "failed" if note else "passed", note=note, exit_status=child.status or None, log=log)
     return done._replace(tail=child.tail or None)

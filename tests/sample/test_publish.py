@@ -341,7 +341,7 @@ def test_a_link_in_the_place_of_the_directory_is_removed_and_what_it_leads_to_st
 
 def test_no_link_that_a_command_left_is_written_through(root: Path, made: Path) -> None:
     """A program may leave its directory: nothing that it put where the outputs are collected is used."""
-    write(made, "x")
+    write(made, "x", "undeclared")
     (root / "precious").mkdir()
     (root / ".t").symlink_to(root / "precious")
 

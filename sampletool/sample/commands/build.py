@@ -102,8 +102,7 @@ def _build_stale(
                         runner.has_ended(Done(name, "up_to_date"))  # what it needs was built again, and is as it was
                     else:
                         runner.submit(target.job, target.built.inputs)
-                ended = runner.next_ended()
-                if ended is None:
+                if (ended := runner.next_ended()) is None:
                     break
                 name = ended.name
                 if ended.status == "passed":

@@ -2,11 +2,11 @@
 
 import json
 import os
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -115,7 +115,7 @@ def process(
                 hold.did_work = True
     known_of = zip(inputs, digests, result.about["inputs"], strict=True)
     tables = [Table(file.path, sha256, len(file.header), **known) for file, sha256, known in known_of]
-    _show(context, tables, result.columns, _SHOWN_BYTES if path else sys.maxsize)
+    _show(context, tables, result.columns, _SHOWN_BYTES if path else inf)
     done = Processed(effect, str(path or STDIN), tables)
     if skipped := sum(table.skipped for table in tables):
         raise ProcessPartial(skipped=skipped, data=done)
@@ -145,7 +145,7 @@ def _profile(
     return total
 
 
-def _show(context: Context, tables: list[Table], columns: list[dict[str, Any]], most_bytes: int) -> None:
+def _show(context: Context, tables: list[Table], columns: list[dict[str, Any]], most_bytes: float) -> None:
     """Put the columns into the answer, as far as there is room."""
     for column in columns:
         most_bytes -= len(json.dumps(column))

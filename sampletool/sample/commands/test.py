@@ -59,8 +59,7 @@ def test(context: Context, names: list[str], jobs: int | None, *, first_build: b
 
 
 def _run(place: Workplace, checks: list[Job], outputs: Outputs, jobs: int | None) -> Report:
-    report = Report()
-    done: dict[str, Done] = {}
+    report, order = Report(), [check.name for check in checks]
     with carrying(report), Progress(place.context, "check", len(checks)) as progress:
         runner = Runner(place, outputs, progress, jobs)
         for check in checks:
@@ -69,9 +68,8 @@ def _run(place: Workplace, checks: list[Job], outputs: Outputs, jobs: int | None
             except ValueError as error:
                 runner.has_ended(Done(check.name, "failed", note=str(error)))
         while ended := runner.next_ended():
-            done[ended.name] = ended
             progress.ended(ended, ended.name, ended.status)
-            report.checks = [done[check.name] for check in checks if check.name in done]
+            report.checks = sorted([*report.checks, ended], key=lambda done: order.index(done.name))
         if failed := [check.name for check in report.checks if check.status == "failed"]:
             raise ChecksFailed(count=len(failed), failed=failed)
     return report
@@ -85,11 +83,6 @@ def _warn_of_stale(context: Context, declared: Jobs, outputs: Outputs, needed: l
     for name, planned in plan(declared, needed, outputs).items():
         if planned.reason is not None:
             context.warn("STALE_OUTPUT", f"{name} is tested as it was built last: {planned.reason}.")
-
-
-def forecast(context: Context, names: list[str]) -> Report:
-    checks = read_workspace(context).checks
-    return Report([Done(name, "would_run") for name in choose("check", names, checks)])
 
 
 def command(
@@ -106,5 +99,7 @@ def command(
     """
     context: Context = ctx.obj
     if dry_run:
-        return forecast(context, checks or [])
+        return Report(
+            [Done(name, "would_run") for name in choose("check", checks or [], read_workspace(context).checks)]
+        )
     return test(context, checks or [], jobs, first_build=first_build, force_unlock=force_unlock)
