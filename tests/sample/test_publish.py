@@ -179,7 +179,8 @@ def test_what_cannot_be_recorded_is_not_linked_and_hides_nothing(root: Path, mon
 
     assert os.readlink(root / "out" / "t") == linked
     assert Outputs(root).damage("t") is None
-    publish(root, 3, x="three")
+    write(root / "made", "x")
+    keep(root, "x")
     assert Outputs(root).damage("t") is None
 
 
