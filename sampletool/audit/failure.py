@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from sampletool.kit.contract.answer import UNTRUSTED
-from sampletool.kit.contract.redaction import redact
-from sampletool.kit.contract.text import printable_lines
+from sampletool.kit.contract.text import printable_lines, redact
 
 _DEPTH = 4
 _LONGEST_HINT = 1e9

@@ -16,9 +16,9 @@ from .contract.answer import SCHEMA_VERSION, Answer, Result
 from .contract.duration import utc
 from .contract.errors import ExitStatus, InternalError, Interrupted, ToolError
 from .contract.file_errors import from_os_error
-from .contract.redaction import redact
 from .contract.render import FORMATS, Format, Screen, json_line, render
-from .global_options import WHOLE_TOOL, HelpAsked
+from .contract.text import redact
+from .global_options import HelpAsked, whole_tool
 from .parts import command_packages
 from .program import PACKAGE, PROGRAM, __version__, variable
 from .safety.call_log import append, call_of
@@ -98,7 +98,7 @@ def refuse(error: ToolError, command: str) -> bytes:
 
 def root(args: list[str]) -> CommandFolder:
     """Its own options are made only where they can be meant: making them takes as long as making a command's."""
-    options = {} if args and args[0].isidentifier() and args[0] not in ("help", "version") else WHOLE_TOOL
+    options = {} if args and args[0].isidentifier() and args[0] not in ("help", "version") else whole_tool()
     return CommandFolder(command_packages(), PROGRAM, import_module(PACKAGE).__doc__, options)
 
 

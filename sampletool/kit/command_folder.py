@@ -94,7 +94,8 @@ class _Collecting:
                     self._lenient[param.name] = _taking_anything(param)
                 else:
                     left = _leave_out(left, mistake.param)
-        keep_given(ctx)
+        if self._may_have_options:
+            keep_given(ctx)
         if mistakes and not isinstance(self, TyperGroup):
             is_about_arguments = any(mistake.code in ("MISSING", "EXTRA_ARGUMENT") for mistake in mistakes)
             raise UsageMistakes(mistakes, ctx.command_path, self.usage(ctx.command_path) if is_about_arguments else "")

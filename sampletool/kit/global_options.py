@@ -44,7 +44,7 @@ def parameters_of(annotations: Mapping[str, Any]) -> list[Any]:
 
 @cache
 def global_options() -> list[Any]:
-    return parameters_of(_EVERY_COMMAND)
+    return parameters_of(_every_command())
 
 
 def describe(params: list[Any], hints: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -56,7 +56,7 @@ def describe(params: list[Any], hints: Mapping[str, Any]) -> list[dict[str, Any]
 
 @cache
 def described_options() -> list[dict[str, Any]]:
-    return describe(global_options(), _EVERY_COMMAND)
+    return describe(global_options(), _every_command())
 
 
 def _rehearse(ctx: typer.Context, is_asked: bool) -> bool:
@@ -96,7 +96,7 @@ AllowEmptyOption = Annotated[bool, typer.Option("--allow-empty", help="Let stdin
 
 def keep_given(ctx: typer.Context) -> None:
     """Move them from the parameters of the command to the context: the last one counts, and the innermost."""
-    for name in [name for name in ctx.params if name in _EVERY_COMMAND]:
+    for name in [name for name in ctx.params if name in _every_command()]:
         value = ctx.params.pop(name)
         if value is not None:
             ctx.obj.options |= {"format": "json"} if name == "json" else {name: value}
@@ -116,52 +116,53 @@ def _flag(*names: str, help: str, **declared: Any) -> Any:
     return Annotated[bool, typer.Option(*names, help=help, **declared)]
 
 
-def _value(*names: str, metavar: str, help: str, check: Callable[[str], object] | None = None, **declared: Any) -> Any:
+def _value(
+    name: str, metavar: str, help: str, *other: str, check: Callable[[str], object] | None = None, **declared: Any
+) -> Any:
     callback = strictly(check) if check else None
-    return Annotated[str, typer.Option(*names, metavar=metavar, help=help, callback=callback, **declared)]
+    return Annotated[str, typer.Option(name, *other, metavar=metavar, help=help, callback=callback, **declared)]
 
 
 @offering
-def _session_names(_context: Context) -> list[str]:
+def _sessions(_context: Context) -> list[str]:
     from .safety.places import session_root
     from .safety.session import list_sessions
 
     return [session.session_id for session in list_sessions(session_root())]
 
 
-_EVERY_COMMAND = {
-    "json": _flag("--json", help="Answer in one line of JSON."),
-    "format": _value(
-        "--format",
-        metavar="|".join(FORMATS),
-        check=partial(read_as, "format"),
-        autocompletion=offering(lambda _: FORMATS),
-        help="How to answer; text is for a terminal.",
-    ),
-    "fields": _value("--fields", metavar="NAME,...", help="Only these of the data, such as tasks.id; JSON."),
-    "full": _flag("--full", help="Answer also in more than 64 KiB."),
-    "quiet": _flag("--quiet", "-q", help="Print no progress and no notices on stderr."),
-    "verbose": _flag("--verbose", "-v", help="Print on stderr what happens to locks."),
-    "session_id": _value(
-        "--session-id",
-        metavar="ID",
-        autocompletion=_session_names,
-        help="Keep outputs together with calls of the same id.",
-    ),
-    "cwd": _value("--cwd", "-C", metavar="DIR", help="Run as if started in this directory."),
-    "lock_timeout": _value(
-        "--lock-timeout", metavar="DURATION", check=parse_duration, help="How long to wait for a lock: 0, 500ms, 5s."
-    ),
-    "timeout": _value(
-        "--timeout", metavar="DURATION", check=parse_limit, help="Stop the call after this long: 30s, 5m."
-    ),
-    "help": _flag("--help", "-h", callback=_show_help, is_eager=True, help="Show this text."),
-}
-WHOLE_TOOL = {
-    "version": _flag("--version", "-V", callback=_show_version, is_eager=True, help="Show the version."),
-    "show_completion": _value(
-        "--show-completion", metavar="[SHELL]", help="Print what makes bash, zsh or fish complete words."
-    ),
-    "install_completion": _value("--install-completion", metavar="[SHELL]", help="Put it into the files of the shell."),
-}
-"""Of the whole tool only. What the last two do is in completion.py."""
+@cache
+def _every_command() -> dict[str, Any]:
+    """Made where a word may be an option: most calls have none."""
+    return {
+        "json": _flag("--json", help="Answer in one line of JSON."),
+        "format": _value(
+            "--format",
+            "|".join(FORMATS),
+            "How to answer; text is for a terminal.",
+            check=partial(read_as, "format"),
+            autocompletion=offering(lambda _: FORMATS),
+        ),
+        "fields": _value("--fields", "NAME,...", "Only these of the data, such as tasks.id; JSON."),
+        "full": _flag("--full", help="Answer also in more than 64 KiB."),
+        "quiet": _flag("--quiet", "-q", help="Print no progress and no notices on stderr."),
+        "verbose": _flag("--verbose", "-v", help="Print on stderr what happens to locks."),
+        "session_id": _value(
+            "--session-id", "ID", "Keep outputs together with calls of the same id.", autocompletion=_sessions
+        ),
+        "cwd": _value("--cwd", "DIR", "Run as if started in this directory.", "-C"),
+        "lock_timeout": _value(
+            "--lock-timeout", "DURATION", "How long to wait for a lock: 0, 500ms, 5s.", check=parse_duration
+        ),
+        "timeout": _value("--timeout", "DURATION", "Stop the call after this long: 30s, 5m.", check=parse_limit),
+        "help": _flag("--help", "-h", callback=_show_help, is_eager=True, help="Show this text."),
+    }
+
+
+def whole_tool() -> dict[str, Any]:
+    """Of the whole tool only. What the last two do is in completion.py."""
+    return {
+        "version": _flag("--version", "-V", callback=_show_version, is_eager=True, help="Show the version."),
+        "show_completion": _value("--show-completion", "[SHELL]", "Print what makes bash, zsh or fish complete words."),
+        "install_completion": _value("--install-completion", "[SHELL]", "Put it into the files of the shell."),
+    }

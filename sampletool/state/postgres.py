@@ -19,7 +19,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied
-from sampletool.kit.contract.redaction import redact
+from sampletool.kit.contract.text import redact
 from sampletool.kit.program import PACKAGE
 from sampletool.kit.safety.signals import Signals
 from sampletool.state import errors

@@ -8,7 +8,7 @@ import re
 from urllib.parse import unquote
 
 from sampletool.kit.contract.errors import InvalidValues, Mistake
-from sampletool.kit.contract.redaction import is_secret
+from sampletool.kit.contract.text import is_secret
 
 FORMS = "sqlite:///PATH, postgresql://HOST/DATABASE, redis://HOST, rediss://HOST or valkey://HOST"
 _SCHEME = re.compile(r"[a-z][a-z0-9+]{0,15}")

@@ -34,7 +34,7 @@ def imported_by(tool: Tool, code: str, *args: str) -> set[str]:
     return set(json.loads(ran.stderr.decode()))
 
 
-@pytest.mark.parametrize(("call", "at_most"), [(["config", "get", "level"], 44), (["config", "set", "a", "1"], 77)])
+@pytest.mark.parametrize(("call", "at_most"), [(["config", "get", "level"], 42), (["config", "set", "a", "1"], 75)])
 def test_a_plain_call_imports_so_many_modules_beside_typer(
     tool: Tool, workspace: Path, call: list[str], at_most: int
 ) -> None:
@@ -54,6 +54,17 @@ def test_a_plain_call_imports_nothing_heavy(tool: Tool, workspace: Path, call: l
 
     assert not imported(tool, *call) & unwanted
     assert workspace
+
+
+def test_the_options_of_every_command_are_made_only_where_a_word_may_be_one(tool: Tool, workspace: Path) -> None:
+    def made(*options: str) -> int:
+        code = f"""{_CALL}
+from {PACKAGE}.kit.global_options import global_options
+sys.stderr.write(str(global_options.cache_info().currsize))"""
+        argv = [sys.executable, "-c", code, "config", "get", "jobs", *options]
+        return int(subprocess.run(argv, cwd=workspace, env=tool.environ, capture_output=True, check=True).stderr)
+
+    assert (made(), made("--json")) == (0, 1)
 
 
 def test_a_call_imports_its_own_command_only(tool: Tool, workspace: Path) -> None:

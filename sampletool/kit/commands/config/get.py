@@ -7,8 +7,8 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from ...contract.answer import UNTRUSTED
-from ...contract.redaction import MASK, is_secret, redact
 from ...contract.render import value_text
+from ...contract.text import MASK, is_secret, redact
 from ...global_options import RawOption
 from ...settings.precedence import Key, Settings, SourceName
 from ...settings.toml_key import show_key

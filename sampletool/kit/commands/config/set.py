@@ -6,7 +6,7 @@ import typer
 
 from ...context import Context
 from ...contract.errors import InvalidValues, Mistake, did_you_mean
-from ...contract.redaction import is_secret
+from ...contract.text import is_secret
 from ...global_options import AllowEmptyOption, DryRunOption
 from ...program import PROGRAM
 from ...settings.change import Changed, set_values

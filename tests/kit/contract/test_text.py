@@ -2,7 +2,7 @@
 
 import pytest
 
-from sampletool.kit.contract.redaction import is_secret, redact
+from sampletool.kit.contract.text import is_secret, redact
 
 
 @pytest.mark.parametrize(
