@@ -1,125 +1,84 @@
-"""Play one schedule of coroutines: in one process, where the only moments at which another goes on are the awaits.
+"""The coroutines of a scenario, in one process, where the only moments at which another goes on are the awaits.
 
-A coroutine's step lasts from one await that gives way to the next. It is driven by hand instead of by the event loop's
-own queue; if what it awaits is not there yet, it is blocked. The play takes place in a process of its own, so that
-also another copy of the package can be played.
+`python -m sampletool.lab.coroutines SCENARIO WAY SCHEDULE LETTERS` follows the schedule in the current directory, and
+answers with what was played, pickled. A coroutine is driven by hand instead of by the event loop's own queue.
 """
 
 import asyncio
 import pickle
 import sys
-from collections.abc import Coroutine, Mapping
-from contextlib import nullcontext
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sampletool.kit.contract.errors import InvalidValues
-from sampletool.kit.stepping.fork_server import ForkServer
-from sampletool.lab.errors import UnexpectedOutcome
-from sampletool.lab.judge import Judge
-from sampletool.lab.recording import Event, Happened, Played, follow, recorded, wait_for_ever
-from sampletool.lab.scenario import Moment, Scenario, find
+from sampletool.lab.play import follow_with
+from sampletool.lab.recording import Played
+from sampletool.lab.scenario import Scenario, Way, find
 from sampletool.lab.standing import of_coroutine, source_of
+from sampletool.lab.stepped_worker import Worker
+
+_NO_PROCESS: Any = None
 
 
-def play_coroutines(
-    name: str,
-    variant: str,
-    schedule: str,
-    letters: str,
-    directory: Path,
-    environ: Mapping[str, str],
-    fork_server: ForkServer | None,
-) -> Played:
-    with nullcontext(fork_server) if fork_server else ForkServer([], environ) as server:
-        running = server.start(None, ["-m", __name__, name, variant, schedule, letters], environ, directory)
-        stdout, stderr = running.communicate()
-    if running.returncode:
-        raise UnexpectedOutcome([f"{name}, {variant}: {stderr.decode().strip().rpartition(chr(10))[2]}"], None)
-    told = pickle.loads(stdout)  # noqa: S301 - our own process wrote it
-    if isinstance(told, Played):
-        return told
-    raise InvalidValues(*told)
+class _Task(Worker):
+    """Its step lasts from one await that gives way to the next. If what it awaits is not there yet, it is blocked."""
 
-
-@dataclass
-class _Task:
-    letter: str
-    coroutine: Coroutine[Any, Any, None]
-    done: int = 0
-    named: int = 0
-    """How many of its named steps it has come through: having to wait is not one."""
-    is_over: bool = False
-    awaits: Any = None
-    failure: str | None = None
+    def __init__(self, letter: str, scenario: Scenario, way: Way, world: object) -> None:
+        super().__init__(letter, way, _NO_PROCESS, lambda: None)
+        assert callable(way.program)
+        self.coroutine = way.program(letter, world)
+        self._stands = partial(of_coroutine, self.coroutine, source_of(scenario, way), scenario.private)
+        self._steps = [step for step in way.steps if fnmatchcase(letter, step.file)]
+        self._awaits: Any = None
+        self._failure: str | None = None
+        self._is_over = False
 
     @property
-    def is_blocked(self) -> bool:
-        return self.awaits is not None and not self.awaits.done()
+    def is_over(self) -> bool:
+        return self._is_over
+
+    @property
+    def status(self) -> int | None:
+        return int(self._failure is not None) if self._is_over else None
+
+    def complaint(self) -> str | None:
+        return self._failure
+
+    def look_where(self) -> None:
+        self.stood = self._stands()
+
+    def come_to_a_step(self) -> None:
+        """Having to wait is none."""
+        self.at = self._steps.pop(0) if len(self._steps) > 1 else self._steps[0]
 
     def go_on(self) -> None:
+        if self.is_blocked:
+            self.is_blocked = not self._awaits.done()
+            return
+        self.look_where()
         try:
-            self.awaits = self.coroutine.send(None)
+            self._awaits = self.coroutine.send(None)
+            self.is_blocked = self._awaits is not None and not self._awaits.done()
         except StopIteration:
-            self.is_over, self.awaits = True, None
+            self._is_over = True
         except Exception as error:
-            self.is_over, self.awaits, self.failure = True, None, f"failed: {type(error).__name__}"
-
-
-class _Play:
-    def __init__(self, scenario: Scenario, variant: str, letters: str) -> None:
-        way = scenario.ways[variant]
-        assert scenario.world is not None
-        assert callable(way.program)
-        world = scenario.world()
-        self._scenario = scenario
-        self._source = source_of(scenario, way)
-        self._steps = way.steps
-        self.tasks = [_Task(letter, way.program(letter, world)) for letter in letters]
-        self.events: list[Event] = []
-        self.judge = Judge(scenario, letters, scenario.look(Path.cwd()))
-
-    def enabled(self) -> list[str]:
-        able = [task for task in self.tasks if not task.is_over and not task.is_blocked]
-        return [f"{task.letter}{task.done + 1}" for task in able]
-
-    def do(self, token: str) -> list[str]:
-        task = next(task for task in self.tasks if task.letter == token[0])
-        task.done += 1
-        stood = of_coroutine(task.coroutine, self._source, self._scenario.private)
-        task.go_on()
-        names = [step.name for step in self._steps if fnmatchcase(task.letter, step.file)]
-        step = names[min(task.named, len(names) - 1)]
-        task.named += not task.is_blocked
-        waiting = tuple(each.letter for each in self.tasks if each.is_blocked)
-        outcome: Happened = "blocked" if task.is_blocked else "done"
-        acts = (len(self.events) + 1, task.letter, task.done, step)
-        before, after = self.judge.now, self._scenario.look(Path.cwd())
-        status = int(task.failure is not None) if task.is_over else None
-        is_bad = self.judge.see(Moment(task.letter, step, before, after, (), task.is_blocked, status=status))
-        note = "broken" if is_bad else task.failure
-        self.events.append(Event(*acts, outcome, str(after), (), waiting, task.is_over, note, **stood))
-        return []
-
-    def reasons(self) -> list[str]:
-        stuck = [task.letter for task in self.tasks if not task.is_over]
-        if not stuck:
-            self.judge.end()
-        return [*wait_for_ever(stuck), *self.judge.reasons]
+            self._is_over, self._failure = True, f"failed: {type(error).__name__}"
+        if not self.is_blocked:
+            self.come_to_a_step()
 
 
 async def _play(name: str, variant: str, schedule: str, letters: str) -> Played:
     scenario = find(name)
-    scene = _Play(scenario, variant, letters)
+    assert scenario.world is not None
+    world = scenario.world()
+    tasks = [_Task(letter, scenario, scenario.ways[variant], world) for letter in letters]
     try:
-        taken, choices = follow(schedule, scene.enabled, scene.do)
-        reasons = scene.reasons()
+        return follow_with(tasks, name, variant, schedule, Path.cwd())
     finally:
-        for task in scene.tasks:
+        for task in tasks:
             task.coroutine.close()
-    return Played(recorded(name, variant, letters, taken, reasons, scene.events), choices)
 
 
 def main() -> None:

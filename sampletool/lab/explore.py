@@ -23,8 +23,6 @@ _AT_ONCE = 32
 
 @dataclass(frozen=True)
 class Exploration:
-    scenario: str
-    variant: str
     recordings: tuple[Recording, ...]
     """One for each schedule, in order of their schedules: prefixes that they share are the graph of all runs."""
 
@@ -50,7 +48,7 @@ def explore(
     with nullcontext(fork_server) if fork_server else fork_server_for(name) as server:
         follow = partial(play, name, variant, workers=workers, fork_server=server)
         recordings = list(every_run(partial(follow, check=check)))
-    return Exploration(name, variant, tuple(sorted(recordings, key=lambda recording: recording.schedule)))
+    return Exploration(tuple(sorted(recordings, key=lambda recording: recording.schedule)))
 
 
 def every_run(follow: Callable[[str], Played]) -> Iterator[Recording]:

@@ -5,19 +5,19 @@ blocked: it is asked again after every step of another, and goes on by itself as
 left waits, the run is stuck.
 """
 
+import pickle
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from sampletool.kit.contract.errors import ToolError
+from sampletool.kit.contract.errors import InvalidValues, ToolError
 from sampletool.kit.stepping import tracer
-from sampletool.kit.stepping.fork_server import ForkServer
+from sampletool.kit.stepping.fork_server import Forked, ForkServer
 from sampletool.kit.stepping.power_cut import Files, states_after
-from sampletool.lab.coroutines import play_coroutines
 from sampletool.lab.errors import UnexpectedOutcome
 from sampletool.lab.judge import Judge
 from sampletool.lab.recording import (
@@ -54,8 +54,9 @@ def play(
     letters = LETTERS[: workers or scenario.workers]
     with scratch(way) as (directory, environ), ExitStack() as stack:
         if scenario.world is not None:
-            return play_coroutines(name, variant, schedule, letters, directory, environ, fork_server)
-        before = {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
+            program = ["-m", "sampletool.lab.coroutines", name, variant, schedule, letters]
+            server = fork_server or stack.enter_context(ForkServer([], environ))
+            return _played_by(server.start(None, program, environ, directory), f"{name}, {variant}")
         players = []
         for letter in letters:
             program = way.argv(name, variant, letter)
@@ -63,14 +64,31 @@ def play(
                 program, watch=directory.parent, env=environ, cwd=directory, fork_server=fork_server
             )
             players.append(Worker(letter, way, stack.enter_context(stepped), check))
-        judge = Judge(scenario, letters, scenario.look(directory))
-        running = _Play(f"{name}, {variant}", scenario, way, directory, players, before, judge)
-        begun, within = running.begin(schedule)
-        rest = " ".join(parse_schedule(schedule)[len(begun) :])
-        taken, choices = follow(rest, running.enabled, running.do)
-        taken, choices = [*begun, *taken], [*([] for _ in begun), *choices]
-        choices[:1] = [[*first, *within] for first in choices[:1]]
-        return Played(recorded(name, variant, letters, taken, running.reasons(), running.events), choices)
+        return follow_with(players, name, variant, schedule, directory)
+
+
+def _played_by(process: Forked, title: str) -> Played:
+    stdout, stderr = process.communicate()
+    if process.returncode:
+        raise UnexpectedOutcome([f"{title}: {stderr.decode().strip().rpartition(chr(10))[2]}"], None)
+    told = pickle.loads(stdout)  # noqa: S301 - our own process wrote it
+    if isinstance(told, Played):
+        return told
+    raise InvalidValues(*told)
+
+
+def follow_with(workers: Sequence[Worker], name: str, variant: str, schedule: str, directory: Path) -> Played:
+    """With workers that have done nothing yet."""
+    scenario, letters = find(name), "".join(worker.letter for worker in workers)
+    before = {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
+    judge = Judge(scenario, letters, scenario.look(directory))
+    running = _Play(f"{name}, {variant}", scenario, scenario.ways[variant], directory, workers, before, judge)
+    tokens = parse_schedule(schedule)
+    begun, within = running.begin(tokens)
+    taken, choices = follow(tokens[len(begun) :], running.enabled, running.do)
+    taken, choices = [*begun, *taken], [*([] for _ in begun), *choices]
+    choices[:1] = [[*first, *within] for first in choices[:1]]
+    return Played(recorded(name, variant, letters, taken, running.reasons(), running.events), choices)
 
 
 @dataclass
@@ -79,7 +97,7 @@ class _Play:
     scenario: Scenario
     way: Way
     directory: Path
-    workers: list[Worker]
+    workers: Sequence[Worker]
     before: Files
     judge: Judge
     queue: list[Worker] = field(default_factory=list)
@@ -104,9 +122,9 @@ class _Play:
         has_struck = any(event.outcome == "struck" for event in self.events)
         return "" if has_struck else self.way.strikes or ""
 
-    def begin(self, schedule: str) -> tuple[list[str], list[str]]:
+    def begin(self, tokens: list[str]) -> tuple[list[str], list[str]]:
         """To the first step of each worker; on its way the first one may be struck, or could have been."""
-        struck = [token for token in parse_schedule(schedule)[:1] if token[1] == "0"]
+        struck = [token for token in tokens[:1] if token[1:2] == "0"]
         within: list[str] = []
         for worker in self.workers:
             if struck and worker is self.workers[0]:
@@ -123,7 +141,8 @@ class _Play:
     def do(self, token: str) -> list[str]:
         """What could have struck within it."""
         worker = next(worker for worker in self.workers if worker.letter == token[0])
-        strikes, past, within = self._strikes(), len(worker.stepped.past), []
+        strikes, within = self._strikes(), []
+        past = len(worker.stepped.past) if strikes else 0
         if token[1:] in STRIKES:
             wait_or_step = "while it waits" if worker.is_blocked else f"before {worker.at.name}" if worker.at else None
             self._strike(worker, token[1:], wait_or_step or "after the end")
@@ -140,8 +159,8 @@ class _Play:
             elif step.holds or step.frees:
                 worker.holds = step.holds and not (worker.at is not None and worker.at.waits and not worker.at.holds)
             self._record(worker, step.name, "blocked" if worker.is_blocked else "done")
-            events = range(1, len(worker.stepped.past) - past)
-            within = [f"{token}{strike}{n}" for strike in strikes for n in events if worker is self.workers[0]]
+            for strike in strikes if worker is self.workers[0] else "":
+                within += [f"{token}{strike}{n}" for n in range(1, len(worker.stepped.past) - past)]
         self._ask_the_blocked()
         return within
 

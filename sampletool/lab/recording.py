@@ -17,7 +17,7 @@ Happened = Literal["done", "blocked", "resumed", "struck"]
 Choices = list[list[str]]
 """What could have been chosen at each token of a schedule."""
 _MOST_STEPS = 500
-_TOKEN = re.compile(f"([{LETTERS}])([0-9]*)(?:([{re.escape(''.join(STRIKES))}])([0-9]*))?")
+_TOKEN = re.compile(f"([{LETTERS}][0-9]*)(?:([{re.escape(''.join(STRIKES))}])([0-9]*))?")
 
 
 @dataclass(frozen=True)
@@ -87,55 +87,44 @@ def recorded(
 
 
 def parse_schedule(text: str) -> list[str]:
-    """`A1 B1 A2 A!` as tokens; spaces and numbers of steps may be left out.
+    """`A1 B1 A2 A!` as tokens.
 
     `A!` strikes A before its next step, `A2!3` in its second step, after three of the events in it; `A0!3` before its
     first step.
     """
-    tokens: list[str] = []
-    counted: dict[str, int] = {}
-    for word in text.replace(",", " ").split():
-        if _TOKEN.sub("", word):
+    for word in text.split():
+        if not _TOKEN.fullmatch(word):
             raise bad_schedule(text, f"{word!r} in the schedule is neither a step such as A1 nor a strike such as A!")
-        for letter, number, strike, events in _TOKEN.findall(word):
-            if strike and not events:
-                tokens.append(letter + strike)
-                continue
-            counted[letter] = counted.get(letter, 0) + (number != "0")
-            if number and int(number) != counted[letter]:
-                raise bad_schedule(text, f"{letter}{number} in the schedule should be {letter}{counted[letter]}")
-            tokens.append(f"{letter}{counted[letter]}{strike}{events}")
-    return tokens
+    return text.split()
 
 
 def strike_within(token: str) -> tuple[str, str, int] | None:
     """The step, the strike and the number of events of `A2!3`."""
-    _, _, strike, events = _TOKEN.findall(token)[0]
-    return (token.partition(strike)[0], strike, int(events)) if events else None
+    step, strike, events = _TOKEN.findall(token)[0]
+    return (step, strike, int(events)) if events else None
 
 
 def follow(
-    schedule: str, enabled: Callable[[], list[str]], do: Callable[[str], list[str]]
+    wanted: Sequence[str], enabled: Callable[[], list[str]], do: Callable[[str], list[str]]
 ) -> tuple[list[str], Choices]:
     """Do what the schedule says; where it ends, the first worker that can goes on, to the end of all of them.
 
     What was done, and what could have been done instead: `do` adds the strikes within what it has done.
     """
-    wanted = parse_schedule(schedule)
     taken: list[str] = []
     choices: list[list[str]] = []
     while possible := enabled():
-        token = wanted.pop(0) if wanted else possible[0]
+        token = wanted[len(taken)] if len(taken) < len(wanted) else possible[0]
         within = strike_within(token)
         needed = {within[0], token[0] + within[1]} if within else {token}
         if not needed <= set(possible):
-            raise bad_schedule(schedule, f"{token} is not possible there; possible are {', '.join(possible)}")
+            raise bad_schedule(token, f"{token} is not possible there; possible are {', '.join(possible)}")
         if len(taken) == _MOST_STEPS:
             raise UnexpectedOutcome([f"{token[0]} does not end: {_MOST_STEPS} steps were taken"], None)
         taken.append(token)
         choices.append([*possible, *do(token)])
-    if wanted:
-        raise bad_schedule(schedule, f"{wanted[0]} is not possible there; possible are no more steps")
+    for token in wanted[len(taken) :]:
+        raise bad_schedule(token, f"{token} is not possible there; possible are no more steps")
     return taken, choices
 
 

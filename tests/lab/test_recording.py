@@ -7,22 +7,17 @@ from sampletool.lab.play import play
 from sampletool.lab.recording import parse_schedule
 
 
-@pytest.mark.parametrize("text", ["A1 B1 A2 B2", "ABAB", "a1".upper() + ",B1,A2,B2", "A B A B"])
-def test_a_schedule_may_be_written_shortly(text: str) -> None:
-    assert parse_schedule(text) == ["A1", "B1", "A2", "B2"]
-
-
 def test_a_strike_is_no_step() -> None:
     assert parse_schedule("A1 A! B1 B*") == ["A1", "A!", "B1", "B*"]
 
 
-@pytest.mark.parametrize("text", ["A2", "A1 A1", "1A", "A1;B1", "Z1", "A-1"])
+@pytest.mark.parametrize("text", ["1A", "A1;B1", "Z1", "A-1", "ABAB"])
 def test_what_is_no_schedule_is_refused(text: str) -> None:
     with pytest.raises(InvalidValues, match="schedule"):
         parse_schedule(text)
 
 
-@pytest.mark.parametrize("text", ["A1 A2 A3", "C1", "A1 A2 B1 B2 A3"])
+@pytest.mark.parametrize("text", ["A2", "A1 A1", "A1 A2 A3", "C1", "A1 A2 B1 B2 A3", "A"])
 def test_a_schedule_that_the_workers_cannot_follow_is_refused(text: str) -> None:
     with pytest.raises(InvalidValues, match="not possible there"):
         play("lost-config-update", "naive", text)

@@ -12,7 +12,7 @@ LIMITS = {
     "sample": 1552,
     "state": 2366,
     "state/redis.lua": 284,
-    "lab": 1361,
+    "lab": 1320,
     "lab/tried.py, lab/learner.py, lab/commands/lab/try.py": 242,
     "lab/explorer, lab/standing.py, lab/commands/lab/explore.py": 185,
     "lab/scenarios": 100 * 25,

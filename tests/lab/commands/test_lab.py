@@ -82,7 +82,7 @@ def test_a_story_fits_the_terminal_and_has_a_legend(tool: Tool) -> None:
 
 
 def test_a_good_schedule_of_the_naive_way_holds(tool: Tool) -> None:
-    (run,) = tool("lab", "run", "lost-config-update", "--schedule", "AABB").data["runs"]
+    (run,) = tool("lab", "run", "lost-config-update", "--schedule", "A1 A2 B1 B2").data["runs"]
 
     assert (run["variant"], run["schedule"], run["verdict"]) == ("naive", "A1 A2 B1 B2", "holds")
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from sampletool.kit.contract.table import Line, Painted
 from sampletool.kit.contract.text import GREEN, RED, between_words
 from sampletool.lab.draw import in_colour, legend, terminal_width, timeline
-from sampletool.lab.recording import Recording, parse_schedule
+from sampletool.lab.recording import Recording
 from sampletool.lab.scenario import Scenario, find, is_right, module_of, names
 
 
@@ -26,7 +26,8 @@ class Shown:
             told += ["", *paragraphs(f"{run.variant}: {way.says}", width), "", *timeline(run, width), ""]
             if run is self.runs[0]:
                 told += [*legend(self.runs, width), ""]
-            because = f" Why: {way.because}" if _follows(run, way.shows) else ""
+            is_as_shown = f"{run.schedule} ".startswith(f"{way.shows} ")  # what explains that one explains this one
+            because = f" Why: {way.because}" if is_as_shown else ""
             told += verdict(run, f"schedule {run.schedule}", width)
             for reason in (f"{run.reason or scenario.promise}{because}", *(f"Also: {other}" for other in run.also)):
                 told += paragraphs(reason, width, "  ")
@@ -87,8 +88,3 @@ def paragraphs(text: str, width: int, indent: str = "") -> list[str]:
 def verdict(run: Recording, text: str, width: int) -> list[str]:
     word, colour = ("BROKEN", RED) if run.is_broken else ("HOLDS", GREEN)
     return [Painted(line, colour) for line in between_words(f"{word}  {text}", width, "  ", "  ")]
-
-
-def _follows(run: Recording, schedule: str) -> bool:
-    """Whether it began as the way is best shown: what explains that one explains this one."""
-    return f"{run.schedule} ".startswith(f"{' '.join(parse_schedule(schedule))} ")

@@ -19,7 +19,8 @@ from sampletool.lab.commands.lab._options import (
     runs_scenarios,
     ways_of_that,
 )
-from sampletool.lab.commands.lab._picture import AllShown, Shown
+from sampletool.lab.commands.lab._picture import AllShown, Shown, paragraphs
+from sampletool.lab.draw import terminal_width
 from sampletool.lab.errors import UnexpectedOutcome
 from sampletool.lab.luck import try_luck
 from sampletool.lab.play import play
@@ -54,10 +55,8 @@ class Lucky:
             advice = "That proves nothing: a schedule that breaks may just not have come up."
         if self.ends_alone:
             advice = "Only their ends were judged: what the promise says of each moment is recorded with a schedule."
-        return [
-            f"{self.scenario}, {self.variant}: of {counted(self.runs, 'run')} started together {self.broken} broke.",
-            f"{advice} See tool lab prove {self.scenario}.",
-        ]
+        found = f"{self.scenario}, {self.variant}: of {counted(self.runs, 'run')} started together {self.broken} broke."
+        return paragraphs(f"{found}\n\n{advice} See tool lab prove {self.scenario}.", terminal_width())
 
 
 def show(context: Context, name: str, variants: list[str], schedule: str | None, workers: int | None) -> Shown:

@@ -19,7 +19,7 @@ from sampletool.lab.draw import in_colour, legend, terminal_width, timeline
 from sampletool.lab.errors import CannotTry, RaceFound, TooManySchedules
 from sampletool.lab.explore import Exploration
 from sampletool.lab.recording import Recording
-from sampletool.lab.tried import YOURS, every_schedule, trying
+from sampletool.lab.tried import every_schedule, trying
 
 spec = CommandSpec(
     effect="scratch",
@@ -60,7 +60,7 @@ def try_out(context: Context, file: Path, schedule: str | None) -> Tried:
             runs = list(islice(every_schedule(file, follow), MOST_SCHEDULES + 1))
         else:
             runs = [follow(schedule).recording]
-    found = Exploration(str(file), YOURS, tuple(runs[:MOST_SCHEDULES]))
+    found = Exploration(tuple(runs[:MOST_SCHEDULES]))
     alike = [run for run in found.bad if run.reason == next(iter(found.reasons))]
     shown = min(alike, key=lambda run: (len(run.also), len(run.schedule), run.schedule), default=None)
     is_complete = schedule is None and len(runs) <= MOST_SCHEDULES
