@@ -213,12 +213,14 @@ class SqliteSession:
 
 
 def _make_private(path: Path) -> None:
-    """An empty file is an empty store. Never through a link: whoever planted one would choose what we write to."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
-    try:
-        _must_be_safe(path, os.fstat(descriptor))
-    finally:
-        os.close(descriptor)
+    """An empty file is an empty store. Never through a link: whoever planted one would choose what we write to.
+
+    A file that is there is not opened: to close it drops all locks that SQLite has on it for another store of this
+    process. Then the next one who closes it takes himself for the last, and deletes the log that we go on writing to.
+    """
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    _must_be_safe(path, os.lstat(path))
 
 
 def _is_still(path: Path, opened: os.stat_result | None) -> bool:

@@ -3,6 +3,7 @@
 import os
 import signal
 import sqlite3
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -98,6 +99,22 @@ def test_a_file_that_is_a_link_is_not_read(tmp_path: Path) -> None:
 
     with pytest.raises(UnsafePath):
         open_store(f"sqlite://{tmp_path}/state.db", None, make_terms()).counter_get("hits")
+
+
+def test_two_stores_of_one_process_lose_nothing_when_another_process_closes_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    first, second = (open_store(f"sqlite://{path}", None, make_terms()) for _ in range(2))
+    first.counter_add("hits", 1)
+    second.counter_add("hits", 1)
+    outsider = "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.execute('PRAGMA user_version'); db.close()"
+    subprocess.run([sys.executable, "-c", outsider, path], check=True)
+
+    assert second.counter_add("hits", 1).value == 3
+
+    seen = "import sqlite3, sys; print(*sqlite3.connect(sys.argv[1]).execute('SELECT value FROM tool_counters'))"
+    assert subprocess.run([sys.executable, "-c", seen, path], check=True, stdout=subprocess.PIPE).stdout == b"(3,)\n"
+    first.close()
+    second.close()
 
 
 def test_health_notices_an_index_that_misses_a_row(tmp_path: Path) -> None:
