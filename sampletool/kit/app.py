@@ -12,11 +12,10 @@ from typing import Any
 from . import completion
 from .command_folder import CommandFolder
 from .context import Context, in_ci, write_stderr
-from .contract.answer import SCHEMA_VERSION, Answer, Result
+from .contract.answer import FORMATS, SCHEMA_VERSION, Answer, Format, Result, Screen, json_line, render
 from .contract.duration import utc
 from .contract.errors import ExitStatus, InternalError, Interrupted, ToolError
 from .contract.file_errors import from_os_error
-from .contract.render import FORMATS, Format, Screen, json_line, render
 from .contract.text import redact
 from .global_options import HelpAsked, whole_tool
 from .parts import command_packages

@@ -10,10 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from .contract.answer import Size
 from .contract.duration import parse_limit
 from .contract.errors import InvalidValues, Mistake, NoWorkspace, ToolError
 from .contract.file_errors import FileNotFound
-from .contract.render import Size
 from .contract.text import printable
 from .program import variable
 from .safety.places import find_workspace, session_root

@@ -14,8 +14,8 @@ from typer.main import get_command
 
 from .completion import offering
 from .context import Context
+from .contract.answer import FORMATS
 from .contract.duration import parse_duration, parse_limit
-from .contract.render import FORMATS
 from .program import __version__
 from .settings.known import read_as
 

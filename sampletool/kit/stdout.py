@@ -11,8 +11,8 @@ from contextlib import suppress
 from select import PIPE_BUF, POLLOUT, poll
 
 from .context import write_stderr
+from .contract.answer import Screen
 from .contract.errors import ExitStatus
-from .contract.render import Screen
 
 _USUAL_WIDTH = 80
 _STALLED_SECONDS = 0.25

@@ -18,9 +18,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 from sampletool.kit.context import Context
+from sampletool.kit.contract.answer import value_text
 from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.contract.lock_held import LockHeld
-from sampletool.kit.contract.render import value_text
 from sampletool.kit.safety.children import Children, Ended
 from sampletool.kit.safety.orphans import end_orphans
 from sampletool.state.errors import LeaseLost, StoreUnavailable

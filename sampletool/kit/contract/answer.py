@@ -1,12 +1,16 @@
-"""The envelope: one answer per call, with the same members whatever the command.
+"""One answer per call: an envelope with the same members whatever the command, written as one line of JSON or as text.
 
-`error` is absent on success, so that `answer.get("error", {}).get("code")` works on every answer.
+`error` is absent on success, so that `answer.get("error", {}).get("code")` works on every answer. Nothing can break the
+form: JSON is ASCII and one line; in text control characters are escaped, so that a file name or another caller's value
+cannot move the cursor or forge a line.
 """
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from .errors import ToolError
+from .text import PLAIN, RED, YELLOW, between_words, escaped, printable
 
 if TYPE_CHECKING:
     from .size import Tree
@@ -43,11 +47,8 @@ class Answer(NamedTuple):
             from .size import picked
 
             data = picked(data, fields)
-        if self.error is None:
-            head: dict[str, Any] = {"ok": True, "data": data}
-        else:
-            head = {"ok": False, "error": self.error.describe(), "data": data}
-        return {**head, "warnings": self.warnings, "meta": self.meta}
+        failure = {"error": self.error.describe()} if self.error else {}
+        return {"ok": self.error is None, **failure, "data": data, "warnings": self.warnings, "meta": self.meta}
 
 
 def to_data(value: Any) -> Any:
@@ -61,4 +62,95 @@ def to_data(value: Any) -> Any:
         return {str(key): to_data(member) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
         return [to_data(member) for member in value]
+    return value
+
+
+Format = Literal["json", "jsonl", "text", "raw"]
+FORMATS: tuple[Format, ...] = ("json", "jsonl", "text")
+"""Those that can be asked for by name; `raw` is what --raw asks for."""
+
+
+class Screen(NamedTuple):
+    """Where text goes: how wide a terminal is, None where there is none; and which of stdout and stderr has colour."""
+
+    width: int | None = None
+    colour: bool = False
+    stderr_colour: bool = False
+
+
+class Size:
+    """How much of an answer is wanted: which fields of the data, and whether it may be longer than 64 KiB."""
+
+    fields: Any = None
+    is_full = False
+    cursor_after: Any = None
+    """Of a page: where the next one begins behind so many of its items."""
+
+
+_PIPE, _SMALL = Screen(), Size()
+LARGEST_BYTES = 64 * 1024
+
+
+def render(answer: Answer, form: Format, screen: Screen = _PIPE, size: Size = _SMALL) -> tuple[bytes, str]:
+    """What goes to stdout; and in text, where errors and warnings must not get into `$(...)`, what goes to stderr."""
+    if form not in ("text", "raw"):
+        line = json_line(envelope := answer.envelope(size.fields))
+        if len(line) > LARGEST_BYTES and not size.is_full:
+            from .size import shortened
+
+            line = json_line(shortened(envelope, size.cursor_after))
+        return line, ""
+    if form == "text" or answer.result is None:
+        told = "".join(f"{line}\n" for line in _lines(answer, screen))
+    else:
+        told = f"{value_text(getattr(answer.result, 'value', None))}\n"
+    return told.encode("utf-8", "backslashreplace"), _notices(answer, screen)
+
+
+def json_line(value: Any) -> bytes:
+    """One compact line. Bytes of file names that are not UTF-8 are shown as `\\xNN`, lone surrogates as `\\uNNNN`."""
+    line = json.dumps(to_data(value), separators=(",", ":"), allow_nan=False, default=str)
+    if "\\ud" in line:
+        line = json.dumps(_without_surrogates(to_data(value)), separators=(",", ":"), allow_nan=False, default=str)
+    return line.encode("ascii") + b"\n"
+
+
+def value_text(value: Any) -> str:
+    """One value for a person: text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _lines(answer: Answer, screen: Screen) -> list[str]:
+    from .table import laid_out
+
+    lines = laid_out(answer.result.lines(), screen.width, colour=screen.colour) if answer.result is not None else []
+    if lines and answer.meta.get("dry_run"):
+        lines.insert(0, "A forecast; nothing was changed:")
+    if cursor := answer.meta.get("next_cursor"):
+        import shlex
+
+        lines.append(f"More follow: --after {shlex.quote(printable(cursor))}")
+    return lines
+
+
+def _notices(answer: Answer, screen: Screen) -> str:
+    lines = [("Warning:", YELLOW, warning["message"]) for warning in answer.warnings]
+    if (error := answer.error) is not None:
+        lines.append(("Error:", RED, f"{error.message} [{error.code}]"))
+        lines += [("", "", text) for text in (*error.context.get("problems", ()), error.suggestion)]
+    said = ""
+    for title, code, text in lines:
+        line = f"{title} {printable(text)}".strip()
+        line = "\n".join(between_words(line, screen.width)) if screen.width else line
+        said += f"{code}{title}{PLAIN}{line[len(title) :]}\n" if code and screen.stderr_colour else f"{line}\n"
+    return said
+
+
+def _without_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return "".join(escaped(char) if 0xD800 <= ord(char) <= 0xDFFF else char for char in value)
+    if isinstance(value, dict):
+        return {_without_surrogates(key): _without_surrogates(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return [_without_surrogates(member) for member in value]
     return value

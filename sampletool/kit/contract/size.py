@@ -9,8 +9,8 @@ from collections.abc import Callable
 from itertools import accumulate
 from typing import Any
 
+from .answer import LARGEST_BYTES
 from .errors import Mistake, did_you_mean
-from .render import LARGEST_BYTES
 from .text import quoted
 
 _ROOM_FOR_WARNING = 1500

@@ -7,9 +7,9 @@ what it is for. It is imported only for a name that is not the kit's.
 from functools import cache
 from typing import Any
 
+from ..contract.answer import FORMATS
 from ..contract.duration import parse_duration
 from ..contract.errors import InvalidValues, Mistake
-from ..contract.render import FORMATS
 from ..parts import offered
 
 AUTO = "auto"

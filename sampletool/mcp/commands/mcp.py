@@ -8,9 +8,9 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from sampletool.kit.context import Context
+from sampletool.kit.contract.answer import value_text
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import ExtraNotInstalled
-from sampletool.kit.contract.render import value_text
 from sampletool.kit.contract.text import counted
 from sampletool.kit.extras import needing
 from sampletool.kit.program import PROGRAM

@@ -6,8 +6,8 @@ from typing import Any, Literal, NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sampletool.kit.contract.answer import LARGEST_BYTES, json_line
 from sampletool.kit.contract.manifest import schema_of
-from sampletool.kit.contract.render import LARGEST_BYTES, json_line
 from sampletool.kit.contract.size import picked, read_fields, shortened
 
 

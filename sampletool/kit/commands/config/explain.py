@@ -5,8 +5,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from ...context import Context
-from ...contract.answer import UNTRUSTED
-from ...contract.render import value_text
+from ...contract.answer import UNTRUSTED, value_text
 from ...settings.known import find_known
 from ...settings.precedence import SourceName
 from ...settings.toml_key import show_key

@@ -6,8 +6,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from ...contract.answer import UNTRUSTED
-from ...contract.render import value_text
+from ...contract.answer import UNTRUSTED, value_text
 from ...contract.text import MASK, is_secret, redact
 from ...global_options import RawOption
 from ...settings.precedence import Key, Settings, SourceName

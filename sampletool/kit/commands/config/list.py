@@ -5,8 +5,8 @@ from typing import NamedTuple
 import typer
 
 from ...context import Context
+from ...contract.answer import value_text
 from ...contract.errors import InvalidValues
-from ...contract.render import value_text
 from ...contract.table import Line, heads
 from ...pages import AfterOption, LimitOption, page_of
 from ...settings.known import find_known

@@ -4,8 +4,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from sampletool.kit.contract.answer import Effect
-from sampletool.kit.contract.render import value_text
+from sampletool.kit.contract.answer import Effect, value_text
 from sampletool.kit.global_options import DryRunOption
 from sampletool.state.commands import _options
 from sampletool.state.commands._values import answered

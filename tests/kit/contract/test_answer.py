@@ -7,9 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sampletool.kit.contract.answer import Answer
+from sampletool.kit.contract.answer import Answer, Screen, json_line, render
 from sampletool.kit.contract.file_errors import FileNotFound
-from sampletool.kit.contract.render import Screen, json_line, render
 from sampletool.kit.contract.text import counted, printable
 
 
