@@ -75,7 +75,7 @@ def strictly(check: Callable[[str], object]) -> Callable[..., Any]:
     """For `callback=`: `check` of contract/mistyped.py looks at every value that is given."""
 
     def checked(value: Any) -> Any:
-        for text in value if isinstance(value, list) else [value] if value else []:
+        for text in value if isinstance(value, list) else [] if value is None else [value]:
             try:
                 check(str(text))
             except ValueError as error:
