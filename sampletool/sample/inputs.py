@@ -10,7 +10,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from sampletool.kit.contract.file_errors import UnsafePath
+from sampletool.kit.contract.errors import ToolError
+from sampletool.kit.contract.file_errors import UnsafePath, from_os_error
 from sampletool.kit.safety.atomic_file import write_all
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.safety.stdin import stdin_blocks
@@ -37,20 +38,28 @@ class Input(NamedTuple):
 
 
 def open_inputs(names: list[str], dialect: Dialect, signals: Signals, stack: ExitStack) -> list[Input]:
-    """Every input, open until the stack is left."""
+    """Every input, open until the stack is left. Code and advice are those of the first that cannot be used."""
     inputs: list[Input] = []
+    errors: list[ToolError] = []
     for name in names:
         path = name if name == STDIN else os.path.abspath(name)
-        descriptor = _copy_of_stdin(signals, stack) if name == STDIN else _open(path, stack)
-        found = os.fstat(descriptor)
         try:
+            descriptor = _copy_of_stdin(signals, stack) if name == STDIN else _open(path, stack)
+            found = os.fstat(descriptor)
             header = read_header(descriptor, found.st_size, dialect)
             if len(header) > MOST_COLUMNS:
                 raise ValueError(1, f"it has {len(header)} columns, more than {MOST_COLUMNS}")
+            inputs.append(Input(path, descriptor, found, header))
         except ValueError as error:
             line, reason = error.args
-            raise InvalidCsv(path=path, line=line, reason=reason) from None
-        inputs.append(Input(path, descriptor, found, header))
+            errors.append(InvalidCsv(path=path, line=line, reason=reason))
+        except (FileNotFoundError, NotADirectoryError, PermissionError, UnsafePath) as error:
+            errors.append(from_os_error(error, path) if isinstance(error, OSError) else error)
+    if len(errors) > 1:
+        errors[0].context["problems"] = [error.message for error in errors]
+        errors[0].message = f"{len(errors)} of {len(names)} inputs cannot be used; nothing was done."
+    if errors:
+        raise errors[0]
     return inputs
 
 

@@ -63,7 +63,6 @@ class Workplace(NamedTuple):
 @contextmanager
 def locked(context: Context, mode: Literal["exclusive", "shared"], *, force_unlock: bool) -> Iterator[Workplace]:
     """Holds the build lock. What is to be run has to be read inside."""
-    _ = context.jobs(), context.patience(AT_ONCE)  # a wrong setting is an error before anything is made
     path = workspace_lock(context.workspace, "build")
     for pid in end_orphans(path, context.signals) if force_unlock else ():
         context.warn("ORPHAN_ENDED", f"Process {pid}, left behind by a holder that has ended, was ended.")

@@ -11,8 +11,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sampletool.kit.context import AT_ONCE, Context
-from sampletool.kit.contract.errors import Mistake, did_you_mean
+from sampletool.kit.context import Context
+from sampletool.kit.contract.errors import InvalidValues, Mistake, did_you_mean
 from sampletool.kit.program import WORKSPACE_DIRECTORY, WORKSPACE_FILE
 from sampletool.kit.safety.toml_file import TomlText, read_toml, resolve
 from sampletool.sample.errors import InvalidWorkspace, TargetNotFound
@@ -80,7 +80,14 @@ class Jobs(NamedTuple):
 
 
 def read_workspace(context: Context) -> Jobs:
-    _ = context.jobs(), context.patience(AT_ONCE)  # a wrong setting is an error before anything is done
+    mistakes: list[Mistake] = []
+    for name in ("jobs", "lock_timeout"):
+        try:
+            context.settings.value(name)
+        except InvalidValues as error:
+            mistakes += error.mistakes
+    if mistakes:
+        raise InvalidValues(*mistakes)
     toml = read_toml(resolve(context.workspace / WORKSPACE_FILE))
     declared = Jobs(toml, {}, {})
     tables = {kind: toml.document.get(kind, {}) for kind in ("target", "check")}

@@ -55,8 +55,7 @@ class Build:
 
 
 def build(context: Context, names: list[str], jobs: int | None, *, force_unlock: bool) -> Build:
-    if names:  # a wrong name makes nothing
-        choose("target", names, read_workspace(context).targets)
+    choose("target", names, read_workspace(context).targets)  # what is wrong is an error before anything is made
     with locked(context, "exclusive", force_unlock=force_unlock) as place:
         return build_targets(place, read_workspace(context), names, jobs)
 

@@ -44,8 +44,7 @@ class Report:
 
 def test(context: Context, names: list[str], jobs: int | None, *, first_build: bool, force_unlock: bool) -> Report:
     """With `first_build` the lock stays exclusive throughout: turning it into a shared one is not atomic."""
-    if names:  # a wrong name makes nothing
-        choose("check", names, read_workspace(context).checks)
+    choose("check", names, read_workspace(context).checks)  # what is wrong is an error before anything is made
     with locked(context, "exclusive" if first_build else "shared", force_unlock=force_unlock) as place:
         declared = read_workspace(context)
         checks = [declared.checks[name] for name in choose("check", names, declared.checks)]
@@ -99,7 +98,6 @@ def command(
     """
     context: Context = ctx.obj
     if dry_run:
-        return Report(
-            [Done(name, "would_run") for name in choose("check", checks or [], read_workspace(context).checks)]
-        )
+        names = choose("check", checks or [], read_workspace(context).checks)
+        return Report([Done(name, "would_run") for name in names])
     return test(context, checks or [], jobs, first_build=first_build, force_unlock=force_unlock)

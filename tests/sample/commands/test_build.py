@@ -220,14 +220,15 @@ def test_a_misspelt_target_and_a_missing_workspace_are_told(tool: Tool, demo: Pa
     assert (tool("build").status, tool("build").code) == (4, "NO_WORKSPACE")
 
 
-@pytest.mark.parametrize("setting", ["jobs", "lock_timeout"])
-def test_a_setting_that_is_wrong_is_told_before_anything_runs(tool: Tool, setting: str) -> None:
-    declare(tool, f'[settings]\n{setting} = "banana"\n' + target("a", f"touch {tool.cwd}/ran; echo > x"))
+def test_all_settings_that_are_wrong_are_told_before_anything_runs(tool: Tool) -> None:
+    wrong = ["jobs", "lock_timeout"]
+    settings = "".join(f'{name} = "banana"\n' for name in wrong)
+    declare(tool, f"[settings]\n{settings}" + target("a", f"touch {tool.cwd}/ran; echo > x"))
 
     for command in (("build",), ("build", "--dry-run"), ("test",), ("test", "--build"), ("test", "--dry-run")):
         ran = tool(*command)
         assert (ran.status, ran.code) == (2, "VALIDATION_ERROR")
-        assert [error["param"] for error in ran.error["errors"]] == [setting]
+        assert [error["param"] for error in ran.error["errors"]] == wrong
 
     assert not (tool.cwd / "ran").exists()
     assert not (tool.cwd / ".tool" / "locks").exists()

@@ -298,6 +298,19 @@ def test_an_input_that_cannot_be_read_is_told_before_anything_is_made(
     assert list((home / "tmpdir").iterdir()) == []
 
 
+def test_all_inputs_that_cannot_be_used_are_told_in_one_answer(tool: Tool, data: Path, home: Path) -> None:
+    os.mkfifo(tool.cwd / "fifo.csv")
+    (tool.cwd / "empty.csv").touch()
+
+    ran = tool("process", "dat.csv", "fifo.csv", "data.csv", "empty.csv", "data.csv/x")
+
+    assert (ran.code, ran.status) == ("FILE_NOT_FOUND", 5)
+    wrong = ["dat.csv does not exist", "fifo.csv cannot be used", "empty.csv, line 1", "data.csv/x cannot be used"]
+    for part, problem in zip(wrong, ran.error["context"]["problems"], strict=True):
+        assert part in problem
+    assert list((home / "tmpdir").iterdir()) == []
+
+
 def test_that_no_more_inputs_can_be_open_at_once_is_told_with_its_remedy(tool: Tool, data: Path) -> None:
     limited = ["sh", "-c", 'ulimit -n 64; exec "$@"', "-", *COMMAND, "process", "--input", *["data.csv"] * 100]
 
