@@ -59,12 +59,12 @@ def legend(recordings: Sequence[Recording], width: int = WIDTH) -> list[str]:
     events = [event for recording in recordings for event in recording.events]
     schedules = " ".join(recording.schedule for recording in recordings)
     signs = {
-        "A1": ("A's first step", True),
+        "A1": ("is A's first step", True),
         "┌ │ └": ("holds the lock", any(event.holds for event in events)),
         _WAITS: ("has to wait", any(event.waiting for event in events)),
         _IDLE: ("stands still", any(len(recording.workers) > 1 for recording in recordings)),
-        **{f"A{sign}": (meaning, sign in schedules) for sign, meaning in STRIKES.items()},
-        "<==": ("what is wrong", any(event.note for event in events)),
+        **{f"A{sign}": (f"is {meaning}", sign in schedules) for sign, meaning in STRIKES.items()},
+        "<==": ("marks what is wrong", any(event.note for event in events)),
     }
     told = [f"{sign} {meaning}".replace(" ", _NO_BREAK) for sign, (meaning, is_used) in signs.items() if is_used]
     return [line.replace(_NO_BREAK, " ") for line in _wrapped(f"Signs: {', '.join(told)}", width)]

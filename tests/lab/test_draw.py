@@ -57,9 +57,9 @@ def test_the_legend_has_the_signs_that_are_used_and_fits() -> None:
     struck = replace(RUN, schedule="A1 A!", events=RUN.events[:1])
 
     first, second = legend([RUN])
-    assert first == "Signs: A1 A's first step, ┌ │ └ holds the lock, ░ has to wait, · stands still,"
-    assert second == "<== what is wrong"
-    assert "A! kill -9" in " ".join(legend([struck], 40))
+    assert first == "Signs: A1 is A's first step, ┌ │ └ holds the lock, ░ has to wait,"
+    assert second == "· stands still, <== marks what is wrong"
+    assert "A! is kill -9" in " ".join(legend([struck], 40))
     assert "░" not in " ".join(legend([struck]))
     assert max(map(len, legend([RUN], 40))) <= 40
 

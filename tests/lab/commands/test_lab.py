@@ -78,7 +78,7 @@ def test_a_story_fits_the_terminal_and_has_a_legend(tool: Tool) -> None:
 
     links = [line for line in said.splitlines() if line.startswith("https://")]
     assert max(len(line) for line in said.splitlines() if line not in links) <= 80
-    assert "Signs: A1 A's first step" in said
+    assert "Signs: A1 is A's first step" in said
 
 
 def test_a_good_schedule_of_the_naive_way_holds(tool: Tool) -> None:

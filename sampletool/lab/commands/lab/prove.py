@@ -41,7 +41,7 @@ class Proof:
     ways: list[Way]
 
     def lines(self) -> list[str]:
-        told = [f"{self.scenario}: {'proved' if self.is_proved else 'NOT PROVED'}"]
+        told = [f"{self.scenario}: {'proved: fixed never breaks, the others do' if self.is_proved else 'NOT PROVED'}"]
         if self.strikes:
             told.append(f"  at each step of A also with {' or '.join(self.strikes)}")
         for way in self.ways:
