@@ -1,15 +1,12 @@
-"""What callers of a tool that cannot stand parallel runs can do: run it one at a time, global_options, by one lock."""
+"""What callers of a tool that cannot stand parallel runs can do: run it one at a time, everywhere, by one lock."""
 
-import re
-from dataclasses import dataclass
-from pathlib import Path
+from typing import NamedTuple
 
 from sampletool.audit.command_line import CommandLine
 from sampletool.kit.program import PROGRAM
 
 
-@dataclass(frozen=True)
-class Advice:
+class Advice(NamedTuple):
     """For whoever calls the tool; whoever writes it finds in the findings what to correct."""
 
     rules: list[str]
@@ -28,10 +25,6 @@ def advise(score: int, set_command: CommandLine, *, blocked_after_kill: bool) ->
         rules.append("A status of 0 proves nothing while a caller outside that lock may be running.")
     if blocked_after_kill:
         rules.append("Do not kill it: what a killed run leaves behind has to be found and removed by hand.")
-    name = re.sub(r"[^A-Za-z0-9._-]", "-", Path(set_command.words[0]).name).lstrip("-.") or "command"
-    loop = [
-        "while read -r key value; do",
-        f"  {PROGRAM} run-safely -q --lock-timeout 30s --lock {name} -- {set_command.as_shell()} </dev/null || exit",
-        "done",
-    ]
-    return Advice(rules, loop)
+    words = set_command.show('"$key"', '"$value"')
+    call = f"  {PROGRAM} run-safely -q --lock-timeout 30s -- {words} </dev/null || exit"
+    return Advice(rules, ["while read -r key value; do", call, "done"])

@@ -6,18 +6,16 @@ Because {key} and {value} are put in after splitting, nothing they contain can b
 import re
 import shlex
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from sampletool.kit.contract.errors import ProgramNotFound
 
 KEY, VALUE = "{key}", "{value}"
 _HOLES = re.compile(r"(\{key\}|\{value\})")
-_VARIABLES = {KEY: '"$key"', VALUE: '"$value"'}
 
 
-@dataclass(frozen=True)
-class CommandLine:
+class CommandLine(NamedTuple):
     words: tuple[str, ...]
     program: str = ""
     """Where the first word was found; it will run in another directory, where a relative path means nothing."""
@@ -42,19 +40,16 @@ class CommandLine:
         found = shutil.which(base / program if "/" in program else program)
         if found is None:
             raise ProgramNotFound(what=f"The command of {option}", command=program)
-        return CommandLine(self.words, str(base / found))
+        return self._replace(program=str(base / found))
 
     def fill(self, key: str, value: str = "") -> list[str]:
         words = (self.program or self.words[0], *self.words[1:])
         return [word.replace(KEY, key).replace(VALUE, value) for word in words]
 
-    def show(self) -> str:
-        return " ".join(word if _HOLES.search(word) and " " not in word else shlex.quote(word) for word in self.words)
-
-    def as_shell(self) -> str:
-        """For a shell loop in which $key and $value are set."""
-        return " ".join("".join(_shell_part(part) for part in _HOLES.split(word)) or "''" for word in self.words)
-
-
-def _shell_part(part: str) -> str:
-    return _VARIABLES.get(part) or (shlex.quote(part) if part else "")
+    def show(self, key: str = KEY, value: str = VALUE) -> str:
+        """As it can be typed, for the shell too, with this in place of the holes."""
+        holes = {KEY: key, VALUE: value}
+        words = (_HOLES.split(word) for word in self.words)
+        return " ".join(
+            "".join(holes.get(part) or shlex.quote(part) for part in parts if part) or "''" for parts in words
+        )

@@ -16,8 +16,4 @@ class FailsAlone(ToolError):
 
     def __init__(self, command: str, what: str, output: str) -> None:
         super().__init__(command=command, what=what, output=output or None)
-        self.message += _last_words(output)
-
-
-def _last_words(output: str) -> str:
-    return f" It said: {' '.join(output.split()).rstrip('.')}." if output else ""
+        self.message += f" It said: {' '.join(output.split()).rstrip('.')}." if output else ""

@@ -6,6 +6,7 @@ Read from whatever it printed, on stdout or stderr: the whole of it as JSON, or 
 import json
 import re
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -27,16 +28,11 @@ class Failure:
 
     exit_status: int
     """Negative: the signal it died by."""
-    is_json: bool
     code: str | None
     retry_after_seconds: float | None
     names_holder: bool
     output: Annotated[str, UNTRUSTED]
     count: int = 1
-
-    @property
-    def says_when_to_retry(self) -> bool:
-        return self.retry_after_seconds is not None
 
 
 def understand(exit_status: int, stdout: str, stderr: str, output: str, other_pids: Collection[int]) -> Failure:
@@ -46,7 +42,6 @@ def understand(exit_status: int, stdout: str, stderr: str, output: str, other_pi
     pids = {int(number) for number in _PID.findall(stdout + stderr)}
     return Failure(
         exit_status,
-        is_json=bool(members),
         code=codes[0] if codes else None,
         retry_after_seconds=next((hint for name, value in members if (hint := _retry_seconds(name, value))), None),
         names_holder=any(name in _HOLDER and _says_something(value) for name, value in members)
@@ -56,11 +51,12 @@ def understand(exit_status: int, stdout: str, stderr: str, output: str, other_pi
 
 
 def grouped(failures: list[Failure]) -> list[Failure]:
+    """The first of each kind, with the number of all."""
     kinds: dict[Failure, Failure] = {}
     for failure in failures:
-        kind = replace(failure, output="", retry_after_seconds=1.0 if failure.says_when_to_retry else None)
+        kind = replace(failure, output="", count=1, retry_after_seconds=failure.retry_after_seconds and 1.0)
         first = kinds.get(kind)
-        kinds[kind] = replace(first, count=first.count + 1) if first else failure
+        kinds[kind] = replace(first, count=first.count + failure.count) if first else failure
     return list(kinds.values())
 
 
@@ -73,23 +69,17 @@ def shown(output: str) -> str:
 def _objects(text: str) -> Iterator[dict[str, Any]]:
     for part in (text, *text.splitlines()):
         if part.lstrip().startswith("{"):
-            try:
-                found = json.loads(part)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(found, dict):
-                yield found
+            with suppress(ValueError, RecursionError):
+                yield json.loads(part)
 
 
 def _members(value: Any, depth: int) -> Iterator[tuple[str, Any]]:
     """Every name and value, also of the objects inside; names in lower case, without what separates their words."""
-    if depth == 0:
-        return
-    if isinstance(value, dict):
+    if isinstance(value, dict) and depth:
         for name, member in value.items():
             yield re.sub(r"[^a-z]", "", name.lower()), member
             yield from _members(member, depth - 1)
-    elif isinstance(value, list):
+    elif isinstance(value, list) and depth:
         for member in value:
             yield from _members(member, depth - 1)
 

@@ -2,14 +2,29 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from sampletool.audit.advice import Advice
-from sampletool.audit.verdict import Findings
+from sampletool.audit.failure import Failure, grouped
+from sampletool.audit.probes import Burst, Kill, Stall
+from sampletool.audit.store import Candidate
+
+COUNTS = ("claimed", "survived", "silently_lost", "failed_loudly", "hung")
+"""What is counted of each probe, and of all together."""
 
 
-@dataclass(frozen=True)
-class FailureReport:
+class Findings(NamedTuple):
+    burst: Burst
+    stall: Stall
+    kill: Kill
+
+    @property
+    def failures(self) -> list[Failure]:
+        return [kind for probe in self for kind in probe.tally.failures]
+
+
+class FailureReport(NamedTuple):
     """How many of the failures can be acted upon, by a program or by a person."""
 
     json_with_code: int
@@ -38,11 +53,6 @@ class Report:
     inconclusive: list[str] | None = None
     not_tested: list[str] | None = None
     advice: Advice | None = None
-    markdown: str | None = None
-    """The report to paste, where it was asked for."""
-
-    def with_markdown(self) -> "Report":
-        return replace(self, markdown="\n".join(self.lines()))
 
     def lines(self) -> list[str]:
         if self.probes is None:
@@ -56,9 +66,13 @@ class Report:
         told += _items(self.not_tested, "Not tested")
         if self.advice:
             told += _items(self.advice.rules, "Advice for callers")
-            fence = _fence("\n".join(self.advice.loop), at_least=3)
-            told += ["", f"{fence}sh", *self.advice.loop, fence]
+            told += ["", *(f"    {line}" for line in self.advice.loop)]
         return told
+
+
+def forecast(candidate: Candidate) -> Report:
+    set_command, get_command, _ = candidate
+    return Report(set_command.show(), [*set_command.words], [*get_command.words])
 
 
 def _items(items: Iterable[str] | None, title: str = "") -> list[str]:
@@ -71,10 +85,9 @@ def _table(findings: Findings) -> Iterator[str]:
     row = "| {:5} | {:>7} | {:>8} | {:>4} | {:>6} | {:>4} | {} |"
     yield row.format("probe", "claimed", "survived", "lost", "failed", "hung", "seen")
     yield "| ----- | ------: | -------: | ---: | -----: | ---: | ---- |"
-    for probe in findings:
-        tally = probe.tally
-        counts = (tally.claimed, tally.survived, tally.silently_lost, tally.failed_loudly, tally.hung)
-        yield row.format(probe.name, *counts, probe.seen)
+    for name, probe in findings._asdict().items():
+        counts = [getattr(probe.tally, count) for count in COUNTS]
+        yield row.format(name, *counts, probe.seen())
 
 
 def _failures(report: Report) -> str:
@@ -89,16 +102,13 @@ def _failures(report: Report) -> str:
 
 def _examples(findings: Findings) -> list[str]:
     """One of each kind, on one line."""
-    kinds = {replace(kind, count=0, output=""): kind.output for kind in findings.failures}
-    return [f"status {kind.exit_status}: {' '.join(output.split())}" for kind, output in kinds.items()]
+    kinds = grouped(findings.failures)
+    return [f"status {kind.exit_status}: {' '.join(kind.output.split())}" for kind in kinds]
 
 
 def _code(text: str) -> str:
     """Somebody else's text as code, whatever it contains."""
-    fence = _fence(text, at_least=1)
-    return f"{fence} {text} {fence}" if "`" in text else f"{fence}{text}{fence}"
-
-
-def _fence(text: str, at_least: int) -> str:
-    longest = max(map(len, re.findall("`+", text)), default=0)
-    return "`" * max(at_least, longest + 1)
+    if "`" not in text:
+        return f"`{text}`"
+    fence = "`" * (1 + max(map(len, re.findall("`+", text))))
+    return f"{fence} {text} {fence}"

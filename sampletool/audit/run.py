@@ -25,13 +25,7 @@ class Run:
         self._stdout, self._stderr = output.with_suffix(".out"), output.with_suffix(".err")
         with self._stdout.open("xb") as stdout, self._stderr.open("xb") as stderr:
             self._process = subprocess.Popen(
-                words,
-                cwd=cwd,
-                env=environ,
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=stderr,
-                process_group=0,
+                words, cwd=cwd, env=environ, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, process_group=0
             )
         self.pid = self._process.pid
         self.began_at = time.monotonic()

@@ -7,13 +7,11 @@
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import replace
 
-from sampletool.audit.burst import Burst
-from sampletool.audit.failure import Failure
-from sampletool.audit.kill import Kill
-from sampletool.audit.stall import Stall
+from sampletool.audit.advice import advise
+from sampletool.audit.report import COUNTS, FailureReport, Findings, Report, forecast
+from sampletool.audit.store import Candidate
 from sampletool.kit.contract.duration import say_duration
 
 MEANINGS = (
@@ -31,58 +29,63 @@ NEVER_TESTED = (
 )
 
 
-class Findings(NamedTuple):
-    burst: Burst
-    stall: Stall
-    kill: Kill
-
-    @property
-    def failures(self) -> list[Failure]:
-        return [kind for probe in self for kind in probe.tally.failures]
-
-
-@dataclass(frozen=True)
-class Verdict:
-    score: int
-    meaning: str
-    because: list[str]
-    inconclusive: list[str]
-    not_tested: list[str]
-
-
-def judge(findings: Findings, deadline_seconds: float) -> Verdict:
-    losses, faults = list(_losses(findings)), list(_faults(findings, deadline_seconds))
-    inconclusive = [probe.inconclusive for probe in findings if probe.inconclusive is not None]
+def judge(candidate: Candidate, findings: Findings) -> Report:
+    failures = FailureReport(
+        json_with_code=sum(kind.count for kind in findings.failures if kind.code is not None),
+        say_when_to_retry=sum(kind.count for kind in findings.failures if kind.retry_after_seconds is not None),
+        name_holder=sum(kind.count for kind in findings.failures if kind.names_holder),
+    )
+    losses, faults = list(_losses(findings)), list(_faults(findings, failures, candidate.deadline_seconds))
+    inconclusive = list(_inconclusive(findings))
     if losses:
         score = 0
     elif faults:
         score = 1
     else:
         score = 2 if inconclusive else 3
-    return Verdict(score, MEANINGS[score], losses + faults, inconclusive, [*_not_met(findings), *NEVER_TESTED])
+    return replace(
+        forecast(candidate),
+        score=score,
+        meaning=MEANINGS[score],
+        because=losses + faults,
+        **{count: sum(getattr(probe.tally, count) for probe in findings) for count in COUNTS},
+        failures=failures,
+        probes=findings,
+        inconclusive=inconclusive,
+        not_tested=[*_not_met(findings), *NEVER_TESTED],
+        advice=advise(score, candidate.set_command, blocked_after_kill=findings.kill.blocked_afterwards),
+    )
 
 
 def _losses(findings: Findings) -> Iterator[str]:
-    for probe in findings:
+    for name, probe in findings._asdict().items():
         tally = probe.tally
         if tally.silently_lost:
-            yield f"{probe.name}: {tally.silently_lost} of {tally.claimed} changes reported as done cannot be read back"
+            yield f"{name}: {tally.silently_lost} of {tally.claimed} changes reported as done cannot be read back"
         if not tally.still_readable:
-            yield f"{probe.name}: what was stored before it cannot be read any more"
+            yield f"{name}: what was stored before it cannot be read any more"
 
 
-def _faults(findings: Findings, deadline_seconds: float) -> Iterator[str]:
-    failures = findings.failures
-    total = sum(kind.count for kind in failures)
-    if plain := sum(kind.count for kind in failures if kind.code is None):
+def _faults(findings: Findings, failures: FailureReport, deadline_seconds: float) -> Iterator[str]:
+    total = sum(kind.count for kind in findings.failures)
+    if plain := total - failures.json_with_code:
         yield f"{plain} of {total} failures are not JSON with a code"
-    if hopeless := sum(kind.count for kind in failures if not kind.says_when_to_retry):
+    if hopeless := total - failures.say_when_to_retry:
         yield f"{hopeless} of {total} failures do not say when to retry"
-    for probe in findings:
+    for name, probe in findings._asdict().items():
         if probe.tally.hung:
-            yield f"{probe.name}: {probe.tally.hung} did not end within {say_duration(deadline_seconds)}"
+            yield f"{name}: {probe.tally.hung} did not end within {say_duration(deadline_seconds)}"
     if findings.kill.blocked_afterwards:
         yield "kill: after kill -9 of one run no other succeeded: a stale lock, or a broken file, blocks"
+
+
+def _inconclusive(findings: Findings) -> Iterator[str]:
+    if findings.burst.most_at_once < 2:
+        yield f"burst: in {findings.burst.bursts} bursts no two runs were seen to overlap"
+    if not findings.stall.stopped:
+        yield "stall: no run could be stopped before it was over"
+    if not findings.kill.killed:
+        yield "kill: no run could be killed before it was over"
 
 
 def _not_met(findings: Findings) -> Iterator[str]:

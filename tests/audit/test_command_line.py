@@ -56,9 +56,9 @@ def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_as_shell_it_puts_the_very_same_words_together() -> None:
     command = CommandLine.read("printf '%s\\n' 'it'\\''s' \"a b{key}c d\" {key}{value} '' '$x'", (KEY, VALUE))
 
-    ran = subprocess.run(
-        ["/bin/sh", "-c", f"key=$1 value=$2; {command.as_shell()}", "sh", "K 1", "V*"], capture_output=True, check=True
-    )
+    typed = command.show('"$key"', '"$value"')
+    shell = f"key=$1 value=$2; {typed}"
+    ran = subprocess.run(["/bin/sh", "-c", shell, "sh", "K 1", "V*"], capture_output=True, check=True)
 
     assert ran.stdout.decode().split("\n")[:-1] == command.fill("K 1", "V*")[2:]
 

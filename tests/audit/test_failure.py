@@ -18,7 +18,6 @@ def test_our_own_lock_held_is_understood() -> None:
 
     failure = _told(stdout=json.dumps({"ok": False, "error": error}) + "\n")
 
-    assert failure.is_json
     assert failure.code == "LOCK_HELD"
     assert failure.retry_after_seconds == 0.25
     assert failure.names_holder

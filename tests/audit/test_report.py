@@ -4,42 +4,25 @@ from dataclasses import replace
 
 import pytest
 
-from sampletool.audit.advice import advise
-from sampletool.audit.burst import Burst
 from sampletool.audit.command_line import CommandLine
 from sampletool.audit.failure import Failure
-from sampletool.audit.kill import Kill
-from sampletool.audit.report import FailureReport, Report
-from sampletool.audit.stall import Stall
-from sampletool.audit.store import Tally
-from sampletool.audit.verdict import MEANINGS, Findings, judge
+from sampletool.audit.probes import Burst, Kill, Stall
+from sampletool.audit.report import Findings, Report
+from sampletool.audit.store import Candidate, Tally
+from sampletool.audit.verdict import judge
 
-_FAILURE = Failure(1, is_json=False, code=None, retry_after_seconds=None, names_holder=False, output="locked\nby `x`")
+_FAILURE = Failure(1, code=None, retry_after_seconds=None, names_holder=False, output="locked\nby `x`")
 _TALLY = Tally(
     claimed=3, survived=3, silently_lost=0, failed_loudly=1, hung=0, failures=[_FAILURE], still_readable=True
 )
-_QUIET = replace(_TALLY, failed_loudly=0, failures=[])
+_QUIET = _TALLY._replace(failed_loudly=0, failures=[])
 
 
 @pytest.fixture
 def report() -> Report:
-    command = CommandLine.read("my`tool {key} {value}", ())
+    set_command, get_command = (CommandLine.read(text, ()) for text in ("my`tool {key} {value}", "my`tool {key}"))
     findings = Findings(Burst(1, 4, 4, _TALLY), Stall(5, 0, 0, _QUIET), Kill(6, False, _QUIET))
-    verdict = judge(findings, deadline_seconds=30)
-    return Report(
-        command.show(),
-        list(command.words),
-        ["my`tool", "{key}"],
-        score=verdict.score,
-        meaning=MEANINGS[verdict.score],
-        because=verdict.because,
-        failed_loudly=1,
-        failures=FailureReport(0, 0, 0),
-        probes=findings,
-        inconclusive=verdict.inconclusive,
-        not_tested=verdict.not_tested,
-        advice=advise(verdict.score, command, blocked_after_kill=False),
-    )
+    return judge(Candidate(set_command, get_command, 30), findings)
 
 
 def test_the_text_says_the_score_first_then_why_then_what_was_seen(report: Report) -> None:
@@ -56,13 +39,8 @@ def test_what_others_wrote_stays_code(report: Report) -> None:
     lines = report.lines()
 
     assert "* `` status 1: locked by `x` ``" in lines
-    assert lines[-5:-3] == ["```sh", "while read -r key value; do"]
-    assert lines[-1] == "```"
-
-
-def test_where_it_is_asked_for_it_is_in_the_data_too(report: Report) -> None:
-    assert report.markdown is None
-    assert report.with_markdown().markdown == "\n".join(report.lines())
+    assert lines[-4:-2] == ["", "    while read -r key value; do"]
+    assert lines[-1] == "    done"
 
 
 def test_without_a_failure_or_a_fault_it_says_so(report: Report) -> None:

@@ -1,4 +1,4 @@
-"""sampletool/audit/store.py and scratch.py"""
+"""sampletool/audit/store.py"""
 
 import os
 import sys

@@ -16,7 +16,7 @@ LIMITS = {
     "lab/tried.py, lab/learner.py, lab/commands/lab/try.py": 242,
     "lab/explorer, lab/standing.py, lab/commands/lab/explore.py": 185,
     "lab/scenarios": 100 * 25,
-    "audit": 925,
+    "audit": 800,
     "mcp": 400,
     "fork": 450,
 }

@@ -1,72 +1,63 @@
 """May any other command-line tool be run in parallel? Runs it many times at once and says what it lost."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Annotated
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any
 
 import typer
 
-from sampletool.audit.auditing import audit, forecast
 from sampletool.audit.command_line import KEY, VALUE, CommandLine
 from sampletool.audit.errors import FailsAlone
-from sampletool.audit.report import Report
+from sampletool.audit.probes import probe_burst, probe_kill, probe_stall
+from sampletool.audit.report import Findings, Report, forecast
 from sampletool.audit.store import Candidate
+from sampletool.audit.verdict import judge
 from sampletool.kit.context import Context
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.duration import parse_limit
-from sampletool.kit.contract.errors import InvalidValues, Mistake, ProgramNotFound
-from sampletool.kit.global_options import DryRunOption
+from sampletool.kit.contract.errors import ProgramNotFound
+from sampletool.kit.global_options import DryRunOption, strictly
+from sampletool.kit.safety.signals import Signals
 
 spec = CommandSpec(
     effect="scratch",
     errors=(ProgramNotFound, FailsAlone),
     examples=("audit --set 'git config --global x.{key} {value}' --get 'git config --global x.{key}' --runs 8",),
 )
+_RUNS_PER_MOMENT = 4
+_read_set, _read_get = partial(CommandLine.read, holes=(KEY, VALUE)), partial(CommandLine.read, holes=())
 
 
-def read_arguments(set_text: str, get_text: str, deadline: str) -> Candidate:
-    """What is to be audited; every mistake of all of them at once."""
-    mistakes: list[Mistake] = []
+def audit(candidate: Candidate, signals: Signals, runs: int, say: Callable[[str], None]) -> Report:
+    """The three probes, each in a store of its own. Takes as long as it takes: `say` is told what is being done."""
+    by_time = max(2, runs // _RUNS_PER_MOMENT)
+    say(f"burst: {runs} runs at once ...")
+    burst = probe_burst(candidate, signals, runs)
+    say("stall: one run stopped, another beside it, again and again ...")
+    stall = probe_stall(candidate, signals, by_time)
+    say("kill: one run killed, another after it, again and again ...")
+    return judge(candidate, Findings(burst, stall, probe_kill(candidate, signals, by_time)))
 
-    @contextmanager
-    def reading(option: str, text: str, hint: str | None = None) -> Iterator[None]:
-        try:
-            yield
-        except ValueError as error:
-            mistakes.append(Mistake(option, "INVALID_VALUE", str(error), text, hint))
 
-    with reading("--set", set_text, f"For example --set 'mytool set {KEY} {VALUE}'."):
-        set_command = CommandLine.read(set_text, (KEY, VALUE))
-    with reading("--get", get_text, f"For example --get 'mytool get {KEY}'."):
-        get_command = CommandLine.read(get_text, ())
-    with reading("--deadline", deadline):
-        seconds = parse_limit(deadline)
-    if mistakes:
-        raise InvalidValues(*mistakes)
-    return Candidate(set_command, get_command, seconds)
+def _option(name: str, metavar: str, check: Callable[[str], object], help: str) -> Any:
+    return typer.Option(name, metavar=metavar, callback=strictly(check), help=help)
 
 
 def command(
     ctx: typer.Context,
-    set_text: Annotated[
-        str, typer.Option("--set", metavar="COMMAND", help="Sets a key: contains {key} and {value}. No shell runs it.")
-    ],
-    get_text: Annotated[str, typer.Option("--get", metavar="COMMAND", help="Shows the value of {key}, or all values.")],
+    set_text: Annotated[str, _option("--set", "COMMAND", _read_set, "Sets {key} to {value}; no shell runs it.")],
+    get_text: Annotated[str, _option("--get", "COMMAND", _read_get, "Shows the value of {key}, or all values.")],
     runs: Annotated[int, typer.Option("--runs", metavar="N", min=2, max=256, help="How many start at once.")] = 32,
-    deadline: Annotated[str, typer.Option("--deadline", metavar="DURATION", help="How long one run may take.")] = "30s",
-    markdown: Annotated[bool, typer.Option("--markdown", help="Write a report to paste, also into a pipe.")] = False,
+    deadline: Annotated[str, _option("--deadline", "DURATION", parse_limit, "How long one run may take.")] = "30s",
     dry_run: DryRunOption = False,
 ) -> Report:
     """Test whether another tool may be run in parallel.
 
-    Runs it many times at once, stops runs, kills runs, and says what was lost: a score from 0 to 3. The commands are
-    split into words as a shell would, but no shell runs them. They run in a scratch directory with a HOME of their
-    own, which is removed; of the environment only PATH and a few others are passed on.
+    Runs it many times at once, stops runs, kills runs, and says what was lost: a score from 0 to 3. As text, which is
+    Markdown to paste, also with --format text into a pipe. The commands are split into words as a shell would, but no
+    shell runs them. They run in a scratch directory with a HOME of their own, which is removed; of the environment
+    only PATH and a few others are passed on.
     """
     context: Context = ctx.obj
-    candidate = read_arguments(set_text, get_text, deadline).located(context.cwd)
-    report = forecast(candidate) if dry_run else audit(candidate, context.signals, runs, context.say)
-    if not markdown:
-        return report
-    context.options.setdefault("format", "text")
-    return report.with_markdown()
+    candidate = Candidate(_read_set(set_text), _read_get(get_text), parse_limit(deadline)).located(context.cwd)
+    return forecast(candidate) if dry_run else audit(candidate, context.signals, runs, context.say)

@@ -6,21 +6,21 @@ import random
 import re
 import shutil
 import time
-from collections.abc import Mapping
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import typer
 
 from sampletool.kit.context import PATIENT_SECONDS, Context
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.duration import parse_limit
-from sampletool.kit.contract.errors import ExitStatus, InvalidValues, Mistake, ProgramNotFound
+from sampletool.kit.contract.errors import ExitStatus, ProgramNotFound
 from sampletool.kit.contract.text import quoted
-from sampletool.kit.global_options import DryRunOption
+from sampletool.kit.global_options import DryRunOption, strictly
 from sampletool.kit.program import variable
-from sampletool.kit.safety.children import Children, Ended
+from sampletool.kit.safety.children import Children
 from sampletool.kit.safety.places import private_directory, state_directory
 from sampletool.kit.stdout import write
 
@@ -54,14 +54,14 @@ class RanSafely(NamedTuple):
         return [f"{self.program}: status {self.status} after {self.tries} tries"] * (self.tries > 1)
 
 
-def lock_name(name: str | None, program: str) -> str:
-    """The given one, or that of the program."""
-    if name is None:
-        return re.sub(r"[^A-Za-z0-9._-]", "-", os.path.basename(program)).lstrip("-.")[:64] or "program"
-    if not _NAME.fullmatch(name):
-        hint = "Use 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit."
-        raise InvalidValues(Mistake("--lock", "INVALID_VALUE", f"{quoted(name)} is no name for a lock", name, hint))
-    return name
+def check_lock(text: str) -> None:
+    if not _NAME.fullmatch(text):
+        raise ValueError(f"{quoted(text)} is not 1 to 64 letters, digits, '.', '_' or '-', a letter or digit first")
+
+
+def lock_of(program: str) -> str:
+    """The lock of a program for which none is named."""
+    return re.sub(r"[^A-Za-z0-9._-]", "-", os.path.basename(program)).lstrip("-.")[:64] or "program"
 
 
 def run_safely(context: Context, argv: list[str], name: str, retries: int, until_seconds: float) -> RanSafely:
@@ -69,53 +69,43 @@ def run_safely(context: Context, argv: list[str], name: str, retries: int, until
     lock = private_directory(private_directory(state_directory()) / "locks") / f"run-{name}.lock"
     environ = {**os.environ, variable("SESSION_ID"): context.session_id}
     scratch = private_directory(context.session_directory / context.request_id)
+    output, notices = scratch / "out", scratch / "err"
     give_up_at = time.monotonic() + until_seconds
     try:
         with context.hold(lock, name, "exclusive", PATIENT_SECONDS) as hold:
             for tries in count(1):
-                output, notices = scratch / f"{tries}.out", scratch / f"{tries}.err"
-                ended = _run(
-                    context, Children(context.signals, hold.descriptors, [lock]), argv, environ, output, notices
-                )
-                answer = _lock_held(output) if ended.status else None
-                pause = _pause(answer or {}, tries)
-                is_held = answer is not None or ended.status == ExitStatus.LOCK_HELD
-                if not is_held or tries > retries or time.monotonic() + pause > give_up_at:
+                notices.unlink(missing_ok=True)
+                with Children(context.signals, hold.descriptors, [lock]) as children, output.open("wb") as stdout:
+                    out = stdout.fileno()
+                    children.start(argv[0], argv, cwd=context.cwd, env=environ, log=lambda: notices, stdout=out)
+                    ended = children.next_ended()
+                    assert ended is not None
+                status = ended.status if ended.status >= 0 else 128 - ended.status
+                pause = _pause(output, status, tries) if status else None
+                if pause is None or tries > retries or time.monotonic() + pause > give_up_at:
                     break
                 context.tell(f"{name}: its lock is held; trying again in {pause:.1f} s")
                 context.signals.wait(pause)
                 context.signals.check()
-        status = ended.status if ended.status >= 0 else 128 - ended.status
         _pass_on(context, output, notices)
         return RanSafely(argv[0], name, status, tries)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _run(
-    context: Context, children: Children, argv: list[str], environ: Mapping[str, str], output: Path, notices: Path
-) -> Ended:
-    with children, output.open("xb") as stdout:
-        children.start(argv[0], argv, cwd=context.cwd, env=environ, log=lambda: notices, stdout=stdout.fileno())
-        ended = children.next_ended()
-        assert ended is not None
-        return ended
+def _pause(output: Path, status: int, tries: int) -> float | None:
+    """Seconds until the next try; None where the program does not say that its lock is held.
 
-
-def _lock_held(output: Path) -> Mapping[str, Any] | None:
-    """The error of an answer that says so; None for anything else."""
-    try:
+    As many as it says; else more each time, with a random part, so that a crowd does not come back as one.
+    """
+    seconds, is_held = _FIRST_PAUSE_SECONDS * 2**tries * random.uniform(1, 1.5), status == ExitStatus.LOCK_HELD
+    with suppress(ValueError, LookupError, TypeError):
         error = json.loads(output.read_bytes()[-_ANSWER_BYTES:].splitlines()[-1])["error"]
-        return error if error["code"] == "LOCK_HELD" else None
-    except (ValueError, LookupError, TypeError):
-        return None
-
-
-def _pause(answer: Mapping[str, Any], tries: int) -> float:
-    """What the program says; else longer each time, with a random part, so that a crowd does not come back as one."""
-    told = answer.get("retry_after_ms")
-    seconds = told / 1000 if isinstance(told, int) else _FIRST_PAUSE_SECONDS * 2**tries * random.uniform(1, 1.5)
-    return min(seconds, _LONGEST_PAUSE_SECONDS)
+        if error["code"] == "LOCK_HELD":
+            is_held = True
+            told = error["retry_after_ms"]
+            seconds = told / 1000 if isinstance(told, int) else seconds
+    return min(seconds, _LONGEST_PAUSE_SECONDS) if is_held else None
 
 
 def _pass_on(context: Context, output: Path, notices: Path) -> None:
@@ -126,21 +116,17 @@ def _pass_on(context: Context, output: Path, notices: Path) -> None:
     os.close(stdout)
 
 
-def parse_until(text: str) -> float:
-    try:
-        return parse_limit(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
-
-
 def command(
     ctx: typer.Context,
     argv: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", help="The program; no shell runs it.")],
-    lock: Annotated[str | None, typer.Option(metavar="NAME", help="The lock.  [default: the program's name]")] = None,
+    lock: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", callback=strictly(check_lock), help="The lock.  [default: the program]"),
+    ] = None,
     retries: Annotated[int, typer.Option(min=0, max=1000, metavar="N", help="Tries after LOCK_HELD.")] = 5,
     until: Annotated[
-        float, typer.Option(metavar="DURATION", parser=parse_until, help="No more tries after this long.")
-    ] = "1m",  # type: ignore[assignment]
+        str, typer.Option(metavar="DURATION", callback=strictly(parse_limit), help="No more tries after this long.")
+    ] = "1m",
     dry_run: DryRunOption = False,
 ) -> RanSafely:
     """Run another program one call at a time.
@@ -151,10 +137,10 @@ def command(
     empty. It cannot outlive this call, and after kill -9 of it keeps the lock until it ends.
     """
     context: Context = ctx.obj
-    name = lock_name(lock, argv[0])
     program = shutil.which(argv[0])
     if program is None:
         raise ProgramNotFound(what="The program", command=argv[0])
+    name = lock or lock_of(argv[0])
     if dry_run:
         return RanSafely(program, name)
-    return run_safely(context, [program, *argv[1:]], name, retries, until)
+    return run_safely(context, [program, *argv[1:]], name, retries, parse_limit(until))

@@ -107,7 +107,7 @@ def test_a_dry_run_shows_the_words_and_runs_nothing(tool: Tool, tmp_path: Path) 
 def test_every_mistake_is_told_at_once(tool: Tool) -> None:
     ran = tool("audit", "--set", "mytool set {value}", "--get", "mytool 'get", "--deadline", "soon")
 
-    assert ran.code == "VALIDATION_ERROR"
+    assert ran.code == "USAGE_ERROR"
     assert [mistake["param"] for mistake in ran.error["errors"]] == ["--set", "--get", "--deadline"]
     assert "has no {key}" in ran.error["message"]
     assert "no closing quotation" in ran.error["message"]
@@ -135,16 +135,10 @@ def test_a_command_that_fails_alone_is_not_audited_and_its_words_are_shown(tool:
 
 
 def test_the_report_to_paste_is_markdown_also_when_piped(tool: Tool) -> None:
-    ran = _audit(tool, _APPEND, _SHOW, "--markdown")
+    ran = _audit(tool, _APPEND, _SHOW, "--format", "text")
 
     assert ran.text.startswith(f"## `{_APPEND}`: ")
     assert "| burst | " in ran.text
-
-
-def test_with_json_asked_for_the_markdown_is_in_the_data(tool: Tool) -> None:
-    ran = _audit(tool, _SET, _GET, "--dry-run", "--markdown", "--json")
-
-    assert ran.data["markdown"].startswith("Would run")
 
 
 @pytest.fixture

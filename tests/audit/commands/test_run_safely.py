@@ -110,7 +110,7 @@ def test_the_program_sees_the_session_and_nothing_is_left_in_it(tool: Tool, home
 def test_what_cannot_be_run_is_an_answer_on_stdout(tool: Tool) -> None:
     assert tool("run-safely", "--", "no-such-program").code == "COMMAND_NOT_FOUND"
     assert tool("run-safely").code == "USAGE_ERROR"
-    assert tool("run-safely", "--lock", "../x", "--", "true").code == "VALIDATION_ERROR"
+    assert tool("run-safely", "--lock", "../x", "--", "true").code == "USAGE_ERROR"
     assert tool("run-safely", "--until", "0", "--", "true").code == "USAGE_ERROR"
 
 
