@@ -66,7 +66,7 @@ class Report:
         told += _items(self.not_tested, "Not tested")
         if self.advice:
             told += _items(self.advice.rules, "Advice for callers")
-            told += ["", *(f"    {line}" for line in self.advice.loop)]
+            told += ["", "The loop:", "", *(f"    {line}" for line in self.advice.loop)]
         return told
 
 

@@ -39,7 +39,7 @@ def test_what_others_wrote_stays_code(report: Report) -> None:
     lines = report.lines()
 
     assert "* `` status 1: locked by `x` ``" in lines
-    assert lines[-4:-2] == ["", "    while read -r key value; do"]
+    assert lines[-6:-2] == ["", "The loop:", "", "    while read -r key value; do"]
     assert lines[-1] == "    done"
 
 
