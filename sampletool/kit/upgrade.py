@@ -3,7 +3,8 @@
 FROM is a checkout, an sdist or a wheel of a project that carries the newer kit. Its own code, in a process of its own,
 replaces the kit, tests/kit and docs/kit as a whole, under the names of this project, and raises the versions that the
 kit needs in pyproject.toml and constraints.txt. A kit that was edited, and a tree that differs from the last commit,
-are refused: git can bring back what was there. At the end `make check test` says whether all of it is right.
+are refused: git can bring back what was there. What fails or is interrupted is put back at once. The other process ends
+with this one, however this one ends. At the end `make check test` says whether all of it is right.
 """
 
 import os
@@ -16,6 +17,7 @@ import sys
 import tarfile
 import tomllib
 import zipfile
+from _thread import start_new_thread
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -31,6 +33,7 @@ _LARGEST_BYTES = 100 * 1024 * 1024
 _BESIDE = ["pyproject.toml", "constraints.txt", "docs/index.md"]
 """What is changed besides the kit."""
 _INTO = "--into"
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def folders(package: str) -> list[str]:
@@ -39,31 +42,36 @@ def folders(package: str) -> list[str]:
 
 def read(source: Path) -> dict[str, bytes]:
     """The files of a checkout that git tracks, or of an archive, by their paths: no link, and nothing outside of it."""
-    if source.is_dir():
-        names = run_git("ls-files", "-z", directory=source).split("\0")[:-1]
-        return {name: (source / name).read_bytes() for name in names if (source / name).is_file()}
     files, left = {}, _LARGEST_BYTES
     for name, size, is_plain, content in _members(source):
         path, left = PurePosixPath(name), left - size
-        if not is_plain or path.is_absolute() or ".." in path.parts or "\\" in name or left < 0:
-            raise SystemExit(f"{source} is not taken: {name!r} is a link, leads out of it, or is too large.")
+        is_plain = is_plain and name.isprintable() and "\\" not in name
+        if not is_plain or path.is_absolute() or ".." in path.parts or left < 0:
+            raise SystemExit(f"{source} is not taken: {name!r} is a link, no plain path inside of it, or too large.")
         files[name] = content()
     return files
 
 
 def _members(archive: Path) -> Iterator[tuple[str, int, bool, Callable[[], bytes]]]:
-    if zipfile.is_zipfile(archive):
+    if archive.is_dir():
+        top = archive.resolve()
+        names = run_git("ls-files", "-z", directory=archive).split("\0")[:-1]
+        for name in (name for name in names if (top / name).is_file()):
+            is_plain = (top / name).resolve() == top / name
+            if is_plain or "kit" in name.split("/"):  # nothing is taken from elsewhere: links are all right there
+                yield name, 0, is_plain, (top / name).read_bytes
+    elif not archive.is_file():
+        raise SystemExit(f"{archive} is neither a checkout nor an sdist or a wheel.")
+    elif zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as wheel:
             for info in (info for info in wheel.infolist() if not info.is_dir()):
                 kind = stat.S_IFMT(info.external_attr >> 16)
                 yield info.filename, info.file_size, kind in (0, stat.S_IFREG), partial(wheel.read, info)
-    elif archive.is_file() and tarfile.is_tarfile(archive):
+    else:
         with tarfile.open(archive) as sdist:
             for member in (member for member in sdist if not member.isdir()):
                 file = sdist.extractfile(member) if member.isreg() else None
                 yield member.name, member.size, file is not None, file.read if file else bytes
-    else:
-        raise SystemExit(f"{archive} is neither a checkout nor an sdist or a wheel.")
 
 
 def laid_out(files: dict[str, bytes]) -> tuple[str, dict[str, bytes]]:
@@ -94,18 +102,41 @@ def refuse_what_git_could_not_restore() -> None:
         raise SystemExit(f"Edited, so that no newer kit can replace it: {', '.join(names)}. Take the change back.")
 
 
-def be_the_only_one() -> None:
-    """Until this process ends."""
-    if not try_lock(os.open(TOP, os.O_RDONLY), EXCLUSIVE):
+def be_the_only_one() -> int:
+    """Until this process has ended, and those that inherit the descriptor."""
+    lock = os.open(TOP, os.O_RDONLY)
+    if not try_lock(lock, EXCLUSIVE):
         raise SystemExit("Another upgrade of this project is running: wait for it.")
+    return lock
 
 
 def upgrade(source: Path) -> int:
-    be_the_only_one()
+    lock = be_the_only_one()
     refuse_what_git_could_not_restore()
+    ending = {number for number in _ENDING if signal.getsignal(number) == signal.SIG_DFL}
+    signal.pthread_sigmask(signal.SIG_BLOCK, ending)  # what they would interrupt is short, and must be put back
+    with TemporaryDirectory(prefix="kit-") as scratch:
+        name = _unpack(source, Path(scratch))
+        _say(f"Undo: python -m {PACKAGE}.kit.upgrade --restore, or git restore --staged --worktree .")
+        problem = _problem(lock, scratch, "-m", f"{name}.kit.upgrade", _INTO, str(TOP), PACKAGE, PROGRAM)
+        problem = problem or _problem(lock, str(TOP), "-c", "import docs.kit.generate as g; g.write_index()")
+        if problem := "interrupted" if signal.sigpending() & ending else problem:
+            restore()
+            sys.stderr.write(f"{source} is not taken: {problem}. Everything is as it was.\n")
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ending)
+    if problem:
+        return 1
+    status = subprocess.run(["make", "check", "test"], cwd=TOP, check=False).returncode  # noqa: S607
+    _say("The new kit is in place: commit it." if status == 0 else "Something fails with the new kit: see above.")
+    return status
+
+
+def _unpack(source: Path, scratch: Path) -> str:
+    """The name of its package."""
     try:
         name, files = laid_out(read(source))
         changelog = files.get(f"{name}/kit/CHANGELOG.md", b"").decode()
+        _write(scratch, files)
     except Exception as error:  # each format has its own
         raise SystemExit(f"{source} cannot be read: {error}. Nothing was changed.") from None
     before = (TOP / PACKAGE / "kit" / "CHANGELOG.md").read_text()
@@ -115,17 +146,23 @@ def upgrade(source: Path) -> int:
     if taken and taken.decode() != listing(of_kit(files, name)):
         raise SystemExit(f"{source} has a kit that was edited.")
     _say(*(line for line in changelog.splitlines() if line not in before.splitlines()))
-    _say(f"Undo: python -m {PACKAGE}.kit.upgrade --restore, or git restore --staged --worktree .")
-    with TemporaryDirectory(prefix="kit-") as scratch:
-        for path, content in files.items():
-            Path(scratch, path).parent.mkdir(parents=True, exist_ok=True)
-            Path(scratch, path).write_bytes(content)
-        call = [sys.executable, "-B", "-m", f"{name}.kit.upgrade", _INTO, str(TOP), PACKAGE, PROGRAM]
-        subprocess.run(call, cwd=scratch, env={**os.environ, "PYTHONPATH": scratch}, check=True)
-    subprocess.run([sys.executable, "-B", "-c", "import docs.kit.generate as g; g.write_index()"], cwd=TOP, check=True)
-    status = subprocess.run(["make", "check", "test"], cwd=TOP, check=False).returncode  # noqa: S607
-    _say("The new kit is in place: commit it." if status == 0 else "Something fails with the new kit: see above.")
-    return status
+    return name
+
+
+def _write(directory: Path, files: dict[str, bytes]) -> None:
+    for path, content in files.items():
+        (directory / path).parent.mkdir(parents=True, exist_ok=True)
+        (directory / path).write_bytes(content)
+
+
+def _problem(lock: int, directory: str, *words: str) -> str:
+    """The last line of a call of Python that fails. It has the lock too; its stdin ends when this process has ended."""
+    stdin, _ = os.pipe()
+    call, environ = [sys.executable, "-B", *words], {**os.environ, "PYTHONPATH": directory}
+    ran = subprocess.run(
+        call, cwd=directory, env=environ, stdin=stdin, stderr=subprocess.PIPE, text=True, check=False, pass_fds=[lock]
+    )
+    return [f"status {ran.returncode}", *ran.stderr.splitlines()][-1] if ran.returncode else ""
 
 
 def take(tree: Path, package: str, program: str) -> None:
@@ -133,25 +170,22 @@ def take(tree: Path, package: str, program: str) -> None:
     files = {path.relative_to(TOP).as_posix(): path.read_bytes() for path in TOP.rglob("*") if path.is_file()}
     made = rename_files(files, Names(PACKAGE, PROGRAM), Names(package, program))
     made[f"{package}/kit/CHECKSUMS"] = listing(of_kit(made, package)).encode()
+    wanted = tuple(f"{folder}/" for folder in folders(package))
+    beside = _raised(tree, made.get("constraints.txt", b"").decode())
+    _sweep(tree)
+    _write(tree, {path.replace("/kit/", "/.kit.new/", 1): made[path] for path in made if path.startswith(wanted)})
     for folder in folders(package):
-        new, old = ((tree / folder).with_name(f".kit.{which}") for which in ("new", "old"))
-        for left in (new, old):
-            shutil.rmtree(left, ignore_errors=True)
-        for path, content in made.items():
-            if path.startswith(f"{folder}/"):
-                file = new / path.removeprefix(f"{folder}/")
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(content)
-    for folder in folders(package):
-        new, old = ((tree / folder).with_name(f".kit.{which}") for which in ("new", "old"))
+        new, old = ((tree / folder).with_name(name) for name in (".kit.new", ".kit.old"))
         (tree / folder).rename(old)
         new.rename(tree / folder)
         shutil.rmtree(old)
-    _raise_versions(tree, made.get("constraints.txt", b"").decode())
+    for name, text in beside.items():
+        if text != (tree / name).read_text():  # a newer file would make the environment anew
+            (tree / name).write_text(text)
 
 
-def _raise_versions(tree: Path, newer_pins: str) -> None:
-    """Of what the kit needs: in its list in pyproject.toml, and its pin."""
+def _raised(tree: Path, newer_pins: str) -> dict[str, str]:
+    """The files with the versions that the kit needs: in its list in pyproject.toml, and its pin."""
     needs = tomllib.loads((TOP / PACKAGE / "kit" / "NEEDS.toml").read_text())
     project, pins = (tree / "pyproject.toml").read_text(), (tree / "constraints.txt").read_text()
     lists = {"dependencies": needs["project"]["dependencies"], "dev": needs["dependency-groups"]["dev"]}
@@ -166,20 +200,20 @@ def _raise_versions(tree: Path, newer_pins: str) -> None:
         pins = re.sub(rf"^{name}==.*\n", "", pins, flags=re.MULTILINE) + pin
         pins = "".join(sorted(pins.splitlines(keepends=True)))
         _say(f"pyproject.toml: {requirement}")
-    for name, text in {"pyproject.toml": project, "constraints.txt": pins}.items():
-        if text != (tree / name).read_text():  # a newer file would make the environment anew
-            (tree / name).write_text(text)
+    return {"pyproject.toml": project, "constraints.txt": pins}
+
+
+def _sweep(tree: Path) -> None:
+    for left in (*tree.glob("*/.kit.new"), *tree.glob("*/.kit.old")):
+        shutil.rmtree(left)
 
 
 def restore() -> None:
-    """What was changed since is not lost: git keeps it in its stash."""
-    be_the_only_one()
-    paths = [path for path in (*folders(PACKAGE), *_BESIDE) if run_git("ls-files", "--", path)]
-    if kept := run_git("stash", "create").strip():
-        run_git("stash", "store", "--message", "what an upgrade of the kit was restored from", kept)
-    run_git("restore", "--source=HEAD", "--staged", "--worktree", "--", *paths)
-    run_git("clean", "-fdq", "--", *folders(PACKAGE), "*/.kit.new/*", "*/.kit.old/*")
-    _say("Restored. What differed is in `git stash list`.")
+    """What differs is not lost: git keeps it in its stash."""
+    _sweep(TOP)
+    message = "what an upgrade of the kit was restored from"
+    paths = [*folders(PACKAGE), *_BESIDE]
+    run_git("stash", "push", "--quiet", "--include-untracked", "--message", message, "--", *paths)
 
 
 def _say(*lines: str) -> None:
@@ -190,8 +224,11 @@ def _say(*lines: str) -> None:
 def main(args: list[str]) -> int:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # or Python would print a traceback
     if args == ["--restore"]:
+        be_the_only_one()
         restore()
+        _say("Restored. What differed is in `git stash list`.")
     elif len(args) == 4 and args[0] == _INTO:
+        start_new_thread(lambda: (os.read(0, 1), os._exit(1)), ())
         take(Path(args[1]), args[2], args[3])
     elif len(args) == 1 and not args[0].startswith("-"):
         return upgrade(Path(args[0]))

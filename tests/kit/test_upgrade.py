@@ -3,13 +3,15 @@
 import io
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
 import sys
 import tarfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -154,6 +156,7 @@ def test_everything_can_be_put_back_and_what_was_changed_since_is_kept(older: Pa
     before = git(older, "rev-parse", "HEAD:")
     upgraded(older, newer)
     (older / "pyproject.toml").write_text("edited since")
+    (older / "tests" / "kit" / "test_mine.py").write_text("new since")
 
     ran = upgraded(older, "--restore")
 
@@ -161,6 +164,7 @@ def test_everything_can_be_put_back_and_what_was_changed_since_is_kept(older: Pa
     git(older, "add", "-A")
     assert git(older, "write-tree") == before
     assert git(older, "show", "stash@{0}:pyproject.toml") == "edited since"
+    assert git(older, "show", "stash@{0}^3:tests/kit/test_mine.py") == "new since"
     assert upgraded(older, newer).returncode == 0
 
 
@@ -179,22 +183,70 @@ def test_what_an_upgrade_that_was_killed_left_is_removed_by_a_restore(older: Pat
     assert git(older, "status", "--porcelain") == ""
 
 
-def test_of_two_upgrades_at_once_one_is_refused(older: Path, newer: Path, tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "go")
-    (older / "Makefile").write_text(f"check:\n\t@cat {tmp_path}/go\ntest:\n")
-    commit_all(older)
+@pytest.fixture
+def paused(older: Path, newer: Path, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], int, int]]:
+    """An upgrade whose other process is about to replace the kit: with its pid, and a pipe that ends with it."""
+    (tmp_path / "scratch").mkdir()
+    for name in ("here", "go"):
+        os.mkfifo(tmp_path / name)
+    program = newer / PACKAGE / "kit" / "rename.py"
+    pause = f"""
+import os
+unpaused = rename_files
+def rename_files(*args):
+    here = os.open({str(tmp_path / "here")!r}, os.O_WRONLY)
+    os.write(here, b"%d" % os.getpid())
+    open({str(tmp_path / "go")!r}).close()
+    return unpaused(*args)
+"""
+    program.write_text(f"{program.read_text()}\n{pause}")
+    environ = {**os.environ, "PYTHONPATH": str(older), "TMPDIR": str(tmp_path / "scratch")}
     command = [sys.executable, "-m", f"{PACKAGE}.kit.upgrade", str(newer)]
-    with subprocess.Popen(command, cwd=older, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as first:
+    with subprocess.Popen(command, cwd=older, env=environ, stderr=subprocess.PIPE, text=True) as parent:
+        here = os.open(tmp_path / "here", os.O_RDONLY)
+        child = int(os.read(here, 100))
         try:
-            with (tmp_path / "go").open("w"):  # opens as soon as the first one makes its checks
-                others = [upgraded(older, newer), upgraded(older, "--restore")]
-            first.communicate()
+            yield parent, child, here
         finally:
-            first.kill()
+            parent.kill()
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
 
-    assert first.returncode == 0
-    assert ["Another upgrade" in other.stderr for other in others] == [True, True]
-    assert (older / PACKAGE / "kit" / "fresh.py").exists()
+
+def has_ended(pipe: int, seconds: float) -> bool:
+    return select.select([pipe], [], [], seconds)[0] == [pipe]
+
+
+def test_of_two_upgrades_at_once_one_is_refused_also_when_the_first_one_s_caller_is_dead(
+    older: Path, paused: tuple[subprocess.Popen[str], int, int]
+) -> None:
+    parent, child, pipe = paused
+
+    second = upgraded(older, "nowhere")
+    os.kill(child, signal.SIGSTOP)
+    parent.kill()
+    parent.wait()
+    restore = upgraded(older, "--restore")
+    os.kill(child, signal.SIGCONT)
+
+    assert ["Another upgrade" in other.stderr for other in (second, restore)] == [True, True]
+    assert has_ended(pipe, 10), "its stdin has ended"
+    assert git(older, "status", "--porcelain") == ""
+
+
+def test_a_signal_is_obeyed_when_everything_is_put_back(
+    older: Path, tmp_path: Path, paused: tuple[subprocess.Popen[str], int, int]
+) -> None:
+    parent, _, _ = paused
+
+    parent.send_signal(signal.SIGTERM)
+    (tmp_path / "go").open("w").close()
+    _, said = parent.communicate()
+
+    assert parent.returncode == -signal.SIGTERM
+    assert said == f"{tmp_path / 'newer'} is not taken: interrupted. Everything is as it was.\n"
+    assert git(older, "status", "--porcelain") == ""
+    assert [*(tmp_path / "scratch").iterdir()] == []
 
 
 def test_a_failure_is_said_and_can_be_undone(older: Path, newer: Path) -> None:
@@ -283,7 +335,17 @@ def test_what_carries_no_kit_is_refused(older: Path, source: str) -> None:
     assert git(older, "status", "--porcelain") == ""
 
 
-@pytest.mark.parametrize("damage", ["half an sdist", "a wheel with other bytes", "a list of changes that is no text"])
+def test_a_kit_that_cannot_be_put_in_place_is_refused_in_a_sentence(older: Path, newer: Path) -> None:
+    (newer / PACKAGE / "kit" / "NEEDS.toml").unlink()
+
+    ran = upgraded(older, newer)
+
+    assert ran.returncode == 1
+    assert re.fullmatch(r".* is not taken: .*NEEDS\.toml'\. Everything is as it was\.\n", ran.stderr)
+    assert git(older, "status", "--porcelain") == git(older, "stash", "list") == ""
+
+
+@pytest.mark.parametrize("damage", ["half an sdist", "a wheel with other bytes", "a file that is also a folder"])
 def test_a_damaged_source_is_refused_in_a_sentence(older: Path, newer: Path, damage: str) -> None:
     if damage == "half an sdist":
         source = as_sdist(newer)
@@ -292,8 +354,9 @@ def test_a_damaged_source_is_refused_in_a_sentence(older: Path, newer: Path, dam
         source = as_wheel(newer)
         source.write_bytes(source.read_bytes().replace(b"# Changes", b"# CHANGES"))
     else:
-        source = newer
-        (newer / PACKAGE / "kit" / "CHANGELOG.md").write_bytes(b"\xff")
+        source = as_wheel(newer)
+        with zipfile.ZipFile(source, "a") as archive:
+            archive.writestr(f"{PACKAGE}/kit/app.py/more.py", "")
 
     ran = upgraded(older, source)
 
@@ -311,7 +374,7 @@ def tar(path: Path, name: str, **kind: object) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", ["../out", "a/../../out", "/out", "a\\..\\out"])
+@pytest.mark.parametrize("name", ["../out", "a/../../out", "/out", "a\\..\\out", "a\n", "\u202e"])
 def test_no_file_of_an_archive_leads_out_of_it(tmp_path: Path, name: str) -> None:
     with zipfile.ZipFile(tmp_path / "a.whl", "w") as archive:
         archive.writestr(name, "x")
@@ -319,6 +382,33 @@ def test_no_file_of_an_archive_leads_out_of_it(tmp_path: Path, name: str) -> Non
     for source in (tmp_path / "a.whl", tar(tmp_path / "a.tar.gz", name)):
         with pytest.raises(SystemExit, match="is not taken"):
             upgrade.read(source)
+
+
+@pytest.mark.parametrize("link", ["docs/kit/link", "docs/kit"])
+def test_a_link_in_the_kit_of_a_checkout_is_not_taken(tmp_path: Path, link: str) -> None:
+    checkout, elsewhere = tmp_path / "checkout", tmp_path / "elsewhere"
+    for directory in (checkout / "docs" / "kit", elsewhere):
+        directory.mkdir(parents=True)
+        (directory / "page").write_text("mine")
+    (checkout / "LINK").symlink_to("docs/kit/page")
+    commit(checkout)
+    assert upgrade.read(checkout) == {"docs/kit/page": b"mine"}
+
+    shutil.rmtree(checkout / "docs" / "kit")
+    (checkout / link).parent.mkdir(exist_ok=True)
+    (checkout / link).symlink_to(elsewhere if link == "docs/kit" else elsewhere / "page")
+    git(checkout, "add", "docs/kit/link") if link != "docs/kit" else None
+
+    with pytest.raises(SystemExit, match="is not taken"):
+        upgrade.read(checkout)
+
+
+@pytest.mark.timeout(10)
+def test_a_pipe_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+
+    with pytest.raises(SystemExit, match="neither a checkout"):
+        upgrade.read(tmp_path / "pipe")
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE])
