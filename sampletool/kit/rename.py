@@ -22,7 +22,7 @@ class Names(NamedTuple):
 
 
 def rename(text: str, old: Names, new: Names, commands: list[str]) -> str:
-    """`commands` are the first words of what the command is followed by: `config`, `lock`."""
+    """`commands` are the first words of what the command is followed by, or the names of their files."""
     program = re.escape(old.program)
     patterns = {
         rf'^{program}(?= = "{old.package}\.)': new.program,  # the console script
@@ -32,7 +32,7 @@ def rename(text: str, old: Names, new: Names, commands: list[str]) -> str:
         rf"(?<![\w)\]]\.)(?<=\.){program}(?=[/\"'`<\s]|$)": new.program,
         rf"(?<=[\"'`]){program}(?=[\"'` ]|-\{{)": new.program,
         rf"(?<=/){program}(?=-<)": new.program,
-        rf"(?<![\w.]){program}(?= (?:(?:{'|'.join(commands)})\b|[-[{{]))": new.program,
+        rf"(?<![\w.]){program}(?= (?:(?:{'|'.join(commands).replace('_', '-')})\b|[-[{{]))": new.program,
     }
 
     def instead(found: re.Match[str]) -> str:

@@ -56,8 +56,8 @@ def test_a_new_name_may_have_an_old_one_in_it(new: Names) -> None:
 def test_in_a_tree_the_kit_and_what_is_no_text_stay_as_they_are() -> None:
     files = {
         "old/kit/app.py": b"old",
-        "old/a/commands/weigh.py": b"",
-        "docs/prog.toml": b"`prog`; prog weigh, prog heavy, prog lift",
+        "old/a/commands/weigh_it.py": b"",
+        "docs/prog.toml": b"`prog`; prog weigh-it, prog heavy, prog lift",
         "docs/adding.md": b"**old/a/commands/lift.py**",
         "old/picture.png": b"old \xff",
     }
@@ -66,8 +66,8 @@ def test_in_a_tree_the_kit_and_what_is_no_text_stay_as_they_are() -> None:
 
     assert renamed == {
         "new/kit/app.py": b"old",
-        "new/a/commands/weigh.py": b"",
-        "docs/n-t.toml": b"`n-t`; n-t weigh, prog heavy, n-t lift",
+        "new/a/commands/weigh_it.py": b"",
+        "docs/n-t.toml": b"`n-t`; n-t weigh-it, prog heavy, n-t lift",
         "docs/adding.md": b"**new/a/commands/lift.py**",
         "new/picture.png": b"old \xff",
     }
