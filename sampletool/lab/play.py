@@ -9,31 +9,32 @@ import pickle
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Literal
 
 from sampletool.kit.contract.errors import InvalidValues, ToolError
 from sampletool.kit.stepping import tracer
 from sampletool.kit.stepping.fork_server import Forked, ForkServer
 from sampletool.kit.stepping.power_cut import Files, states_after
 from sampletool.lab.errors import UnexpectedOutcome
-from sampletool.lab.judge import Judge
 from sampletool.lab.recording import (
     Event,
     Happened,
     Played,
+    Recording,
+    Verdict,
     bad_schedule,
-    follow,
     parse_schedule,
-    recorded,
     strike_within,
-    wait_for_ever,
 )
-from sampletool.lab.scenario import INTERRUPT, KILL, LETTERS, POWER_CUT, STRIKES, Moment, Scenario, Way, find
+from sampletool.lab.scenario import INTERRUPT, KILL, LETTERS, POWER_CUT, STRIKES, History, Moment, Scenario, Way, find
 from sampletool.lab.scratch import scratch
 from sampletool.lab.stepped_worker import Worker
+
+_BROKEN: Literal["broken"] = "broken"
+_MOST_STEPS = 500
 
 
 def play(
@@ -79,33 +80,63 @@ def _played_by(process: Forked, title: str) -> Played:
 
 def follow_with(workers: Sequence[Worker], name: str, variant: str, schedule: str, directory: Path) -> Played:
     """With workers that have done nothing yet."""
-    scenario, letters = find(name), "".join(worker.letter for worker in workers)
+    scenario = find(name)
     before = {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
-    judge = Judge(scenario, letters, scenario.look(directory))
-    running = _Play(f"{name}, {variant}", scenario, scenario.ways[variant], directory, workers, before, judge)
-    tokens = parse_schedule(schedule)
-    begun, within = running.begin(tokens)
-    taken, choices = follow(tokens[len(begun) :], running.enabled, running.do)
-    taken, choices = [*begun, *taken], [*([] for _ in begun), *choices]
-    choices[:1] = [[*first, *within] for first in choices[:1]]
-    return Played(recorded(name, variant, letters, taken, running.reasons(), running.events), choices)
+    playing = _Play(name, variant, scenario, scenario.ways[variant], directory, workers, before)
+    playing.follow(parse_schedule(schedule))
+    return playing.played()
 
 
 @dataclass
 class _Play:
-    title: str
+    name: str
+    variant: str
     scenario: Scenario
     way: Way
     directory: Path
     workers: Sequence[Worker]
     before: Files
-    judge: Judge
+    now: Any = None
+    """What the shared thing held when it was last looked at."""
+    taken: list[str] = field(default_factory=list)
+    choices: list[list[str]] = field(default_factory=list)
+    """What could have been done instead of each token that was taken, it included."""
     queue: list[Worker] = field(default_factory=list)
     """Those that wait, in the order in which they came."""
     events: list[Event] = field(default_factory=list)
+    moments: list[Moment] = field(default_factory=list)
+    found: dict[str, None] = field(default_factory=dict)
+    """Every sentence of the invariant, in the order in which they came."""
     is_dark: bool = False
 
-    def enabled(self) -> list[str]:
+    def follow(self, wanted: list[str]) -> None:
+        """Do what the schedule says; where it ends, the first worker that can goes on, to the end of all of them."""
+        self.now = self._look(self.directory)
+        at_the_beginning = self._begin(wanted)
+        while possible := self._enabled():
+            token = wanted[len(self.taken)] if len(self.taken) < len(wanted) else possible[0]
+            within = strike_within(token)
+            if not ({within[0], token[0] + within[1]} if within else {token}) <= set(possible):
+                raise bad_schedule(token, f"{token} is not possible there; possible are {', '.join(possible)}")
+            if len(self.taken) == _MOST_STEPS:
+                raise UnexpectedOutcome([f"{token[0]} does not end: {_MOST_STEPS} steps were taken"], None)
+            self.taken.append(token)
+            self.choices.append([*possible, *self._do(token), *at_the_beginning])
+            at_the_beginning = []
+        for token in wanted[len(self.taken) :]:
+            raise bad_schedule(token, f"{token} is not possible there; possible are no more steps")
+
+    def played(self) -> Played:
+        """With the last step marked, if no step could be named as the one that broke it."""
+        reasons, events = self._reasons(), self.events
+        if reasons and events and not any(event.note == _BROKEN for event in events):
+            events[-1] = replace(events[-1], note="nobody can go on" if events[-1].waiting else _BROKEN)
+        letters, schedule = tuple(worker.letter for worker in self.workers), " ".join(self.taken)
+        ended: tuple[Verdict, str | None] = (_BROKEN, reasons[0]) if reasons else ("holds", None)
+        run = (letters, self.scenario.shared, schedule, *ended, tuple(reasons[1:]), tuple(events))
+        return Played(Recording(self.name, self.variant, *run), self.choices)
+
+    def _enabled(self) -> list[str]:
         left = [worker for worker in self.workers if not worker.is_over]
         if self.scenario.in_turn:
             left = left[:1]
@@ -122,23 +153,21 @@ class _Play:
         has_struck = any(event.outcome == "struck" for event in self.events)
         return "" if has_struck else self.way.strikes or ""
 
-    def begin(self, tokens: list[str]) -> tuple[list[str], list[str]]:
-        """To the first step of each worker; on its way the first one may be struck, or could have been."""
-        struck = [token for token in tokens[:1] if token[1:2] == "0"]
-        within: list[str] = []
-        for worker in self.workers:
-            if struck and worker is self.workers[0]:
-                self._strike_within(worker, struck[0])
-            else:
-                worker.come_to_a_step()
-                self.queue += [worker] * worker.is_blocked
-                if worker.is_over:
-                    self._record(worker, worker.current, "done")
-            if worker is self.workers[0]:
-                within = [f"A0{strike}{n}" for strike in self._strikes() for n in range(len(worker.stepped.past))]
-        return struck, within
+    def _begin(self, wanted: list[str]) -> list[str]:
+        """To the first step of each worker. On its way the first may be struck, or could have been: these tokens."""
+        first = self.workers[0]
+        for token in wanted[:1]:
+            if (within := strike_within(token)) and within[0] == "A0" and within[1] in self._strikes():
+                self.taken, self.choices = [token], [[]]
+                self._strike_within(first, token)
+        for worker in self.workers[len(self.taken) :]:
+            worker.come_to_a_step()
+            self.queue += [worker] * worker.is_blocked
+            if worker.is_over:
+                self._record(worker, worker.current, "done")
+        return [f"A0{strike}{n}" for strike in self._strikes() for n in range(len(first.stepped.past))]
 
-    def do(self, token: str) -> list[str]:
+    def _do(self, token: str) -> list[str]:
         """What could have struck within it."""
         worker = next(worker for worker in self.workers if worker.letter == token[0])
         strikes, within = self._strikes(), []
@@ -214,14 +243,14 @@ class _Play:
         worker.holds = worker.holds and not worker.is_over
         holds = tuple(each.letter for each in self.workers if each.holds)
         waiting = tuple(each.letter for each in self.workers if each.is_blocked)
-        before, after = self.judge.now, "(dark)" if self.is_dark else self._look(self.directory)
-        did = (worker.letter, step, before, after, holds, worker.is_blocked, outcome == "struck")
-        is_bad = self.judge.see(Moment(*did, worker.status, worker.answer))
-        note = "broken" if is_bad else worker.complaint()
+        before, self.now = self.now, "(dark)" if self.is_dark else self._look(self.directory)
+        did = (worker.letter, step, before, self.now, holds, worker.is_blocked, outcome == "struck")
+        self.moments.append(Moment(*did, worker.status, worker.answer))
+        note = _BROKEN if self._judge(self.now, is_over=False) else worker.complaint()
         acts = (len(self.events) + 1, worker.letter, worker.done, step)
         on_disk = tuple(sorted({str(seen) for seen in self._look_at_disks()})) or None
         kept = {**worker.stood, "on_disk": on_disk}
-        self.events.append(Event(*acts, outcome, str(after), holds, waiting, worker.is_over, note, **kept))
+        self.events.append(Event(*acts, outcome, str(self.now), holds, waiting, worker.is_over, note, **kept))
 
     def _look(self, directory: Path) -> Any:
         try:
@@ -241,17 +270,25 @@ class _Play:
                     Path(disk, name).write_bytes(content)
                 yield self._look(Path(disk))
 
-    def reasons(self) -> list[str]:
+    def _judge(self, now: Any, *, is_over: bool, prefix: str = "") -> bool:
+        """Whether something is broken that was not before."""
+        known, letters = len(self.found), [worker.letter for worker in self.workers]
+        for reason in self.scenario.invariant(History(letters, self.moments, now, is_over)):
+            self.found[prefix + reason] = None
+        return len(self.found) > known
+
+    def _reasons(self) -> list[str]:
         """All that is broken; what the story of this way is about comes first."""
         struck = {event.worker for event in self.events if event.outcome == "struck"}
         for worker in self.workers:
             said = worker.complaint() or "it succeeded"
             if worker.done == 0 and worker.is_over and worker.letter not in struck and not said.startswith("told "):
-                raise UnexpectedOutcome([f"{self.title}: {worker.letter} came to none of its steps ({said})"], None)
+                came_to_none = f"{self.name}, {self.variant}: {worker.letter} came to none of its steps ({said})"
+                raise UnexpectedOutcome([came_to_none], None)
         stuck = [worker.letter for worker in self.workers if not worker.is_over]
-        if self.is_dark:
-            self.judge.end_in_the_dark(self._look_at_disks())
-        elif not stuck:
-            self.judge.end()
-        found = [*wait_for_ever(stuck), *self.judge.reasons]
-        return sorted(found, key=lambda reason: self.way.breaks not in reason)
+        for now in self._look_at_disks() if self.is_dark else ():
+            self._judge(now, is_over=True, prefix="After the power cut it is possible that ")
+        if not stuck and not self.is_dark:
+            self._judge(self.now, is_over=True)
+        waits = [f"{' and '.join(stuck)} {'wait' if len(stuck) > 1 else 'waits'} for ever."] if stuck else []
+        return sorted([*waits, *self.found], key=lambda reason: self.way.breaks not in reason)

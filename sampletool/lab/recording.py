@@ -4,19 +4,14 @@ It carries no clock and no process numbers: a schedule that is replayed gives th
 """
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from sampletool.kit.contract.errors import InvalidValues, Mistake
-from sampletool.lab.errors import UnexpectedOutcome
-from sampletool.lab.scenario import LETTERS, STRIKES, find
+from sampletool.lab.scenario import LETTERS, STRIKES
 
 Verdict = Literal["holds", "broken"]
 Happened = Literal["done", "blocked", "resumed", "struck"]
-Choices = list[list[str]]
-"""What could have been chosen at each token of a schedule."""
-_MOST_STEPS = 500
 _TOKEN = re.compile(f"([{LETTERS}][0-9]*)(?:([{re.escape(''.join(STRIKES))}])([0-9]*))?")
 
 
@@ -71,19 +66,8 @@ class Recording:
 @dataclass(frozen=True)
 class Played:
     recording: Recording
-    choices: Choices
-
-
-def recorded(
-    scenario: str, variant: str, letters: str, taken: list[str], reasons: list[str], events: list[Event]
-) -> Recording:
-    """With the last step marked, if no step could be named as the one that broke it."""
-    if reasons and events and not any(event.note == "broken" for event in events):
-        events[-1] = replace(events[-1], note="nobody can go on" if events[-1].waiting else "broken")
-    verdict: Verdict = "broken" if reasons else "holds"
-    reason, also = reasons[0] if reasons else None, tuple(reasons[1:])
-    shared, schedule = find(scenario).shared, " ".join(taken)
-    return Recording(scenario, variant, tuple(letters), shared, schedule, verdict, reason, also, tuple(events))
+    choices: list[list[str]]
+    """What could have been chosen at each token of its schedule."""
 
 
 def parse_schedule(text: str) -> list[str]:
@@ -102,34 +86,6 @@ def strike_within(token: str) -> tuple[str, str, int] | None:
     """The step, the strike and the number of events of `A2!3`."""
     step, strike, events = _TOKEN.findall(token)[0]
     return (step, strike, int(events)) if events else None
-
-
-def follow(
-    wanted: Sequence[str], enabled: Callable[[], list[str]], do: Callable[[str], list[str]]
-) -> tuple[list[str], Choices]:
-    """Do what the schedule says; where it ends, the first worker that can goes on, to the end of all of them.
-
-    What was done, and what could have been done instead: `do` adds the strikes within what it has done.
-    """
-    taken: list[str] = []
-    choices: list[list[str]] = []
-    while possible := enabled():
-        token = wanted[len(taken)] if len(taken) < len(wanted) else possible[0]
-        within = strike_within(token)
-        needed = {within[0], token[0] + within[1]} if within else {token}
-        if not needed <= set(possible):
-            raise bad_schedule(token, f"{token} is not possible there; possible are {', '.join(possible)}")
-        if len(taken) == _MOST_STEPS:
-            raise UnexpectedOutcome([f"{token[0]} does not end: {_MOST_STEPS} steps were taken"], None)
-        taken.append(token)
-        choices.append([*possible, *do(token)])
-    for token in wanted[len(taken) :]:
-        raise bad_schedule(token, f"{token} is not possible there; possible are no more steps")
-    return taken, choices
-
-
-def wait_for_ever(letters: Sequence[str]) -> list[str]:
-    return [f"{' and '.join(letters)} {'wait' if len(letters) > 1 else 'waits'} for ever."] if letters else []
 
 
 def bad_schedule(text: str, message: str) -> InvalidValues:

@@ -120,14 +120,20 @@ class History:
 
     letters: Sequence[str]
     moments: Sequence[Moment]
-    """Without a schedule (`--by-luck`) nothing is recorded, and there are none."""
+    """Without a schedule (`--by-luck`) only the end of each worker."""
     now: Any
     """What `look` sees; after a power cut, one of the states that the disk may have."""
-    statuses: Mapping[str, int]
-    """Of the workers that came to their end by themselves."""
-    answers: Mapping[str, Any]
-    """The JSON answers of those that gave one."""
     is_over: bool = True
+
+    @property
+    def statuses(self) -> dict[str, int]:
+        """Of the workers that came to their end by themselves."""
+        return {moment.worker: moment.status for moment in self.moments if moment.status is not None}
+
+    @property
+    def answers(self) -> dict[str, Any]:
+        """The JSON answers of those that gave one."""
+        return {moment.worker: moment.answer for moment in self.moments if moment.answer is not None}
 
     @property
     def served(self) -> list[str]:

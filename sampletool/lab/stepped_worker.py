@@ -11,6 +11,13 @@ from sampletool.kit.stepping.tracer import Ended, Event, SteppedProcess
 from sampletool.lab.scenario import Step, Way
 
 
+def answer_in(stdout: bytes) -> Any:
+    """What a worker said, if that is JSON."""
+    with suppress(ValueError):
+        return json.loads(stdout)
+    return None
+
+
 @dataclass
 class Worker:
     letter: str
@@ -90,10 +97,7 @@ class Worker:
 
     @property
     def answer(self) -> Any:
-        """What it said, if that is JSON."""
-        with suppress(ValueError):
-            return None if self.ended is None else json.loads(self.ended.stdout)
-        return None
+        return None if self.ended is None else answer_in(self.ended.stdout)
 
     def complaint(self) -> str | None:
         """How it ended if it did not succeed: the code of its answer, or its status."""

@@ -1,14 +1,12 @@
-"""The program of every worker that is a process: `python -m sampletool.lab.worker SCENARIO WAY LETTER [wait]`.
+"""The program of every worker that is a process: `python -m sampletool.lab.worker SCENARIO WAY LETTER`.
 
-With `wait` it says one character when it is ready, and waits for the end of its standard input, so that many can be let
-go at the same moment. A way that is a command of the tool is run as that command, in this process.
+A way that is a command of the tool is run as that command, in this process.
 """
 
 import json
 import os
 import runpy
 import sys
-from importlib import import_module
 
 from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.program import PROGRAM
@@ -18,12 +16,11 @@ from sampletool.lab.standing import of_this_process, source_of
 
 
 def main() -> None:
-    name, variant, letter, *waits = sys.argv[1:]
+    name, variant, letter = sys.argv[1:]
     scenario, way = find(name), find(name).ways[variant]
     program, source = way.program, source_of(scenario, way)
     tracee.describe = lambda: of_this_process(source, scenario.private)
     if callable(program):
-        _await(bool(waits))
         try:
             program(letter)
         except ToolError as error:
@@ -31,15 +28,7 @@ def main() -> None:
             sys.exit(int(error.exit_status))
     else:
         sys.argv[:] = [PROGRAM, *(word.format(worker=letter) for word in program)]
-        import_module("sampletool.kit.app")
-        _await(bool(waits))
         runpy.run_module("sampletool", run_name="__main__", alter_sys=True)
-
-
-def _await(waits: bool) -> None:
-    if waits:
-        os.write(1, b".")
-        os.read(0, 1)
 
 
 if __name__ == "__main__":

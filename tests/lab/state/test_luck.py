@@ -3,5 +3,5 @@
 from sampletool.lab.luck import try_luck
 
 
-def test_where_the_promise_is_about_moments_luck_says_that_only_the_ends_were_judged() -> None:
-    assert try_luck("zombie-worker", "fixed", 1, "AB", lambda: None) == (0, True)
+def test_a_promise_about_moments_is_judged_by_the_ends_alone() -> None:
+    assert try_luck("zombie-worker", "fixed", 1, "AB", lambda: None) == 0

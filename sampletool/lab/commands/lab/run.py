@@ -46,15 +46,11 @@ class Lucky:
     variant: str
     runs: int
     broken: int
-    ends_alone: bool
-    """The promise is about moments too, which only a schedule records: a run that ended well may have broken it."""
 
     def lines(self) -> list[str]:
         advice = "Luck is a bad teacher: arrange it instead, and it breaks every time."
         if self.broken == 0:
-            advice = "That proves nothing: a schedule that breaks may just not have come up."
-        if self.ends_alone:
-            advice = "Only their ends were judged: what the promise says of each moment is recorded with a schedule."
+            advice = "That proves nothing: a schedule that breaks may just not have come up; and only ends were judged."
         found = f"{self.scenario}, {self.variant}: of {counted(self.runs, 'run')} started together {self.broken} broke."
         return paragraphs(f"{found}\n\n{advice} See tool lab prove {self.scenario}.", terminal_width())
 
@@ -112,9 +108,8 @@ def command(
         name, variant = wanted[0], variant or NAIVE
         way_of(name, variant)
         with checking(ctx.obj, f"{name}, {variant}: {counted(runs, 'run')} by luck") as check:
-            return Lucky(
-                name, variant, runs, *try_luck(name, variant, runs, LETTERS[: workers or find(name).workers], check)
-            )
+            letters = LETTERS[: workers or find(name).workers]
+            return Lucky(name, variant, runs, try_luck(name, variant, runs, letters, check))
     variants = [variant] if variant else [NAIVE, FIXED] if schedule is None else [NAIVE]
     shown = [show(ctx.obj, each, variants, schedule, workers) for each in wanted]
     if svg is not None:
