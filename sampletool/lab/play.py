@@ -15,9 +15,9 @@ from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from sampletool.kit.contract.errors import InvalidValues, ToolError
-from sampletool.kit.stepping import tracer
-from sampletool.kit.stepping.fork_server import Forked, ForkServer
+from sampletool.kit.stepping.fork_server import ForkServer
 from sampletool.kit.stepping.power_cut import Files, states_after
+from sampletool.kit.stepping.tracer import SteppedProcess
 from sampletool.lab.errors import UnexpectedOutcome
 from sampletool.lab.recording import (
     Event,
@@ -54,28 +54,22 @@ def play(
     way = scenario.ways[variant]
     letters = LETTERS[: workers or scenario.workers]
     with scratch(way) as (directory, environ), ExitStack() as stack:
+        server = fork_server or stack.enter_context(ForkServer([], environ))
         if scenario.world is not None:
             program = ["-m", "sampletool.lab.coroutines", name, variant, schedule, letters]
-            server = fork_server or stack.enter_context(ForkServer([], environ))
-            return _played_by(server.start(None, program, environ, directory), f"{name}, {variant}")
+            stdout, stderr = server.start(None, program, environ, directory).communicate()
+            if not stdout:
+                raise UnexpectedOutcome([f"{name}, {variant}: {stderr.decode().strip().rpartition(chr(10))[2]}"], None)
+            told = pickle.loads(stdout)  # noqa: S301 - our own process wrote it
+            if isinstance(told, Played):
+                return told
+            raise InvalidValues(*told)
         players = []
         for letter in letters:
             program = way.argv(name, variant, letter)
-            stepped = tracer.SteppedProcess(
-                program, watch=directory.parent, env=environ, cwd=directory, fork_server=fork_server
-            )
+            stepped = SteppedProcess(program, watch=directory.parent, env=environ, cwd=directory, fork_server=server)
             players.append(Worker(letter, way, stack.enter_context(stepped), check))
         return follow_with(players, name, variant, schedule, directory)
-
-
-def _played_by(process: Forked, title: str) -> Played:
-    stdout, stderr = process.communicate()
-    if process.returncode:
-        raise UnexpectedOutcome([f"{title}: {stderr.decode().strip().rpartition(chr(10))[2]}"], None)
-    told = pickle.loads(stdout)  # noqa: S301 - our own process wrote it
-    if isinstance(told, Played):
-        return told
-    raise InvalidValues(*told)
 
 
 def follow_with(workers: Sequence[Worker], name: str, variant: str, schedule: str, directory: Path) -> Played:
