@@ -94,11 +94,11 @@ LARGEST_BYTES = 64 * 1024
 def render(answer: Answer, form: Format, screen: Screen = _PIPE, size: Size = _SMALL) -> tuple[bytes, str]:
     """What goes to stdout; and in text, where errors and warnings must not get into `$(...)`, what goes to stderr."""
     if form not in ("text", "raw"):
-        line = json_line(envelope := answer.envelope(size.fields))
+        line = json_line(answer.envelope(size.fields))
         if len(line) > LARGEST_BYTES and not size.is_full:
             from .size import shortened
 
-            line = json_line(shortened(envelope, size.cursor_after))
+            line = json_line(shortened(json.loads(line), size.cursor_after))
         return line, ""
     if form == "text" or answer.result is None:
         told = "".join(f"{line}\n" for line in _lines(answer, screen))

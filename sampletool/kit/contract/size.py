@@ -1,12 +1,13 @@
 """An answer that costs its reader no more than it has to: only the fields that are asked for, and 64 KiB at most.
 
-Cut are lists at an item and texts at a character, the largest first; what is cut is named in a warning.
+Cut are lists at an item, objects at a member and texts at a character, the largest first; what is cut is named in a
+warning.
 """
 
 import json
 from bisect import bisect_right
 from collections.abc import Callable
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any
 
 from .answer import LARGEST_BYTES
@@ -14,6 +15,9 @@ from .errors import Mistake, did_you_mean
 from .text import quoted
 
 _ROOM_FOR_WARNING = 1500
+_LONGEST_PLACE_BYTES = 200
+_LEAST_BYTES = 64
+"""A value that is no larger is never cut."""
 
 Tree = dict[str, Any]
 """Names of fields, each with those in it; an empty name stands for all that is there."""
@@ -70,33 +74,39 @@ def shortened(envelope: dict[str, Any], cursor_after: Callable[[int], str] | Non
         if cursor_after and where.count(".") == 2 and where.startswith(".data.") and where.endswith("[]"):
             more = {"next_cursor": cursor_after(kept)}
             ways = f"go on with --after and meta.next_cursor, {ways}"
-    said = ", ".join(f"{where[1:]} ({kept} of {total})" for where, (kept, total) in [*cut.items()][:5])
+    places = [(_fitted(where[1:], _LONGEST_PLACE_BYTES, "", {}), *counts) for where, counts in [*cut.items()][:5]]
+    said = ", ".join(f"{where} ({kept} of {total})" for where, kept, total in places)
     notice = {"code": "TRUNCATED", "message": f"The answer is cut to 64 KiB at {said}: {ways}"}
     meta = {**small["meta"], **more, "truncated": True}
     return {**small, "warnings": [*small["warnings"], notice], "meta": meta}
 
 
 def _fitted(value: Any, most: int, where: str, cut: dict[str, tuple[int, int]]) -> Any:
-    """What has at most so many bytes of JSON, where that can be had."""
-    if _size(value) <= most:
+    """What has at most so many bytes of JSON, or _LEAST_BYTES of them."""
+    if _size(value) <= max(most, _LEAST_BYTES):
         return value
     if isinstance(value, str):
         kept = bisect_right(range(1, most), most - len('"\\u2026"'), key=lambda end: _size(value[:end]) - 2)
         cut[where] = kept, len(value)
         return f"{value[:kept]}…"
-    if isinstance(value, list) and value:
+    if isinstance(value, list):
         kept = sum(1 for size in accumulate(_size(item) + 1 for item in value) if size < most)
-        if len(value) > 1:
-            cut[f"{where}[]"] = max(kept, 1), len(value)
-        return value[:kept] or [_fitted(value[0], most - 2, f"{where}[0]", cut)]
+        first = value[:1] if most - 2 >= _LEAST_BYTES else []
+        if len(value) > 1 or not first:
+            cut[f"{where}[]"] = kept or len(first), len(value)
+        return value[:kept] or [_fitted(item, most - 2, f"{where}[0]", cut) for item in first]
     if isinstance(value, dict):
-        left, small = most - 2, {}
-        for number, name in enumerate(sorted(value, key=lambda name: _size(value[name]))):
-            share = left // (len(value) - number) - _size(name) - 2
-            small[name] = _fitted(value[name], share, f"{where}.{name}", cut)
-            left -= _size(small[name]) + _size(name) + 2
-        return {name: small[name] for name in value}
-    return value
+        names = {name: _size(name) + 2 for name in value}
+        least = accumulate(names[name] + min(_size(member), _LEAST_BYTES) for name, member in value.items())
+        if (kept := sum(1 for size in least if size <= most - 2)) < len(value):
+            cut[f"{where}{{}}"] = kept, len(value)
+            names = dict(islice(names.items(), kept))
+        left, small = most - 2 - sum(names.values()), {}
+        for number, name in enumerate(sorted(names, key=lambda name: _size(value[name]))):
+            small[name] = _fitted(value[name], left // (kept - number), f"{where}.{name}", cut)
+            left -= _size(small[name])
+        return {name: small[name] for name in names}
+    return _fitted(str(value), most, where, cut)  # a number of many digits
 
 
 def _size(value: Any) -> int:

@@ -3,6 +3,7 @@
 import json
 from typing import Any, Literal, NamedTuple
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -104,6 +105,41 @@ def test_one_large_item_is_cut_inside_and_members_share_what_room_there_is() -> 
     assert item["id"] == 1
     assert 30_000 < len(item["tail"]) < 34_000
     assert 30_000 < len(item["log"]) < 34_000
+
+
+def test_an_object_is_cut_at_a_member_where_the_names_alone_leave_no_room() -> None:
+    many = cut({"value": {f"key{number:06}": number for number in range(8000)}})
+    long = cut({"value": {"k" * 70_000: 1}})
+    behind_long = cut({"value": {"é" * 9_000: "x" * 70_000, "b": [[["y" * 70_000]]]}})
+
+    kept = many["data"]["value"]
+    assert list(kept.items()) == [(f"key{number:06}", number) for number in range(len(kept))]
+    assert len(kept) > 3500
+    assert f"data.value{{}} ({len(kept)} of 8000)" in many["warnings"][0]["message"]
+    assert long["data"] == {"value": {}}
+    assert "data.value{} (0 of 1)" in long["warnings"][0]["message"]
+    assert behind_long["data"]["value"].keys() == {"é" * 9_000, "b"}
+    assert len(json_line(behind_long)) > LARGEST_BYTES - 2_000
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"k" * 30_000: {"l" * 30_000: {"m" * 30_000: 1}}},
+        {"k" * 60_000: "x" * 70_000, "b": [1] * 9_000},
+        {str(number): ["x" * 99] for number in range(5_000)},
+        {str(number): {"é" * 50: number} for number in range(5_000)},
+        {f"{number}é\U0001f600": 10**4_000 for number in range(40)},
+        [[[["x" * 70_000] * 9]]],
+        [{}] * 30_000,
+        10**4_000,
+    ],
+    ids=lambda value: json.dumps(value)[:9],
+)
+def test_whatever_is_large_is_cut_to_64_kib_and_the_place_is_named(value: Any) -> None:
+    small = cut({"value": value, "other": ["y" * 70_000]})
+
+    assert "data." in small["warnings"][0]["message"]
 
 
 @settings(deadline=None)
