@@ -36,9 +36,13 @@ def read_cursor(text: str | None, *, is_number: bool = False) -> str:
         return "0" if is_number else ""
     behind = text.removeprefix(_CURSOR)
     if behind == text or (is_number and not behind.isdecimal()):
-        problem, hint = f"{quoted(text)} is not a cursor", "Pass meta.next_cursor of the page before."
-        raise InvalidValues(Mistake("--after", "INVALID_VALUE", problem, text, hint))
+        raise no_cursor(text)
     return behind
+
+
+def no_cursor(text: str) -> InvalidValues:
+    problem, hint = f"{quoted(text)} is not a cursor", "Pass meta.next_cursor of the page before."
+    return InvalidValues(Mistake("--after", "INVALID_VALUE", problem, text, hint))
 
 
 def page_of(

@@ -1,10 +1,11 @@
 """What was called, and how it ended."""
 
 import json
+import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import dropwhile, islice
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -15,13 +16,17 @@ from ..contract.command_spec import CommandSpec
 from ..contract.duration import parse_limit, say_duration, utc
 from ..contract.table import Line, heads
 from ..global_options import strictly
-from ..pages import AfterOption, LimitOption, page, read_cursor
-from ..safety.call_log import NAMES
+from ..pages import AfterOption, LimitOption, no_cursor, page, read_cursor
+from ..safety.call_log import NAMES, opened_log
 from ..safety.places import state_directory
 
 spec = CommandSpec(
     effect="nothing", reads=("files",), examples=("log", "log --since 1h --failed", "log --command config.set")
 )
+
+
+_TYPES = {"exit_code": int, "duration_ms": int, "dry_run": bool, "about": list}
+"""Of the members that are not text."""
 
 
 class Call(NamedTuple):
@@ -55,9 +60,16 @@ class Calls(NamedTuple):
 def read_calls(directory: Path) -> Iterator[Call]:
     """The newest first. What is no line of ours is passed over."""
     for path in (directory / name for name in NAMES):
-        for line in reversed(path.read_bytes().splitlines() if path.is_file() else []):
-            with suppress(ValueError, TypeError):
-                yield Call(**json.loads(line))
+        lines: list[bytes] = []
+        with suppress(FileNotFoundError, NotADirectoryError), opened_log(path, os.O_RDONLY) as descriptor:
+            lines = os.read(descriptor, os.fstat(descriptor).st_size).splitlines()
+        for line in reversed(lines):
+            with suppress(ValueError, TypeError, RecursionError):
+                call = Call(**(told := json.loads(line)))
+                members = [*told.items(), *(("subject", subject) for subject in call.about)]
+                is_ours = all(type(value) is _TYPES.get(name, str) for name, value in members)
+                if is_ours and abs(call.duration_ms) < 1 << 53:
+                    yield call
 
 
 def command(
@@ -75,11 +87,12 @@ def command(
     Each call leaves one line: what it was about (keys and paths, no values), how it ended, how long it took.
     """
     oldest = utc(time.time() - parse_limit(since))
-    found: Iterator[Call] = (
+    calls = read_calls(state_directory())
+    if (last := read_cursor(after)) and all(call.request_id != last for call in calls):
+        raise no_cursor(after or "")
+    found = (
         call
-        for call in read_calls(state_directory())
+        for call in calls
         if call.at >= oldest and not (failed and call.exit_code == 0) and only in ("", call.command)
     )
-    if last := read_cursor(after):
-        found = islice(dropwhile(lambda call: call.request_id != last, found), 1, None)
     return Calls(page(ctx.obj, list(islice(found, limit + 1)), limit, lambda call: call.request_id))

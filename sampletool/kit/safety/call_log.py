@@ -7,11 +7,16 @@ values. Not flushed to the disk: kill -9 loses no line, a power cut may lose the
 
 import json
 import os
-from collections.abc import Mapping
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from ..contract.answer import Answer, to_data
+from ..contract.file_errors import UnsafePath
+from ..contract.text import redact
+from .atomic_file import opened
 from .places import private_directory
 
 NAMES = ("calls.jsonl", "calls.before.jsonl")
@@ -37,8 +42,9 @@ def append(directory: Path, call: Mapping[str, Any], largest: int = _LARGEST) ->
     line = json.dumps(call, separators=(",", ":")).encode() + b"\n"
     path = private_directory(directory) / NAMES[0]
     while True:
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
+        with opened_log(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as descriptor:
+            if os.pread(descriptor, 1, max(os.fstat(descriptor).st_size - 1, 0)) not in (b"", b"\n"):
+                line = b"\n" + line  # the last one was torn by a full disk
             os.write(descriptor, line)
             found = os.fstat(descriptor)
             if found.st_nlink == 0:  # paused before the write for so long that the file is no longer kept
@@ -46,8 +52,16 @@ def append(directory: Path, call: Mapping[str, Any], largest: int = _LARGEST) ->
             if found.st_size > largest:
                 _put_away(path, descriptor)
             return
-        finally:
-            os.close(descriptor)
+
+
+@contextmanager
+def opened_log(path: Path, flags: int) -> Iterator[int]:
+    """A descriptor of a file that is the log's alone. A FIFO, a device or a link is an error, not a wait."""
+    with opened(path, flags | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC) as descriptor:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+            raise UnsafePath(str(path), "it is not a regular file with one name")
+        yield descriptor
 
 
 def _subjects_of(data: Any) -> list[str]:
@@ -55,7 +69,7 @@ def _subjects_of(data: Any) -> list[str]:
     members = data if isinstance(data, dict) else {}
     listed = [item for value in members.values() if isinstance(value, list) for item in value if isinstance(item, dict)]
     named = [each[name] for each in (members, *listed[:20]) for name in _SUBJECTS if isinstance(each.get(name), str)]
-    return [name[:200] for name in dict.fromkeys(named)]
+    return [redact(name[:1000])[:200] for name in dict.fromkeys(named)]
 
 
 def _put_away(path: Path, descriptor: int) -> None:

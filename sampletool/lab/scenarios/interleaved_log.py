@@ -95,12 +95,13 @@ scenario = Scenario(
         Removal(
             "kit/safety/call_log.py",
             says="looking for the end of the file, instead of letting the kernel append",
-            line="os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)\n",
-            instead="os.O_WRONLY | os.O_CREAT, 0o600)\n        os.lseek(descriptor, 0, os.SEEK_END)\n",
+            line="os.O_RDWR | os.O_APPEND | os.O_CREAT) as descriptor:\n",
+            instead="os.O_RDWR | os.O_CREAT) as descriptor:\n            os.lseek(descriptor, 0, os.SEEK_END)\n",
             breaks="is not in the log",
         ),
     ),
     symbol="sampletool.kit.safety.call_log:append",
-    still_broken_by="a full disk, which takes half a line; network file systems without append; and a clean-up that "
-    "removes the file under the writers: the log of calls looks for that after each write, and writes again.",
+    still_broken_by="a full disk, which takes half a line (the log of calls begins the next one anew); network file "
+    "systems without append; and a clean-up that removes the file under the writers: the log of calls looks for that "
+    "after each write, and writes again.",
 )

@@ -30,9 +30,11 @@ def test_no_value_is_logged(tool: Tool, workspace: Path, home: Path) -> None:
     tool("config", "set", "plain", "topsecret")
     tool("config", "get", "plain")
     tool("config", "set", "a b", "topsecret", "--topsecret")
+    tool("config", "get", '"mongodb://ann:topsecret@host/db"')
 
     (log,) = home.rglob("calls.jsonl")
-    assert len(log.read_text().splitlines()) == 5
+    assert len(log.read_text().splitlines()) == 6
+    assert "ann:***@host" in log.read_text()
     assert "topsecret" not in log.read_text()
     assert workspace
 
@@ -47,6 +49,21 @@ def test_the_list_can_be_narrowed(tool: Tool, workspace: Path) -> None:
     assert [call["command"] for call in logged(tool, "--limit", "1", "--since", "1h")] == ["log"]
     assert logged(tool, "--command", "no.such") == []
     assert tool("log", "--since", "0").code == "USAGE_ERROR"
+    assert workspace
+
+
+def test_a_page_goes_on_behind_a_call_and_not_behind_one_that_is_not_in_the_log(tool: Tool, workspace: Path) -> None:
+    for key in ("a", "b", "c"):
+        tool("config", "get", key)
+
+    first = tool("log", "--limit", "2")
+    second = tool("log", "--limit", "1", "--after", first.meta["next_cursor"], "--command", "config.get")
+    wrong = tool("log", "--after", "after:deadbeefdeadbeef")
+
+    assert [call["about"] for call in first.data["calls"]] == [["c"], ["b"]]
+    assert [call["about"] for call in second.data["calls"]] == [["a"]]
+    assert wrong.code == "VALIDATION_ERROR"
+    assert "next_cursor" in wrong.error["suggestion"]
     assert workspace
 
 
@@ -73,7 +90,9 @@ def test_it_can_be_switched_off(tool: Tool, workspace: Path) -> None:
 
 def test_a_log_that_cannot_be_written_is_no_reason_to_fail(tool: Tool, workspace: Path, tmp_path: Path) -> None:
     (tmp_path / "a file").touch()
-    for state in (str(tmp_path / "a file"), "/proc/self/fd", "relative"):
+    (tmp_path / "waits").mkdir(mode=0o700)
+    os.mkfifo(tmp_path / "waits" / "calls.jsonl")
+    for state in (str(tmp_path / "a file"), str(tmp_path / "waits"), "/proc/self/fd", "relative"):
         ran = tool.start("config", "list", environ={"TOOL_STATE_DIR": state})
         assert ran.communicate()[1] == b""
         assert ran.returncode == 0

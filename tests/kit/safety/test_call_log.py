@@ -1,6 +1,8 @@
 """The log of calls loses no line: not beside other writers, not while files are put away, not to kill -9."""
 
+import json
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.commands.log import read_calls
+from sampletool.kit.contract.file_errors import UnsafePath
 from sampletool.kit.safety.call_log import append
 from sampletool.kit.stepping.tracer import SteppedProcess
 from sampletool.kit.testing.scale import scale
@@ -138,14 +141,59 @@ def test_a_link_in_the_place_of_the_log_is_not_followed(directory: Path) -> None
 
     with pytest.raises(OSError, match="symbolic links"):
         append(directory, call("1"))
+    with pytest.raises(OSError, match="symbolic links"):
+        names(directory)
 
     assert target.read_text() == "mine"
 
 
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("kind", ["FIFO", "second name"])
+def test_what_is_not_a_file_of_the_log_alone_is_refused_at_once(directory: Path, kind: str) -> None:
+    path = directory / "calls.jsonl"
+    if kind == "FIFO":
+        os.mkfifo(path)
+    else:
+        path.touch()
+        (directory.parent / "precious").hardlink_to(path)
+
+    with pytest.raises(UnsafePath):
+        append(directory, call("1"))
+    with pytest.raises(UnsafePath):
+        names(directory)
+
+    assert path.stat().st_size == 0
+
+
+def test_a_line_behind_one_that_a_full_disk_has_torn_is_not_lost(directory: Path) -> None:
+    append(directory, call("1"))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, ((directory / "calls.jsonl").stat().st_size + 20, hard))
+    try:
+        append(directory, call("torn"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    append(directory, call("2"))
+    append(directory, call("3"))
+
+    assert names(directory) == ["3", "2", "1"]
+    assert len((directory / "calls.jsonl").read_text().splitlines()) == 4
+
+
 def test_what_is_no_line_of_ours_is_passed_over(directory: Path) -> None:
     append(directory, call("1"))
+    wrong: list[tuple[str, object]] = [
+        ("at", 5),
+        ("at", None),
+        ("code", None),
+        ("duration_ms", "1"),
+        ("duration_ms", 10**400),
+        ("exit_code", 1.5),
+    ]
+    wrong += [("dry_run", 1), ("about", 5), ("about", [5]), ("about", None), ("unknown", "x")]
     with (directory / "calls.jsonl").open("ab") as log:
-        log.write(b'{"torn\n[]\n{"at": 1}\n\xff\n')
+        log.write(b'{"torn\n[]\n{"at": 1}\n\xff\n' + b"[" * 3000 + b"\n")
+        log.write(b"".join(json.dumps({**call("wrong"), name: value}).encode() + b"\n" for name, value in wrong))
     append(directory, call("2"))
 
     assert names(directory) == ["2", "1"]
