@@ -64,8 +64,7 @@ def project(source: Mapping[str, bytes], choice: Choice) -> dict[str, bytes]:
     for path in ("README.md", "AGENTS.md", "CHANGELOG.md", f"{package}/__init__.py"):
         made[path] = _filled(made[path].decode(), choice, is_python=path.endswith(".py")).encode()
     # The licence asks to keep whose the taken code is; yours stands above it.
-    holder = choice.license_holder or choice.author
-    made["LICENSE"] = f"{before}Copyright (c) {time.localtime().tm_year} {holder}\n{line}{after}".encode()
+    made["LICENSE"] = f"{before}Copyright (c) {time.strftime('%Y')} {choice.license_holder}\n{line}{after}".encode()
     made[f"{package}/kit/CHECKSUMS"] = listing(of_kit(made, package)).encode()
     return dict(sorted(made.items()))
 

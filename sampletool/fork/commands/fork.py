@@ -20,7 +20,8 @@ from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import InvalidValues, Mistake, ProgramNotFound, did_you_mean
 from sampletool.kit.contract.file_errors import OutputExists
-from sampletool.kit.global_options import DryRunOption
+from sampletool.kit.contract.mistyped import check_name, check_path
+from sampletool.kit.global_options import DryRunOption, strictly
 from sampletool.kit.program import PACKAGE
 
 spec = CommandSpec(
@@ -30,6 +31,7 @@ spec = CommandSpec(
 )
 
 _NAME = re.compile(r"[a-z](-?[a-z0-9]){0,39}")
+_NAMED, _IN = strictly(check_name), strictly(check_path)
 _PARTS = offering(lambda _: offered_parts())
 _OF_SHELLS = """alias bg break builtin case cd command continue do done echo esac eval exec exit export false fg fi
 function jobs kill let local printf pwd read return select set shift source test then time trap true
@@ -48,10 +50,11 @@ class Made(NamedTuple):
         return [f"{len(self.files)} files in {self.directory}. Next:", *(f"  {step}" for step in self.next)]
 
 
-def mistakes_in(choice: Choice, directory: Path) -> list[Mistake]:
+def mistakes_in(choice: Choice, directory: Path, pins: str) -> list[Mistake]:
     """Everything that is wrong, at once."""
     found: list[Mistake] = []
     modules = {"tests", "docs", "kit", "build", "dist", PACKAGE, *sys.stdlib_module_names, *packages_distributions()}
+    modules |= {pin.replace("-", "_") for pin in re.findall(r"^[\w-]+", pins, re.MULTILINE)}
     words = {*_OF_SHELLS.split(), *_OF_PROJECTS.split()}
     names = {choice.command: ("--command", words), choice.name: ("NAME", modules | words)}
     for name, (param, taken) in names.items():
@@ -64,11 +67,10 @@ def mistakes_in(choice: Choice, directory: Path) -> list[Mistake]:
     for part in sorted(choice.parts - {*offered_parts()}):
         hint = did_you_mean(part, offered_parts()) or f"There are {', '.join(offered_parts())}."
         found.append(Mistake("--with", "INVALID_VALUE", f"there is no part {part!r}", part, hint))
-    lines = {"--author": choice.author, "--description": choice.description}
-    lines |= {"--license-holder": choice.license_holder} if choice.license_holder else {}
-    for flag, text in lines.items():
-        if not (text.isprintable() and text.strip() and len(text) <= 100):
-            found.append(Mistake(flag, "INVALID_VALUE", f"{flag} is not one line of text, of at most 100 characters"))
+    lines = {choice.license_holder: "--license-holder", choice.author: "--author", choice.description: "--description"}
+    for text, flag in lines.items():
+        if not (text.isprintable() and any(map(str.isalnum, text)) and len(text) <= 100):  # git takes no "." for a name
+            found.append(Mistake(flag, "INVALID_VALUE", f"{flag} is not one line of words, of at most 100 characters"))
     if not IS_WHEEL and directory.is_relative_to(TOP):
         problem = f"{directory} is inside the checkout that it is made from"
         found.append(Mistake("--to", "INVALID_VALUE", problem, str(directory), f"Give --to ../{choice.name}."))
@@ -77,9 +79,9 @@ def mistakes_in(choice: Choice, directory: Path) -> list[Mistake]:
 
 def command(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Of the project and of its package: acme-stock.")],
-    program: Annotated[str, typer.Option("--command", metavar="CMD", help="What users type; else NAME.")] = "",
-    to: Annotated[str, typer.Option(metavar="DIR", help="A new or empty directory; else ./NAME.")] = "",
+    name: Annotated[str, typer.Argument(metavar="NAME", callback=_NAMED, help="Of project and package: acme-stock.")],
+    typed: Annotated[str, typer.Option("--command", metavar="CMD", callback=_NAMED, help="To type; else NAME.")] = "",
+    to: Annotated[str, typer.Option(metavar="DIR", callback=_IN, help="A new or empty directory; else ./NAME.")] = "",
     parts: Annotated[
         str, typer.Option("--with", metavar="PART,...", autocompletion=_PARTS, help="Parts to take.")
     ] = "",
@@ -96,11 +98,12 @@ def command(
     context: Context = ctx.obj
     directory = (context.cwd / (to or name)).resolve()
     taken = frozenset(filter(None, parts.split(",")))
-    choice = Choice(name, program or name, taken, author, description, license_holder, ci)
-    if mistakes := mistakes_in(choice, directory):
+    choice = Choice(name, typed or name, taken, author, description, license_holder or author, ci)
+    files = source_files()
+    if mistakes := mistakes_in(choice, directory, files["constraints.txt"].decode()):
         raise InvalidValues(*mistakes)
     must_be_free(directory)
-    files = project(source_files(), choice)
+    files = project(files, choice)
     if not dry_run:
         write(context, files, directory, author)
     steps = [f"cd {quote(str(directory))}", "make check test", f".venv/bin/{choice.command} --help"]

@@ -300,7 +300,7 @@ def mistake(ran: Ran) -> dict[str, Any]:
     return error
 
 
-@pytest.mark.parametrize("name", ["Acme", "a_b", "1a", "-", "a--b", "a-", "a b", "a/b", "..", "", "é", "a\n", "a" * 41])
+@pytest.mark.parametrize("name", ["Acme", "a_b", "1a", "-", "a--b", "a-", "a b", "a/b", "..", "", "é", "a" * 41])
 def test_a_bad_name_is_refused(tool: Tool, name: str) -> None:
     error = mistake(tool("fork", "--command", "stock", "--to", "new", "--", name))
 
@@ -308,7 +308,9 @@ def test_a_bad_name_is_refused(tool: Tool, name: str) -> None:
     assert [*tool.cwd.iterdir()] == []
 
 
-@pytest.mark.parametrize("name", ["json", "class", "tests", "docs", "kit", "typer", "pytest", PACKAGE, "concurrent"])
+@pytest.mark.parametrize(
+    "name", ["json", "class", "tests", "docs", "kit", "typer", "pytest-xdist", PACKAGE, "concurrent"]
+)
 def test_a_name_that_something_else_has_is_refused(tool: Tool, name: str) -> None:
     error = mistake(tool("fork", name, "--command", "stock"))
 
@@ -324,6 +326,13 @@ def test_a_command_whose_name_means_something_else_is_refused(tool: Tool, name: 
     assert [*tool.cwd.iterdir()] == []
 
 
+def test_what_a_program_writes_for_no_value_is_refused_at_each_place_of_a_name(tool: Tool) -> None:
+    ran = tool("fork", "null", "--command", "undefined", "--to", "None")
+
+    assert (ran.status, {error["param"] for error in ran.error["errors"]}) == (2, {"NAME", "--command", "--to"})
+    assert [*tool.cwd.iterdir()] == []
+
+
 def test_a_command_that_is_called_like_a_bad_name_is_no_second_mistake(tool: Tool) -> None:
     assert mistake(tool("fork", "Acme"))["param"] == "NAME"
     assert mistake(tool("fork", "git"))["param"] == "NAME"
@@ -331,7 +340,7 @@ def test_a_command_that_is_called_like_a_bad_name_is_no_second_mistake(tool: Too
 
 
 def test_every_mistake_is_told_at_once(tool: Tool) -> None:
-    ran = tool("fork", "acme", "--command", "cd", "--with", "stat,lab", "--author", "a\nb", "--description", " ")
+    ran = tool("fork", "acme", "--command", "cd", "--with", "stat,lab", "--author", ".", "--description", "a\nb")
 
     told = [error["param"] for error in ran.error["errors"]]
     assert told == ["--command", "--with", "--author", "--description"]
