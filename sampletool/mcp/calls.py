@@ -99,11 +99,13 @@ class Calls:
             return await self._process(one, argv)
         one.signals.listen()
         try:
+            os.chdir(self._home)  # it may be gone, or another one now
             return await in_thread(partial(call, argv, one.signals))
         finally:
             one.signals.close()
             self._reading.release()  # who waits for it goes on later, when this is over
-            os.chdir(self._home)
+            with suppress(OSError):
+                os.chdir(self._home)
 
     async def _process(self, one: _Call, argv: list[str], tell: Tell | None = None) -> bytes:
         loop = asyncio.get_running_loop()

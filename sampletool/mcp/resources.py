@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from sampletool.kit.contract.errors import ToolError
+from sampletool.kit.contract.text import printable
 from sampletool.kit.program import PROGRAM
 from sampletool.kit.safety.places import session_root
 from sampletool.kit.safety.session import check_id, list_sessions
@@ -29,13 +30,14 @@ async def listed(ask: Ask) -> list[tuple[str, str, str]]:
     if lab := json.loads(await ask(["lab", "list"], True))["data"]:
         found += [(f"{_SCHEME}lab/{one['name']}", one["name"], one["title"]) for one in lab["scenarios"]]
     return found + [
-        (f"{_SCHEME}session/{quote(file)}", file, "An output of a session.") for file in _outputs()[:_FILES]
+        (f"{_SCHEME}session/{quote(file, errors='surrogateescape')}", printable(file), "An output of a session.")
+        for file in _outputs()[:_FILES]
     ]
 
 
 async def read(ask: Ask, uri: str) -> str | None:
     """Its text, if there is such a resource."""
-    kind, _, name = unquote(uri.removeprefix(_SCHEME)).partition("/")
+    kind, _, name = unquote(uri.removeprefix(_SCHEME), errors="surrogateescape").partition("/")
     if kind == "manifest" and name in ("", "all"):
         return (await ask(["manifest", *(["--all"] if name else [])], True)).decode()
     if kind == "lab" and any(uri == known for known, _, _ in await listed(ask)):

@@ -6,6 +6,7 @@ for the client. Here the end of stdin, a stdout that nobody reads, or a signal e
 
 import asyncio
 import json
+import select
 from contextlib import suppress
 from functools import partial
 from itertools import count
@@ -43,8 +44,11 @@ async def serve(stdin: int, stdout: int, woken: int) -> int:
     async with create_client_server_memory_streams() as ((outgoing, incoming), (requests, answers)):
         reading = asyncio.ensure_future(in_thread(partial(_read, stdin, incoming, answers, loop)))
         writing = asyncio.ensure_future(_write(stdout, outgoing))
+        stdout_end = select.poll()
+        stdout_end.register(stdout, 0)
         serving = asyncio.ensure_future(protocol.run(requests, answers, protocol.create_initialization_options()))
-        for task in (reading, writing, serving):
+        # In a thread: an event loop cannot watch a file, and would take what a socket receives for its end.
+        for task in (reading, writing, serving, asyncio.ensure_future(in_thread(stdout_end.poll))):
             task.add_done_callback(lambda _: over.set())
         loop.add_reader(woken, over.set)
         await over.wait()
@@ -59,6 +63,9 @@ def _read(stdin: int, incoming: Any, answers: Any, loop: asyncio.AbstractEventLo
     """In a thread: no other way can read a pipe, a terminal and a file."""
     with open(stdin, "rb", closefd=False) as lines:
         while line := lines.readline(_LONGEST_LINE):
+            rest = line
+            while len(rest) == _LONGEST_LINE and not rest.endswith(b"\n"):  # the rest of a line is no message
+                line, rest = b"", lines.readline(_LONGEST_LINE)
             to: Any = answers
             message: types.JSONRPCMessage = _NOT_UNDERSTOOD
             with suppress(ValueError):

@@ -5,6 +5,7 @@ Everything is made from what the manifest says of the command, so neither door c
 
 import json
 import os
+from functools import partial
 from typing import Any, NamedTuple
 
 from sampletool.kit.app import root
@@ -43,16 +44,15 @@ class Tool(NamedTuple):
 
     def command_line(self, arguments: dict[str, Any]) -> list[str]:
         """Nothing in a value can be taken for an option: options are joined to theirs, the others follow `--`."""
-        given = {"timeout": os.environ.get(variable("TIMEOUT"), LONGEST)} | arguments
+        asked = {name: value for name, value in arguments.items() if (name, value) != ("timeout", None)}
+        given = {"timeout": os.environ.get(variable("TIMEOUT")) or LONGEST} | asked
         mistakes = [_unknown(name, [*self.parameters]) for name in given if name not in self.parameters]
         options, operands = [], []
         for name, param in self.parameters.items():
-            try:
-                texts = _texts(param, given.get(name))
-            except _Wrong as wrong:
-                mistakes.append(Mistake(name, *wrong.args))
-                continue
-            if "flags" not in param:
+            texts = _texts(param, given.get(name))
+            if isinstance(texts, Mistake):
+                mistakes.append(texts)
+            elif "flags" not in param:
                 operands += texts
             elif param["type"] == "boolean":
                 options += param["flags"][:1] * (texts == ["true"])
@@ -64,22 +64,17 @@ class Tool(NamedTuple):
         return [*command.split(), "--format=jsonl", *options, "--", *operands]
 
 
-class _Wrong(Exception):
-    """The value of an argument: the code, the problem, the value, how it would be right."""
-
-
 def load_tools() -> dict[str, Tool]:
-    """Every command but the server itself, by its name. Imports them all, which takes half a second."""
+    """Every command whose stdout is its answer, by its name. Imports them all, which takes half a second."""
     everywhere = {option["name"]: option for option in described_options()}
     everywhere["timeout"] = {**everywhere["timeout"], "default": LONGEST}
     tools = {}
     for command, found in find_commands(root(["manifest"])):
-        described = describe(command, found)
         parameters = {param["name"]: param for param in found.described} | everywhere
         offered = {name: param for name, param in parameters.items() if name not in _NOT_OFFERED}
         name = command.replace(" ", "_").replace("-", "_")
-        tools[name] = Tool(name, described, offered)
-    del tools["mcp"]
+        if not found.spec.takes_stdout:
+            tools[name] = Tool(name, describe(command, found), offered)
     return tools
 
 
@@ -92,26 +87,23 @@ def _schema(param: dict[str, Any]) -> dict[str, Any]:
     return {**({"type": "array", "items": kind} if param["repeatable"] else kind), "description": told}
 
 
-def _texts(param: dict[str, Any], value: Any) -> list[str]:
-    """The value as words of a command line, or what is wrong with it."""
+def _texts(param: dict[str, Any], value: Any) -> list[str] | Mistake:
+    """The value as words of a command line, or what is wrong with it, without the value: it may be a secret."""
     name, is_list = param["name"], isinstance(value, list)
-    if value is None and param["required"]:
-        raise _Wrong("MISSING", f"{name} is missing")
     if value is None:
-        return []
-    shown = json.dumps(value)[:100]
+        return Mistake(name, "MISSING", f"{name} is missing") if param["required"] else []
+    wrong = partial(Mistake, name, "INVALID_VALUE")
     if is_list != param["repeatable"]:
-        right = " ".join(map(str, value)) if is_list else [value]
-        problem = f"{name} is {'a list, not one value' if is_list else 'not a list'}"
-        raise _Wrong("INVALID_VALUE", problem, shown, f"Write {json.dumps(right)}.")
+        told, right = ("a list, not one value", '"..."') if is_list else ("not a list", '["..."]')
+        return wrong(f"{name} is {told}", suggestion=f"Write {right}.")
     values = value if is_list else [value]
     texts = [one if isinstance(one, str) else json.dumps(one) for one in values]
     if param["type"] == "boolean" and not isinstance(value, bool):
-        raise _Wrong("INVALID_VALUE", f"{name} is neither true nor false", shown, "Write true or false.")
+        return wrong(f"{name} is neither true nor false", suggestion="Write true or false.")
     if any(one is None or isinstance(one, (dict, list)) for one in values):
-        raise _Wrong("INVALID_VALUE", f"{name} is not a text", shown, f"Write it as a text: {json.dumps(texts[0])}.")
+        return wrong(f"{name} is not a text", suggestion="Write it as a text, with JSON inside where JSON is meant.")
     if any("\0" in text or len(text.encode()) > _LONGEST_BYTES for text in texts):
-        raise _Wrong("INVALID_VALUE", f"{name} is longer than {_LONGEST_BYTES} bytes, or contains a NUL character")
+        return wrong(f"{name} is longer than {_LONGEST_BYTES} bytes, or contains a NUL character")
     return texts
 
 

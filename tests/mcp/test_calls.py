@@ -91,6 +91,28 @@ def test_a_process_starts_where_the_server_did_whatever_directory_a_reading_call
     assert answer["meta"]["cwd"] == str(here)
 
 
+def test_no_call_goes_on_in_the_workspace_of_another_when_that_of_the_server_is_gone(
+    here: Path, tmp_path: Path
+) -> None:
+    other = workspace(tmp_path / "other", 2)
+
+    async def read_thrice() -> list[Any]:
+        calls = Calls()
+        inside = json.loads(await calls.make(get(other), True))
+        here.rename(tmp_path / "moved")
+        gone = json.loads(await calls.make(["config", "get", "--", "level"], True))
+        os.chdir(other)
+        still_gone = json.loads(await calls.make(["config", "get", "--", "level"], True))
+        (tmp_path / "moved").rename(here)
+        return [inside, gone, still_gone, json.loads(await calls.make(["config", "get", "--", "level"], True))]
+
+    inside, gone, still_gone, back = asyncio.run(read_thrice())
+
+    assert [inside["data"]["value"], back["data"]["value"]] == [2, 1]
+    assert gone["error"]["code"] == still_gone["error"]["code"] == "FILE_NOT_FOUND"
+    assert os.getcwd() == str(here)
+
+
 def test_where_reading_is_held_up_a_process_reads(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_READ_SECONDS", 0.01)
 

@@ -9,6 +9,7 @@ import time
 import tomllib
 from collections.abc import Coroutine
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from sampletool.kit.safety.processes import pids
 from sampletool.kit.testing.holding import holding
 from sampletool.kit.testing.schema import described, problems_of
 from sampletool.kit.testing.tool import Tool, ended
+from sampletool.mcp.calls import in_thread
 from tests.mcp.support import connected, mcp, talk
 
 _HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
@@ -63,9 +65,8 @@ def test_a_client_finds_tools_and_calls_them_and_nothing_printed_gets_in_between
         assert [hint.read_only_hint for hint in hints] == [False, True]
         assert [hint.destructive_hint for hint in hints] == [True, False]
         for name, facts in described().items():
-            if name != "mcp":
-                found = tools[name.replace(".", "_").replace("-", "_")].annotations
-                assert found.idempotent_hint == facts["idempotent"]
+            if found := tools.get(name.replace(".", "_").replace("-", "_")):
+                assert found.annotations.idempotent_hint == facts["idempotent"]
         assert (set_one.is_error, set_one.structured_content["data"]["effect"]) == (False, "created")
         assert json.loads(got.content[0].text) == got.structured_content
         assert got.structured_content["data"]["value"] == 1
@@ -86,6 +87,7 @@ def test_resources_and_prompts_can_be_read_and_a_call_can_be_cancelled(tool: Too
     for path in (directory.parent, directory):
         path.mkdir(mode=0o700)
     (directory / "a b.json").write_text("{}")
+    (directory / "bad\udcff.txt").write_text("odd")
     (directory / "link").symlink_to(workspace / "tool.toml")
 
     async def conversation() -> None:
@@ -93,6 +95,7 @@ def test_resources_and_prompts_can_be_read_and_a_call_can_be_cancelled(tool: Too
             listed = {one.uri for one in (await client.list_resources()).resources}
             index = await client.read_resource(f"{PROGRAM}://manifest")
             output = await client.read_resource(f"{PROGRAM}://session/s-1/a%20b.json")
+            odd = await client.read_resource(f"{PROGRAM}://session/s-1/bad%FF.txt")
             for wrong in ("session/s-1/link", "session/../x", "session/s-1/no", "no"):
                 with suppress(mcp.MCPError):
                     assert (await client.read_resource(f"{PROGRAM}://{wrong}")) is None
@@ -103,7 +106,9 @@ def test_resources_and_prompts_can_be_read_and_a_call_can_be_cancelled(tool: Too
             await cancelled(client.call_tool("config_set", {"words": ["a=1"], "lock_timeout": "60s"}))
             other = await client.call_tool("config_get", {"key": "level"})
 
-        assert {f"{PROGRAM}://manifest", f"{PROGRAM}://session/s-1/a%20b.json"} <= listed
+        files = {f"{PROGRAM}://session/s-1/{file}" for file in ("a%20b.json", "bad%FF.txt")}
+        assert {f"{PROGRAM}://manifest", *files} <= listed
+        assert odd.contents[0].text == "odd"
         assert "config set" in index.contents[0].text
         assert output.contents[0].text == "{}"
         assert "in parallel where it helps: count {sheep}" in said.messages[0].content.text
@@ -126,7 +131,35 @@ async def cancelled(asked: Coroutine[Any, Any, Any]) -> None:
         await asyncio.sleep(0.01)
 
 
-@pytest.mark.parametrize("how", ["EOF", "SIGTERM"])
+def test_a_line_that_is_too_long_is_one_error_and_its_rest_no_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    from anyio import create_memory_object_stream
+
+    from sampletool.mcp import server
+
+    monkeypatch.setattr(server, "_LONGEST_LINE", 100)
+    reader, writer = os.pipe()
+    os.write(writer, b"x" * 200 + request(1, "ping") + request(2, "ping"))
+    os.close(writer)
+
+    async def read() -> list[list[Any]]:
+        streams = [create_memory_object_stream[Any](9) for _ in range(2)]
+        (incoming, _), (answers, _) = streams
+        await in_thread(partial(server._read, reader, incoming, answers, asyncio.get_running_loop()))
+        found = []
+        for sent, received in streams:
+            sent.close()
+            async with received:
+                found.append([item.message async for item in received])
+        return found
+
+    messages, refused = asyncio.run(read())
+    os.close(reader)
+
+    assert [message.id for message in messages] == [2]
+    assert [answer.error.code for answer in refused] == [-32700]
+
+
+@pytest.mark.parametrize("how", ["EOF", "closed stdout", "SIGTERM"])
 def test_the_end_of_stdin_or_a_signal_ends_it_within_a_second_and_all_its_calls(
     tool: Tool, workspace: Path, how: str
 ) -> None:
@@ -148,6 +181,8 @@ def test_the_end_of_stdin_or_a_signal_ends_it_within_a_second_and_all_its_calls(
         began = time.monotonic()
         if how == "SIGTERM":
             process.terminate()
+        elif how == "closed stdout":
+            process.stdout.close()
         else:
             process.stdin.close()
             process.stdin = None

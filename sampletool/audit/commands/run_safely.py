@@ -29,6 +29,7 @@ spec = CommandSpec(
     errors=(ProgramNotFound,),
     locks=("session", "program"),
     idempotent=False,
+    takes_stdout=True,
     examples=("run-safely --dry-run --lock git --until 2m -- git gc",),
 )
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)

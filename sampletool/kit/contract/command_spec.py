@@ -25,6 +25,8 @@ class CommandSpec(NamedTuple):
     """What a call may end or replace that cannot be got back; a sentence."""
     idempotent: bool = True
     """Whether the same call again changes nothing more."""
+    takes_stdout: bool = False
+    """Whether what is written to stdout is not its answer, which goes to stderr then."""
     before: tuple[str, ...] = ()
     """Calls that make what the examples need, in an empty directory."""
     examples: tuple[str, ...] = ()

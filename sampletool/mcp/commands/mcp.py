@@ -16,7 +16,7 @@ from sampletool.kit.extras import needing
 from sampletool.kit.program import PROGRAM
 from sampletool.mcp.calls import COMMAND
 
-spec = CommandSpec(effect="nothing", errors=(ExtraNotInstalled,), examples=("mcp --print-config",))
+spec = CommandSpec(effect="nothing", errors=(ExtraNotInstalled,), takes_stdout=True, examples=("mcp --print-config",))
 
 
 class Config(NamedTuple):
