@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from shutil import get_terminal_size
 from textwrap import wrap
 
-from sampletool.kit.contract.table import Line, Painted
+from sampletool.kit.contract.table import Painted
 from sampletool.kit.contract.text import BOLD, RED
 from sampletool.lab.recording import Event, Recording
 from sampletool.lab.scenario import STRIKES
@@ -19,11 +19,6 @@ _WAITS, _IDLE = "░", "·"
 _LEAST_WIDTH, _NARROWEST, _GAP = 40, 10, 5
 _MARGIN = " " * 5
 _NO_BREAK = "\N{NO-BREAK SPACE}"
-
-
-def in_colour(lines: Sequence[str]) -> list[Line]:
-    """As an answer takes them: a line that is painted is a row of one cell."""
-    return [(line,) if isinstance(line, Painted) else line for line in lines]
 
 
 def terminal_width() -> int:

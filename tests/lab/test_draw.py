@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sampletool.kit.contract.table import laid_out
-from sampletool.lab.draw import in_colour, legend, timeline
+from sampletool.lab.draw import legend, timeline
 from sampletool.lab.recording import Event, Recording
 from sampletool.lab.svg import svg, write_svg
 
@@ -65,7 +65,7 @@ def test_the_legend_has_the_signs_that_are_used_and_fits() -> None:
 
 
 def test_the_coloured_picture_is_the_plain_one_with_colour_and_nothing_of_the_data_is_a_colour() -> None:
-    plain, coloured = (laid_out(in_colour(timeline(RUN)), 80, colour=colour) for colour in (False, True))
+    plain, coloured = (laid_out(timeline(RUN), 80, colour=colour) for colour in (False, True))
 
     assert plain == [line.replace("\x1b", r"\x1b") for line in timeline(RUN)]
     assert [re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip() for line in coloured] == plain

@@ -16,7 +16,7 @@ _NARROWEST = 8
 
 
 class Painted(str):
-    """A cell in colour, where colour is wanted."""
+    """A cell or a line in colour, where colour is wanted."""
 
     colour: str
 
@@ -36,7 +36,9 @@ def laid_out(lines: Iterable[Line], width: int | None, *, colour: bool) -> list[
     told: list[str] = []
     for is_row, group in groupby(lines, lambda line: isinstance(line, tuple)):
         some: list[Any] = list(group)
-        told += _columns(some, width, colour) if is_row else map(printable, some)
+        told += (
+            _columns(some, width, colour) if is_row else [_cell(line, len(printable(line)), colour) for line in some]
+        )
     return told
 
 

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sampletool.kit.contract.table import Line, heads, laid_out
-from sampletool.kit.contract.text import BOLD, PLAIN
+from sampletool.kit.contract.table import Line, Painted, heads, laid_out
+from sampletool.kit.contract.text import BOLD, PLAIN, RED
 
 _ROWS: list[Line] = [heads("key", "value"), ("a", "1"), ("longer", "a value of some length")]
 
@@ -20,6 +20,13 @@ def test_what_does_not_fit_is_cut_in_the_widest_column_and_says_so() -> None:
 
 def test_colour_does_not_count_into_the_width() -> None:
     assert laid_out(_ROWS, 80, colour=True)[0].startswith(f"{BOLD}KEY   {PLAIN}  {BOLD}VALUE")
+
+
+def test_a_line_that_is_painted_has_its_colour_and_is_not_cut() -> None:
+    line = Painted("no row of a table", RED)
+
+    assert laid_out([line], 8, colour=True) == [f"{RED}no row of a table{PLAIN}"]
+    assert laid_out([line], 8, colour=False) == ["no row of a table"]
 
 
 def test_text_between_rows_stays_as_it_is_and_begins_a_new_table() -> None:

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from sampletool.kit.contract.table import Line, Painted
+from sampletool.kit.contract.table import Painted
 from sampletool.kit.contract.text import GREEN, RED, between_words
-from sampletool.lab.draw import in_colour, legend, terminal_width, timeline
+from sampletool.lab.draw import legend, terminal_width, timeline
 from sampletool.lab.recording import Recording
 from sampletool.lab.scenario import Scenario, find, is_right, module_of, names
 
@@ -18,7 +18,7 @@ class Shown:
     rule: str
     runs: list[Recording]
 
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[str]:
         scenario, width = find(self.scenario), terminal_width()
         told = [*self._title(width), *paragraphs(module_of(self.scenario).__doc__ or "", width)]
         for run in self.runs:
@@ -33,7 +33,7 @@ class Shown:
                 told += paragraphs(reason, width, "  ")
         told += ["", *paragraphs(f"Rule: {self.rule}", width)]
         told += paragraphs(f"It happened: {scenario.happened[0]} {scenario.happened[1]}", width)
-        return in_colour([*told, *self._others(scenario, width)])
+        return [*told, *self._others(scenario, width)]
 
     def glimpse(self, width: int) -> list[str]:
         """What goes wrong, and what does not."""
@@ -65,7 +65,7 @@ class AllShown:
 
     scenarios: list[Shown]
 
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[str]:
         width = terminal_width()
         told = legend([run for shown in self.scenarios for run in shown.runs if run.is_broken], width)
         for shown in self.scenarios:
@@ -76,7 +76,7 @@ class AllShown:
         if len(self.scenarios) < len(names()):
             more = "tool lab run lost-config-update shows one in full, tool lab run --all"
             told += ["", *paragraphs(f"{more} these and the others: {len(names())}, in two minutes.", width)]
-        return in_colour(told)
+        return told
 
 
 def paragraphs(text: str, width: int, indent: str = "") -> list[str]:

@@ -12,10 +12,8 @@ import typer
 from sampletool.kit.context import Context
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.file_errors import FileNotFound, UnsafePath
-from sampletool.kit.contract.table import Line
 from sampletool.kit.contract.text import between_words, counted
-from sampletool.lab.commands.lab._live import checking
-from sampletool.lab.draw import in_colour, legend, terminal_width, timeline
+from sampletool.lab.draw import legend, terminal_width, timeline
 from sampletool.lab.errors import CannotTry, RaceFound, TooManySchedules
 from sampletool.lab.explore import Exploration
 from sampletool.lab.recording import Recording
@@ -40,8 +38,8 @@ class Tried:
     run: Recording | None
     """One that is broken, as short as any; or the one that was asked for."""
 
-    def lines(self) -> list[Line]:
-        told: list[str] = []
+    def lines(self) -> list[str]:
+        told = []
         if run := self.run:
             width = terminal_width()
             told += [*timeline(run, width), "", *legend([run], width), "", f"schedule {run.schedule}"]
@@ -50,12 +48,13 @@ class Tried:
             more = "" if self.is_complete else "; there are more, which were not run"
             told.append(f"{counted(self.schedules, 'schedule')}, {self.bad} bad{more}")
             told += [f"  {number} x {reason}" for reason, number in self.reasons.items()]
-        return in_colour(told)
+        return told
 
 
 def try_out(context: Context, file: Path, schedule: str | None) -> Tried:
     """The schedule that is asked for; or all of them, or as many as are run at most."""
-    with checking(context, str(file)) as check, trying(file, check) as follow:
+    context.tell(f"{file}: running {schedule or f'every schedule, up to {MOST_SCHEDULES}'}")
+    with trying(file, context.signals.check) as follow:
         if schedule is None:
             runs = list(islice(every_schedule(file, follow), MOST_SCHEDULES + 1))
         else:
