@@ -10,7 +10,6 @@ import typer
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import InvalidValues, Mistake
 from sampletool.kit.contract.text import counted
-from sampletool.lab.commands.lab._live import checking
 from sampletool.lab.commands.lab._options import (
     AllOption,
     NameArgument,
@@ -62,8 +61,7 @@ def show(context: Context, name: str, variants: list[str], schedule: str | None,
         given = way_of(name, variant).shows if schedule is None else schedule
         if schedule is None and is_right(variant) and STORE_VARIABLE in os.environ:  # where a step is a whole verb
             given = ""
-        with checking(context, f"{name}, {variant}") as check:
-            runs.append(play(name, variant, given, workers=workers, check=check).recording)
+        runs.append(play(name, variant, given, workers=workers, check=context.signals.check).recording)
     return Shown(name, scenario.title, scenario.rule, runs)
 
 
@@ -107,11 +105,15 @@ def command(
     if by_luck:
         name, variant = wanted[0], variant or NAIVE
         way_of(name, variant)
-        with checking(ctx.obj, f"{name}, {variant}: {counted(runs, 'run')} by luck") as check:
-            letters = LETTERS[: workers or find(name).workers]
-            return Lucky(name, variant, runs, try_luck(name, variant, runs, letters, check))
+        ctx.obj.tell(f"{name}, {variant}: {counted(runs, 'run')} by luck")
+        letters = LETTERS[: workers or find(name).workers]
+        return Lucky(name, variant, runs, try_luck(name, variant, runs, letters, ctx.obj.signals.check))
     variants = [variant] if variant else [NAIVE, FIXED] if schedule is None else [NAIVE]
-    shown = [show(ctx.obj, each, variants, schedule, workers) for each in wanted]
+    shown = []
+    for number, each in enumerate(wanted, 1):
+        if not name:
+            ctx.obj.tell(f"{each}: {number} of {len(wanted)}")
+        shown.append(show(ctx.obj, each, variants, schedule, workers))
     if svg is not None:
         write_svg(svg, shown[0].runs)
     outcome = shown[0] if name else AllShown(shown)
