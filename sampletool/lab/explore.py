@@ -15,8 +15,7 @@ from functools import partial
 from sampletool.kit.stepping.fork_server import ForkServer
 from sampletool.lab.play import play
 from sampletool.lab.recording import Played, Recording
-from sampletool.lab.scenario import module_of
-from sampletool.lab.scratch import PACKAGE_ROOT
+from sampletool.lab.scenario import PACKAGE, module_of
 
 _AT_ONCE = 32
 
@@ -65,7 +64,7 @@ def every_run(follow: Callable[[str], Played]) -> Iterator[Recording]:
 @contextmanager
 def fork_server_for(*names: str) -> Iterator[ForkServer]:
     """Has loaded what the workers of these scenarios would load, each of them, before their first step."""
-    environ = {**os.environ, "PYTHONPATH": str(PACKAGE_ROOT), "PYTHONSAFEPATH": "1"}
+    environ = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), "PYTHONSAFEPATH": "1"}
     preload = [
         "sampletool.lab.worker",
         "sampletool.lab.learner",
@@ -83,11 +82,9 @@ def _turns(given: int, played: Played) -> list[list[str]]:
     What could have struck within the last step that was given is known only now.
     """
     taken = played.recording.schedule.split()
-    others = [
+    return [
         [*taken[:position], other]
-        for position in range(given, len(taken))
+        for position in range(max(given - 1, 0), len(taken))
         for other in played.choices[position]
-        if other != taken[position]
+        if other != taken[position] and (position >= given or other.startswith(taken[position]))
     ]
-    within = [other for other in played.choices[given - 1] if other.startswith(taken[given - 1])] if given else []
-    return [*others, *([*taken[: given - 1], other] for other in within if other != taken[given - 1])]

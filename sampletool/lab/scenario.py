@@ -33,12 +33,14 @@ from pathlib import Path
 from pkgutil import walk_packages
 from typing import TYPE_CHECKING, Any, Literal
 
+import sampletool
 from sampletool.kit.contract.errors import InvalidValues, Mistake, did_you_mean
 from sampletool.lab.errors import ScenarioNotFound
 
 if TYPE_CHECKING:
     from sampletool.kit.stepping.tracer import Event
 
+PACKAGE = Path(sampletool.__file__).parent
 SCENARIOS = "sampletool.lab.scenarios"
 STORE_VARIABLE = "TOOL_LAB_STORE"
 """The URL of the store that scenarios use instead of a file of SQLite."""
@@ -83,15 +85,9 @@ class Step:
 
 def _is_kind(kind: str, facts: Mapping[str, Any]) -> bool:
     flags, operation = facts.get("flags", 0), facts.get("operation", 0)
-    writes = bool(flags & (os.O_WRONLY | os.O_RDWR))
-    return {
-        "any": True,
-        "read": not writes,
-        "write": writes,
-        "create": bool(flags & os.O_EXCL),
-        "lock": not operation & fcntl.LOCK_UN,
-        "unlock": bool(operation & fcntl.LOCK_UN),
-    }[kind]
+    opening = "write" if flags & (os.O_WRONLY | os.O_RDWR) else "read"
+    locking = "unlock" if operation & fcntl.LOCK_UN else "lock"
+    return kind in ("any", opening, locking) or (kind == "create" and bool(flags & os.O_EXCL))
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import sampletool
-from sampletool.lab.scenario import STORE_VARIABLE, Way
+from sampletool.lab.scenario import PACKAGE, STORE_VARIABLE, Way
 
-PACKAGE_ROOT = Path(sampletool.__file__).parent.parent
 _KEPT = ("PATH", STORE_VARIABLE, "LD_LIBRARY_PATH", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG")
 
 
@@ -29,4 +27,4 @@ def private_environ(home: Path) -> dict[str, str]:
     environ = {name: os.environ[name] for name in _KEPT if name in os.environ}
     environ |= {"HOME": str(home), "TMPDIR": str(home), "LC_ALL": "C.UTF-8", "TZ": "UTC", "CI": "1"}
     environ |= {"TOOL_CALL_LOG": "off"}  # what it does is no step of any scenario
-    return environ | {"PYTHONPATH": str(PACKAGE_ROOT), "PYTHONSAFEPATH": "1"}
+    return environ | {"PYTHONPATH": str(PACKAGE.parent), "PYTHONSAFEPATH": "1"}

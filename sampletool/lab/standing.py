@@ -11,15 +11,12 @@ from contextlib import suppress
 from importlib.util import find_spec
 from operator import attrgetter
 from os.path import relpath
-from pathlib import Path
 from traceback import walk_stack
 from types import FrameType, SimpleNamespace
 from typing import Any
 
-import sampletool
-from sampletool.lab.scenario import Scenario, Way
+from sampletool.lab.scenario import PACKAGE, Scenario, Way
 
-PACKAGE = Path(sampletool.__file__).parent
 _LONGEST = 200
 
 

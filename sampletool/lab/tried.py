@@ -62,7 +62,7 @@ def trying(file: Path, check: Callable[[], None] = lambda: None) -> Iterator[Cal
 
         yours = _EveryEvent("", "", "", (str(file.absolute()),), prepare=prepare)
         said = ("", ("", ""), "", "files")
-        scenario = Scenario(file.name, *said, {YOURS: yours}, (), "", "", look=_Seen.of, invariant=invariant)
+        scenario = Scenario(file.name, *said, {YOURS: yours}, (), "", "", look=_Seen, invariant=invariant)
         ADDED[str(file)] = scenario
         try:
             yield partial(play, str(file), YOURS, fork_server=server, check=check)
@@ -92,22 +92,15 @@ def _run(server: ForkServer, file: Path, part: str, directory: Path) -> str | No
 
 @dataclass(frozen=True)
 class _Seen:
-    """The files in the directory, in a few characters."""
+    """The directory, and the files in it in a few characters."""
 
     directory: Path
-    text: str
-
-    @classmethod
-    def of(cls, directory: Path) -> "_Seen":
-        files = {path.name: path.read_bytes() for path in sorted(directory.iterdir()) if path.is_file()}
-        read = {
-            name: printable(" ".join(file.decode(errors="backslashreplace").split())) for name, file in files.items()
-        }
-        text = "  ".join(f"{name}: {content or '(empty)'}" for name, content in read.items())
-        return cls(directory, text if len(text) <= _LONGEST_LOOK else f"{text[: _LONGEST_LOOK - 1]}…")
 
     def __str__(self) -> str:
-        return self.text
+        files = [path for path in sorted(self.directory.iterdir()) if path.is_file()]
+        read = {file.name: " ".join(file.read_text(errors="backslashreplace").split()) for file in files}
+        text = "  ".join(f"{name}: {printable(content) or '(empty)'}" for name, content in read.items())
+        return text if len(text) <= _LONGEST_LOOK else f"{text[: _LONGEST_LOOK - 1]}…"
 
 
 class _EveryEvent(Way):

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.testing.tool import Tool
-from sampletool.lab.scenario import Removal, find, names
-from sampletool.lab.scratch import PACKAGE_ROOT
+from sampletool.lab.scenario import PACKAGE, Removal, find, names
 
 from .mutants.derived import entries
 from .mutants.proof import says_why
@@ -26,7 +25,7 @@ def test_without_its_mechanism_the_proof_fails_and_says_why(
     name: str, mechanism: Removal, tool: Tool, tmp_path: Path
 ) -> None:
     copy = tmp_path / "copy"
-    shutil.copytree(PACKAGE_ROOT / "sampletool", copy / "sampletool", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(PACKAGE, copy / "sampletool", ignore=shutil.ignore_patterns("__pycache__"))
     file = copy / "sampletool" / mechanism.file
     file.write_text(file.read_text().replace(mechanism.line, mechanism.instead))
 

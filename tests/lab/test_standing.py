@@ -1,7 +1,7 @@
 """Where the workers stand in their source, and what their own copies hold."""
 
 from sampletool.lab.play import play
-from sampletool.lab.standing import PACKAGE
+from sampletool.lab.scenario import PACKAGE
 
 
 def seen(name: str, variant: str, schedule: str) -> list[tuple[str, str, dict[str, str] | None]]:

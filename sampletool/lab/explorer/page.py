@@ -20,9 +20,9 @@ from sampletool.kit.contract.answer import to_data
 from sampletool.kit.program import PROGRAM
 from sampletool.lab.explore import Exploration
 from sampletool.lab.recording import Event, Recording
-from sampletool.lab.scenario import STRIKES, Scenario, Way, find, module_of
+from sampletool.lab.scenario import PACKAGE, STRIKES, Scenario, Way, find, module_of
 from sampletool.lab.scratch import scratch
-from sampletool.lab.standing import PACKAGE, source_of
+from sampletool.lab.standing import source_of
 
 _NOT_TOLD = ("seq", "number", "at")
 _HERE = Path(__file__).parent
