@@ -33,13 +33,11 @@ def heads(*names: str) -> Line:
 
 def laid_out(lines: Iterable[Line], width: int | None, *, colour: bool) -> list[str]:
     """Each as one line of text; rows that follow one another share their columns."""
-    told: list[str] = []
+    out: list[str] = []
     for is_row, group in groupby(lines, lambda line: isinstance(line, tuple)):
         some: list[Any] = list(group)
-        told += (
-            _columns(some, width, colour) if is_row else [_cell(line, len(printable(line)), colour) for line in some]
-        )
-    return told
+        out += _columns(some, width, colour) if is_row else [_cell(line, len(printable(line)), colour) for line in some]
+    return out
 
 
 def _columns(rows: Sequence[tuple[str, ...]], width: int | None, colour: bool) -> list[str]:

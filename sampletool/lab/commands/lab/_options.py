@@ -1,12 +1,14 @@
 """What the commands of the lab share: what they promise, and which scenarios they run on which store."""
 
 import os
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Annotated
 
 import typer
 
 from sampletool.kit.completion import offering
+from sampletool.kit.context import Context
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import InvalidValues, Mistake
 from sampletool.lab.errors import ScenarioNotFound, UnexpectedOutcome
@@ -49,3 +51,11 @@ def chosen(name: str | None, every: bool) -> list[str]:
         hint = "Name a scenario; `tool lab list` shows them."
         raise InvalidValues(Mistake("NAME", "MISSING", "name one scenario, or give --all", name, hint))
     return names() if name is None else [name]
+
+
+def one_by_one(context: Context, wanted: list[str]) -> Iterator[str]:
+    """Several take a while: it is said which one comes now."""
+    for number, name in enumerate(wanted, 1):
+        if len(wanted) > 1:
+            context.tell(f"{name}: {number} of {len(wanted)}")
+        yield name

@@ -15,7 +15,7 @@ from sampletool.kit.contract.text import counted
 from sampletool.kit.global_options import DryRunOption
 from sampletool.kit.safety.atomic_file import create, read_regular
 from sampletool.kit.safety.places import session_root
-from sampletool.lab.commands.lab._options import NameArgument
+from sampletool.lab.commands.lab._options import NameArgument, one_by_one
 from sampletool.lab.errors import ScenarioNotFound
 from sampletool.lab.explore import explore, fork_server_for
 from sampletool.lab.explorer.page import described, html
@@ -48,12 +48,11 @@ def write(context: Context, wanted: list[str], path: Path, *, dry_run: bool) -> 
     found = read_regular(path, _LARGEST_BYTES, follow=False) if os.path.lexists(path) else None
     scenarios, schedules = [], 0
     with fork_server_for(*wanted) as fork_server:
-        for number, name in enumerate(wanted, 1):
+        for name in one_by_one(context, wanted):
             ways = find(name).ways
             runs = {way: explore(name, way, fork_server=fork_server, check=context.signals.check) for way in ways}
             scenarios.append(described(name, runs))
             schedules += sum(len(way.recordings) for way in runs.values())
-            context.tell(f"{name}: recorded, {number} of {len(wanted)}")
     page = html(scenarios).encode()
     if found not in (None, page):
         raise OutputExists(str(path), found="it is not this page", suggestion="Name another --output.")

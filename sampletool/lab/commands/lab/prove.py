@@ -7,7 +7,14 @@ import typer
 
 from sampletool.kit.context import Context
 from sampletool.kit.contract.text import between_words, counted
-from sampletool.lab.commands.lab._options import AllOption, NameArgument, StoreOption, chosen, runs_scenarios
+from sampletool.lab.commands.lab._options import (
+    AllOption,
+    NameArgument,
+    StoreOption,
+    chosen,
+    one_by_one,
+    runs_scenarios,
+)
 from sampletool.lab.draw import terminal_width
 from sampletool.lab.errors import UnexpectedOutcome
 from sampletool.lab.explore import explore, fork_server_for
@@ -66,7 +73,6 @@ def prove(context: Context, name: str, workers: int | None) -> Proof:
     scenario = find(name)
     with fork_server_for(name) as fork_server:
         for variant in sorted(scenario.ways, key=lambda variant: not is_right(variant)):
-            context.tell(f"{name}, {variant}: running every schedule")
             explored = explore(name, variant, workers=workers, fork_server=fork_server, check=context.signals.check)
             bad, many = explored.bad, counted(len(explored.recordings), "schedule")
             if is_right(variant) and bad:
@@ -91,7 +97,7 @@ def command(
     For real, counting the orders that break. The right way has to have none; the naive way and the tempting wrong
     fixes have to have some, which shows that a fault would be found.
     """
-    proofs = [prove(ctx.obj, each, workers) for each in chosen(name, every)]
+    proofs = [prove(ctx.obj, each, workers) for each in one_by_one(ctx.obj, chosen(name, every))]
     outcome = Proofs(proofs) if every else proofs[0]
     if found := [surprise for proof in proofs for surprise in proof.surprises]:
         raise UnexpectedOutcome(found, outcome)

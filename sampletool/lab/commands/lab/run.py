@@ -15,6 +15,7 @@ from sampletool.lab.commands.lab._options import (
     NameArgument,
     StoreOption,
     chosen,
+    one_by_one,
     runs_scenarios,
     ways_of_that,
 )
@@ -109,11 +110,7 @@ def command(
         letters = LETTERS[: workers or find(name).workers]
         return Lucky(name, variant, runs, try_luck(name, variant, runs, letters, ctx.obj.signals.check))
     variants = [variant] if variant else [NAIVE, FIXED] if schedule is None else [NAIVE]
-    shown = []
-    for number, each in enumerate(wanted, 1):
-        if not name:
-            ctx.obj.tell(f"{each}: {number} of {len(wanted)}")
-        shown.append(show(ctx.obj, each, variants, schedule, workers))
+    shown = [show(ctx.obj, each, variants, schedule, workers) for each in one_by_one(ctx.obj, wanted)]
     if svg is not None:
         write_svg(svg, shown[0].runs)
     outcome = shown[0] if name else AllShown(shown)

@@ -53,18 +53,18 @@ class Tried:
 
 def try_out(context: Context, file: Path, schedule: str | None) -> Tried:
     """The schedule that is asked for; or all of them, or as many as are run at most."""
-    context.tell(f"{file}: running {schedule or f'every schedule, up to {MOST_SCHEDULES}'}")
     with trying(file, context.signals.check) as follow:
-        if schedule is None:
-            runs = list(islice(every_schedule(file, follow), MOST_SCHEDULES + 1))
-        else:
-            runs = [follow(schedule).recording]
+        runs = [] if schedule is None else [follow(schedule).recording]
+        for run in islice(every_schedule(file, follow), MOST_SCHEDULES + 1) if schedule is None else ():
+            runs.append(run)
+            if len(runs) % 100 == 0:
+                context.tell(f"{len(runs)} schedules have been run.")
     found = Exploration(tuple(runs[:MOST_SCHEDULES]))
     alike = [run for run in found.bad if run.reason == next(iter(found.reasons))]
     shown = min(alike, key=lambda run: (len(run.also), len(run.schedule), run.schedule), default=None)
     is_complete = schedule is None and len(runs) <= MOST_SCHEDULES
-    run = shown if schedule is None else runs[0]
-    tried = Tried(str(file), len(found.recordings), len(found.bad), is_complete, found.reasons, run)
+    drawn = shown if schedule is None else runs[0]
+    tried = Tried(str(file), len(found.recordings), len(found.bad), is_complete, found.reasons, drawn)
     if shown is not None:
         raise RaceFound(data=tried, file=str(file), schedule=shown.schedule, reason=shown.reason)
     if schedule is None and not is_complete:
