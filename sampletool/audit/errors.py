@@ -1,6 +1,15 @@
-"""Why an audit could not be carried out."""
+"""Why an audit could not be carried out, or a program could not be run."""
 
-from sampletool.kit.contract.errors import ExitStatus, ToolError
+from sampletool.kit.contract.errors import CommandNotFound, ExitStatus, ToolError
+
+
+class ProgramNotRunnable(CommandNotFound):
+    """The program is there, and the system does not run it."""
+
+    sentence = "{command!r} cannot be run: {reason}."
+    advice = (
+        "A script needs a first line such as #!/bin/sh, with an interpreter that is there; or name the interpreter."
+    )
 
 
 class FailsAlone(ToolError):

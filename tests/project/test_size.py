@@ -16,7 +16,7 @@ LIMITS = {
     "lab/tried.py, lab/learner.py, lab/commands/lab/try.py": 235,
     "lab/explorer, lab/standing.py, lab/commands/lab/explore.py": 181,
     "lab/scenarios": 100 * 25,
-    "audit": 801,
+    "audit": 817,
     "mcp": 400,
     "fork": 450,
 }

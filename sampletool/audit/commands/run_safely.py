@@ -7,16 +7,19 @@ import re
 import shutil
 import time
 from contextlib import suppress
+from errno import ENOENT
 from itertools import count
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
 
+from sampletool.audit.errors import ProgramNotRunnable
 from sampletool.kit.context import PATIENT_SECONDS, Context
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.duration import parse_limit
 from sampletool.kit.contract.errors import ExitStatus, ProgramNotFound
+from sampletool.kit.contract.mistyped import check_name
 from sampletool.kit.contract.text import quoted
 from sampletool.kit.global_options import DryRunOption, strictly
 from sampletool.kit.program import variable
@@ -26,14 +29,14 @@ from sampletool.kit.stdout import write
 
 spec = CommandSpec(
     effect="files",
-    errors=(ProgramNotFound,),
+    errors=(ProgramNotFound, ProgramNotRunnable),
     locks=("session", "program"),
     idempotent=False,
     takes_stdout=True,
     examples=("run-safely --dry-run --lock git --until 2m -- git gc",),
 )
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
-_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 10.0
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 60
 _ANSWER_BYTES = 64 * 1024
 
 
@@ -56,6 +59,7 @@ class RanSafely(NamedTuple):
 
 
 def check_lock(text: str) -> None:
+    check_name(text)
     if not _NAME.fullmatch(text):
         raise ValueError(f"{quoted(text)} is not 1 to 64 letters, digits, '.', '_' or '-', a letter or digit first")
 
@@ -78,9 +82,15 @@ def run_safely(context: Context, argv: list[str], name: str, retries: int, until
                 notices.unlink(missing_ok=True)
                 with Children(context.signals, hold.descriptors, [lock]) as children, output.open("wb") as stdout:
                     out = stdout.fileno()
-                    children.start(argv[0], argv, cwd=context.cwd, env=environ, log=lambda: notices, stdout=out)
+                    try:
+                        children.start(argv[0], argv, cwd=context.cwd, env=environ, log=lambda: notices, stdout=out)
+                    except OSError as error:
+                        reason = "its interpreter is not there" if error.errno == ENOENT else str(error.strerror)
+                        raise ProgramNotRunnable(command=argv[0], reason=reason) from None
                     ended = children.next_ended()
                     assert ended is not None
+                for pid in children.strays:
+                    context.warn("STRAY_ENDED", f"Process {pid}, which the program had left running, was ended.")
                 status = ended.status if ended.status >= 0 else 128 - ended.status
                 pause = _pause(output, status, tries) if status else None
                 if pause is None or tries > retries or time.monotonic() + pause > give_up_at:
@@ -88,8 +98,7 @@ def run_safely(context: Context, argv: list[str], name: str, retries: int, until
                 context.tell(f"{name}: its lock is held; trying again in {pause:.1f} s")
                 context.signals.wait(pause)
                 context.signals.check()
-        _pass_on(context, output, notices)
-        return RanSafely(argv[0], name, status, tries)
+        return RanSafely(argv[0], name, _passed_on(context, output, notices, status), tries)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
@@ -100,21 +109,24 @@ def _pause(output: Path, status: int, tries: int) -> float | None:
     As many as it says; else more each time, with a random part, so that a crowd does not come back as one.
     """
     seconds, is_held = _FIRST_PAUSE_SECONDS * 2**tries * random.uniform(1, 1.5), status == ExitStatus.LOCK_HELD
-    with suppress(ValueError, LookupError, TypeError):
+    with suppress(ValueError, LookupError, TypeError, RecursionError):
         error = json.loads(output.read_bytes()[-_ANSWER_BYTES:].splitlines()[-1])["error"]
         if error["code"] == "LOCK_HELD":
             is_held = True
             told = error["retry_after_ms"]
-            seconds = told / 1000 if isinstance(told, int) else seconds
+            seconds = max(0, min(told, _LONGEST_PAUSE_SECONDS * 1000)) / 1000 if isinstance(told, int) else seconds
     return min(seconds, _LONGEST_PAUSE_SECONDS) if is_held else None
 
 
-def _pass_on(context: Context, output: Path, notices: Path) -> None:
+def _passed_on(context: Context, output: Path, notices: Path, status: int) -> int:
+    """Its status, or another one if not all of it could be written. What follows on stderr begins a line."""
     stdout = context.take_stdout()
-    for path, descriptor in ((notices, 2), (output, stdout)):
-        if path.exists():
-            write(descriptor, path.read_bytes(), 0, lambda: int(context.signals.is_over()))
+    said = notices.read_bytes() if notices.exists() else b""
+    end = b"\n" if said and not said.endswith(b"\n") else b""
+    for descriptor, content in ((2, said + end), (stdout, output.read_bytes())):
+        status = write(descriptor, content, status, lambda: int(context.signals.is_over()))
     os.close(stdout)
+    return status
 
 
 def command(

@@ -2,13 +2,14 @@
 
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from sampletool.kit.testing.scale import scale
-from sampletool.kit.testing.tool import Tool
+from sampletool.kit.testing.tool import COMMAND, Tool
 from tests.audit.support import eventually, is_gone
 
 _ADD = "read n < count; sleep 0.02; echo $((n + 1)) > count"
@@ -17,7 +18,7 @@ _HELD = '{"error":{"code":"LOCK_HELD","retry_after_ms":1}}'
 
 
 def test_what_the_program_prints_and_its_status_are_passed_on(tool: Tool) -> None:
-    ran = tool("run-safely", "--", "sh", "-c", "printf 'out\\377'; echo err >&2; exit 3")
+    ran = tool("run-safely", "--", "sh", "-c", "printf 'out\\377'; printf err >&2; exit 3")
 
     assert ran.status == 3
     assert ran.stdout == b"out\xff"
@@ -58,6 +59,59 @@ def test_it_gives_up_after_so_many_tries_or_so_long(tool: Tool) -> None:
 
     assert (few.status, few.stdout, soon.status) == (75, b"held\n", 75)
     assert (tool.cwd / "tries").read_text().count("\n") == 3
+
+
+@pytest.mark.parametrize("milliseconds", ["-1", f"1{'0' * 400}"])
+def test_it_waits_no_longer_than_it_may_whatever_the_program_says(tool: Tool, milliseconds: str) -> None:
+    says = f'{{"error":{{"code":"LOCK_HELD","retry_after_ms":{milliseconds}}}}}'
+
+    ran = tool(
+        "run-safely", "--retries", "1", "--until", "2s", "--timeout", "20s", "--", "sh", "-c", f"echo '{says}'; exit 3"
+    )
+
+    assert (ran.status, ran.stdout) == (3, f"{says}\n".encode())
+
+
+def test_what_is_no_answer_is_output(tool: Tool) -> None:
+    ran = tool("run-safely", "--", "sh", "-c", "printf '%060000d' 0 | tr 0 '['; exit 3")
+
+    assert (ran.status, ran.stdout) == (3, b"[" * 60000)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_output_that_cannot_be_passed_on_is_a_failure(tool: Tool) -> None:
+    with Path("/dev/full").open("wb") as full:
+        command = [*COMMAND, "run-safely", "-q", "--", "echo", "hi"]
+        ran = subprocess.run(command, cwd=tool.cwd, env=tool.environ, stdout=full, stderr=subprocess.PIPE, check=False)
+
+    assert ran.returncode == 1
+    assert b"No space left on device" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("first", "reason"), [("echo", "Exec format error"), ("#!/no/sh", "its interpreter is not there")]
+)
+def test_a_script_that_the_system_does_not_run_is_not_its_own_failure(tool: Tool, first: str, reason: str) -> None:
+    script = tool.cwd / "script"
+    script.write_text(f"{first}\n")
+    script.chmod(0o755)
+
+    ran = tool("run-safely", "--", "./script")
+
+    assert (ran.status, ran.code) == (5, "COMMAND_NOT_FOUND")
+    assert f"cannot be run: {reason}." in ran.error["message"]
+
+
+def test_a_process_that_left_its_group_is_ended_with_a_warning(tool: Tool) -> None:
+    leave = (
+        "import os; read, write = os.pipe(); os.fork() and os._exit(os.read(read, 1)[0])\n"
+        "os.setsid(); os.write(write, bytes(1)); os.mkfifo('fifo'); open('fifo')"
+    )
+
+    ran = tool("run-safely", "--", sys.executable, "-c", leave)
+
+    assert ran.status == 0
+    assert b'"code":"STRAY_ENDED"' in ran.stderr
 
 
 def test_another_failure_is_not_tried_again(tool: Tool) -> None:
@@ -111,6 +165,7 @@ def test_what_cannot_be_run_is_an_answer_on_stdout(tool: Tool) -> None:
     assert tool("run-safely", "--", "no-such-program").code == "COMMAND_NOT_FOUND"
     assert tool("run-safely").code == "USAGE_ERROR"
     assert tool("run-safely", "--lock", "../x", "--", "true").code == "USAGE_ERROR"
+    assert tool("run-safely", "--lock", "null", "--", "true").code == "USAGE_ERROR"
     assert tool("run-safely", "--until", "0", "--", "true").code == "USAGE_ERROR"
 
 
