@@ -458,7 +458,7 @@ def opened_by(pid: int) -> set[str]:
 
 
 def test_a_time_limit_ends_the_workers_too(tool: Tool, large: Path) -> None:
-    process = tool.start("process", "--input", large, "--output", "out.json", "--timeout", "1s")
+    process = tool.start("process", "--input", large, "--output", "out.json", "--timeout", "4s")
     with workers_stopped(process) as workers:
         answer = json.loads(process.communicate()[0])
 
