@@ -32,7 +32,7 @@ def rename(text: str, old: Names, new: Names, commands: list[str]) -> str:
         rf"(?<![\w)\]]\.)(?<=\.){program}(?=[/\"'`<\s]|$)": new.program,
         rf"(?<=[\"'`]){program}(?=[\"'` ]|-\{{)": new.program,
         rf"(?<=/){program}(?=-<)": new.program,
-        rf"(?<![\w.]){program}(?= (?:(?:{'|'.join(commands).replace('_', '-')})\b|[-[{{]))": new.program,
+        rf"(?<![\w.-]){program}(?= (?:(?:{'|'.join(commands).replace('_', '-')})\b|[-[{{]))": new.program,
     }
 
     def instead(found: re.Match[str]) -> str:

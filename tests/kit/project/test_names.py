@@ -34,6 +34,7 @@ _COMMANDS = ["config", "lock"]
         ("[prog.ruff] a prog of your own; def x(prog: Prog)", "[prog.ruff] a prog of your own; def x(prog: Prog)"),
         ("prog(*call); prog.cwd; ran = prog('config')", "prog(*call); prog.cwd; ran = prog('config')"),
         ("PROGS_OF older MYPROG_X oldest_one", "PROGS_OF older MYPROG_X oldest_one"),
+        ("my-prog --version, prog --version", "my-prog --version, n-t --version"),
     ],
 )
 def test_only_names_are_renamed(text: str, expected: str) -> None:
