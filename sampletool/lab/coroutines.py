@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sampletool.kit.contract.errors import InvalidValues
+from sampletool.kit.stepping.tracer import Ended
 from sampletool.lab.play import follow_with
 from sampletool.lab.recording import Played
 from sampletool.lab.scenario import Scenario, Way, find
@@ -32,19 +33,10 @@ class _Task(Worker):
         self._stands = partial(of_coroutine, self.coroutine, source_of(scenario, way), scenario.private)
         self._steps = [step for step in way.steps if fnmatchcase(letter, step.file)]
         self._awaits: Any = None
-        self._failure: str | None = None
-        self._is_over = False
 
     @property
     def is_over(self) -> bool:
-        return self._is_over
-
-    @property
-    def status(self) -> int | None:
-        return int(self._failure is not None) if self._is_over else None
-
-    def complaint(self) -> str | None:
-        return self._failure
+        return self.ended is not None
 
     def look_where(self) -> None:
         self.stood = self._stands()
@@ -62,9 +54,9 @@ class _Task(Worker):
             self._awaits = self.coroutine.send(None)
             self.is_blocked = self._awaits is not None and not self._awaits.done()
         except StopIteration:
-            self._is_over = True
+            self.ended = Ended(0, b"", b"")
         except Exception as error:
-            self._is_over, self._failure = True, f"failed: {type(error).__name__}"
+            self.ended = Ended(1, b"", type(error).__name__.encode())
         if not self.is_blocked:
             self.come_to_a_step()
 
