@@ -68,7 +68,9 @@ def test_an_answer_carries_the_events_and_is_the_same_every_time(tool: Tool) -> 
 def test_without_a_name_a_few_are_shown_in_short_and_fit_the_terminal(tool: Tool) -> None:
     said = tool("lab", "run", "--format", "text", COLUMNS="60").text
 
-    assert "lost-config-update: naive broken, fixed holds." in said
+    assert "BROKEN  naive: read the file, add the key" in said
+    assert "HOLDS  fixed: tool config set" in said
+    assert "Rule: An atomic write is not an atomic update" in said
     assert f"{len(names())}, in two minutes" in " ".join(said.split())
     assert max(map(len, said.splitlines())) <= 60
 

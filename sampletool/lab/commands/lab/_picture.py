@@ -44,7 +44,7 @@ class Shown:
                 told += [*timeline(run, width), ""]
             told += verdict(run, f"{run.variant}: {ways[run.variant].says}", width)
             told += paragraphs(f"{run.reason or ''} Why: {ways[run.variant].because}", width, "  ")
-        return told
+        return [*told, *paragraphs(f"Rule: {self.rule}", width)]
 
     def _title(self, width: int) -> list[str]:
         return [*paragraphs(f"{self.scenario}: {self.title}", width), ""]
@@ -61,7 +61,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class AllShown:
-    """Several scenarios, with a table at the end."""
+    """Several scenarios, in short."""
 
     scenarios: list[Shown]
 
@@ -69,10 +69,7 @@ class AllShown:
         width = terminal_width()
         told = legend([run for shown in self.scenarios for run in shown.runs if run.is_broken], width)
         for shown in self.scenarios:
-            told += ["", *shown.glimpse(width), ""]
-        for shown in self.scenarios:
-            verdicts = ", ".join(f"{run.variant} {run.verdict}" for run in shown.runs)
-            told += paragraphs(f"{shown.scenario}: {verdicts}. {shown.rule}", width)
+            told += ["", *shown.glimpse(width)]
         if len(self.scenarios) < len(names()):
             more = "tool lab run lost-config-update shows one in full, tool lab run --all"
             told += ["", *paragraphs(f"{more} these and the others: {len(names())}, in two minutes.", width)]
