@@ -50,7 +50,7 @@ class Context:
         self.size = Size()
         """How much of the answer is wanted."""
         self.take_stdout: Callable[[], int] = lambda: os.dup(1)
-        """The descriptor of stdout, for a command that speaks a protocol there; its answer goes to stderr."""
+        """The descriptor of stdout, for a command whose spec says takes_stdout; its answer goes to stderr."""
         self.opened = ExitStack()
         """What is closed when the call ends, in reverse order: a part enters here what it opens."""
 
