@@ -8,11 +8,9 @@ nothing is told by colour alone: who is alone is a bar, who waits is hatched, wh
 import re
 from collections.abc import Sequence
 from html import escape
-from pathlib import Path
 
 from sampletool.kit.contract.table import Painted
 from sampletool.kit.contract.text import BOLD, RED, printable
-from sampletool.kit.safety.atomic_file import replace
 from sampletool.lab.draw import label, legend, timeline
 from sampletool.lab.recording import Recording
 
@@ -25,10 +23,6 @@ svg{font:13px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;color-scheme:
 @media (prefers-color-scheme:dark){.page{fill:#0d1117}.text,.head{fill:#e6edf3}.hold{fill:#3fb950}.bad{fill:#ff7b82}
 .line{stroke:#9198a1}}
 """.strip()
-
-
-def write_svg(path: Path, recordings: Sequence[Recording]) -> None:
-    replace(path.resolve(), svg(recordings).encode())
 
 
 def svg(recordings: Sequence[Recording]) -> str:

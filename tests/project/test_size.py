@@ -12,7 +12,7 @@ LIMITS = {
     "sample": 1563,
     "state": 2366,
     "state/redis.lua": 284,
-    "lab": 1226,
+    "lab": 1223,
     "lab/tried.py, lab/learner.py, lab/commands/lab/try.py": 235,
     "lab/explorer, lab/standing.py, lab/commands/lab/explore.py": 181,
     "lab/scenarios": 100 * 25,

@@ -10,6 +10,7 @@ import typer
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import InvalidValues, Mistake
 from sampletool.kit.contract.text import counted
+from sampletool.kit.safety.atomic_file import replace
 from sampletool.lab.commands.lab._options import (
     AllOption,
     NameArgument,
@@ -25,7 +26,7 @@ from sampletool.lab.errors import UnexpectedOutcome
 from sampletool.lab.luck import try_luck
 from sampletool.lab.play import play
 from sampletool.lab.scenario import FIXED, LETTERS, NAIVE, STORE_VARIABLE, find, is_right, names, way_of
-from sampletool.lab.svg import write_svg
+from sampletool.lab.svg import svg as drawn
 
 spec = runs_scenarios(
     "lab run lost-config-update",
@@ -112,7 +113,7 @@ def command(
     variants = [variant] if variant else [NAIVE, FIXED] if schedule is None else [NAIVE]
     shown = [show(ctx.obj, each, variants, schedule, workers) for each in one_by_one(ctx.obj, wanted)]
     if svg is not None:
-        write_svg(svg, shown[0].runs)
+        replace(svg.resolve(), drawn(shown[0].runs).encode())
     outcome = shown[0] if name else AllShown(shown)
     is_arranged = schedule is None and workers is None
     if found := [surprise for each in shown for surprise in surprises(each, is_arranged=is_arranged)]:
