@@ -125,10 +125,10 @@ class _Play:
         reasons, events = self._reasons(), self.events
         if reasons and events and not any(event.note == _BROKEN for event in events):
             events[-1] = replace(events[-1], note="nobody can go on" if events[-1].waiting else _BROKEN)
-        letters, schedule = tuple(worker.letter for worker in self.workers), " ".join(self.taken)
+        letters, also = tuple(worker.letter for worker in self.workers), tuple(reasons[1:])
         ended: tuple[Verdict, str | None] = (_BROKEN, reasons[0]) if reasons else ("holds", None)
-        run = (letters, self.scenario.shared, schedule, *ended, tuple(reasons[1:]), tuple(events))
-        return Played(Recording(self.name, self.variant, *run), self.choices)
+        seen = (self.scenario.shared, " ".join(self.taken))
+        return Played(Recording(self.name, self.variant, letters, *seen, *ended, also, tuple(events)), self.choices)
 
     def _enabled(self) -> list[str]:
         left = [worker for worker in self.workers if not worker.is_over]

@@ -180,7 +180,7 @@ class Measures(NamedTuple):
 def _merged(a: Measures | None, b: Measures | None) -> Measures | None:
     if a is None or b is None:
         return a or b
-    found = max(a.type, b.type)
+    found: Type = a.type if a.type > b.type else b.type
     texts = min(a.texts[0], b.texts[0]), max(a.texts[1], b.texts[1])
     if found == "text":
         return Measures(found, texts)

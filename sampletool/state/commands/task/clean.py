@@ -41,7 +41,8 @@ def command(
     In steps of a few hundred, so that nobody waits long. From then on their ids are as good as new.
     """
     context: Context = ctx.obj
-    statuses, opened = status.split(","), store_of(context, store)
+    statuses: list[str] = [*status.split(",")]
+    opened = store_of(context, store)
     removed, after = opened.task_clean(older_than, statuses)
     while after:
         context.signals.check()
