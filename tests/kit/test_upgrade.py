@@ -20,6 +20,7 @@ import pytest
 from sampletool.kit import upgrade
 from sampletool.kit.program import PACKAGE
 from tests.kit.trees import ROOT, commit, copy_tree, write_checksums
+from tests.kit.waiting import wait_until
 
 _MAKEFILE = "check test:\n\t@test ! -e broken\n\t@{python} -m {package}.kit.checksums && echo $@ >> made\n"
 _BESIDE = ("pyproject.toml", "constraints.txt", "docs/index.md", "tests/__init__.py", "tests/conftest.py")
@@ -213,6 +214,12 @@ def rename_files(*args):
                 os.kill(child, signal.SIGKILL)
 
 
+def all_stopped(pid: int) -> bool:
+    """All threads of it: on a busy machine the signal has reached one of them and another one goes on for a while."""
+    states = [path.read_text().rpartition(") ")[2][0] for path in Path(f"/proc/{pid}/task").glob("*/stat")]
+    return {*states} == {"T"}
+
+
 def has_ended(pipe: int, seconds: float) -> bool:
     return select.select([pipe], [], [], seconds)[0] == [pipe]
 
@@ -224,6 +231,7 @@ def test_of_two_upgrades_at_once_one_is_refused_also_when_the_first_one_s_caller
 
     second = upgraded(older, "nowhere")
     os.kill(child, signal.SIGSTOP)
+    wait_until(lambda: all_stopped(child))
     parent.kill()
     parent.wait()
     restore = upgraded(older, "--restore")
