@@ -9,7 +9,7 @@ import json
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -73,8 +73,9 @@ def _subjects_of(data: Any) -> list[str]:
 
 
 def _put_away(path: Path, descriptor: int) -> None:
-    """One process does it: a second one finds another file at the path."""
+    """One process does it: a second one finds another file at the path, or none."""
     from .flock import EXCLUSIVE, try_lock  # not at the top: few calls need it
 
-    if try_lock(descriptor, EXCLUSIVE) and os.path.samestat(os.fstat(descriptor), path.stat()):
-        path.replace(path.with_name(NAMES[1]))
+    with suppress(FileNotFoundError):
+        if try_lock(descriptor, EXCLUSIVE) and os.path.samestat(os.fstat(descriptor), path.stat()):
+            path.replace(path.with_name(NAMES[1]))

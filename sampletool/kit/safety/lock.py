@@ -31,7 +31,6 @@ _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _GATE_SECONDS = 0.25
 """The gate is tried this long whatever the timeout: its owner keeps it for microseconds unless it is queueing."""
 _NOTICE_SECONDS = 0.5
-_NOTICE_AGAIN_SECONDS = 600.0
 ANCESTORS_LOCKS = variable("LOCKS")
 """Set for children: the locks that are held for as long as they run, one a line."""
 
@@ -166,7 +165,7 @@ class Lock:
             while not waiter.has_ended and not self._signals.is_over() and (now := time.monotonic()) < deadline:
                 if now >= notice:
                     self._say_waiting(logging.INFO)
-                    notice = now + _NOTICE_AGAIN_SECONDS
+                    notice = deadline
                 self._signals.wait(min(deadline, notice) - now, [waiter.ended])
             return waiter.has_won()
 

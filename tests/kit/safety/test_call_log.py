@@ -135,6 +135,18 @@ def test_nobody_waits_for_a_process_that_is_stopped_while_it_puts_a_file_away(di
         assert names(directory)[0] == "beside"
 
 
+def test_a_file_that_another_process_has_just_put_away_is_not_missed(directory: Path) -> None:
+    script = directory.parent / "script.py"
+    script.write_text(_APPEND)
+    with SteppedProcess([str(script), str(directory), "1", "second", "1"], watch=directory) as stepped:
+        stepped.run_until("fcntl.flock")
+        (directory / "calls.jsonl").rename(directory / "calls.before.jsonl")
+        ran = stepped.finish()
+
+    assert (ran.status, ran.stderr) == (0, b"")
+    assert names(directory) == ["second-0"]
+
+
 def test_a_link_in_the_place_of_the_log_is_not_followed(directory: Path) -> None:
     target = directory.parent / "precious"
     target.write_text("mine")
