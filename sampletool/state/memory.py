@@ -18,7 +18,7 @@ from sampletool.state.store import Store, Write
 Journal = Callable[[str, str], Awaitable[None]]
 """Called with the verb and the name of every change before it is made; if it raises, nothing is changed."""
 
-_READING = ("counter_get", "counter_list", "state_get", "state_list", "task_list", "task_count", "task_left", "health")
+_READING = ("counter_get", "counter_list", "state_get", "state_list", "task_list", "task_left", "health")
 
 
 class MemoryStore:

@@ -1,6 +1,6 @@
 -- Every verb of a Redis or Valkey store: one call of this script, so one atomic step. All times are the server's.
 --
--- A task is a hash. Of a queue, `free` and `expired` are ordered by position, `later` and `leased` by when they are due.
+-- A task is a hash. Of a queue, `free` is what may be claimed, by position; `later` and `leased` is what becomes due then.
 -- Whole numbers travel as text: this Lua would print large ones rounded; what is missing is an empty text. In a
 -- rehearsal `write` does nothing.
 
@@ -54,22 +54,35 @@ local function queue_up(queue, id, position, due)
   else write('ZADD', key('free', queue), position, id) end
 end
 
+-- A lease that is over has its task among the free ones, in a store of 0.1 among those of a place of their own.
 local function end_lease(task)
-  write('ZREM', key('leased', task.queue), task.id)
-  write('ZREM', key('expired', task.queue), task.id)
+  for _, kind in ipairs({'free', 'expired', 'leased'}) do write('ZREM', key(kind, task.queue), task.id) end
 end
 
--- Moves some of what has become due to where it is claimed from. Changes nothing that anybody can see.
+-- Moves some of what has become due, or is in that old place, to where it is claimed from. Nobody can see a change.
 local function sweep(queue)
-  for _, id in ipairs(redis.call('ZRANGEBYSCORE', key('later', queue), '-inf', now, 'LIMIT', 0, most)) do
-    redis.call('ZREM', key('later', queue), id)
-    redis.call('ZADD', key('free', queue), redis.call('HGET', key('task', id), 'position'), id)
+  for _, from in ipairs({'expired', 'later', 'leased'}) do
+    for _, id in ipairs(redis.call('ZRANGEBYSCORE', key(from, queue), '-inf', now, 'LIMIT', 0, most)) do
+      local task = load(id)
+      redis.call('ZREM', key(from, queue), id)
+      if task.is_now ~= 'failed' then redis.call('ZADD', key('free', queue), task.position, id) end
+    end
   end
-  for _, id in ipairs(redis.call('ZRANGEBYSCORE', key('leased', queue), '-inf', now, 'LIMIT', 0, most)) do
-    local task = load(id)
-    redis.call('ZREM', key('leased', queue), id)
-    if not task.is_last then redis.call('ZADD', key('expired', queue), task.position, id) end
+end
+
+-- What `show` makes of each, until the page is full; with where to go on, nothing if that was all.
+local function page(names, limit, show)
+  local rows, bytes, after = {}, 0, ''
+  for _, name in ipairs(names) do
+    local row, size
+    row, size, after = show(name)
+    if row then
+      rows[#rows + 1] = row
+      bytes = bytes + size
+    end
+    if #rows == tonumber(limit) or bytes > 1000000 then return {rows, after} end
   end
+  return {rows, #names == most and after or ''}
 end
 
 -- The version that is written, and the one that counts: an expired value has none.
@@ -105,8 +118,7 @@ function verbs.counter_get(name) return redis.call('HGET', key('counters'), name
 
 function verbs.counter_list(after, limit)
   local answer = {}
-  local from = after == '' and '-' or '(' .. after
-  for _, name in ipairs(redis.call('ZRANGEBYLEX', key('names'), from, '+', 'LIMIT', 0, limit)) do
+  for _, name in ipairs(redis.call('ZRANGEBYLEX', key('names'), '(' .. after, '+', 'LIMIT', 0, limit)) do
     answer[#answer + 1] = {name, redis.call('HGET', key('counters'), name)}
   end
   return answer
@@ -118,21 +130,13 @@ function verbs.state_get(name)
   return {{name, found[1], found[2], found[3]}}
 end
 
--- With what was found comes where to go on; nothing if that was all.
+-- Up to a byte that no text has.
 function verbs.state_list(start, after, limit)
-  local answer, bytes, from = {}, 0, '[' .. start
-  if after ~= '' and after >= start then from = '(' .. after elseif start == '' then from = '-' end
-  local names = redis.call('ZRANGEBYLEX', key('keys'), from, '+', 'LIMIT', 0, most)
-  for i, name in ipairs(names) do
-    if string.sub(name, 1, #start) ~= start then return {answer, ''} end
-    local found = verbs.state_get(name)
-    if #found > 0 then
-      answer[#answer + 1] = found[1]
-      bytes = bytes + #found[1][2]
-    end
-    if #answer == tonumber(limit) or bytes > 1000000 then return {answer, name} end
-  end
-  return {answer, #names == most and names[#names] or ''}
+  local from, to = after >= start and '(' .. after or '[' .. start, '(' .. start .. '\255'
+  return page(redis.call('ZRANGEBYLEX', key('keys'), from, to, 'LIMIT', 0, most), limit, function(name)
+    local found = verbs.state_get(name)[1]
+    return found, found and #found[2], name
+  end)
 end
 
 function verbs.state_set(name, value, wanted, expires)
@@ -172,7 +176,6 @@ function verbs.task_add(queue)
     queue_up(queue, id, position, now + delay)
     write('ZADD', key('tasks'), position, id)
     write('ZADD', key('tasks', queue), position, id)
-    write('SADD', key('queues'), queue)
   end
   return answer
 end
@@ -183,32 +186,22 @@ function verbs.task_claim(queue, worker, lease, count, max)
   for i = 14, #ARGV, 2 do finishable(ARGV[i], ARGV[i + 1]) end
   for i = 14, #ARGV, 2 do verbs.task_finish(ARGV[i], ARGV[i + 1]) end
   sweep(queue)
-  local heads = {}
-  for _, from in ipairs({'free', 'expired'}) do
-    local found = redis.call('ZRANGE', key(from, queue), 0, count - 1, 'WITHSCORES')
-    for i = 1, #found, 2 do heads[#heads + 1] = {id = found[i], position = tonumber(found[i + 1])} end
-  end
-  table.sort(heads, function(a, b) return a.position < b.position end)
   local answer, ends = {}, whole(now + tonumber(lease))
-  for i = 1, math.min(#heads, count) do
-    local task = load(heads[i].id)
+  for _, id in ipairs(redis.call('ZRANGE', key('free', queue), 0, count - 1)) do
+    local task = load(id)
     local gen, attempts = whole(task.generation + 1), whole(task.attempts + 1)
-    write('HSET', key('task', task.id), 'status', 'claimed', 'generation', gen, 'attempts', attempts, 'max', max,
+    write('HSET', key('task', id), 'status', 'claimed', 'generation', gen, 'attempts', attempts, 'max', max,
       'by', worker, 'at', whole(now), 'due', ends)
-    write('ZREM', key('free', queue), task.id)
-    write('ZREM', key('expired', queue), task.id)
-    write('ZADD', key('leased', queue), ends, task.id)
-    answer[#answer + 1] = {task.id, gen, task.body, attempts, ends}
+    write('ZREM', key('free', queue), id)
+    write('ZADD', key('leased', queue), ends, id)
+    answer[#answer + 1] = {id, gen, task.body, attempts, ends}
   end
   return answer
 end
 
 function verbs.task_renew(id, asked, lease)
   local task = held(id, asked)
-  if task.is_now ~= 'claimed' then
-    if task.status == 'claimed' then task.is_now = 'expired' end
-    lost(task)
-  end
+  if task.is_now ~= 'claimed' then lost(task) end
   local ends = whole(now + tonumber(lease))
   write('HSET', key('task', id), 'due', ends)
   write('ZADD', key('leased', task.queue), ends, id)
@@ -220,7 +213,6 @@ function verbs.task_finish(id, asked)
   if task.status == 'done' then return 'unchanged' end
   write('HSET', key('task', id), 'status', 'done', 'due', '', 'ended', whole(now))
   end_lease(task)
-  write('HINCRBY', key('done'), task.queue, 1)
   return 'updated'
 end
 
@@ -237,20 +229,13 @@ function verbs.task_release(id, asked, delay)
 end
 
 function verbs.task_list(queue, status, after, limit)
-  local answer, bytes = {}, 0
   local all = queue == '' and key('tasks') or key('tasks', queue)
-  local found = redis.call('ZRANGEBYSCORE', all, '(' .. after, '+inf', 'LIMIT', 0, most)
-  for _, id in ipairs(found) do
+  return page(redis.call('ZRANGEBYSCORE', all, '(' .. after, '+inf', 'LIMIT', 0, most), limit, function(id)
     local task = load(id)
-    after = task.position
-    if status == '' or status == task.is_now then
-      answer[#answer + 1] = {id, task.queue, task.is_now, task.generation, task.attempts, task.by, task.at, task.due,
-        task.position, task.body}
-      bytes = bytes + #task.body
-    end
-    if #answer == tonumber(limit) or bytes > 1000000 then return {answer, after} end
-  end
-  return {answer, #found == most and after or ''}
+    local row = {id, task.queue, task.is_now, task.generation, task.attempts, task.by, task.at, task.due,
+      task.position, task.body}
+    return (status == '' or status == task.is_now) and row, #task.body, task.position
+  end)
 end
 
 function verbs.task_left(queue, limit)
@@ -278,7 +263,6 @@ function verbs.task_clean(older, done, failed, after, limit)
     after = task.position
     local ended = tonumber(task.ended) or tonumber(task.due) or tonumber(task.at) or 0
     if (task.is_now == done or task.is_now == failed) and ended <= now - tonumber(older) then
-      if task.is_now == 'done' then write('HINCRBY', key('done'), task.queue, -1) end
       for _, known in ipairs(redis.call('SMEMBERS', key('fenced', id))) do write('DEL', key('once', known)) end
       write('DEL', key('task', id), key('fenced', id))
       end_lease(task)
@@ -290,24 +274,6 @@ function verbs.task_clean(older, done, failed, after, limit)
   return {whole(removed), #found == tonumber(limit) and after or '0'}
 end
 
-function verbs.task_count(queue)
-  local total = {free = 0, claimed = 0, expired = 0, done = 0, failed = 0}
-  for _, name in ipairs(queue == '' and redis.call('SMEMBERS', key('queues')) or {queue}) do
-    sweep(name)
-    local function size(kind) return redis.call('ZCARD', key(kind, name)) end
-    local free, leased, expired = size('free') + size('later'), size('leased'), size('expired')
-    local done = tonumber(redis.call('HGET', key('done'), name) or '0')
-    total.free, total.claimed, total.expired = total.free + free, total.claimed + leased, total.expired + expired
-    total.done = total.done + done
-    total.failed = total.failed + size('tasks') - free - leased - expired - done
-  end
-  local answer = {}
-  for status, number in pairs(total) do
-    if number > 0 then answer[#answer + 1] = {status, whole(number)} end
-  end
-  return answer
-end
-
 local function run()
   local found = redis.call('GET', key('schema'))
   if found and tonumber(found) > tonumber(schema) then refuse('STATE_TOO_NEW', found) end
@@ -316,11 +282,11 @@ local function run()
     local task = held(fence, generation)
     if task.status ~= 'claimed' then lost(task) end
   end
-  if once == '' then return {'done', verbs[verb](unpack(ARGV, 9, math.min(#ARGV, 16)))} end
-  local known = redis.call('HMGET', key('once', once), 'digest', 'answer')
+  local known = once == '' and {} or redis.call('HMGET', key('once', once), 'digest', 'answer')
   if known[1] and known[1] ~= digest then refuse('IDEMPOTENCY_KEY_REUSED') end
   if known[1] then return {'again', cjson.decode(known[2])} end
   local answer = verbs[verb](unpack(ARGV, 9, math.min(#ARGV, 16)))
+  if once == '' then return {'done', answer} end
   write('HSET', key('once', once), 'digest', digest, 'answer', cjson.encode(answer))
   if life ~= '' then write('PEXPIRE', key('once', once), life) else write('SADD', key('fenced', fence), once) end
   return {'done', answer}

@@ -140,9 +140,9 @@ def task_clean(db: Session, older_ms: int, done: str, failed: str, after: int, l
 
 
 def task_renew(db: Session, task: str, generation: int, lease_ms: int) -> int:
-    written, status, now = held(db, task, generation)
+    _, status, now = held(db, task, generation)
     if status != "claimed":
-        raise LeaseLost(task, generation, generation, "expired" if written == "claimed" else status)
+        raise LeaseLost(task, generation, generation, status)
     db.rows("UPDATE tool_tasks SET due_at = :due WHERE id = :id", due=now + lease_ms, id=task)
     return now + lease_ms
 
@@ -175,12 +175,6 @@ def task_list(db: Session, queue: str | None, status: str | None, after: int, li
                AND (CAST(:queue AS text) IS NULL OR queue = :queue)
                AND (CAST(:status AS text) IS NULL OR {_STATUS} = :status) ORDER BY position LIMIT :limit"""
     return db.rows(page, queue=queue, status=status, after=after, limit=limit)
-
-
-def task_count(db: Session, queue: str | None) -> list[Any]:
-    of_queue = "CAST(:queue AS text) IS NULL OR queue = :queue"
-    counted = f"{_clock(db)} SELECT {_STATUS}, count(*) FROM tool_tasks, clock WHERE {of_queue} GROUP BY 1"
-    return db.rows(counted, queue=queue)
 
 
 def held(db: Session, task: str, generation: int) -> tuple[str, str, int]:

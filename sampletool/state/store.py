@@ -179,11 +179,6 @@ class Store(ABC):
         check(queue=queue, cursor=after)
         return [_task_state(row) for row in self.read("task_list", queue, status, after, limit)]
 
-    def task_count(self, queue: str | None) -> dict[str, int]:
-        """How many tasks have each status; one that none has is left out."""
-        check(queue=queue)
-        return {status: int(number) for status, number in self.read("task_count", queue)}
-
     @abstractmethod
     def health(self) -> promises.Health: ...
 

@@ -14,6 +14,7 @@ from sampletool.state.sql import SqlStore
 from sampletool.state.sql_database import Session
 from sampletool.state.sqlite import Sqlite
 from sampletool.state.store import Store
+from tests.state.support.outcomes import statuses
 from tests.state.support.store_client import make_terms
 
 LONG = 3_600_000
@@ -129,7 +130,7 @@ def test_finishing_and_claiming_the_next_is_one_transaction(store: Any) -> None:
 
     store.task_claim("work", "ann", lease_ms=LONG, finish=[Fence(task.id, task.generation)])
 
-    assert (store.begun, store.task_count("work")) == (1, {"claimed": 1, "done": 1})
+    assert (store.begun, statuses(store, "work")) == (1, {"claimed": 1, "done": 1})
 
 
 def test_every_statement_of_every_verb_uses_an_index(store: Any) -> None:
@@ -176,9 +177,9 @@ def test_what_is_lost_is_neither_finished_nor_is_anything_claimed_with_it(backen
     with pytest.raises(LeaseLost):
         store.task_claim("work", "ann", lease_ms=LONG, finish=claims)
 
-    assert store.task_count("work") == {"claimed": 1, "free": 2}
+    assert statuses(store, "work") == {"claimed": 1, "free": 2}
     assert [one.id for one in store.task_claim("work", "ann", lease_ms=LONG, finish=claims[:1]).tasks] == ["b"]
-    assert store.task_count("work") == {"claimed": 1, "done": 1, "free": 1}
+    assert statuses(store, "work") == {"claimed": 1, "done": 1, "free": 1}
     assert store.task_claim("work", "ann", lease_ms=LONG, finish=claims[:1]).tasks[0].id == "c"
 
 

@@ -14,6 +14,7 @@ from sampletool.kit.contract.errors import KeyNotFound
 from sampletool.state.errors import LeaseLost
 from sampletool.state.promises import Fence, NewTask, Once
 from sampletool.state.store import Store
+from tests.state.support.outcomes import statuses
 from tests.state.support.stores import SharedBackend
 
 _WRITTEN = Path(__file__).parent / "written_by_0_1"
@@ -60,9 +61,7 @@ def test_writing_goes_on_where_it_was(store: Store) -> None:
 
 
 def test_tasks_have_the_status_that_they_had(store: Store) -> None:
-    statuses = {task.id: task.status for task in store.task_list(None, None, 0, 99)}
-
-    assert statuses == {
+    assert {task.id: task.status for task in store.task_list(None, None, 0, 99)} == {
         "done": "done",
         "failed": "failed",
         "used up": "failed",
@@ -73,7 +72,7 @@ def test_tasks_have_the_status_that_they_had(store: Store) -> None:
         "free": "free",
         "letter": "free",
     }
-    assert store.task_count("work") == {"done": 1, "failed": 2, "expired": 1, "claimed": 1, "free": 3}
+    assert statuses(store, "work") == {"done": 1, "failed": 2, "expired": 1, "claimed": 1, "free": 3}
 
 
 def test_what_is_free_or_expired_is_claimed_in_the_order_of_adding(store: Store) -> None:
@@ -110,7 +109,7 @@ def test_what_ended_is_cleaned_with_what_its_fences_remember(shared: SharedBacke
     removed, _ = store.task_clean(0, ["done", "failed"])
 
     assert removed == 3
-    assert store.task_count("work") == {"expired": 1, "claimed": 1, "free": 3}
+    assert statuses(store, "work") == {"expired": 1, "claimed": 1, "free": 3}
     store.task_add("new", [NewTask("x", "done")])
     (task,) = store.task_claim("new", "bob", lease_ms=LONG).tasks
     if shared.name != "valkey":  # where 0.1 wrote nowhere which fences a task has had

@@ -11,6 +11,7 @@ from sampletool.kit.contract.errors import KeyNotFound, ToolError
 from sampletool.kit.testing.scale import scale
 from sampletool.state.promises import FREELY, Fence, NewTask, Once
 from sampletool.state.store import Store
+from tests.state.support.outcomes import statuses
 from tests.state.support.stores import Backend
 
 LONG = 3_600_000
@@ -203,7 +204,7 @@ class Machine(RuleBasedStateMachine):
         }
 
         assert answer(calls[verb]) == self.model.end(verb, name, generation)
-        assert self.store.task_count(self.prefix) == self.model.counts()
+        assert statuses(self.store, self.prefix) == self.model.counts()
 
     @staticmethod
     def plain(made: Any) -> Any:

@@ -8,6 +8,7 @@ import pytest
 from sampletool.kit.contract.errors import InvalidValues
 from sampletool.state.promises import NewTask
 from sampletool.state.store import Store
+from tests.state.support.outcomes import statuses
 from tests.state.support.servers import Server
 from tests.state.support.stores import SharedBackend
 
@@ -32,7 +33,6 @@ def test_no_script_does_more_than_a_bounded_number_of_things(private_server: Cal
         "claim of what has become due": lambda: store.task_claim("late", "ann", lease_ms=LONG, count=1000),
         "claim of what expires at once": lambda: store.task_claim("work", "ann", lease_ms=0, count=1000),
         "list": lambda: store.task_list(None, "failed", 0, 100),
-        "count": lambda: store.task_count(None),
         "left": lambda: store.task_left("work"),
         "clean": lambda: store.task_clean(0, ["done", "failed"]),
     }
@@ -58,4 +58,4 @@ def test_more_tasks_than_a_script_may_add_are_refused(make_backend: Callable[[st
     with pytest.raises(InvalidValues, match="at once"):
         store.task_add("work", [NewTask("x") for _ in range(1001)])
 
-    assert store.task_count("work") == {}
+    assert statuses(store, "work") == {}

@@ -16,7 +16,7 @@ def ours(where: str, count: int, at_once: int = 1) -> Run:
     from tests.state.support.store_client import make_terms
 
     store = open_store(where, None, make_terms())
-    store.task_count("warm")
+    store.task_left("warm")
 
     def add() -> None:
         for number in range(count):

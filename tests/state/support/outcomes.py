@@ -1,9 +1,11 @@
 """What came of a call, as one value to compare: a test that expects an answer fails by its assertion, whatever came."""
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 from sampletool.kit.contract.errors import ToolError
+from sampletool.state.store import Store
 
 
 def outcome(ask: Callable[[], Any]) -> Any:
@@ -14,3 +16,8 @@ def outcome(ask: Callable[[], Any]) -> Any:
         return error.code
     except Exception as error:
         return error
+
+
+def statuses(store: Store, queue: str | None = None) -> dict[str, int]:
+    """How many tasks have each status."""
+    return Counter(task.status for task in store.task_list(queue, None, 0, 100_000))

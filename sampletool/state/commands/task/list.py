@@ -1,4 +1,4 @@
-"""The tasks of a queue or of all, a page at a time, and how many there are of each kind."""
+"""The tasks of a queue or of all, a page at a time."""
 
 from typing import Annotated, NamedTuple
 
@@ -16,15 +16,15 @@ spec = _options.reads_store("task list", "task list mail --status failed")
 
 class Tasks(NamedTuple):
     tasks: list[TaskState]
-    counts: dict[str, int]
-    """Of the whole queue, whatever the page."""
+    left: int | None = None
+    """Of the queue that is asked for, whatever the page: how many are neither done nor failed."""
 
     def lines(self) -> list[Line]:
         rows: list[Line] = [
             (task.id, task.queue, task.status, task.claimed_by or "-", value_text(task.body)) for task in self.tasks
         ]
-        told = [heads("task", "queue", "status", "claimed by", "body"), *rows] if rows else []
-        return [*told, ", ".join(f"{number} {status}" for status, number in self.counts.items()) or "No tasks."]
+        told = [heads("task", "queue", "status", "claimed by", "body"), *rows] if rows else ["No tasks."]
+        return [*told, *([] if self.left is None else [f"{self.left} left"])]
 
 
 def command(
@@ -47,4 +47,4 @@ def command(
     opened, position = store_of(ctx.obj, store), int(read_cursor(after, is_number=True))
     found = opened.task_list(queue, status, position, limit + 1)
     rows = page(ctx.obj, found, limit, lambda row: row.position)
-    return Tasks(rows, dict(sorted(opened.task_count(queue).items())))
+    return Tasks(rows, None if queue is None else opened.task_left(queue))
