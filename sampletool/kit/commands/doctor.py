@@ -16,12 +16,12 @@ import typer
 
 from ..context import Context
 from ..contract.command_spec import CommandSpec
-from ..contract.errors import ChecksFailed
+from ..contract.errors import ChecksFailed, ToolError
 from ..contract.table import Line, Painted
 from ..contract.text import GREEN, RED
 from ..parts import offered
 from ..program import WORKSPACE_DIRECTORY
-from ..safety.atomic_file import flush_directory, replace
+from ..safety.atomic_file import create, flush_directory, replace
 from ..safety.places import config_file, private_directory, session_root, state_directory
 from ..safety.processes import can_see
 
@@ -100,7 +100,7 @@ def probe_directory(directory: Path) -> list[Probe]:
     for name, probe in _PROBES.items():
         try:
             problem = probe(directory)
-        except (OSError, subprocess.SubprocessError) as error:
+        except (OSError, subprocess.SubprocessError, ToolError) as error:
             problem = str(error)
         probes.append(Probe(name, str(directory.parent), problem is None, problem))
     return probes
@@ -128,22 +128,17 @@ def _renames_over_open_file(directory: Path) -> str | None:
 
 
 def _links_without_replacing(directory: Path) -> str | None:
-    for name in ("one", "two"):
-        (directory / name).write_bytes(name.encode())
+    create(directory / "linked", b"")
     try:
-        os.link(directory / "one", directory / "two")
+        create(directory / "linked", b"")
     except FileExistsError:
         return None
     return "link() replaced an existing file"
 
 
 def _keeps_private(directory: Path) -> str | None:
-    inner = directory / "private"
-    inner.mkdir(mode=0o700)
-    found = inner.stat()
-    if found.st_uid == os.geteuid() and not found.st_mode & 0o077:
-        return None
-    return f"a private directory came out with mode {found.st_mode & 0o777:04o} and owner {found.st_uid}"
+    mode = private_directory(directory / "private").stat().st_mode & 0o777
+    return f"a private directory came out with mode {mode:04o}" if mode & 0o077 else None
 
 
 _PROBES: dict[str, Callable[[Path], str | None]] = {

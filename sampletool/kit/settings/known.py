@@ -18,26 +18,10 @@ AUTO = "auto"
 
 SETTINGS = {
     "call_log": {"kind": "switch", "default": "on", "help": "Whether each call leaves a line in the log (`log`)."},
-    "format": {
-        "kind": "format",
-        "default": AUTO,
-        "help": "How answers are written; auto is text on a terminal, JSON elsewhere.",
-    },
-    "jobs": {
-        "kind": "count",
-        "default": AUTO,
-        "help": "How many things may run at once; auto is one for each processor.",
-    },
-    "lock_timeout": {
-        "kind": "duration",
-        "default": AUTO,
-        "help": "How long to wait for a lock; auto is decided by the command.",
-    },
-    "session_ttl": {
-        "kind": "duration",
-        "default": "7d",
-        "help": "How long an unused session is kept from `session clean`.",
-    },
+    "format": {"kind": "format", "default": AUTO, "help": "How to answer; auto is text on a terminal, else JSON."},
+    "jobs": {"kind": "count", "default": AUTO, "help": "How many things run at once; auto is one for each processor."},
+    "lock_timeout": {"kind": "duration", "default": AUTO, "help": "The wait for a lock; auto is up to the command."},
+    "session_ttl": {"kind": "duration", "default": "7d", "help": "How long `session clean` keeps an unused session."},
 }
 _EXPECTED = {
     "count": "a whole number from 1",

@@ -37,11 +37,8 @@ def read_key(text: str) -> Key:
     try:
         return parse_key(text)
     except ValueError as error:
-        raise InvalidValues(mistake_in_key(text, error)) from error
-
-
-def mistake_in_key(text: str, error: ValueError) -> Mistake:
-    return Mistake("KEY", "INVALID_VALUE", str(error), text, getattr(error, "suggestion", None))
+        hint = getattr(error, "suggestion", None)
+        raise InvalidValues(Mistake("KEY", "INVALID_VALUE", str(error), text, hint)) from error
 
 
 @offering

@@ -12,8 +12,8 @@ from ...program import PROGRAM
 from ...settings.change import Changed, set_values
 from ...settings.known import all_known, check, find_known
 from ...settings.precedence import Key
-from ...settings.toml_key import parse_key, parse_value, show_key
-from ._options import GlobalOption, IfVersionOption, changes_settings, mistake_in_key, scope_to_change, setting_keys
+from ...settings.toml_key import parse_value, show_key
+from ._options import GlobalOption, IfVersionOption, changes_settings, read_key, scope_to_change, setting_keys
 
 spec = changes_settings._replace(
     reads=("settings", "stdin"),
@@ -26,30 +26,24 @@ _STDIN_LIMIT_BYTES = 1024 * 1024
 
 def read_arguments(words: list[str], *, as_text: bool) -> dict[Key, Any]:
     """KEY VALUE, or KEY=VALUE several times; every mistake of all of them at once."""
-    if _is_one_pair(words):
-        pairs = [(words[0], words[1])]
-    elif missing := _missing(words):
+    if not _is_one_pair(words) and (missing := _missing(words)):
         raise InvalidValues(*missing)
-    else:
-        pairs = [(name, text) for name, _, text in (word.partition("=") for word in words)]
+    pairs = [words] if _is_one_pair(words) else [word.split("=", 1) for word in words]
     values: dict[Key, Any] = {}
     mistakes: list[Mistake] = []
     for name, text in pairs:
         try:
-            key = parse_key(name)
-            value = text if as_text else parse_value(text)
+            key, value = read_key(name), text if as_text else parse_value(text)
             text.encode()
             if find_known(show_key(key)):
                 check(show_key(key), value, "the command line")
             if key in values:
-                raise ValueError(f"{name} is given twice")
+                mistakes.append(Mistake("KEY", "INVALID_VALUE", f"{name} is given twice", name))
             values[key] = value
         except InvalidValues as error:
             mistakes += error.mistakes
         except UnicodeEncodeError:
             mistakes.append(Mistake(name, "INVALID_VALUE", f"the value of {name} is not UTF-8 text"))
-        except ValueError as error:
-            mistakes.append(mistake_in_key(name, error))
     if mistakes:
         raise InvalidValues(*mistakes)
     return values
