@@ -1,6 +1,7 @@
 """The front door: argv in, one answer and an exit status out. The only place that makes an answer."""
 
 import os
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from typing import Any
 from . import completion
 from .command_folder import CommandFolder
 from .context import Context, in_ci, write_stderr
-from .contract.answer import FORMATS, SCHEMA_VERSION, Answer, Format, Result, Screen, json_line, render
+from .contract.answer import FORMATS, PIPE, SCHEMA_VERSION, Answer, Format, Result, Screen, json_line, render
 from .contract.duration import utc
 from .contract.errors import ExitStatus, InternalError, Interrupted, ToolError
 from .contract.file_errors import from_os_error
@@ -25,6 +26,7 @@ from .safety.places import state_directory
 from .safety.signals import Signals, die_by
 from .stdout import Stdout, write
 
+Outcome = Result | ToolError | HelpAsked
 _LAST_RESORT = (
     b'{"ok":false,"error":{"code":"INTERNAL_ERROR","message":"The tool failed, and so did telling how.",'
     b'"suggestion":"The report is on stderr.","retryable":false,"exit_code":1,"context":{}},'
@@ -47,33 +49,30 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _answer_call(args: list[str], *, ends_process: bool) -> int:
-    began = time.monotonic()
     signals = Signals()
     signals.install()
-    stdout = Stdout()
+
+    def over() -> int:
+        return 128 + signals.received if signals.received else ExitStatus.TIMEOUT if signals.is_over() else 0
+
+    stdout = Stdout(over)
     try:
         context = Context(signals)
-
         form = cache(partial(_format, args, context, stdout))
-
-        def over() -> int:
-            return 128 + signals.received if signals.received else ExitStatus.TIMEOUT if signals.is_over() else 0
 
         def emit(event: dict[str, Any]) -> None:
             if form() == "jsonl":
-                stdout.tell(json_line(event), over)
+                stdout.tell(json_line(event))
 
         context.emit, context.take_stdout = emit, stdout.take
         outcome = _closed(_run(args, context), context)
-        status = ExitStatus.OK
         if isinstance(outcome, HelpAsked):
-            content, notices = f"{outcome.text(stdout.width(), stdout.screen().colour)}\n".encode(), ""
+            said = outcome.text(stdout.width(), stdout.screen().colour)
+            status, content, notices = ExitStatus.OK, f"{said}\n".encode(), ""
         else:
-            told, content, notices = _told(outcome, context, began, form, stdout.screen())
-            status = told.meta["exit_code"]
-        status = stdout.write(content, status, over)
-        if notices:
-            write_stderr(notices)
+            status, content, notices = _told(outcome, context, form, stdout.screen())
+        status = stdout.write(content, status)
+        write_stderr(notices)
     finally:
         stdout.close()
         (signals.ignore if ends_process else signals.uninstall)()
@@ -84,15 +83,15 @@ def _answer_call(args: list[str], *, ends_process: bool) -> int:
 
 def call(args: list[str], signals: Signals) -> bytes:
     """The line of JSON of a call in this process, for a server. It may change the current directory: one at a time."""
-    began, context = time.monotonic(), Context(signals)
-    return _told(_closed(_run(args, context), context), context, began, lambda: "json", Screen())[1]
+    context = Context(signals)
+    return _told(_closed(_run(args, context), context), context)[1]
 
 
 def refuse(error: ToolError, command: str) -> bytes:
     """The line of JSON of a call that could not be made."""
     context = Context(Signals())
     context.command = command.replace(" ", ".")
-    return _told(error, context, time.monotonic(), lambda: "json", Screen())[1]
+    return _told(error, context)[1]
 
 
 def root(args: list[str]) -> CommandFolder:
@@ -101,7 +100,7 @@ def root(args: list[str]) -> CommandFolder:
     return CommandFolder(command_packages(), PROGRAM, import_module(PACKAGE).__doc__, options)
 
 
-def _run(args: list[str], context: Context) -> Result | ToolError | HelpAsked:
+def _run(args: list[str], context: Context) -> Outcome:
     """What the command returned, or why it could not."""
     try:
         outcome = root(args).main(args=args, prog_name=PROGRAM, standalone_mode=False, obj=context)
@@ -116,7 +115,7 @@ def _run(args: list[str], context: Context) -> Result | ToolError | HelpAsked:
         return _crash(surprise, context)
 
 
-def _closed(outcome: Result | ToolError | HelpAsked, context: Context) -> Result | ToolError | HelpAsked:
+def _closed(outcome: Outcome, context: Context) -> Outcome:
     """Give everything back; if that fails, it is the answer, unless there was a failure before."""
     try:
         context.opened.close()
@@ -141,21 +140,23 @@ def _crash(surprise: BaseException, context: Context) -> ToolError:
 
 
 def _told(
-    outcome: Result | ToolError | HelpAsked, context: Context, began: float, form: Callable[[], Format], screen: Screen
-) -> tuple[Answer, bytes, str]:
-    """The answer, what goes to stdout, and what to stderr."""
+    outcome: Outcome, context: Context, form: Callable[[], Format] = lambda: "json", screen: Screen = PIPE
+) -> tuple[int, bytes, str]:
+    """The exit status, what goes to stdout, and what to stderr."""
     try:
-        answer = _answer(outcome, context, began)
+        answer = _answer(outcome, context)
         content, notices = render(answer, form(), screen, context.size)
     except Exception as surprise:
         context.meta.clear()
-        answer = _answer(_crash(surprise, context), context, began)
+        answer = _answer(_crash(surprise, context), context)
         content, notices = render(answer, form())
-    _log(answer, context)
-    return answer, content, notices
+    with suppress(OSError, ToolError):
+        if context.settings.value("call_log"):  # before the answer is written: a call whose answer was read is there
+            append(state_directory(), call_of(answer))
+    return answer.meta["exit_code"], content, notices
 
 
-def _answer(outcome: Result | ToolError | HelpAsked, context: Context, began: float) -> Answer:
+def _answer(outcome: Outcome, context: Context) -> Answer:
     error = outcome if isinstance(outcome, ToolError) else None
     result: Any = error.data if error else outcome
     if context.signals.received is not None and not isinstance(error, Interrupted):
@@ -168,7 +169,7 @@ def _answer(outcome: Result | ToolError | HelpAsked, context: Context, began: fl
         "schema_version": SCHEMA_VERSION,
         "tool_version": __version__,
         "timestamp": utc(),
-        "duration_ms": round((time.monotonic() - began) * 1000),
+        "duration_ms": round((time.monotonic() - context.began) * 1000),
         "cwd": _or_none(os.getcwd),
         "exit_code": status,
         "dry_run": context.dry_run or None,
@@ -176,13 +177,6 @@ def _answer(outcome: Result | ToolError | HelpAsked, context: Context, began: fl
         **context.meta,
     }
     return Answer(result, error, context.warnings, {name: value for name, value in meta.items() if value is not None})
-
-
-def _log(answer: Answer, context: Context) -> None:
-    """Before the answer is written, so that a call whose answer was read is in the log. Never a reason to fail."""
-    with suppress(OSError, ToolError):
-        if context.settings.value("call_log"):
-            append(state_directory(), call_of(answer))
 
 
 def _format(args: list[str], context: Context, stdout: Stdout) -> Format:
@@ -198,14 +192,8 @@ def _format(args: list[str], context: Context, stdout: Stdout) -> Format:
 def _format_in(args: list[str]) -> str | None:
     """Where parsing failed the options may not have been seen: the answer still has the form that was asked for."""
     own = args[: args.index("--")] if "--" in args else args
-    for word, following in zip(own, [*own[1:], ""], strict=False):
-        if word in ("--json", "--raw"):
-            return word[2:]
-        if word == "--format":
-            return following
-        if word.startswith("--format="):
-            return word.partition("=")[2]
-    return None
+    asked = re.search(r"(?<!\S)--(?:format[= ])?(json|jsonl|text|raw)(?!\S)", " ".join(own))
+    return asked[1] if asked else None
 
 
 def _or_none(ask: Callable[[], str]) -> str | None:

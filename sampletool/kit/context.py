@@ -4,6 +4,7 @@ Leaving closes everything once, in reverse order, however the call ends.
 """
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
@@ -36,6 +37,7 @@ class Context:
     """One call's way to the world."""
 
     def __init__(self, signals: Signals) -> None:
+        self.began = time.monotonic()
         self.signals = signals
         self.options: dict[str, Any] = {}
         """The options that every command takes, as given on the command line."""

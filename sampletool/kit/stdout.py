@@ -22,8 +22,8 @@ _STALLED_SECONDS = 0.25
 class Stdout:
     """Closing it gives descriptor 1 back. What is called `over` says with which status the call has to end, or 0."""
 
-    def __init__(self) -> None:
-        self._real = os.dup(1)
+    def __init__(self, over: Callable[[], int]) -> None:
+        self._real, self._over = os.dup(1), over
         self._is_broken = False
         os.dup2(2, 1)
 
@@ -52,15 +52,15 @@ class Stdout:
         is_drawn = self.is_terminal() and os.environ.get("TERM") != "dumb"
         return Screen(self.width() if is_drawn else None, _wants_colour(self._real), _wants_colour(2))
 
-    def write(self, content: bytes, status: int, over: Callable[[], int]) -> int:
+    def write(self, content: bytes, status: int) -> int:
         """The answer. The status is its own, unless it could not be written."""
-        return write(self._real, content, status, over)
+        return write(self._real, content, status, self._over)
 
-    def tell(self, line: bytes, over: Callable[[], int]) -> None:
+    def tell(self, line: bytes) -> None:
         """Progress."""
         if not self._is_broken:
             try:
-                self._is_broken = not _write_all(self._real, line, over)
+                self._is_broken = not _write_all(self._real, line, self._over)
             except OSError:
                 self._is_broken = True  # the answer will say so, once
 

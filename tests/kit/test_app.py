@@ -412,7 +412,7 @@ def test_what_cannot_be_given_back_is_the_answer_unless_there_was_a_failure_befo
 
 
 def test_where_no_answer_can_be_made_there_is_one_all_the_same_and_no_password(tool: Tool) -> None:
-    broken = "def fail(): raise RuntimeError('postgresql://u:hunter2@h/d')"
+    broken = "def fail(over): raise RuntimeError('postgresql://u:hunter2@h/d')"
     program = (
         f"import sys, sampletool.kit.app as app\n{broken}\napp.Stdout = fail\nsys.exit(app.main(['config', 'path']))"
     )

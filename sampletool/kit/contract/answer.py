@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from .errors import ToolError
-from .text import PLAIN, RED, YELLOW, between_words, escaped, printable
+from .text import PLAIN, RED, YELLOW, between_words, escaped, printable, printable_data
 
 if TYPE_CHECKING:
     from .size import Tree
@@ -87,11 +87,11 @@ class Size:
     """Of a page: where the next one begins behind so many of its items."""
 
 
-_PIPE, _SMALL = Screen(), Size()
+PIPE, _SMALL = Screen(), Size()
 LARGEST_BYTES = 64 * 1024
 
 
-def render(answer: Answer, form: Format, screen: Screen = _PIPE, size: Size = _SMALL) -> tuple[bytes, str]:
+def render(answer: Answer, form: Format, screen: Screen = PIPE, size: Size = _SMALL) -> tuple[bytes, str]:
     """What goes to stdout; and in text, where errors and warnings must not get into `$(...)`, what goes to stderr."""
     if form not in ("text", "raw"):
         line = json_line(answer.envelope(size.fields))
@@ -109,10 +109,14 @@ def render(answer: Answer, form: Format, screen: Screen = _PIPE, size: Size = _S
 
 def json_line(value: Any) -> bytes:
     """One compact line. Bytes of file names that are not UTF-8 are shown as `\\xNN`, lone surrogates as `\\uNNNN`."""
-    line = json.dumps(to_data(value), separators=(",", ":"), allow_nan=False, default=str)
+    line = _compact(data := to_data(value))
     if "\\ud" in line:
-        line = json.dumps(_without_surrogates(to_data(value)), separators=(",", ":"), allow_nan=False, default=str)
+        line = _compact(printable_data(data, _without_surrogates))
     return line.encode("ascii") + b"\n"
+
+
+def _compact(data: Any) -> str:
+    return json.dumps(data, separators=(",", ":"), allow_nan=False, default=str)
 
 
 def value_text(value: Any) -> str:
@@ -146,11 +150,5 @@ def _notices(answer: Answer, screen: Screen) -> str:
     return said
 
 
-def _without_surrogates(value: Any) -> Any:
-    if isinstance(value, str):
-        return "".join(escaped(char) if 0xD800 <= ord(char) <= 0xDFFF else char for char in value)
-    if isinstance(value, dict):
-        return {_without_surrogates(key): _without_surrogates(member) for key, member in value.items()}
-    if isinstance(value, list):
-        return [_without_surrogates(member) for member in value]
-    return value
+def _without_surrogates(text: str) -> str:
+    return "".join(escaped(char) if 0xD800 <= ord(char) <= 0xDFFF else char for char in text)

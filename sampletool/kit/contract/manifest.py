@@ -113,25 +113,20 @@ def envelope_schema(data: dict[str, Any]) -> dict[str, Any]:
     return _object(members, ["ok", "data", "warnings", "meta"])
 
 
-_TEXT, _NUMBER, _YES = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}
-_WARNING = _object({"code": _TEXT, "message": _TEXT}, ["code", "message"])
-_CRASHED = _object({"pid": _NUMBER, "command": _TEXT, "started_at": _TEXT}, ["pid"])
-_META_ALWAYS = {"command": _TEXT, "request_id": _TEXT, "schema_version": {"enum": [SCHEMA_VERSION]}}
-_META_ALWAYS |= {"tool_version": _TEXT, "timestamp": _TEXT, "duration_ms": _NUMBER, "exit_code": _NUMBER}
-META = _object(
-    {
-        **_META_ALWAYS,
-        **dict.fromkeys(("session_id", "cwd", "trace_id", "next_cursor", "fields"), _TEXT),
-        **dict.fromkeys(("dry_run", "replayed", "truncated"), _YES),
-        "waited_ms": _NUMBER,
-        "recovered_from": _CRASHED,
-    },
-    [*_META_ALWAYS],
-)
+def _members(**names: str) -> dict[str, Any]:
+    """Those of each type, by their names."""
+    return {name: {"type": kind} for kind, some in names.items() for name in some.split()}
+
+
+_WARNING = _object(_members(string="code message"), ["code", "message"])
+_CRASHED = _object(_members(integer="pid", string="command started_at"), ["pid"])
+_META = _members(string="command request_id tool_version timestamp", integer="duration_ms exit_code")
+_META |= {"schema_version": {"enum": [SCHEMA_VERSION]}}
+_META_TOO = _members(string="session_id cwd trace_id next_cursor fields", boolean="dry_run replayed truncated")
+_META_TOO |= _members(integer="waited_ms") | {"recovered_from": _CRASHED}
+META = _object(_META | _META_TOO, [*_META])
 """What does not apply is absent."""
-_ERROR_ALWAYS = {"code": {"type": "string", "pattern": "^[A-Z][A-Z_]+$"}, "message": _TEXT, "suggestion": _TEXT}
-_ERROR_ALWAYS |= {"retryable": _YES, "exit_code": _NUMBER, "context": {"type": "object"}}
-ERROR = _object(
-    {**_ERROR_ALWAYS, "retry_after_ms": _NUMBER, "errors": {"type": "array", "items": schema_of(Mistake)}},
-    [*_ERROR_ALWAYS],
-)
+_ERROR = _members(string="message suggestion", boolean="retryable", integer="exit_code", object="context")
+_ERROR |= {"code": {"type": "string", "pattern": "^[A-Z][A-Z_]+$"}}
+_ERROR_TOO = _members(integer="retry_after_ms") | {"errors": {"type": "array", "items": schema_of(Mistake)}}
+ERROR = _object(_ERROR | _ERROR_TOO, [*_ERROR])

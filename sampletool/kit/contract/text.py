@@ -4,6 +4,7 @@ It cannot move a cursor or forge a line, and shows no value of a secret key and 
 """
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 BOLD, RED, GREEN, YELLOW, PLAIN = (f"\x1b[{number}m" for number in (1, 31, 32, 33, 0))
@@ -25,13 +26,13 @@ def printable_lines(text: str) -> str:
     return "\n".join(printable(line.expandtabs()) for line in text.replace("\r\n", "\n").split("\n"))
 
 
-def printable_data(value: Any) -> Any:
+def printable_data(value: Any, shown: Callable[[str], str] = printable) -> Any:
     """The same of every text in it."""
     if isinstance(value, dict):
-        return {printable(name): printable_data(member) for name, member in value.items()}
+        return {shown(name): printable_data(member, shown) for name, member in value.items()}
     if isinstance(value, list):
-        return [printable_data(member) for member in value]
-    return printable(value) if isinstance(value, str) else value
+        return [printable_data(member, shown) for member in value]
+    return shown(value) if isinstance(value, str) else value
 
 
 def quoted(text: str) -> str:
