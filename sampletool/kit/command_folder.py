@@ -6,20 +6,27 @@ The file name is the command name and a sub-folder is a group: adding a command 
 
 import os
 import re
-from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
+from collections.abc import Mapping
+from copy import copy
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, get_type_hints
+from typing import TYPE_CHECKING, Any, NoReturn, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
-from typer.main import get_command
 
 from .contract.errors import CommandIncomplete, Mistake, UsageMistakes, did_you_mean
-from .global_options import HelpAsked, describe, described_options, global_options, keep_given, parameters_of
+from .global_options import (
+    HelpAsked,
+    command_of,
+    describe,
+    described_options,
+    global_options,
+    keep_given,
+    parameters_of,
+)
 from .parts import TOP
-from .program import PROGRAM
+from .program import PROGRAM, __version__
 
 if TYPE_CHECKING:
     from .contract.help_page import Item, Page
@@ -32,7 +39,9 @@ class _Collecting:
 
     params: Any
     help: Any
-    described: Any
+    hints: Any
+    """The annotations of its parameters."""
+    spec: Any = None
     _may_have_options = True
     """Whether a word that is parsed here may be an option: making those of all commands takes as long as parsing."""
 
@@ -46,6 +55,10 @@ class _Collecting:
         """What takes the place of a parameter whose mistake has been seen."""
         return {}
 
+    @cached_property
+    def described(self) -> list[dict[str, Any]]:
+        return describe(self.params, self.hints)
+
     def usage(self, command_path: str) -> str:
         arguments = [(param["metavar"], param["required"]) for param in self.described if "flags" not in param]
         pieces = [metavar if is_required or metavar[0] == "[" else f"[{metavar}]" for metavar, is_required in arguments]
@@ -56,25 +69,24 @@ class _Collecting:
         """What every command takes is listed once, by the whole tool; else nobody would find a command's own."""
         from .contract.help_page import Page, option_item
 
-        arguments = [option_item(param) for param in self.described if "flags" not in param]
-        options = [option_item(param) for param in self.described if "flags" in param]
-        sections = [("Arguments", arguments), ("Options", options)]
+        sections = [*self.commands_listed(ctx)]
+        for title, has_flags in ("Arguments", False), ("Options", True):
+            sections.append((title, [option_item(each) for each in self.described if ("flags" in each) == has_flags]))
         names = ", ".join(option["flags"][0] for option in described_options())
         footer = f"Every command also takes {names}: see `{PROGRAM} --help`."
         if ctx.parent is None:
             everywhere = [option_item(option) for option in described_options()]
             sections.append(("Every command takes, before or after its name", everywhere))
             footer = f"`{PROGRAM} help COMMAND` shows the options of a command and examples."
-        spec = getattr(self, "spec", None)
-        examples = [f"{PROGRAM} {example}" for example in spec.examples] if spec else []
-        return Page(
-            self.usage(ctx.command_path), self.help or "", [*self.commands_listed(ctx), *sections], footer, examples
-        )
+        examples = [(f"{PROGRAM} {example}", "") for example in (self.spec.examples if self.spec else ())]
+        return Page(self.usage(ctx.command_path), self.help or "", [*sections, ("Examples", examples)], footer)
 
     def commands_listed(self, ctx: Any) -> "list[tuple[str, list[Item]]]":
         return []
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        if ctx.parent is None and args[:1] == ["help"]:
+            args = [*args[1:], "--help"]
         if not ctx.resilient_parsing:
             ctx.obj.command = ".".join(ctx.command_path.split()[1:])
         mistakes: list[Mistake] = ctx.meta.setdefault(_MISTAKES, [])
@@ -87,15 +99,20 @@ class _Collecting:
                 rest = super().parse_args(ctx, list(left))  # type: ignore[misc]
                 break
             except typer.TyperException as error:
-                mistake = _understand(error, [*self.described, *described_options()], ctx.command_path, left)
+                mistake = _understand(error, [*self.described, *described_options()])
                 if mistake.code != "EXTRA_ARGUMENT" or not any(m.code == "UNKNOWN_OPTION" for m in mistakes):
                     mistakes.append(mistake)
                 if param := getattr(error, "param", None):
-                    self._lenient[param.name] = _taking_anything(param)
+                    self._lenient[param.name] = taking = copy(param)
+                    taking.process_value = lambda ctx, value: value
                 else:
                     left = _leave_out(left, mistake.param)
         if self._may_have_options:
             keep_given(ctx)
+            if ctx.obj.options.get("help") and not ctx.resilient_parsing:
+                raise HelpAsked(self.page(ctx).text)
+            if ctx.parent is None and ctx.params.get("version"):
+                raise HelpAsked(lambda width, bold: __version__)
         if mistakes and not isinstance(self, TyperGroup):
             is_about_arguments = any(mistake.code in ("MISSING", "EXTRA_ARGUMENT") for mistake in mistakes)
             raise UsageMistakes(mistakes, ctx.command_path, self.usage(ctx.command_path) if is_about_arguments else "")
@@ -104,8 +121,6 @@ class _Collecting:
 
 class FileCommand(_Collecting, TyperCommand):
     """One command file."""
-
-    spec: Any
 
     def invoke(self, ctx: Any) -> Any:
         ctx.obj.begin()
@@ -118,8 +133,7 @@ class FileCommand(_Collecting, TyperCommand):
         from .contract.size import read_fields
 
         options = ctx.obj.options
-        data = schema_of(get_type_hints(self.callback, include_extras=True).get("return"))
-        fields, mistakes = read_fields(options["fields"], data)
+        fields, mistakes = read_fields(options["fields"], schema_of(self.hints.get("return")))
         if options.setdefault("format", "json") in ("text", "raw"):
             mistakes.append(Mistake("--fields", "INVALID_VALUE", "--fields is of JSON, not of text"))
         if mistakes:
@@ -127,8 +141,8 @@ class FileCommand(_Collecting, TyperCommand):
         ctx.obj.size.fields, ctx.obj.meta["fields"] = fields, options["fields"]
 
     @cached_property
-    def described(self) -> list[dict[str, Any]]:
-        return describe(self.params, get_type_hints(self.callback, include_extras=True))
+    def hints(self) -> dict[str, Any]:
+        return get_type_hints(self.callback, include_extras=True)
 
 
 class CommandFolder(_Collecting, TyperGroup):
@@ -137,23 +151,18 @@ class CommandFolder(_Collecting, TyperGroup):
     def __init__(
         self, packages: list[str], name: str, about: str | None, options: Mapping[str, Any] | None = None
     ) -> None:
-        self._packages = packages
+        self._packages, self.hints = packages, options or {}
         found = [(name, package) for package in packages for name in _names_in(package)]
-        self._package_of = dict(sorted(found, key=lambda pair: pair[0]))
-        self._options = options or {}
+        self._package_of = dict(sorted(found))
         names: Any = dict.fromkeys(self._package_of)
         super().__init__(
             name=name,
             help=about,
-            params=parameters_of(self._options) if options else [],
+            params=parameters_of(self.hints) if options else [],
             add_help_option=False,
             rich_markup_mode=None,
             commands=names,
         )
-
-    @cached_property
-    def described(self) -> list[dict[str, Any]]:
-        return describe(self.params, self._options)
 
     def commands_listed(self, ctx: Any) -> "list[tuple[str, list[Item]]]":
         """Those of each part below its own heading: the largest part first, the kit last."""
@@ -171,10 +180,6 @@ class CommandFolder(_Collecting, TyperGroup):
         return self.commands.get(cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args[0] == "help" and ctx.parent is None and "help" not in self.commands:
-            args = [*args[1:], "--help"]
-            if len(args) == 1 and not ctx.resilient_parsing:
-                raise HelpAsked(self.page(ctx).text)
         command = self.get_command(ctx, args[0])
         if command is None and not ctx.resilient_parsing:
             self._fail(ctx, "UNKNOWN_COMMAND", f"No such command: {ctx.command_path} {args[0]}", args[0])
@@ -184,7 +189,7 @@ class CommandFolder(_Collecting, TyperGroup):
         try:
             return super().invoke(ctx)
         except typer.TyperException as error:
-            if not hasattr(error, "ctx") or error.ctx is not ctx:  # pyright: ignore[reportAttributeAccessIssue]
+            if vars(error).get("ctx") != ctx:
                 raise
             if ctx.parent is None and not ctx.meta[_MISTAKES]:
                 raise HelpAsked(self.page(ctx).text) from None
@@ -193,10 +198,8 @@ class CommandFolder(_Collecting, TyperGroup):
     def _fail(self, ctx: Any, code: str, message: str, typed: str | None = None) -> NoReturn:
         known = list(self.commands)
         all_of_them = f"The commands are {', '.join(known)}; see `{ctx.command_path} --help`."
-        flags = {flag for option in (*self.described, *described_options()) for flag in option["flags"]}
-        is_option = f"--{typed}" in flags
-        near = f"Did you mean `{ctx.command_path} --{typed}`?" if is_option else did_you_mean(typed or "", known)
-        suggestion = near or all_of_them
+        flags = [flag for option in (*self.described, *described_options()) for flag in option["flags"]]
+        suggestion = did_you_mean(typed or "", [*known, *flags]) or all_of_them
         mistake = Mistake("COMMAND", code, message, typed, suggestion)
         raise UsageMistakes([*ctx.meta[_MISTAKES], mistake], ctx.command_path)
 
@@ -208,10 +211,7 @@ def load(package: str, name: str) -> FileCommand | CommandFolder:
     missing = [part for part in ("spec", "command") if not hasattr(module, part)]
     if missing:
         raise CommandIncomplete(file=module.__name__.replace(".", "/") + ".py", missing=missing)
-    app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    app.command(name, cls=FileCommand, add_help_option=False)(module.command)
-    command = get_command(app)
-    assert isinstance(command, FileCommand)
+    command: FileCommand = command_of(module.command, FileCommand)
     command.spec = module.spec
     return command
 
@@ -227,21 +227,16 @@ def _names_in(package: str) -> list[str]:
     return [name.replace("_", "-") for name in names if not name.startswith("_")]
 
 
-def _understand(error: Any, known: list[dict[str, Any]], command: str, words: list[str]) -> Mistake:
+def _understand(error: Any, known: list[dict[str, Any]]) -> Mistake:
     """What Typer says about one mistake, in our words."""
-    option = getattr(error, "option_name", None)
-    param = getattr(error, "param", None)
+    option, param = getattr(error, "option_name", None), getattr(error, "param", None)
     metavar: dict[str, Any] = {
         flag: each.get("metavar") for each in known for flag in each.get("flags", (each["name"],))
     }
     if option is not None and hasattr(error, "possibilities"):
-        if re.fullmatch(r"-[0-9.]+", option):
-            import shlex
-
-            suggestion = f"If {option} is the start of a value, write `--` before it"
-            suggestion += f": {command} -- {shlex.join(words)}" if len(words) == 2 else "."
-        else:
-            suggestion = _near_option(option, metavar)
+        is_number = re.fullmatch(r"-[0-9.]+", option)
+        dashes = f"If {option} is the start of a value, write `--` before it."
+        suggestion = dashes if is_number else did_you_mean(option, [flag for flag in metavar if flag[0] == "-"])
         return Mistake(option, "UNKNOWN_OPTION", f"No such option: {option}", suggestion=suggestion or None)
     message = error.format_message().rstrip(".")
     if option is not None:
@@ -257,26 +252,10 @@ def _understand(error: Any, known: list[dict[str, Any]], command: str, words: li
     return Mistake("ARGUMENTS", "EXTRA_ARGUMENT", message)
 
 
-def _near_option(option: str, known: Iterable[str]) -> str:
-    """The dashes do not count: else any two short names would be near."""
-    flags = {flag.lstrip("-"): flag for flag in known if flag.startswith("--")}
-    near = get_close_matches(option.lstrip("-"), flags, n=2)
-    return f"Did you mean {' or '.join(flags[name] for name in near)}?" if near else ""
-
-
-def _taking_anything(param: Any) -> Any:
-    """Of the same name, but nothing that is written for it is a mistake."""
-    declared = typer.Argument() if param.param_type_name == "argument" else typer.Option(*param.opts)
-    kind = list[str] if param.nargs == -1 else str
-    (lenient,) = parameters_of({param.name: Annotated[kind, declared]})
-    return lenient
-
-
 def _leave_out(args: list[str], name: str) -> list[str] | None:
     """The command line without this mistake, to look for the next; None when there is nothing left to look at."""
     behind = args.index("--") if "--" in args else len(args)
     for position, token in enumerate(args[:behind]):
-        in_cluster = len(name) == 2 and name[0] == "-" != token[1:2] and token[:1] == "-" and name[1] in token[1:]
-        if token.split("=")[0] == name or in_cluster:
+        if token.split("=")[0] == name:
             return args[:position] + args[position + 1 :]
     return None

@@ -16,7 +16,6 @@ from .completion import offering
 from .context import Context
 from .contract.answer import FORMATS
 from .contract.duration import parse_duration, parse_limit
-from .program import __version__
 from .settings.known import read_as
 
 
@@ -28,7 +27,14 @@ class HelpAsked(Exception):
         self.text = text
 
 
-def parameters_of(annotations: Mapping[str, Any]) -> list[Any]:
+def command_of(function: Callable[..., Any], kind: Any = None) -> Any:
+    """The command that Typer makes of a function."""
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.command(cls=kind, add_help_option=False)(function)
+    return get_command(app)
+
+
+def parameters_of(annotations: Mapping[str, Any]) -> Any:
     """The parameters that Typer makes of annotations."""
 
     def function(**_values: Any) -> None: ...
@@ -37,13 +43,11 @@ def parameters_of(annotations: Mapping[str, Any]) -> list[Any]:
         Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotations[name]) for name in annotations
     ]
     function.__signature__ = Signature(named)  # type: ignore[attr-defined]
-    app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    app.command(add_help_option=False)(function)
-    return get_command(app).params
+    return command_of(function).params
 
 
 @cache
-def global_options() -> list[Any]:
+def global_options() -> Any:
     return parameters_of(_every_command())
 
 
@@ -57,18 +61,6 @@ def describe(params: list[Any], hints: Mapping[str, Any]) -> list[dict[str, Any]
 @cache
 def described_options() -> list[dict[str, Any]]:
     return describe(global_options(), _every_command())
-
-
-def _rehearse(ctx: typer.Context, is_asked: bool) -> bool:
-    if is_asked and not ctx.resilient_parsing:
-        ctx.obj.dry_run = True
-    return is_asked
-
-
-def _print_raw(ctx: typer.Context, is_asked: bool) -> bool:
-    if is_asked:
-        ctx.obj.options.setdefault("format", "raw")
-    return is_asked
 
 
 def strictly(check: Callable[[str], object]) -> Callable[..., Any]:
@@ -85,35 +77,25 @@ def strictly(check: Callable[[str], object]) -> Callable[..., Any]:
     return checked
 
 
-RawOption = Annotated[
-    bool, typer.Option("--raw", callback=_print_raw, help="Print the value as it is, and nothing else.")
-]
-DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", callback=_rehearse, help="Say what would change; change nothing.")
-]
+RawOption = Annotated[bool, typer.Option("--raw", help="Print the value as it is, and nothing else.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would change; change nothing.")]
 AllowEmptyOption = Annotated[bool, typer.Option("--allow-empty", help="Let stdin be empty.")]
 
 
 def keep_given(ctx: typer.Context) -> None:
     """Move them from the parameters of the command to the context: the last one counts, and the innermost."""
+    context: Context = ctx.obj
     for name in [name for name in ctx.params if name in _every_command()]:
         value = ctx.params.pop(name)
         if value is not None:
-            ctx.obj.options |= {"format": "json"} if name == "json" else {name: value}
+            context.options |= {"format": "json"} if name == "json" else {name: value}
+    if ctx.params.get("raw"):
+        context.options.setdefault("format", "raw")
+    context.dry_run = bool(ctx.params.get("dry_run"))
 
 
-def _show_help(ctx: typer.Context, value: Any) -> None:
-    if value and not ctx.resilient_parsing:
-        raise HelpAsked(ctx.command.page(ctx).text)  # type: ignore[attr-defined]
-
-
-def _show_version(ctx: typer.Context, value: Any) -> None:
-    if value and not ctx.resilient_parsing:
-        raise HelpAsked(lambda width, bold: __version__)
-
-
-def _flag(*names: str, help: str, **declared: Any) -> Any:
-    return Annotated[bool, typer.Option(*names, help=help, **declared)]
+def _flag(*names: str, help: str) -> Any:
+    return Annotated[bool, typer.Option(*names, help=help)]
 
 
 def _value(
@@ -155,14 +137,14 @@ def _every_command() -> dict[str, Any]:
             "--lock-timeout", "DURATION", "How long to wait for a lock: 0, 500ms, 5s.", check=parse_duration
         ),
         "timeout": _value("--timeout", "DURATION", "Stop the call after this long: 30s, 5m.", check=parse_limit),
-        "help": _flag("--help", "-h", callback=_show_help, is_eager=True, help="Show this text."),
+        "help": _flag("--help", "-h", help="Show this text."),
     }
 
 
 def whole_tool() -> dict[str, Any]:
     """Of the whole tool only. What the last two do is in completion.py."""
     return {
-        "version": _flag("--version", "-V", callback=_show_version, is_eager=True, help="Show the version."),
+        "version": _flag("--version", "-V", help="Show the version."),
         "show_completion": _value("--show-completion", "[SHELL]", "Print what makes bash, zsh or fish complete words."),
         "install_completion": _value("--install-completion", "[SHELL]", "Put it into the files of the shell."),
     }

@@ -63,14 +63,14 @@ def test_a_word_too_many_is_a_mistake_beside_the_others(tool: Tool) -> None:
         (["config", "sett"], "'set'"),
         (["config"], "get, list, path, set"),
         (["config", "get", "--revel", "x"], "--reveal"),
-        (["config", "set", "n", "-5"], "write `--` before it: tool config set -- n -5"),
+        (["config", "set", "n", "-5"], "write `--` before it."),
         (["config", "set", "api.token", "x", "-5"], "write `--` before it."),
         (["config", "get"], "Write tool config get [OPTIONS] KEY; see `tool config get --help`"),
         (["config", "list", "--format"], "Write --format json|jsonl|text."),
-        (["version"], "`tool --version`"),
+        (["version"], "Did you mean '--version'"),
         (["config", "get", "--scope", "x"], "See `tool config get --help`."),
         (["config", "get", "--token", "x"], "See `tool config get --help`."),
-        (["config", "get", "--revael", "x"], "Did you mean --reveal?"),
+        (["config", "get", "--revael", "x"], "Did you mean '--reveal'?"),
     ],
 )
 def test_a_mistake_comes_with_a_way_out(tool: Tool, call: list[str], hint: str) -> None:

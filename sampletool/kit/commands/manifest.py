@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, get_type_hints
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -118,7 +118,7 @@ def describe(name: str, command: Any) -> dict[str, Any]:
         "locks": [{"lock": lock, "waits": say_duration(seconds)} for lock, seconds in waits.items()],
         "arguments": [param for param in described if "flags" not in param],
         "options": [param for param in described if "flags" in param],
-        "data": schema_of(get_type_hints(command.callback, include_extras=True).get("return")),
+        "data": schema_of(command.hints.get("return")),
         "errors": describe_errors(spec),
         "exit_statuses": {str(status): category(status) for status in spec.exit_statuses()},
         "before": [written_out(call) for call in spec.before],

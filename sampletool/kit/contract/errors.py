@@ -87,9 +87,10 @@ def _listed(names: list[Any]) -> str:
 
 
 def did_you_mean(word: str, known: list[str], nearness: float = 0.6) -> str:
-    """`Did you mean 'x'?`, or an empty text when nothing is near."""
-    close = get_close_matches(word, known, n=3, cutoff=nearness)
-    return f"Did you mean {' or '.join(repr(match) for match in close)}?" if close else ""
+    """`Did you mean 'x'?`, or an empty text when nothing is near. The dashes of options would make all of them near."""
+    plain = {name.lstrip("-"): name for name in known}
+    close = get_close_matches(word.lstrip("-"), plain, n=3, cutoff=nearness)
+    return f"Did you mean {' or '.join(repr(plain[match]) for match in close)}?" if close else ""
 
 
 class Mistake(NamedTuple):

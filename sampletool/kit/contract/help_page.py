@@ -20,7 +20,6 @@ class Page(NamedTuple):
     """Paragraphs, the first of one line."""
     sections: list[tuple[str, list[Item]]]
     footer: str
-    examples: list[str]
 
     def text(self, width: int, bold: bool) -> str:
         width = min(width, _WIDEST)
@@ -32,8 +31,7 @@ class Page(NamedTuple):
         blocks += [between_words(paragraph, width, "  ", "  ") for paragraph in self.about.split("\n\n") if paragraph]
         for title, items in self.sections:
             blocks += [[heading(f"{title}:"), *_listed(items, width)]] if items else []
-        blocks += [between_words(self.footer, width)] if self.footer else []
-        blocks += [[heading("Examples:"), *(f"  {example}" for example in self.examples)]] if self.examples else []
+        blocks.append(between_words(self.footer, width))
         return "\n\n".join("\n".join(block) for block in blocks)
 
 
@@ -55,8 +53,8 @@ def _listed(items: list[Item], width: int) -> list[str]:
     column = 2 + min(_WIDEST_NAMES, width // 2, max(len(name) for name, _ in items))
     lines: list[str] = []
     for name, meaning in items:
-        first, *others = between_words(meaning, width - column - 2) or [""]
-        fits = len(name) <= column - 2
-        lines += [f"  {name:<{column}}{first}".rstrip()] if fits else [f"  {name}", f"  {'':{column}}{first}".rstrip()]
-        lines += [f"  {'':{column}}{line}" for line in others]
+        if len(name) > column - 2 or not meaning:
+            lines, name = [*lines, f"  {name}"], ""
+        for line in between_words(meaning, width - column - 2):
+            lines, name = [*lines, f"  {name:<{column}}{line}"], ""
     return lines
