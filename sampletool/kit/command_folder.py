@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, get_type_hints
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from .contract.command_spec import written_out
 from .contract.errors import CommandIncomplete, Mistake, UsageMistakes, did_you_mean
 from .global_options import (
     HelpAsked,
@@ -78,7 +79,7 @@ class _Collecting:
             everywhere = [option_item(option) for option in described_options()]
             sections.append(("Every command takes, before or after its name", everywhere))
             footer = f"`{PROGRAM} help COMMAND` shows the options of a command and examples."
-        examples = [(f"{PROGRAM} {example}", "") for example in (self.spec.examples if self.spec else ())]
+        examples = [(written_out(example), "") for example in (self.spec.examples if self.spec else ())]
         return Page(self.usage(ctx.command_path), self.help or "", [*sections, ("Examples", examples)], footer)
 
     def commands_listed(self, ctx: Any) -> "list[tuple[str, list[Item]]]":

@@ -147,6 +147,10 @@ def test_help_is_the_same_however_it_is_asked_for(tool: Tool, command: str) -> N
     assert len(asked) == 1
 
 
+def test_examples_are_shown_as_they_are_typed(tool: Tool) -> None:
+    assert "\n  echo s3cret | tool config set api.token -\n" in tool("help", "config", "set").text
+
+
 def test_help_of_what_is_not_there_is_a_mistake(tool: Tool) -> None:
     assert tool("help", "confg").error["suggestion"] == "Did you mean 'config'?"
 
