@@ -18,7 +18,7 @@ def test_an_explorer_is_written_into_the_session_and_its_path_is_the_answer(tool
 
 
 def test_the_same_explorer_may_be_written_again_and_any_other_file_is_kept(tool: Tool) -> None:
-    explore = ("lab", "explore", "torn-write", "--output", "page.html")
+    explore = ("lab", "explore", "coordinator", "--output", "page.html")
     forecast = tool(*explore, "--dry-run").data["effect"]
     assert not (tool.cwd / "page.html").exists()
     effects = [forecast, tool(*explore).data["effect"], tool(*explore).data["effect"]]
