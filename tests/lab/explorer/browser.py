@@ -60,7 +60,8 @@ class Browser:
         return dict(answer["result"])
 
     def open(self, address: str) -> None:
-        """And wait until it is loaded."""
+        """And wait until it is loaded. To another place in the same page it would go some time later."""
+        self.ask("Page.navigate", url="about:blank")
         self.ask("Page.navigate", url=address)
         while self.run("document.readyState") != "complete":
             pass
