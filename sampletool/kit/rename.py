@@ -8,6 +8,7 @@ of pyproject.toml.
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 
@@ -23,24 +24,23 @@ class Names(NamedTuple):
 
 def rename(text: str, old: Names, new: Names, commands: list[str]) -> str:
     """`commands` are the first words of what the command is followed by, or the names of their files."""
-    program = re.escape(old.program)
     patterns = {
-        rf'^{program}(?= = "{old.package}\.)': new.program,  # the console script
+        rf'^{old.program}(?= = "{old.package}\.)': new.program,  # the console script
         rf"\b{old.package}\b": new.package,
         rf"(?<![A-Z]){old.prefix}_(?=[A-Z])": f"{new.prefix}_",
-        rf"(?<!\w)(?<!\w\.){program}(?=\.toml\b)": new.program,
-        rf"(?<![\w)\]]\.)(?<=\.){program}(?=[/\"'`<\s]|$)": new.program,
-        rf"(?<=[\"'`]){program}(?=[\"'` ]|-\{{)": new.program,
-        rf"(?<=/){program}(?=-<)": new.program,
-        rf"(?<![\w.-]){program}(?= (?:(?:{'|'.join(commands).replace('_', '-')})\b|[-[{{]))": new.program,
+        rf"(?<!\w)(?<!\w\.){old.program}(?=\.toml\b)": new.program,
+        rf"(?<![\w)\]]\.)(?<=\.){old.program}(?=[/\"'`<\s]|$)": new.program,
+        rf"(?<=[\"'`]){old.program}(?=[\"'` ]|-\{{)": new.program,
+        rf"(?<=/){old.program}(?=-<)": new.program,
+        rf"(?<![\w.-]){old.program}(?= (?:(?:{'|'.join(commands).replace('_', '-')})\b|[-[{{]))": new.program,
     }
 
     def instead(found: re.Match[str]) -> str:
         return next(name for group, name in zip(found.groups(), patterns.values(), strict=True) if group)
 
-    begins = f"(?=[{old.package[0]}{old.program[0]}{old.prefix[0]}])"  # where no name begins: four times as fast
-    either = "|".join(f"({pattern})" for pattern in patterns)
-    return re.sub(f"{begins}(?:{either})", instead, text, flags=re.MULTILINE)
+    # The look ahead is for speed: it takes a quarter of the time.
+    begins = f"(?=[{old.package[0]}{old.program[0]}{old.prefix[0]}])"
+    return re.sub(f"{begins}(?:({')|('.join(patterns)}))", instead, text, flags=re.MULTILINE)
 
 
 def rename_files(files: Mapping[str, bytes], old: Names, new: Names) -> dict[str, bytes]:
@@ -50,9 +50,8 @@ def rename_files(files: Mapping[str, bytes], old: Names, new: Names) -> dict[str
     renamed = {}
     for file, content in files.items():
         path = rename(f"/{file}", old, new, sorted(commands))[1:]
-        try:
-            is_kept = file.startswith(f"{old.package}/kit/")
-            renamed[path] = content if is_kept else rename(content.decode(), old, new, sorted(commands)).encode()
-        except UnicodeDecodeError:
-            renamed[path] = content
+        renamed[path] = content
+        with suppress(UnicodeDecodeError):
+            if not file.startswith(f"{old.package}/kit/"):
+                renamed[path] = rename(content.decode(), old, new, sorted(commands)).encode()
     return renamed
