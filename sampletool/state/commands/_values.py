@@ -1,51 +1,21 @@
-"""Values of the store, as they are typed and as they are told."""
+"""Values of the store, as they are typed."""
 
 import json
 from math import isfinite
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
-
-import typer
+from typing import Any
 
 from sampletool.kit.context import Context
-from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.errors import InvalidValues, Mistake
 from sampletool.kit.contract.mistyped import begins_as_json
 from sampletool.kit.contract.text import quoted
 from sampletool.kit.safety.atomic_file import read_regular
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.safety.stdin import read_stdin
-from sampletool.state import promises
 
 _STDIN_LIMIT_BYTES = 16 * 1024 * 1024
 _DEEPEST = 100
 _AS_TEXT = "Correct it; a text that begins like this is written as a JSON string."
-
-_Outcome = TypeVar("_Outcome", promises.Counted, promises.Written, promises.Added, promises.Claim)
-
-
-class Counter(NamedTuple):
-    name: str
-    value: int
-
-    def lines(self) -> list[str]:
-        return [str(self.value)]
-
-
-class ClaimChanged(NamedTuple):
-    id: str
-    generation: int
-    effect: Effect
-
-    def lines(self) -> list[str]:
-        return [f"{self.id}:{self.generation} {self.effect}"]
-
-
-def answered(ctx: typer.Context, outcome: _Outcome) -> _Outcome:
-    """The same; and the answer says so if an earlier call has got it already."""
-    if outcome.replayed:
-        ctx.obj.meta["replayed"] = True
-    return outcome
 
 
 def parse_value(text: str, context: Context) -> Any:

@@ -3,15 +3,13 @@
 import typer
 
 from sampletool.kit.global_options import RawOption
-from sampletool.state.commands import _options
-from sampletool.state.commands._values import Counter
-from sampletool.state.opening import store_of
+from sampletool.state.commands import _store
 
-spec = _options.reads_store("counter get builds")
+spec = _store.reads("counter get builds")
 
 
 def command(
-    ctx: typer.Context, name: _options.NameArgument, store: _options.StoreOption = None, raw: RawOption = False
-) -> Counter:
+    ctx: typer.Context, name: _store.NameArgument, store: _store.StoreOption = None, raw: RawOption = False
+) -> _store.Counter:
     """Show the value of a counter."""
-    return Counter(name, store_of(ctx.obj, store).counter_get(name))
+    return _store.Counter(name, _store.opened(ctx, store).counter_get(name))

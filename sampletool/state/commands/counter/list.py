@@ -6,15 +6,13 @@ import typer
 
 from sampletool.kit.contract.table import Line, heads
 from sampletool.kit.pages import AfterOption, LimitOption, page, read_cursor
-from sampletool.state.commands import _options
-from sampletool.state.commands._values import Counter
-from sampletool.state.opening import store_of
+from sampletool.state.commands import _store
 
-spec = _options.reads_store("counter list")
+spec = _store.reads("counter list")
 
 
 class Counters(NamedTuple):
-    counters: list[Counter]
+    counters: list[_store.Counter]
 
     def lines(self) -> list[Line]:
         rows = [(counter.name, str(counter.value)) for counter in self.counters]
@@ -25,9 +23,9 @@ def command(
     ctx: typer.Context,
     after: AfterOption = None,
     limit: LimitOption = 100,
-    store: _options.StoreOption = None,
+    store: _store.StoreOption = None,
 ) -> Counters:
     """List the counters by name."""
-    found = store_of(ctx.obj, store).counter_list(read_cursor(after), limit + 1)
+    found = _store.opened(ctx, store).counter_list(read_cursor(after), limit + 1)
     rows = page(ctx.obj, found, limit, lambda row: row[0])
-    return Counters([Counter(name, value) for name, value in rows])
+    return Counters([_store.Counter(name, value) for name, value in rows])

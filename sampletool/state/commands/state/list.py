@@ -7,11 +7,10 @@ import typer
 from sampletool.kit.contract.answer import value_text
 from sampletool.kit.contract.table import Line, heads
 from sampletool.kit.pages import AfterOption, LimitOption, page, read_cursor
-from sampletool.state.commands import _options
-from sampletool.state.opening import store_of
+from sampletool.state.commands import _store
 from sampletool.state.promises import Value
 
-spec = _options.reads_store("state list", "state list --prefix plan.")
+spec = _store.reads("state list", "state list --prefix plan.")
 
 
 class Values(NamedTuple):
@@ -27,8 +26,8 @@ def command(
     prefix: Annotated[str, typer.Option(metavar="TEXT", help="Only keys that begin with this.")] = "",
     after: AfterOption = None,
     limit: LimitOption = 100,
-    store: _options.StoreOption = None,
+    store: _store.StoreOption = None,
 ) -> Values:
     """List the values by key."""
-    found = store_of(ctx.obj, store).state_list(prefix, read_cursor(after), limit + 1)
+    found = _store.opened(ctx, store).state_list(prefix, read_cursor(after), limit + 1)
     return Values(page(ctx.obj, found, limit, lambda row: row.key))

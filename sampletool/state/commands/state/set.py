@@ -7,12 +7,11 @@ import typer
 from sampletool.kit.contract.answer import UNTRUSTED, Effect
 from sampletool.kit.contract.errors import VersionConflict
 from sampletool.kit.global_options import AllowEmptyOption, DryRunOption
-from sampletool.state.commands import _options
-from sampletool.state.commands._values import answered, parse_value, read_input
-from sampletool.state.opening import store_of
+from sampletool.state.commands import _store
+from sampletool.state.commands._values import parse_value, read_input
 from sampletool.state.promises import Once
 
-spec = _options.changes_store(
+spec = _store.changes(
     "state set plan draft",
     "state set plan final --if-version 1",
     "state set leader agent-1 --if-version 0 --expires 60s",
@@ -34,17 +33,17 @@ class Changed(NamedTuple):
 
 def command(
     ctx: typer.Context,
-    key: _options.ValueKeyArgument,
+    key: _store.ValueKeyArgument,
     value: Annotated[str, typer.Argument(metavar="VALUE", help="JSON, else text; `-` reads it from stdin.")],
-    if_version: _options.IfVersionOption = None,
+    if_version: _store.IfVersionOption = None,
     expires: Annotated[
-        int | None, typer.Option(metavar="DURATION", parser=_options.parse_ms, help="Expires after this long.")
+        int | None, typer.Option(metavar="DURATION", parser=_store.parse_ms, help="Expires after this long.")
     ] = None,
     as_text: Annotated[bool, typer.Option("--string", help="Take the value as text.")] = False,
     allow_empty: AllowEmptyOption = False,
-    idempotency_key: _options.KeyOption = None,
-    fence: _options.FenceOption = None,
-    store: _options.StoreOption = None,
+    idempotency_key: _store.KeyOption = None,
+    fence: _store.FenceOption = None,
+    store: _store.StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Changed:
     """Set a value.
@@ -55,6 +54,5 @@ def command(
         value = read_input("-", ctx.obj.signals, allow_empty=allow_empty).removesuffix("\n")
     parsed = value if as_text else parse_value(value, ctx.obj)
     once = Once(idempotency_key, fence)
-    written = store_of(ctx.obj, store).state_set(key, parsed, if_version=if_version, expires_ms=expires, once=once)
-    answered(ctx, written)
-    return Changed(key, parsed, written.version, written.effect)
+    written = _store.opened(ctx, store).state_set(key, parsed, if_version=if_version, expires_ms=expires, once=once)
+    return Changed(key, parsed, written.version, _store.answered(ctx, written).effect)

@@ -7,12 +7,10 @@ import typer
 from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.errors import VersionConflict
 from sampletool.kit.global_options import DryRunOption
-from sampletool.state.commands import _options
-from sampletool.state.commands._values import answered
-from sampletool.state.opening import store_of
+from sampletool.state.commands import _store
 from sampletool.state.promises import Once
 
-spec = _options.changes_store(
+spec = _store.changes(
     "state unset plan",
     "state unset leader --if-version 1",
     errors=(VersionConflict,),
@@ -33,11 +31,11 @@ class Removed(NamedTuple):
 
 def command(
     ctx: typer.Context,
-    key: _options.ValueKeyArgument,
-    if_version: _options.IfVersionOption = None,
-    idempotency_key: _options.KeyOption = None,
-    fence: _options.FenceOption = None,
-    store: _options.StoreOption = None,
+    key: _store.ValueKeyArgument,
+    if_version: _store.IfVersionOption = None,
+    idempotency_key: _store.KeyOption = None,
+    fence: _store.FenceOption = None,
+    store: _store.StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Removed:
     """Remove a value.
@@ -45,5 +43,5 @@ def command(
     Its version is never used again.
     """
     once = Once(idempotency_key, fence)
-    written = answered(ctx, store_of(ctx.obj, store).state_unset(key, if_version=if_version, once=once))
+    written = _store.answered(ctx, _store.opened(ctx, store).state_unset(key, if_version=if_version, once=once))
     return Removed(key, written.version, written.effect)

@@ -9,13 +9,12 @@ from sampletool.kit.context import Context
 from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.errors import InvalidValues, Mistake
 from sampletool.kit.global_options import DryRunOption
-from sampletool.state.commands import _options
-from sampletool.state.commands._values import answered, parse_json, parse_value, read_input
+from sampletool.state.commands import _store
+from sampletool.state.commands._values import parse_json, parse_value, read_input
 from sampletool.state.errors import TaskConflict
-from sampletool.state.opening import store_of
 from sampletool.state.promises import NewTask, Once
 
-spec = _options.changes_store(
+spec = _store.changes(
     "task add mail 'to: ann' 'to: bob'",
     "task add mail 'to: ann' --id ann",
     """echo '{"body": "to: cid"}' | task add mail --from-file -""",
@@ -74,7 +73,7 @@ def _read_line(line: str) -> NewTask:
 
 def command(
     ctx: typer.Context,
-    queue: _options.QueueArgument,
+    queue: _store.QueueArgument,
     bodies: Annotated[
         list[str] | None, typer.Argument(metavar="[BODY...]", help="What is to be done: JSON, else text.")
     ] = None,
@@ -83,17 +82,17 @@ def command(
         typer.Option(
             "--id",
             metavar="ID",
-            callback=_options.NAME,
+            callback=_store.NAME,
             help="One for each body; adding the same again changes nothing.",
         ),
     ] = None,
     from_file: Annotated[
         str | None, typer.Option(metavar="FILE", help='One {"body": …, "id": …} in each line; `-` is stdin.')
     ] = None,
-    delay: _options.DelayOption = "0",  # type: ignore[assignment]
-    idempotency_key: _options.KeyOption = None,
-    fence: _options.FenceOption = None,
-    store: _options.StoreOption = None,
+    delay: _store.DelayOption = "0",  # type: ignore[assignment]
+    idempotency_key: _store.KeyOption = None,
+    fence: _store.FenceOption = None,
+    store: _store.StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Added:
     """Add tasks to a queue, all of them or none.
@@ -102,7 +101,7 @@ def command(
     """
     tasks = read_tasks(bodies or [], ids or [], from_file, ctx.obj)
     once = Once(idempotency_key, fence)
-    added = answered(ctx, store_of(ctx.obj, store).task_add(queue, tasks, once, delay_ms=delay))
+    added = _store.answered(ctx, _store.opened(ctx, store).task_add(queue, tasks, once, delay_ms=delay))
     is_forecast = dry_run and not added.replayed
     answers = zip(tasks, added.effects, strict=True)
     shown = [Task(effect, new.id if is_forecast else task) for new, (task, effect) in answers]

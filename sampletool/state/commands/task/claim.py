@@ -6,12 +6,10 @@ import typer
 
 from sampletool.kit.contract.answer import Effect, value_text
 from sampletool.kit.global_options import DryRunOption
-from sampletool.state.commands import _options
-from sampletool.state.commands._values import answered
-from sampletool.state.opening import store_of
+from sampletool.state.commands import _store
 from sampletool.state.promises import Claimed, Once
 
-spec = _options.changes_store(
+spec = _store.changes(
     "task claim mail", "task claim mail --count 10 --lease 5m", before=("task add mail 'to: ann'",), idempotent=False
 )
 
@@ -31,15 +29,15 @@ class Claim(NamedTuple):
 
 def command(
     ctx: typer.Context,
-    queue: _options.QueueArgument,
+    queue: _store.QueueArgument,
     count: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="How many at most.")] = 1,
-    lease: _options.LeaseOption = "60s",  # type: ignore[assignment]
+    lease: _store.LeaseOption = "60s",  # type: ignore[assignment]
     worker: Annotated[
-        str | None, typer.Option(metavar="NAME", callback=_options.NAME, help="Who claims.  [default: the session id]")
+        str | None, typer.Option(metavar="NAME", callback=_store.NAME, help="Who claims.  [default: the session id]")
     ] = None,
-    max_attempts: _options.MaxAttemptsOption = 0,
-    idempotency_key: _options.KeyOption = None,
-    store: _options.StoreOption = None,
+    max_attempts: _store.MaxAttemptsOption = 0,
+    idempotency_key: _store.KeyOption = None,
+    store: _store.StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Claim:
     """Claim the oldest tasks of a queue.
@@ -47,7 +45,7 @@ def command(
     Those that are free or past their lease; an empty list if there are none.
     """
     ctx.obj.size.is_full = True  # what is claimed has to be known, or nobody would work on it
-    claim = store_of(ctx.obj, store).task_claim(
+    claim = _store.opened(ctx, store).task_claim(
         queue,
         worker or ctx.obj.session_id,
         lease_ms=lease,
@@ -56,5 +54,5 @@ def command(
         once=Once(idempotency_key),
         is_named=worker is not None,
     )
-    tasks = answered(ctx, claim).tasks
+    tasks = _store.answered(ctx, claim).tasks
     return Claim(queue, tasks, "updated" if tasks else "unchanged")

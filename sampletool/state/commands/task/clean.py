@@ -4,13 +4,11 @@ from typing import Annotated, Literal, NamedTuple
 
 import typer
 
-from sampletool.kit.context import Context
 from sampletool.kit.contract.answer import Effect
 from sampletool.kit.global_options import DryRunOption
-from sampletool.state.commands import _options
-from sampletool.state.opening import store_of
+from sampletool.state.commands import _store
 
-spec = _options.changes_store(
+spec = _store.changes(
     "task clean --older-than 30d",
     "task clean --older-than 7d --status done,failed",
     destroys="The tasks that are removed, with their bodies and ids.",
@@ -28,24 +26,23 @@ class Cleaned(NamedTuple):
 def command(
     ctx: typer.Context,
     older_than: Annotated[
-        int, typer.Option(metavar="DURATION", parser=_options.parse_ms, help="How long ago they ended.")
+        int, typer.Option(metavar="DURATION", parser=_store.parse_ms, help="How long ago they ended.")
     ],
     status: Annotated[
         Literal["done", "failed", "done,failed"], typer.Option(metavar="STATUSES", help="done, failed, or done,failed.")
     ] = "done",
-    store: _options.StoreOption = None,
+    store: _store.StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Cleaned:
     """Remove tasks that ended long ago.
 
     In steps of a few hundred, so that nobody waits long. From then on their ids are as good as new.
     """
-    context: Context = ctx.obj
     statuses: list[str] = [*status.split(",")]
-    opened = store_of(context, store)
+    opened = _store.opened(ctx, store)
     removed, after = opened.task_clean(older_than, statuses)
     while after:
-        context.signals.check()
+        ctx.obj.signals.check()
         some, after = opened.task_clean(older_than, statuses, after)
         removed += some
     return Cleaned(removed, "deleted" if removed else "unchanged")

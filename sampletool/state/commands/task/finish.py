@@ -3,23 +3,21 @@
 import typer
 
 from sampletool.kit.global_options import DryRunOption
-from sampletool.state.commands import _options
-from sampletool.state.commands._values import ClaimChanged
-from sampletool.state.opening import store_of
+from sampletool.state.commands import _store
 
-spec = _options.changes_store("task finish ann 1", "task finish ann:1", before=_options.A_CLAIM)
+spec = _store.changes("task finish ann 1", "task finish ann:1", before=_store.A_CLAIM)
 
 
 def command(
     ctx: typer.Context,
-    task: _options.TaskArgument,
-    generation: _options.GenerationArgument = None,
-    store: _options.StoreOption = None,
+    task: _store.TaskArgument,
+    generation: _store.GenerationArgument = None,
+    store: _store.StoreOption = None,
     dry_run: DryRunOption = False,
-) -> ClaimChanged:
+) -> _store.TaskChanged:
     """Mark a claimed task as done.
 
     Refused if somebody else has claimed it since. Doing it twice changes nothing.
     """
-    claim = _options.read_claim(task, generation)
-    return ClaimChanged(*claim, store_of(ctx.obj, store).task_finish(*claim))
+    claim = _store.read_claim(task, generation)
+    return _store.TaskChanged(claim.task, _store.opened(ctx, store).task_finish(*claim), claim.generation)

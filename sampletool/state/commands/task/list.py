@@ -7,11 +7,10 @@ import typer
 from sampletool.kit.contract.answer import value_text
 from sampletool.kit.contract.table import Line, heads
 from sampletool.kit.pages import AfterOption, LimitOption, page, read_cursor
-from sampletool.state.commands import _options
-from sampletool.state.opening import store_of
+from sampletool.state.commands import _store
 from sampletool.state.promises import Status, TaskState
 
-spec = _options.reads_store("task list", "task list mail --status failed")
+spec = _store.reads("task list", "task list mail --status failed")
 
 
 class Tasks(NamedTuple):
@@ -30,7 +29,7 @@ class Tasks(NamedTuple):
 def command(
     ctx: typer.Context,
     queue: Annotated[
-        str | None, typer.Argument(metavar="[QUEUE]", autocompletion=_options.queue_names, help="Only this queue.")
+        str | None, typer.Argument(metavar="[QUEUE]", autocompletion=_store.queue_names, help="Only this queue.")
     ] = None,
     status: Annotated[
         Status | None,
@@ -38,13 +37,13 @@ def command(
     ] = None,
     after: AfterOption = None,
     limit: LimitOption = 100,
-    store: _options.StoreOption = None,
+    store: _store.StoreOption = None,
 ) -> Tasks:
     """List tasks, oldest first.
 
     Who holds each, since when, and what became of it.
     """
-    opened, position = store_of(ctx.obj, store), int(read_cursor(after, is_number=True))
+    opened, position = _store.opened(ctx, store), int(read_cursor(after, is_number=True))
     found = opened.task_list(queue, status, position, limit + 1)
     rows = page(ctx.obj, found, limit, lambda row: row.position)
     return Tasks(rows, None if queue is None else opened.task_left(queue))

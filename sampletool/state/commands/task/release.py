@@ -3,24 +3,23 @@
 import typer
 
 from sampletool.kit.global_options import DryRunOption
-from sampletool.state.commands import _options
-from sampletool.state.commands._values import ClaimChanged
-from sampletool.state.opening import store_of
+from sampletool.state.commands import _store
 
-spec = _options.changes_store("task release ann 1 --delay 30s", before=_options.A_CLAIM)
+spec = _store.changes("task release ann 1 --delay 30s", before=_store.A_CLAIM)
 
 
 def command(
     ctx: typer.Context,
-    task: _options.TaskArgument,
-    generation: _options.GenerationArgument = None,
-    delay: _options.DelayOption = "0",  # type: ignore[assignment]
-    store: _options.StoreOption = None,
+    task: _store.TaskArgument,
+    generation: _store.GenerationArgument = None,
+    delay: _store.DelayOption = "0",  # type: ignore[assignment]
+    store: _store.StoreOption = None,
     dry_run: DryRunOption = False,
-) -> ClaimChanged:
+) -> _store.TaskChanged:
     """Give a claimed task back, unfinished.
 
     Then anybody may claim it; after its last allowed attempt it is failed instead.
     """
-    claim = _options.read_claim(task, generation)
-    return ClaimChanged(*claim, store_of(ctx.obj, store).task_release(*claim, delay_ms=delay))
+    claim = _store.read_claim(task, generation)
+    effect = _store.opened(ctx, store).task_release(*claim, delay_ms=delay)
+    return _store.TaskChanged(claim.task, effect, claim.generation)

@@ -12,14 +12,14 @@ from sampletool.kit.global_options import DryRunOption
 from sampletool.kit.program import variable
 from sampletool.kit.safety.children import Children
 from sampletool.kit.safety.places import private_directory, state_directory
-from sampletool.state.commands import _options
+from sampletool.state.commands import _store
 from sampletool.state.errors import TasksFailed
 from sampletool.state.opening import store_of
 from sampletool.state.terms import USUAL_SECONDS
 from sampletool.state.worked import Worked
 from sampletool.state.worker import Worker, margin_seconds
 
-spec = _options.changes_store(
+spec = _store.changes(
     "task work mail --until-empty -- printenv TOOL_TASK_BODY",
     "task work mail --until-empty --jobs 4 --lease 2m -- cat",
     errors=(ProgramNotFound, TasksFailed),
@@ -68,7 +68,7 @@ def _work_on(worker: Worker, *, until_empty: bool) -> None:
 
 def command(
     ctx: typer.Context,
-    queue: _options.QueueArgument,
+    queue: _store.QueueArgument,
     argv: Annotated[list[str], typer.Argument(metavar="-- ARGV...", help="The command; no shell runs it.")],
     jobs: Annotated[
         int | None,
@@ -77,9 +77,9 @@ def command(
     until_empty: Annotated[
         bool, typer.Option("--until-empty", help="Do not wait for more: end when all are done or failed.")
     ] = False,
-    lease: _options.LeaseOption = "60s",  # type: ignore[assignment]
-    max_attempts: _options.MaxAttemptsOption = 5,
-    store: _options.StoreOption = None,
+    lease: _store.LeaseOption = "60s",  # type: ignore[assignment]
+    max_attempts: _store.MaxAttemptsOption = 5,
+    store: _store.StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Worked:
     """Run a command for every task of a queue.

@@ -1,30 +1,64 @@
-"""What the commands of the store share: what they promise, and what they take."""
+"""The store, as its commands promise, take and answer it."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import typer
 
 from sampletool.kit.completion import offering
 from sampletool.kit.context import Context
+from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.duration import parse_duration
 from sampletool.kit.contract.errors import InvalidValues, Mistake, ToolError
 from sampletool.kit.contract.mistyped import check_name
 from sampletool.kit.global_options import strictly
 from sampletool.kit.program import PROGRAM
+from sampletool.state import promises
 from sampletool.state.errors import ASKING, CHANGING
 from sampletool.state.opening import store_of
 from sampletool.state.promises import Fence
+from sampletool.state.store import Store
 
 _OFFERED = 1000
 """As many names at most, and from as many rows, when a shell completes a word."""
+_Outcome = TypeVar("_Outcome", promises.Counted, promises.Written, promises.Added, promises.Claim)
 
 
-def reads_store(*examples: str, errors: tuple[type[ToolError], ...] = (), **more: Any) -> CommandSpec:
+class Counter(NamedTuple):
+    name: str
+    value: int
+
+    def lines(self) -> list[str]:
+        return [str(self.value)]
+
+
+class TaskChanged(NamedTuple):
+    id: str
+    effect: Effect
+    generation: int | None = None
+    lease_expires_at: str | None = None
+
+    def lines(self) -> list[str]:
+        claim = self.id if self.generation is None else f"{self.id}:{self.generation}"
+        return [f"{claim} until {self.lease_expires_at}" if self.lease_expires_at else f"{claim} {self.effect}"]
+
+
+def opened(ctx: typer.Context, url: str | None) -> Store:
+    return store_of(ctx.obj, url)
+
+
+def answered(ctx: typer.Context, outcome: _Outcome) -> _Outcome:
+    """The same; and the answer says so if an earlier call has got it already."""
+    if outcome.replayed:
+        ctx.obj.meta["replayed"] = True
+    return outcome
+
+
+def reads(*examples: str, errors: tuple[type[ToolError], ...] = (), **more: Any) -> CommandSpec:
     return CommandSpec("nothing", (*ASKING, *errors), locks=("store",), reads=("store",), examples=examples, **more)
 
 
-def changes_store(*examples: str, errors: tuple[type[ToolError], ...] = (), **more: Any) -> CommandSpec:
+def changes(*examples: str, errors: tuple[type[ToolError], ...] = (), **more: Any) -> CommandSpec:
     return CommandSpec("store", (*CHANGING, *errors), locks=("store",), reads=("store",), examples=examples, **more)
 
 
