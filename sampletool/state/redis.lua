@@ -255,14 +255,14 @@ function verbs.task_retry(id)
   return 'updated'
 end
 
-function verbs.task_clean(older, done, failed, after, limit)
+function verbs.task_clean(older, statuses, after, limit)
   local removed = 0
   local found = redis.call('ZRANGEBYSCORE', key('tasks'), '(' .. after, '+inf', 'LIMIT', 0, limit)
   for _, id in ipairs(found) do
     local task = load(id)
     after = task.position
     local ended = tonumber(task.ended) or tonumber(task.due) or tonumber(task.at) or 0
-    if (task.is_now == done or task.is_now == failed) and ended <= now - tonumber(older) then
+    if string.find(statuses, task.is_now, 1, true) and ended <= now - tonumber(older) then
       for _, known in ipairs(redis.call('SMEMBERS', key('fenced', id))) do write('DEL', key('once', known)) end
       write('DEL', key('task', id), key('fenced', id))
       end_lease(task)

@@ -129,11 +129,11 @@ def task_retry(db: Session, task: str) -> str:
     return "updated"
 
 
-def task_clean(db: Session, older_ms: int, done: str, failed: str, after: int, limit: int) -> tuple[int, int]:
+def task_clean(db: Session, older_ms: int, statuses: str, after: int, limit: int) -> tuple[int, int]:
     page = f"""{_clock(db)} SELECT position, id, {_STATUS}, coalesce(ended_at, due_at, claimed_at, 0) <= now - :older
                FROM tool_tasks, clock WHERE position > :after ORDER BY position LIMIT :limit"""
     found = db.rows(page, older=older_ms, after=after, limit=limit)
-    gone = [{"id": task} for _, task, status, is_old in found if is_old and status in (done, failed)]
+    gone = [{"id": task} for _, task, status, is_old in found if is_old and status in statuses.split(",")]
     db.each("DELETE FROM tool_once WHERE task = :id", gone)
     removed = sum(db.each("DELETE FROM tool_tasks WHERE id = :id AND status <> 'free'", gone))
     return removed, found[-1][0] if len(found) == limit else 0

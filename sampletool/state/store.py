@@ -55,23 +55,19 @@ class Store(ABC):
 
         A counter that nobody added to is 0. COUNTER_RANGE if it would leave what JSON carries exactly; it stays.
         """
-        check(name=name, amount=amount)
-        (value, effect), replayed = self._write_once(once, "counter_add", name, amount)
+        (value, effect), replayed = self._write("counter_add", once, name=name, amount=amount)
         return promises.Counted(int(value), effect, replayed)
 
     def counter_get(self, name: str) -> int:
-        check(name=name)
-        return int(self.read("counter_get", name))
+        return int(self._read("counter_get", name=name))
 
     def counter_list(self, after: str, limit: int) -> list[tuple[str, int]]:
         """Up to `limit` counters whose names come after that one."""
-        check(cursor=after or None)
-        return [(name, int(value)) for name, value in self.read("counter_list", after, limit)]
+        return [(name, int(value)) for name, value in self._read("counter_list", cursor=after, limit=limit)]
 
     def state_get(self, key: str) -> Value:
         """The value and its version, from one moment. KEY_NOT_FOUND if there is none, or it has expired."""
-        check(key=key)
-        for row in self.read("state_get", key):
+        for row in self._read("state_get", key=key):
             return _value(row)
         raise KeyNotFound(key=key, where="the store", suggestion=f"`{PROGRAM} state list` shows the keys there are.")
 
@@ -84,19 +80,17 @@ class Store(ABC):
         untouched; 0 means that there must be none. With `expires_ms` it ends by itself after that long, without it
         never: setting it again replaces that too.
         """
-        check(key=key, if_version=if_version, expires=expires_ms)
-        (version, effect), replayed = self._write_once(once, "state_set", key, encode(value), if_version, expires_ms)
+        given = {"key": key, "value": encode(value), "if_version": if_version, "expires": expires_ms}
+        (version, effect), replayed = self._write("state_set", once, **given)
         return Written(int(version), effect, replayed)
 
     def state_unset(self, key: str, *, if_version: int | None = None, once: Once = FREELY) -> Written:
         """Remove it; `unchanged`, version 0, if there is none."""
-        check(key=key, if_version=if_version)
-        (version, effect), replayed = self._write_once(once, "state_unset", key, if_version)
+        (version, effect), replayed = self._write("state_unset", once, key=key, if_version=if_version)
         return Written(int(version), effect, replayed)
 
     def state_list(self, prefix: str, after: str, limit: int) -> list[Value]:
-        check(prefix=prefix or None, cursor=after or None)
-        return [_value(row) for row in self.read("state_list", prefix, after, limit)]
+        return [_value(row) for row in self._read("state_list", prefix=prefix, cursor=after, limit=limit)]
 
     def task_add(self, queue: str, tasks: list[NewTask], once: Once = FREELY, *, delay_ms: int = 0) -> promises.Added:
         """Add all of them, in this order, or none; they may be claimed after the delay.
@@ -104,10 +98,8 @@ class Store(ABC):
         Ids are the store's, not the queue's. A known id with the same body and queue is `unchanged`, whatever has
         become of it; with another it is TASK_CONFLICT.
         """
-        check(queue=queue, delay=delay_ms)
-        given: list[Any] = [[task.id, task.body] for task in tasks]
-        said = [*given, delay_ms] if delay_ms else given
-        effects, replayed = self._write_once(once, "task_add", queue, with_ids(tasks), delay_ms, said=said)
+        said = [*([task.id, task.body] for task in tasks), *([delay_ms] if delay_ms else [])]
+        effects, replayed = self._write("task_add", once, said, queue=queue, tasks=with_ids(tasks), delay=delay_ms)
         return promises.Added([(task, effect) for task, effect in effects], replayed)
 
     def task_claim(
@@ -129,55 +121,48 @@ class Store(ABC):
         name, so a repetition with the same key has to agree with it. `finish`: claims of ours that are done, finished
         in the same step; one that is lost refuses it all, and then nothing is finished and nothing claimed.
         """
-        check(queue=queue, worker=worker, lease=lease_ms, count=count, max_attempts=max_attempts)
         for claim in finish:
             check(task=claim.task, generation=claim.generation)
-        arguments = (worker, lease_ms, count, max_attempts)
-        said = [*(arguments if is_named else arguments[1:]), *finish]
-        rows, replayed = self._write_once(once, "task_claim", queue, *arguments, list(finish), said=said)
+        given = {"worker": worker, "lease": lease_ms, "count": count, "max_attempts": max_attempts}
+        said = [*given.values(), *finish][0 if is_named else 1 :]
+        rows, replayed = self._write("task_claim", once, said, queue=queue, **given, finish=list(finish))
         return promises.Claim([_claimed(row) for row in rows], replayed)
 
     def task_renew(self, task: str, generation: int, *, lease_ms: int) -> str:
         """A new end of the lease, counted from now. LEASE_LOST after expiry, even if nobody has claimed it since."""
-        check(task=task, generation=generation, lease=lease_ms)
-        return say_time(self.write(Write("task_renew", (task, generation, lease_ms)))[0])
+        return say_time(self._write("task_renew", task=task, generation=generation, lease=lease_ms)[0])
 
     def task_finish(self, task: str, generation: int) -> Effect:
         """Done, for ever. Again with the same generation is `unchanged`; after expiry it is fine until a re-claim."""
-        check(task=task, generation=generation)
-        effect: Effect = self.write(Write("task_finish", (task, generation)))[0]
+        effect: Effect = self._write("task_finish", task=task, generation=generation)[0]
         return effect
 
     def task_release(self, task: str, generation: int, *, delay_ms: int = 0) -> Effect:
         """Give it back, to be claimed by anybody after the delay. Ends the claim; again is `unchanged`."""
-        check(task=task, generation=generation, delay=delay_ms)
-        effect: Effect = self.write(Write("task_release", (task, generation, delay_ms)))[0]
+        effect: Effect = self._write("task_release", task=task, generation=generation, delay=delay_ms)[0]
         return effect
 
     def task_retry(self, task: str) -> Effect:
         """Make a failed task free again, with all its attempts; `unchanged` if it is free, else TASK_NOT_FAILED."""
-        check(task=task)
-        effect: Effect = self.write(Write("task_retry", (task,)))[0]
+        effect: Effect = self._write("task_retry", task=task)[0]
         return effect
 
     def task_clean(self, older_ms: int, statuses: list[str], after: int = 0, limit: int = 500) -> tuple[int, int]:
         """Look at `limit` tasks in the order of adding, and remove those that ended that long ago, as `done` or
         `failed`, with what their fences remember. How many were removed, and where to go on; 0 if there is nothing
         left to look at. The id of a removed task means nothing any more: adding it adds a new task."""
-        check(older=older_ms)
-        chosen = (status if status in statuses else "" for status in ("done", "failed"))
-        removed, cursor = self.write(Write("task_clean", (older_ms, *chosen, after, limit)))[0]
+        given = {"older": older_ms, "statuses": ",".join(statuses), "cursor": after, "limit": limit}
+        removed, cursor = self._write("task_clean", **given)[0]
         return int(removed), int(cursor)
 
     def task_left(self, queue: str, most: int = LARGEST) -> int:
         """How many tasks of the queue are neither done nor failed, counting up to `most`."""
-        check(queue=queue)
-        return int(self.read("task_left", queue, most))
+        return int(self._read("task_left", queue=queue, most=most))
 
     def task_list(self, queue: str | None, status: str | None, after: int, limit: int) -> list[TaskState]:
         """In the order of adding."""
-        check(queue=queue, cursor=after)
-        return [_task_state(row) for row in self.read("task_list", queue, status, after, limit)]
+        found = self._read("task_list", queue=queue, status=status, cursor=after, limit=limit)
+        return [_task_state(row) for row in found]
 
     @abstractmethod
     def health(self) -> promises.Health: ...
@@ -185,11 +170,20 @@ class Store(ABC):
     @abstractmethod
     def close(self) -> None: ...
 
-    def _write_once(self, once: Once, verb: str, name: str, *arguments: Any, said: Any = None) -> tuple[Any, bool]:
-        """`said` if a repetition has to agree with something else than the arguments."""
-        key = once_key(once, verb, name)
-        agreed = "" if key is None else digest(verb, name, arguments if said is None else said)
-        return self.write(Write(verb, (name, *arguments), once, key, agreed, may_repeat=key is not None))
+    def _write(self, verb: str, once: Once | None = None, said: Any = None, /, **given: Any) -> tuple[Any, bool]:
+        """Nothing keeps a verb without `once` from being repeated: it is harmless. `said` if a repetition has to agree
+        with something else than all that is given."""
+        check(**given)
+        arguments = tuple(given.values())
+        if once is None:
+            return self.write(Write(verb, arguments))
+        key = once_key(once, verb, arguments[0])
+        agreed = "" if key is None else digest(verb, arguments[0], arguments[1:] if said is None else said)
+        return self.write(Write(verb, arguments, once, key, agreed, may_repeat=key is not None))
+
+    def _read(self, verb: str, /, **given: Any) -> Any:
+        check(**given)
+        return self.read(verb, *given.values())
 
 
 def _value(row: Any) -> Value:

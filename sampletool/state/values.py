@@ -42,11 +42,12 @@ def say_time(at_ms: int | str) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def check(**given: str | int | None) -> None:
+def check(**given: Any) -> None:
     """Names end up in answers and terminals, numbers have to fit every backend. Only an amount may be negative."""
     mistakes = []
     for kind, value in given.items():
-        if isinstance(value, str) and not (1 <= len(value) <= _LONGEST_NAME and value.isprintable()):
+        is_name = isinstance(value, str) and kind != "value" and (value != "" or kind not in ("cursor", "prefix"))
+        if is_name and not (1 <= len(value) <= _LONGEST_NAME and value.isprintable()):
             problem = f"{value!r} is not 1 to {_LONGEST_NAME} printable characters"
         elif isinstance(value, int) and not (-LARGEST if kind == "amount" else 0) <= value <= LARGEST:
             problem = f"{value} is out of range"

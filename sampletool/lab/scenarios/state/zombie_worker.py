@@ -114,7 +114,7 @@ scenario = Scenario(
         Removal(
             "state/store.py",
             says="no fence, and no key that it implies",
-            line="        key = once_key(once, verb, name)\n",
+            line="        key = once_key(once, verb, arguments[0])\n",
             instead="        once, key = FREELY, None\n",
             breaks="wrote its result while the item was B",
         ),
