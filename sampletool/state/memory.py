@@ -6,13 +6,12 @@ What is refused, or what the journal refuses, has changed nothing.
 """
 
 import asyncio
-import sqlite3
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from sampletool.state.sql import SqlStore
 from sampletool.state.sql_database import Session, T
-from sampletool.state.sqlite import STEPS, SqliteSession
+from sampletool.state.sqlite import STEPS, in_memory
 from sampletool.state.store import Store, Write
 
 Journal = Callable[[str, str], Awaitable[None]]
@@ -57,7 +56,7 @@ class _Tables(SqlStore):
     """What is refused is thrown away with its copy."""
 
     def __init__(self) -> None:
-        self.connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        self.connection = in_memory()
         self.written: Write | None = None
 
     def write(self, write: Write) -> tuple[Any, bool]:
@@ -69,7 +68,7 @@ class _Tables(SqlStore):
         return self.look(body)
 
     def look(self, body: Callable[[Session], T]) -> T:
-        return body(SqliteSession(self.connection))
+        return body(self.connection)
 
     def describe(self) -> tuple[str, list[str], dict[str, str]]:
         return "in process", ["it ends with the process"], {}

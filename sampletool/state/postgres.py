@@ -60,8 +60,11 @@ _REASONS = {
 
 
 class Link(psycopg.Connection[Any]):
-    """A connection that keeps a deadline and notices signals."""
+    """A connection that keeps a deadline and notices signals. Advisory locks stand for names that have no row yet."""
 
+    now = _NOW
+    locked = "FOR UPDATE"
+    unclaimed = "FOR UPDATE SKIP LOCKED"
     signals: Signals
     give_up_at: float
 
@@ -80,6 +83,20 @@ class Link(psycopg.Connection[Any]):
                 wanted = gen.send(ready)
         except StopIteration as end:
             return end.value
+
+    def rows(self, statement: str, **values: Any) -> list[Any]:
+        cursor = self.execute(_placed(statement), values)
+        return cursor.fetchall() if cursor.description else []
+
+    def each(self, statement: str, values: list[dict[str, Any]]) -> list[int]:
+        if len(values) == 1:  # without the pipeline, which costs as much as the statement
+            return [self.execute(_placed(statement), values[0]).rowcount]
+        cursor = self.cursor()
+        cursor.executemany(_placed(statement), values, returning=True)
+        return [result.rowcount for result in cursor.results()] if values else []
+
+    def be_alone_with(self, name: str) -> None:
+        self.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (_ADVISORY, name))
 
 
 class Postgres(SqlStore):
@@ -112,7 +129,7 @@ class Postgres(SqlStore):
             try:
                 link = self._connected(deadline + 2 * _GRACE_SECONDS)
                 self._begin(link)
-                answer = body(PostgresSession(link))
+                answer = body(link)
                 if not self._terms.rehearse:
                     is_certain = False
                     link.commit()
@@ -221,31 +238,6 @@ class Postgres(SqlStore):
             return no_store(self._url, f"there is no database {self._shown}", "Create it, or name another.")
         unavailable = errors.OutcomeUnknown if is_outcome_unknown else errors.StoreUnavailable
         return unavailable(store=self._shown, reason=reason)
-
-
-class PostgresSession:
-    """Advisory locks stand for names that may have no row yet."""
-
-    now = _NOW
-    locked = "FOR UPDATE"
-    unclaimed = "FOR UPDATE SKIP LOCKED"
-
-    def __init__(self, link: Link) -> None:
-        self._link = link
-
-    def rows(self, statement: str, **values: Any) -> list[Any]:
-        cursor = self._link.execute(_placed(statement), values)
-        return cursor.fetchall() if cursor.description else []
-
-    def each(self, statement: str, values: list[dict[str, Any]]) -> list[int]:
-        if len(values) == 1:  # without the pipeline, which costs as much as the statement
-            return [self._link.execute(_placed(statement), values[0]).rowcount]
-        cursor = self._link.cursor()
-        cursor.executemany(_placed(statement), values, returning=True)
-        return [result.rowcount for result in cursor.results()] if values else []
-
-    def be_alone_with(self, name: str) -> None:
-        self._link.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (_ADVISORY, name))
 
 
 @cache

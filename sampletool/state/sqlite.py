@@ -40,6 +40,26 @@ _ASKED = ("integrity_check", "journal_mode", "synchronous")
 _LEVELS = ("off", "normal", "full", "extra")
 
 
+class Database(sqlite3.Connection):
+    """Under the one lock there is nothing left to take. The clock is SQLite's own, not Python's."""
+
+    now = _NOW
+    locked = unclaimed = ""
+
+    def rows(self, statement: str, **values: Any) -> list[Any]:
+        return self.execute(statement, values).fetchall()
+
+    def each(self, statement: str, values: list[dict[str, Any]]) -> list[int]:
+        return [self.execute(statement, row).rowcount for row in values]
+
+    def be_alone_with(self, name: str) -> None:
+        """We are already."""
+
+
+def in_memory() -> Database:
+    return sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False, factory=Database)
+
+
 class Sqlite(SqlStore):
     """See sql.py."""
 
@@ -58,7 +78,7 @@ class Sqlite(SqlStore):
         with self._translated():
             db = self._open()
             try:
-                return self._patiently(lambda: body(SqliteSession(db)))
+                return self._patiently(lambda: body(db))
             finally:
                 if db is not self._connection:
                     db.close()
@@ -67,9 +87,9 @@ class Sqlite(SqlStore):
         """Committed, and on the disk, when it returns. A local file is never lost half-way, so nothing is repeated."""
         if self._terms.rehearse:
             with self._translated():
-                return body(SqliteSession(self._open()))
+                return body(self._open())
         with self._writing() as db:
-            return body(SqliteSession(db))
+            return body(db)
 
     def describe(self) -> tuple[str, list[str], dict[str, str]]:
         """A file that is there is written to, but not changed; of one that is not, whether it could be made."""
@@ -91,7 +111,7 @@ class Sqlite(SqlStore):
         return f"SQLite {sqlite3.sqlite_version} ({self._path})", problems, settings
 
     @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def _writing(self) -> Iterator[Database]:
         if self._connection is None:
             self._prepare()
         name = f"store {self._path.name}"
@@ -101,7 +121,7 @@ class Sqlite(SqlStore):
                 yield db
 
     @contextmanager
-    def _transaction(self, db: sqlite3.Connection) -> Iterator[None]:
+    def _transaction(self, db: Database) -> Iterator[None]:
         self._patiently(lambda: db.execute("BEGIN IMMEDIATE"))
         try:
             yield
@@ -110,8 +130,8 @@ class Sqlite(SqlStore):
             if db.in_transaction:
                 db.execute("ROLLBACK")
 
-    def _open(self, *, to_write: bool = False) -> sqlite3.Connection:
-        opened: sqlite3.Connection | None = self.current()
+    def _open(self, *, to_write: bool = False) -> Database:
+        opened: Database | None = self.current()
         if opened is None:
             if to_write:
                 _make_private(self._path)
@@ -135,9 +155,9 @@ class Sqlite(SqlStore):
             raise IoFailure(str(self._path), "it was removed or replaced while it was open")
         return opened
 
-    def _copy(self, source: sqlite3.Connection | None) -> sqlite3.Connection:
+    def _copy(self, source: Database | None) -> Database:
         """The store as it is now, in memory: to forecast in, or to read where there is none yet, or an older one."""
-        copy = sqlite3.connect(":memory:", isolation_level=None)
+        copy = in_memory()
         if source is not None:
             self._patiently(lambda: source.backup(copy))
         if self._version(copy) < len(self._steps):
@@ -146,16 +166,17 @@ class Sqlite(SqlStore):
             self._connection = copy
         return copy
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self) -> Database:
         """Where a log cannot be, a rollback journal whose end is flushed too: a power cut must not bring one back."""
-        db = sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None)
+        uri = f"{self._path.absolute().as_uri()}?mode=rw"
+        db = sqlite3.connect(uri, uri=True, isolation_level=None, factory=Database)
         for setting in (f"busy_timeout = {_BUSY_MS}", "synchronous = FULL", "fullfsync = ON"):
             db.execute(f"PRAGMA {setting}")
         if db.execute("PRAGMA journal_mode").fetchone() != ("wal",):
             db.execute("PRAGMA journal_mode = TRUNCATE")
         return db
 
-    def _version(self, db: sqlite3.Connection) -> int:
+    def _version(self, db: Database) -> int:
         found, owner = (db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("user_version", "application_id"))
         if owner != _OURS and (owner or db.execute("SELECT 1 FROM sqlite_master").fetchone()):
             raise UnsafePath(str(self._path), "it is a database of something else")
@@ -163,7 +184,7 @@ class Sqlite(SqlStore):
             raise StateTooNew(store=str(self._path), found=found, known=len(self._steps))
         return int(found)
 
-    def _migrate(self, db: sqlite3.Connection) -> None:
+    def _migrate(self, db: Database) -> None:
         """All the steps that are missing, or none. Under the lock: whoever comes second finds them done."""
         with self._transaction(db):
             for step in self._steps[self._version(db) :]:
@@ -191,25 +212,6 @@ class Sqlite(SqlStore):
             yield
         except (sqlite3.Error, UnicodeDecodeError) as error:  # what is damaged may not even be named in UTF-8
             raise _our_error(error, str(self._path)) from error
-
-
-class SqliteSession:
-    """Under the one lock there is nothing left to take. The clock is SQLite's own, not Python's."""
-
-    now = _NOW
-    locked = unclaimed = ""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-
-    def rows(self, statement: str, **values: Any) -> list[Any]:
-        return self._connection.execute(statement, values).fetchall()
-
-    def each(self, statement: str, values: list[dict[str, Any]]) -> list[int]:
-        return [self._connection.execute(statement, row).rowcount for row in values]
-
-    def be_alone_with(self, name: str) -> None:
-        """We are already."""
 
 
 def _make_private(path: Path) -> None:

@@ -18,7 +18,7 @@ from sampletool.kit.contract.file_errors import IoFailure
 from sampletool.kit.contract.lock_held import LockHeld
 from sampletool.state.opening import open_store
 from sampletool.state.promises import Fence, NewTask
-from sampletool.state.sqlite import Sqlite
+from sampletool.state.sqlite import Database, Sqlite
 from tests.state.support.store_client import make_terms
 from tests.state.support.stores import SharedBackend
 
@@ -59,7 +59,7 @@ def test_commits_and_checkpoints_happen_under_the_one_lock_of_the_file(tmp_path:
             held[0] = False
 
     class Watched(Sqlite):
-        def _connect(self) -> sqlite3.Connection:
+        def _connect(self) -> Database:
             db = super()._connect()
             db.set_trace_callback(lambda statement: seen.append((statement, held[0])))
             return db
