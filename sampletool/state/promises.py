@@ -85,7 +85,7 @@ class Claimed(NamedTuple):
 
     id: str
     generation: int
-    """Pass it to finish, renew and release, and with the id to --fence."""
+    """Behind the id, as in `ann:1`, it is the claim: for finish, renew, release and --fence."""
     body: Annotated[Any, UNTRUSTED]
     attempts: int
     lease_expires_at: str

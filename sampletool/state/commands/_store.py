@@ -9,7 +9,7 @@ from sampletool.kit.context import Context
 from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.duration import parse_duration
-from sampletool.kit.contract.errors import InvalidValues, Mistake, ToolError
+from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.contract.mistyped import check_name
 from sampletool.kit.global_options import strictly
 from sampletool.kit.program import PROGRAM
@@ -69,7 +69,7 @@ A_CLAIM = ("task add mail 'to: ann' --id ann", "task claim mail")
 def parse_fence(text: str) -> Fence:
     task, _, generation = text.rpartition(":")
     if not task or not generation.isdecimal():
-        raise typer.BadParameter(f"{text!r} is not TASK:GENERATION")
+        raise typer.BadParameter(f"{text!r} is not TASK:GENERATION, as `{PROGRAM} task claim` prints it")
     return Fence(task, int(generation))
 
 
@@ -120,21 +120,7 @@ NameArgument = Annotated[
 ]
 ValueKeyArgument = Annotated[str, typer.Argument(metavar="KEY", callback=NAME, autocompletion=state_keys)]
 QueueArgument = Annotated[str, typer.Argument(metavar="QUEUE", callback=NAME, autocompletion=queue_names)]
-TaskArgument = Annotated[
-    str, typer.Argument(metavar="TASK", callback=NAME, help="Its id; or TASK:GENERATION as `task claim` prints.")
+ClaimArgument = Annotated[
+    Fence, typer.Argument(metavar="TASK:GENERATION", parser=parse_fence, help="Your claim, as `task claim` prints it.")
 ]
 TaskIdArgument = Annotated[str, typer.Argument(metavar="TASK", callback=NAME, help="Its id.")]
-GenerationArgument = Annotated[
-    int | None, typer.Argument(metavar="GENERATION", min=0, help="Of your claim, as `task claim` told.")
-]
-
-
-def read_claim(task: str, generation: int | None) -> Fence:
-    """Two arguments, or one as it is printed."""
-    if generation is not None:
-        return Fence(task, generation)
-    try:
-        return parse_fence(task)
-    except typer.BadParameter as error:
-        hint = f"Write {task} GENERATION or {task}:GENERATION, as `{PROGRAM} task claim` told."
-        raise InvalidValues(Mistake("GENERATION", "MISSING", error.message, suggestion=hint)) from None

@@ -158,7 +158,7 @@ def test_a_lost_lease_ends_the_command(tool: Tool, workspace: Path) -> None:
 
     wait_until(lambda: not is_alive(child), 20)
     assert ended(worker)["lost"] == 1
-    assert tool("task", "finish", "a", "2").data["effect"] == "updated"
+    assert tool("task", "finish", "a:2").data["effect"] == "updated"
 
 
 @pytest.fixture(params=["sqlite locked", "postgres killed", "valkey stopped"])

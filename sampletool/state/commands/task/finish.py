@@ -5,13 +5,12 @@ import typer
 from sampletool.kit.global_options import DryRunOption
 from sampletool.state.commands import _store
 
-spec = _store.changes("task finish ann 1", "task finish ann:1", before=_store.A_CLAIM)
+spec = _store.changes("task finish ann:1", before=_store.A_CLAIM)
 
 
 def command(
     ctx: typer.Context,
-    task: _store.TaskArgument,
-    generation: _store.GenerationArgument = None,
+    claim: _store.ClaimArgument,
     store: _store.StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> _store.TaskChanged:
@@ -19,5 +18,4 @@ def command(
 
     Refused if somebody else has claimed it since. Doing it twice changes nothing.
     """
-    claim = _store.read_claim(task, generation)
     return _store.TaskChanged(claim.task, _store.opened(ctx, store).task_finish(*claim), claim.generation)

@@ -5,13 +5,12 @@ import typer
 from sampletool.kit.global_options import DryRunOption
 from sampletool.state.commands import _store
 
-spec = _store.changes("task release ann 1 --delay 30s", before=_store.A_CLAIM)
+spec = _store.changes("task release ann:1 --delay 30s", before=_store.A_CLAIM)
 
 
 def command(
     ctx: typer.Context,
-    task: _store.TaskArgument,
-    generation: _store.GenerationArgument = None,
+    claim: _store.ClaimArgument,
     delay: _store.DelayOption = "0",  # type: ignore[assignment]
     store: _store.StoreOption = None,
     dry_run: DryRunOption = False,
@@ -20,6 +19,5 @@ def command(
 
     Then anybody may claim it; after its last allowed attempt it is failed instead.
     """
-    claim = _store.read_claim(task, generation)
     effect = _store.opened(ctx, store).task_release(*claim, delay_ms=delay)
     return _store.TaskChanged(claim.task, effect, claim.generation)

@@ -5,13 +5,12 @@ import typer
 from sampletool.kit.global_options import DryRunOption
 from sampletool.state.commands import _store
 
-spec = _store.changes("task renew ann 1 --lease 5m", before=_store.A_CLAIM, idempotent=False)
+spec = _store.changes("task renew ann:1 --lease 5m", before=_store.A_CLAIM, idempotent=False)
 
 
 def command(
     ctx: typer.Context,
-    task: _store.TaskArgument,
-    generation: _store.GenerationArgument = None,
+    claim: _store.ClaimArgument,
     lease: _store.LeaseOption = "60s",  # type: ignore[assignment]
     store: _store.StoreOption = None,
     dry_run: DryRunOption = False,
@@ -20,6 +19,5 @@ def command(
 
     Refused once it is over, even if nobody else has claimed the task.
     """
-    claim = _store.read_claim(task, generation)
     ends = _store.opened(ctx, store).task_renew(*claim, lease_ms=lease)
     return _store.TaskChanged(claim.task, "updated", claim.generation, ends)

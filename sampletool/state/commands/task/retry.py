@@ -9,7 +9,7 @@ from sampletool.state.errors import TaskNotFailed
 spec = _store.changes(
     "task retry ann",
     errors=(TaskNotFailed,),
-    before=("task add mail 'to: ann' --id ann", "task claim mail --max-attempts 1", "task release ann 1"),
+    before=("task add mail 'to: ann' --id ann", "task claim mail --max-attempts 1", "task release ann:1"),
 )
 
 
