@@ -9,7 +9,6 @@ from pathlib import Path
 
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import did_you_mean
-from sampletool.kit.contract.file_errors import FileNotFound
 from sampletool.kit.extras import needing
 from sampletool.kit.program import WORKSPACE_DIRECTORY
 from sampletool.kit.safety.places import make_workspace_directory, private_directory, state_directory
@@ -27,12 +26,16 @@ _REDIS = ("redis", "rediss", "valkey", "valkeys", "unix", "redis+unix")
 
 def open_store(url: str | None, workspace: Path | None, terms: Terms) -> Store:
     """Without a URL it is the workspace's own file, else the user's."""
+    if url is None and workspace is not None:
+        path = workspace / WORKSPACE_DIRECTORY / _NAME
+        return _open_file(path, terms, partial(make_workspace_directory, workspace))
     if url is None:
-        return _open_default(workspace, terms)
+        path = state_directory() / _NAME
+        return _open_file(path, terms, partial(private_directory, path.parent))
     scheme, separator, rest = url.partition("://")
     if scheme == "sqlite" and separator:
         path = _path(url, rest)
-        return _open_file(path, terms, partial(_must_be_there, path.parent))
+        return _open_file(path, terms, path.parent.stat)  # which has to be there
     if scheme in _POSTGRES and separator:
         with needing("postgres", "A PostgreSQL store"):
             from sampletool.state.postgres import Postgres
@@ -72,24 +75,11 @@ def parting_store_of(context: Context, store: str | None) -> Store:
     return store_of(leaving, store)
 
 
-def _open_default(workspace: Path | None, terms: Terms) -> Store:
-    if workspace is None:
-        own = state_directory()
-        return _open_file(own / _NAME, terms, partial(private_directory, own))
-    path = workspace / WORKSPACE_DIRECTORY / _NAME
-    return _open_file(path, terms, partial(make_workspace_directory, workspace))
-
-
-def _open_file(path: Path, terms: Terms, make_directory: Callable[[], object]) -> Store:
+def _open_file(path: Path, terms: Terms, prepare: Callable[[], object]) -> Store:
     hint = "This Python was built without its sqlite3 module: use another one, or a server as the store."
     with needing("sqlite3", "A SQLite store", hint):
         from sampletool.state.sqlite import Sqlite
-    return Sqlite(path, terms, prepare=make_directory)
-
-
-def _must_be_there(directory: Path) -> None:
-    if not directory.is_dir():
-        raise FileNotFound(str(directory))
+    return Sqlite(path, terms, prepare=prepare)
 
 
 def _path(url: str, rest: str) -> Path:
