@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import did_you_mean
+from sampletool.kit.contract.file_errors import FileNotFound
 from sampletool.kit.extras import needing
 from sampletool.kit.program import WORKSPACE_DIRECTORY
 from sampletool.kit.safety.places import make_workspace_directory, private_directory, state_directory
@@ -35,7 +36,7 @@ def open_store(url: str | None, workspace: Path | None, terms: Terms) -> Store:
     scheme, separator, rest = url.partition("://")
     if scheme == "sqlite" and separator:
         path = _path(url, rest)
-        return _open_file(path, terms, path.parent.stat)  # which has to be there
+        return _open_file(path, terms, partial(_must_be_there, path.parent))
     if scheme in _POSTGRES and separator:
         with needing("postgres", "A PostgreSQL store"):
             from sampletool.state.postgres import Postgres
@@ -80,6 +81,11 @@ def _open_file(path: Path, terms: Terms, prepare: Callable[[], object]) -> Store
     with needing("sqlite3", "A SQLite store", hint):
         from sampletool.state.sqlite import Sqlite
     return Sqlite(path, terms, prepare=prepare)
+
+
+def _must_be_there(directory: Path) -> None:
+    if not directory.is_dir():
+        raise FileNotFound(str(directory))
 
 
 def _path(url: str, rest: str) -> Path:
