@@ -155,7 +155,7 @@ class Context:
         from .safety.toml_file import TomlEdit, editing_toml, read_toml, resolve
 
         if dry_run:
-            yield TomlEdit(read_toml(resolve(path)), None, self.signals)
+            yield TomlEdit(read_toml(resolve(path)))
             return
         try:
             seconds = self.patience(PATIENT_SECONDS)
@@ -164,7 +164,7 @@ class Context:
                 raise
             self.warn(error.code, error.message)
             seconds = PATIENT_SECONDS
-        with editing_toml(path, seconds, self.me, self.signals) as file:
+        with editing_toml(path, seconds, self.make_lock) as file:
             assert file.hold is not None
             self.note(file.hold)
             yield file

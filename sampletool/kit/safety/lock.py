@@ -23,9 +23,10 @@ from ..contract.errors import Interrupted, NestedCall, TimedOut, ToolError
 from ..contract.file_errors import LocksUnsupported, UnsafePath, from_os_error
 from ..program import variable
 from .flock import EXCLUSIVE, SHARED, Waiter, try_lock, unlock
-from .lock_record import Record, began_now, describe_me, read_record, readers_of, registered, write_free, write_record
+from .lock_record import Record, describe_me, read_record, readers_of, registered, write_record
 from .signals import Signals
 
+MakeLock = Callable[[Path, str], "Lock"]
 log = logging.getLogger(__name__)
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _GATE_SECONDS = 0.25
@@ -53,8 +54,9 @@ def say_locks(say: Callable[[str], None], *, verbose: bool) -> None:
 class Hold:
     """A lock that this process holds until the `with` block ends."""
 
-    def __init__(self, descriptor: int, waited_ms: int) -> None:
+    def __init__(self, descriptor: int, waited_ms: int, signals: Signals) -> None:
         record = read_record(descriptor)
+        self.signals = signals
         self.descriptors: tuple[int, ...] = (descriptor,)
         """What a child inherits to keep the lock for as long as it lives."""
         self.waited_ms = waited_ms
@@ -86,13 +88,13 @@ class Lock:
         descriptor, began = hold.descriptors[0], time.monotonic()
         try:
             if recorded:
-                write_record(descriptor, began_now(self._me, hold.usual_ms))
+                write_record(descriptor, self._me, hold.usual_ms)
             yield hold
             if hold.did_work:
                 hold.usual_ms = round((time.monotonic() - began) * 1000)
         finally:
             if recorded or hold.crashed:
-                write_free(descriptor, self._me, hold.usual_ms)
+                write_record(descriptor, self._me, hold.usual_ms, "free")
             unlock(descriptor)
             self._leave(descriptor)
 
@@ -103,7 +105,7 @@ class Lock:
         descriptor = hold.descriptors[0]
         try:
             if hold.crashed is not None:
-                write_free(descriptor, self._me, hold.usual_ms)
+                write_record(descriptor, self._me, hold.usual_ms, "free")
             with registered(self._path, self._me) as reader:
                 hold.descriptors = (descriptor, reader)
                 yield hold
@@ -124,7 +126,7 @@ class Lock:
             raise self._refusal(time.monotonic() - asked, timeout_seconds, patience) from None
         except OSError as error:
             raise _lock_error(error, self._path) from error
-        hold = Hold(descriptor, round((time.monotonic() - asked) * 1000))
+        hold = Hold(descriptor, round((time.monotonic() - asked) * 1000), self._signals)
         log.debug("lock %s: got by pid %d after %d ms", self._name, self._me.pid, hold.waited_ms)
         return hold
 

@@ -78,21 +78,15 @@ def describe_me(session_id: str = "", command: str = "") -> Record:
     return Record(pid, start_of(pid), os.uname().nodename, pid_namespace(), session_id, command)
 
 
-def began_now(me: Record, usual_ms: int | None = None) -> Record:
-    """The record of a hold that begins at this moment."""
-    return me._replace(started_at=utc(), boot_seconds=_boot_seconds(), usual_ms=usual_ms)
+def write_record(descriptor: int, me: Record, usual_ms: int | None = None, state: str = "held") -> None:
+    """Say that a hold begins now, or that the lock is free, and how long a hold usually takes.
 
-
-def write_record(descriptor: int, record: Record) -> None:
-    """A full disk is a reason to have no record, not to have no lock."""
+    A full disk is a reason to have no record, not to have no lock.
+    """
+    record = me._replace(started_at=utc(), boot_seconds=_boot_seconds(), state=state, usual_ms=usual_ms)
     body = json.dumps(record._asdict(), separators=(",", ":")).encode().ljust(_BLOCK_BYTES - 10)
     with suppress(OSError):
         os.pwrite(descriptor, b"%08x " % zlib.crc32(body) + body + b"\n", _RECORD_AT)
-
-
-def write_free(descriptor: int, record: Record, usual_ms: int | None) -> None:
-    """Say that the lock is not held any more, and how long a hold usually takes."""
-    write_record(descriptor, record._replace(state="free", usual_ms=usual_ms))
 
 
 def read_record(descriptor: int) -> Record | None:
@@ -126,7 +120,7 @@ def registered(lock_path: Path, me: Record) -> Iterator[int]:
         with opened(path, _FLAGS | os.O_CREAT | os.O_EXCL) as descriptor:
             try:
                 if try_lock(descriptor, EXCLUSIVE) and os.fstat(descriptor).st_nlink:
-                    write_record(descriptor, began_now(me))
+                    write_record(descriptor, me)
                     yield descriptor
                     return
             finally:

@@ -8,7 +8,7 @@ opening it sees that the path is gone, and makes the directory anew. A call that
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -18,11 +18,9 @@ from ..contract.errors import InvalidValues, Mistake
 from ..contract.file_errors import FileNotFound
 from ..contract.lock_held import LockHeld
 from ..contract.text import NOTHING, quoted
-from .lock import Lock
+from .lock import MakeLock
 from .lock_record import living_readers
 from .places import private_directory
-
-MakeLock = Callable[[Path, str], Lock]
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 _LOCK_NAME = ".lock"
@@ -41,19 +39,15 @@ def check_id(session_id: str, source: str) -> str:
     """The id, or an error that names where it came from."""
     if _ID.fullmatch(session_id) and ".." not in session_id and session_id not in NOTHING:
         return session_id
-    message = f"{quoted(session_id)} is not a session id" if session_id else "the session id is empty"
-    hint = f"{_meant(session_id)}Use 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit."
-    raise InvalidValues(Mistake(source, "INVALID_VALUE", f"{message} (from {source})", session_id, hint))
-
-
-def _meant(session_id: str) -> str:
     from ..contract.mistyped import Mistyped, check_name
 
+    message = f"{quoted(session_id)} is not a session id" if session_id else "the session id is empty"
+    hint = "Use 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit."
     try:
         check_name(session_id)
     except Mistyped as mistyped:
-        return f"{mistyped.suggestion} "
-    return ""
+        hint = f"{mistyped.suggestion} {hint}"
+    raise InvalidValues(Mistake(source, "INVALID_VALUE", f"{message} (from {source})", session_id, hint))
 
 
 @contextmanager

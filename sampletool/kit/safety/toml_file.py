@@ -17,7 +17,6 @@ from ..contract.file_errors import InvalidToml, PermissionDenied, UnsafePath
 from ..program import WORKSPACE_FILE
 from .atomic_file import read_regular, replace, sweep
 from .places import private_directory, workspace_lock
-from .signals import Signals
 
 try:
     from _blake2 import blake2b  # the rest of hashlib loads OpenSSL, which takes longer than all that a call does here
@@ -25,8 +24,7 @@ except ImportError:
     from hashlib import blake2b
 
 if TYPE_CHECKING:
-    from .lock import Hold
-    from .lock_record import Record
+    from .lock import Hold, MakeLock
 
 _LIMIT_BYTES = 4 * 1024 * 1024
 _DEEPEST = 150
@@ -56,12 +54,11 @@ class TomlText(NamedTuple):
 class TomlEdit:
     """A file that is being edited: change `text`, then `write`. Without a lock it is a forecast: nothing is written."""
 
-    def __init__(self, before: TomlText, hold: "Hold | None", signals: Signals) -> None:
+    def __init__(self, before: TomlText, hold: "Hold | None" = None) -> None:
         self.before = before
         self.text = before.text
         self.version = before.version
         self.hold = hold
-        self._signals = signals
 
     def write(self) -> None:
         """Replace the file, unless the text is what it was. After a signal or the deadline nothing is changed."""
@@ -73,27 +70,25 @@ class TomlEdit:
         content = (_BOM if before.has_bom else b"") + self.text.encode()
         if len(content) > _LIMIT_BYTES:
             raise UnsafePath(str(before.path), f"it would become larger than {_LIMIT_BYTES} bytes")
-        self._signals.check()
+        self.hold.signals.check()
         replace(before.path, content)
         self.version = _version(content)
 
 
 @contextmanager
-def editing_toml(
-    path: Path, timeout_seconds: float = 10.0, me: "Record | None" = None, signals: Signals | None = None
-) -> Iterator[TomlEdit]:
-    """The file, locked until the block ends, and read under the lock. `me` is what others read about its owner."""
+def editing_toml(path: Path, timeout_seconds: float = 10.0, make_lock: "MakeLock | None" = None) -> Iterator[TomlEdit]:
+    """The file, locked until the block ends, and read under the lock."""
     from .lock import Lock
 
-    signals = signals or Signals()
+    make_lock = make_lock or Lock
     while True:
         resolved = resolve(path)
-        with Lock(_lock_path(resolved), resolved.name, me, signals).exclusively(timeout_seconds) as hold:
+        with make_lock(_lock_path(resolved), resolved.name).exclusively(timeout_seconds) as hold:
             if resolve(path) != resolved:
                 continue
             if hold.crashed is not None:
                 sweep(resolved)
-            yield TomlEdit(read_toml(resolved), hold, signals)
+            yield TomlEdit(read_toml(resolved), hold)
             return
 
 

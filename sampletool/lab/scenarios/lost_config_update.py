@@ -140,17 +140,17 @@ scenario = Scenario(
             "kit/safety/toml_file.py",
             says="reading before the lock instead of under it",
             line="""\
-        with Lock(_lock_path(resolved), resolved.name, me, signals).exclusively(timeout_seconds) as hold:
+        with make_lock(_lock_path(resolved), resolved.name).exclusively(timeout_seconds) as hold:
             if resolve(path) != resolved:
                 continue
             if hold.crashed is not None:
                 sweep(resolved)
-            yield TomlEdit(read_toml(resolved), hold, signals)
+            yield TomlEdit(read_toml(resolved), hold)
 """,
             instead="""\
         before = read_toml(resolved)
-        with Lock(_lock_path(resolved), resolved.name, me, signals).exclusively(timeout_seconds) as hold:
-            yield TomlEdit(before, hold, signals)
+        with make_lock(_lock_path(resolved), resolved.name).exclusively(timeout_seconds) as hold:
+            yield TomlEdit(before, hold)
 """,
             breaks="was answered that its key is saved",
         ),

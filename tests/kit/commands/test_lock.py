@@ -3,7 +3,7 @@
 import fcntl
 from pathlib import Path
 
-from sampletool.kit.safety.lock_record import began_now, describe_me, write_record
+from sampletool.kit.safety.lock_record import describe_me, write_record
 from sampletool.kit.testing.holding import Holding, holding
 from sampletool.kit.testing.tool import Tool
 
@@ -59,7 +59,7 @@ def test_a_holder_that_cannot_be_seen_is_listed_and_keeps_its_lock(tool: Tool, w
     path = workspace / ".tool" / "locks" / "tool.toml.lock"
     with path.open("r+b") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        write_record(file.fileno(), began_now(describe_me("s-1", "build"))._replace(pid_namespace="pid:[1]"))
+        write_record(file.fileno(), describe_me("s-1", "build")._replace(pid_namespace="pid:[1]"))
 
         (held,) = tool("lock", "list").data["locks"]
         release = tool("lock", "release", "tool.toml")

@@ -15,7 +15,7 @@ import pytest
 from sampletool.kit.contract.errors import TimedOut
 from sampletool.kit.safety import processes
 from sampletool.kit.safety.lock_owners import find_held, find_owners, orphans_of
-from sampletool.kit.safety.lock_record import began_now, describe_me, registered, write_record
+from sampletool.kit.safety.lock_record import describe_me, registered, write_record
 from sampletool.kit.safety.orphans import end_orphans
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.holding import Holding, holding
@@ -61,7 +61,7 @@ def test_a_holder_that_has_not_signed_yet_is_looked_for_again(tmp_path: Path, mo
 
     def sign(_seconds: float) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        write_record(descriptor, began_now(describe_me("s-1", "build")))
+        write_record(descriptor, describe_me("s-1", "build"))
 
     monkeypatch.setattr(time, "sleep", sign)
     holders = find_owners(path).holders
@@ -78,7 +78,7 @@ def test_a_living_holder_is_not_taken_for_the_child_of_the_one_that_crashed_befo
         pass
     with holding(path) as other:
         descriptor = os.open(path, os.O_RDWR)
-        write_record(descriptor, began_now(describe_me())._replace(pid=dead.pid, start="gone:1"))
+        write_record(descriptor, describe_me()._replace(pid=dead.pid, start="gone:1"))
         os.close(descriptor)
 
         holders = find_owners(path).holders
@@ -170,7 +170,7 @@ def test_a_lock_of_a_holder_that_cannot_be_seen_is_listed_only_while_it_is_held(
     elsewhere = describe_me("s-1", "build")._replace(pid_namespace="pid:[1]")
     for path in paths[:2]:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        write_record(descriptor, began_now(elsewhere))
+        write_record(descriptor, elsewhere)
         os.close(descriptor)
     paths[2].touch(mode=0o600)
     kept = os.open(paths[0], os.O_RDWR)

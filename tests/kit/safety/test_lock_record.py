@@ -8,15 +8,13 @@ import pytest
 
 from sampletool.kit.contract.file_errors import UnsafeDirectory
 from sampletool.kit.contract.lock_held import LockHeld
-from sampletool.kit.safety import processes
+from sampletool.kit.safety import lock_record, processes
 from sampletool.kit.safety.lock_record import (
     Record,
-    began_now,
     describe_me,
     living_readers,
     read_record,
     registered,
-    write_free,
     write_record,
 )
 from sampletool.kit.stepping.tracer import SteppedProcess
@@ -30,7 +28,7 @@ def descriptor(tmp_path: Path) -> int:
 
 
 def me() -> Record:
-    return began_now(describe_me("s-1", "build"))
+    return describe_me("s-1", "build")
 
 
 def test_a_record_reads_back_as_written_and_begins_behind_byte_0(descriptor: int) -> None:
@@ -38,7 +36,11 @@ def test_a_record_reads_back_as_written_and_begins_behind_byte_0(descriptor: int
 
     write_record(descriptor, record)
 
-    assert read_record(descriptor) == record
+    read = read_record(descriptor)
+    assert read is not None
+    assert read._replace(started_at="", boot_seconds=0.0) == record
+    assert read.started_at > "2026"
+    assert read.boot_seconds > 0
     assert os.pread(descriptor, 1, 0) == b"\0"
 
 
@@ -54,14 +56,16 @@ def test_a_record_is_replaced_in_one_write_and_never_truncated(
         return pwrite(file, content, at)
 
     monkeypatch.setattr(os, "pwrite", watched)
-    write_free(descriptor, me(), 1)
+    write_record(descriptor, me(), 1, "free")
 
     assert sizes == [whole]
     assert os.fstat(descriptor).st_size == whole
 
 
-def test_the_age_of_a_hold_does_not_follow_the_clock_on_the_wall() -> None:
-    record = me()
+def test_the_age_of_a_hold_does_not_follow_the_clock_on_the_wall(descriptor: int) -> None:
+    write_record(descriptor, me())
+    record = read_record(descriptor)
+    assert record is not None
     aged = record._replace(boot_seconds=record.boot_seconds - 30, started_at="1999-12-31T23:59:59Z")
 
     age_ms = aged.as_holder("running", verified=True).age_ms
@@ -73,7 +77,7 @@ def test_the_age_of_a_hold_does_not_follow_the_clock_on_the_wall() -> None:
 def test_a_free_record_keeps_how_long_a_hold_takes(descriptor: int) -> None:
     write_record(descriptor, me())
 
-    write_free(descriptor, me(), 1234)
+    write_record(descriptor, me(), 1234, "free")
 
     record = read_record(descriptor)
     assert record is not None
@@ -161,7 +165,17 @@ def test_a_holder_of_another_machine_or_container_is_never_looked_up_here(
     assert (holder.pid, holder.state, holder.verified) == (other.pid, "unknown", False)
 
 
-@pytest.mark.parametrize("nonsense", [{"pid": 1e400}, {"boot_seconds": "x"}, {"usual_ms": "x"}, {"command": None}])
+@pytest.mark.parametrize("boot_seconds", [float("inf"), "x"])
+def test_a_record_that_began_at_no_time_is_no_record(
+    descriptor: int, boot_seconds: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock_record, "_boot_seconds", lambda: boot_seconds)
+    write_record(descriptor, me())
+
+    assert read_record(descriptor) is None
+
+
+@pytest.mark.parametrize("nonsense", [{"pid": 1e400}, {"start": 5}, {"command": None}])
 def test_a_record_whose_members_make_no_sense_is_no_record(descriptor: int, nonsense: dict[str, Any]) -> None:
     write_record(descriptor, me()._replace(**nonsense))
 

@@ -4,12 +4,14 @@ import os
 import signal
 import stat
 import tomllib
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from sampletool.kit.contract.errors import TimedOut
 from sampletool.kit.contract.lock_held import LockHeld
+from sampletool.kit.safety.lock import Lock
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.safety.toml_file import editing_toml, read_toml
 from sampletool.kit.settings.toml_edit import set_value
@@ -212,7 +214,7 @@ def test_after_the_deadline_nothing_is_changed(tmp_path: Path) -> None:
     signals.limit(5)
     (tmp_path / "settings.toml").write_text("a = 1\n")
 
-    with editing_toml(tmp_path / "settings.toml", signals=signals) as file:
+    with editing_toml(tmp_path / "settings.toml", 10, partial(Lock, signals=signals)) as file:
         file.text = "a = 2\n"
         now[0] = 5.0
         with pytest.raises(TimedOut):
