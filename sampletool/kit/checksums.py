@@ -12,6 +12,11 @@ _KIT = Path(__file__).parent
 LIST = _KIT / "CHECKSUMS"
 
 
+def folders(package: str) -> list[str]:
+    """What is taken over as a whole."""
+    return ["tests/kit", "docs/kit", f"{package}/kit"]
+
+
 def listing(contents: Mapping[str, bytes]) -> str:
     """What CHECKSUMS has in it; `contents` of all files of the kit."""
     return "".join(f"{sha256(content).hexdigest()}  {name}\n" for name, content in sorted(contents.items()))
@@ -24,14 +29,11 @@ def of_kit(files: Mapping[str, bytes], package: str) -> dict[str, bytes]:
 
 
 def contents() -> dict[str, bytes]:
-    """Of every file of the kit, by a name that does not depend on the package's."""
-    folders = {folder: _KIT.parents[1] / folder for folder in ("tests/kit", "docs/kit")} | {"kit": _KIT}
-    files = ((name, folder, file) for name, folder in folders.items() for file in folder.rglob("*"))
-    return {
-        f"{name}/{file.relative_to(folder).as_posix()}": file.read_bytes()
-        for name, folder, file in files
-        if file.is_file() and file != LIST and "__pycache__" not in file.parts
-    }
+    """Of every file of the kit as it is now."""
+    package, top = _KIT.parent.name, _KIT.parents[1]
+    files = [file for folder in folders(package) for file in (top / folder).rglob("*") if file.is_file()]
+    own = [file for file in files if "__pycache__" not in file.parts]
+    return of_kit({file.relative_to(top).as_posix(): file.read_bytes() for file in own}, package)
 
 
 def edited() -> list[str]:
@@ -40,10 +42,10 @@ def edited() -> list[str]:
     return sorted({line.split(maxsplit=1)[1] for line in lines})
 
 
-def main() -> None:
+def refuse_edited() -> None:
     if LIST.exists() and (names := edited()):
         raise SystemExit(f"Edited, so that no newer kit can replace it: {', '.join(names)}. Take the change back.")
 
 
 if __name__ == "__main__":
-    main()
+    refuse_edited()

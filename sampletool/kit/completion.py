@@ -53,7 +53,9 @@ def serve(args: list[str], root: Any, context: Context) -> int:
     if shell:
         os.environ["_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION"] = "1"
     try:
-        with_options = _with_completion_options()
+        app = typer.Typer(add_completion=True, rich_markup_mode=None)
+        app.command()(lambda: None)
+        with_options: Any = get_command(app)  # making it also teaches Typer the shells
         if _ASKED_BY_A_SHELL not in os.environ:
             return with_options.main(args=[option, *([shell] if shell else [])], prog_name=PROGRAM) or 0
         with redirect_stderr(StringIO()):
@@ -63,10 +65,3 @@ def serve(args: list[str], root: Any, context: Context) -> int:
     except Exception:
         return 1
     return 0
-
-
-def _with_completion_options() -> Any:
-    """A command of Typer's with its two options; making it also teaches Typer the shells."""
-    app = typer.Typer(add_completion=True, rich_markup_mode=None)
-    app.command()(lambda: None)
-    return get_command(app)

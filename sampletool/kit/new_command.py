@@ -34,10 +34,7 @@ def greet(whom: str, cwd: str) -> Result:
     return Result(f"Hello {{whom}}, this is {{cwd}}.")
 
 
-def command(
-    ctx: typer.Context,
-    whom: Annotated[str, typer.Argument(metavar="WHOM", help="Who is greeted.")],
-) -> Result:
+def command(ctx: typer.Context, whom: Annotated[str, typer.Argument(metavar="WHOM", help="Who it greets.")]) -> Result:
     """Say here what it does."""
     context: Context = ctx.obj
     return greet(whom, context.cwd.name)

@@ -23,21 +23,15 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
-from .checksums import LIST, edited, listing, of_kit
+from .checksums import LIST, folders, listing, of_kit, refuse_edited
 from .parts import TOP, run_git
 from .program import PACKAGE, PROGRAM
 from .rename import Names, rename_files
 from .safety.flock import EXCLUSIVE, try_lock
 
 _LARGEST_BYTES = 100 * 1024 * 1024
-_BESIDE = ["pyproject.toml", "constraints.txt", "docs/index.md"]
-"""What is changed besides the kit."""
 _INTO = "--into"
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-def folders(package: str) -> list[str]:
-    return ["tests/kit", "docs/kit", f"{package}/kit"]
 
 
 def read(source: Path) -> dict[str, bytes]:
@@ -98,8 +92,7 @@ def refuse_what_git_could_not_restore() -> None:
         raise SystemExit("There is no CHECKSUMS: this is where the kit is developed.")
     if run_git("status", "--porcelain", "--untracked-files=no"):
         raise SystemExit("Files differ from the last commit. Commit them first, or undo an upgrade with --restore.")
-    if names := edited():
-        raise SystemExit(f"Edited, so that no newer kit can replace it: {', '.join(names)}. Take the change back.")
+    refuse_edited()
 
 
 def be_the_only_one() -> int:
@@ -212,7 +205,7 @@ def restore() -> None:
     """What differs is not lost: git keeps it in its stash."""
     _sweep(TOP)
     message = "what an upgrade of the kit was restored from"
-    paths = [*folders(PACKAGE), *_BESIDE]
+    paths = [*folders(PACKAGE), "pyproject.toml", "constraints.txt", "docs/index.md"]
     run_git("stash", "push", "--quiet", "--include-untracked", "--message", message, "--", *paths)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit import upgrade
+from sampletool.kit.checksums import folders as folders_of_kit
 from sampletool.kit.program import PACKAGE, PROGRAM
 from sampletool.kit.testing.tool import Tool
 from tests.kit.trees import ROOT, commit, copy_tree, make_environment, take_types, tracked
@@ -74,7 +75,7 @@ def test_both_archives_carry_the_kit_with_its_tests_pages_and_pins(archives: dic
     def kit_of(source: Path) -> dict[str, bytes]:
         package, files = upgrade.laid_out(upgrade.read(source))
         assert package == PACKAGE
-        folders = tuple(f"{folder}/" for folder in upgrade.folders(PACKAGE))
+        folders = tuple(f"{folder}/" for folder in folders_of_kit(PACKAGE))
         return {path: files[path] for path in files if path.startswith((*folders, "constraints.txt"))}
 
     carried = kit_of(archives[form])

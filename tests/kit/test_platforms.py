@@ -175,13 +175,15 @@ def test_the_holder_of_a_lock_is_named_by_its_record_and_not_said_to_be_verified
     with ExitStack() as stack:
         with monkeypatch.context() as patch:  # not longer: what is started meanwhile may serve other tests
             patch.setenv("PYTHONPATH", elsewhere.environ["PYTHONPATH"])
-            other = stack.enter_context(holding(workspace_lock(workspace, "build")))
+            other = stack.enter_context(holding(workspace_lock(workspace, "tool.toml")))
         (held,) = elsewhere("lock", "list").data["locks"]
-        released = elsewhere("lock", "release", "build")
+        refused = elsewhere("config", "set", "a", "1", "--lock-timeout", "0")
+        released = elsewhere("lock", "release", "tool.toml")
 
-    (holder,) = held["holders"]
-    assert (holder["pid"], holder["state"], holder["verified"]) == (other.pid, "unknown", False)
-    assert released.code == "LOCK_HELD"
+    for holder in (*held["holders"], refused.error["context"]["holder"]):
+        assert (holder["pid"], holder["state"], holder["verified"]) == (other.pid, "unknown", False)
+    assert refused.code == released.code == "LOCK_HELD"
+    assert "not verified" in refused.error["message"]
 
 
 def test_doctor_says_what_is_not_promised_there(elsewhere: Tool, tool: Tool, workspace: Path) -> None:

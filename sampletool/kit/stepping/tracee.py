@@ -6,7 +6,6 @@ program would wait for in the kernel is asked for without waiting first: while i
 """
 
 import base64
-import errno
 import fcntl
 import json
 import os
@@ -35,7 +34,7 @@ _PATHS_OF: dict[str, int] = {
 }
 """The events that are seen, and how many paths each begins with."""
 
-_FACTS_OF = {"open": {"flags": 2}, "fcntl.flock": {"operation": 1}, "stepping.verb": {"statement": 0}}
+_FACTS_OF = {"open": {"flags": 2}, "fcntl.flock": {"descriptor": 0, "operation": 1}, "stepping.verb": {"statement": 0}}
 """What else goes to the tracer: name and position among the event's arguments."""
 
 describe: Callable[[], dict[str, Any]] = dict
@@ -47,24 +46,14 @@ class Tracee:
         self._socket = socket.socket(fileno=spec["socket"])
         self._lines = self._socket.makefile("rb")
         self._watch = spec["watch"]
-        self._hide = spec["hide"]
         self._pid = os.getpid()
         self._busy = False
 
     def see(self, event: str, args: tuple[Any, ...]) -> None:
-        """The audit hook. Only this process: children run on their own."""
-        if event not in _PATHS_OF or self._busy or os.getpid() != self._pid:
-            return
-        self._busy = True
-        try:
+        """The audit hook."""
+        if event in _PATHS_OF:
             paths = [_path_of(argument) for argument in args[: _PATHS_OF[event]]]
-            if any(path.startswith(prefix) for path in paths for prefix in self._hide):
-                raise FileNotFoundError(errno.ENOENT, "hidden by the tracer", paths[0])
-            facts = {name: args[position] for name, position in _FACTS_OF.get(event, {}).items()}
-            if self._stop(event, paths, facts) and event == "fcntl.flock":
-                self._wait_visibly(args[0], args[1], paths)
-        finally:
-            self._busy = False
+            self.tell(event, paths, {name: args[at] for name, at in _FACTS_OF.get(event, {}).items()})
 
     def tell_statements(self) -> None:
         """SQLite tells of each statement before it begins, once it is asked to: on every connection that is made."""
@@ -74,36 +63,37 @@ class Tracee:
             connection = original(database, *args, **named)
             path = _path_of(str(database).removeprefix("file://").partition("?")[0])
 
-            connection.set_trace_callback(lambda statement: self.tell("sql", path, {"statement": statement}))
+            connection.set_trace_callback(lambda statement: self.tell("sql", [path], {"statement": statement}))
             return connection
 
         sqlite3.connect = connect
 
-    def _wait_visibly(self, descriptor: int, operation: int, paths: list[str]) -> None:
-        is_blocked = not operation & (fcntl.LOCK_NB | fcntl.LOCK_UN)
-        while is_blocked:
+    def _wait_visibly(self, paths: list[str], descriptor: int, operation: int) -> None:
+        while not operation & (fcntl.LOCK_NB | fcntl.LOCK_UN):
             try:
                 fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
-                is_blocked = False
+                return
             except BlockingIOError:
-                is_blocked = self._stop("blocked", paths, {"operation": operation})
+                if not self._stop("blocked", paths, {"operation": operation}):
+                    return
 
     def wrap(self, name: str, describe: Callable[..., dict[str, Any]]) -> None:
         """What has no event of its own is seen by wrapping it, here, in the tracee's process."""
         original = getattr(os, name)
 
         def seen(descriptor: int, *args: Any) -> Any:
-            self.tell(f"os.{name}", _path_of(descriptor), describe(*args))
+            self.tell(f"os.{name}", [_path_of(descriptor)], describe(*args))
             return original(descriptor, *args)
 
         setattr(os, name, seen)
 
-    def tell(self, event: str, path: str, facts: dict[str, Any]) -> None:
-        """What is seen in another way than as an audit event."""
+    def tell(self, event: str, paths: list[str], facts: dict[str, Any]) -> None:
+        """Only of this process: children run on their own."""
         if not self._busy and os.getpid() == self._pid:
             self._busy = True
             try:
-                self._stop(event, [path], facts)
+                if self._stop(event, paths, facts) and event == "fcntl.flock":
+                    self._wait_visibly(paths, **facts)
             finally:
                 self._busy = False
 

@@ -12,17 +12,15 @@ import signal
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .fork_server import ForkServer
 
 _PATIENCE_SECONDS = 30
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(NamedTuple):
     """What a stepped process is about to do."""
 
     name: str
@@ -33,12 +31,8 @@ class Event:
     def path(self) -> str:
         return self.paths[-1] if self.paths else ""
 
-    def __str__(self) -> str:
-        return f"{self.name} {' -> '.join(os.path.basename(path) for path in self.paths)}"
 
-
-@dataclass(frozen=True)
-class Ended:
+class Ended(NamedTuple):
     status: int
     stdout: bytes
     stderr: bytes
@@ -54,19 +48,19 @@ class SteppedProcess:
         watch: Path,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
-        hide: Sequence[str] = (),
         fork_server: ForkServer | None = None,
     ) -> None:
         ours, theirs = socket.socketpair()
-        spec = {"socket": theirs.fileno(), "watch": os.path.realpath(watch), "hide": list(hide)}
+        spec = {"socket": theirs.fileno(), "watch": os.path.realpath(watch)}
         environ = {**(os.environ if env is None else env), "PYTHONDONTWRITEBYTECODE": "1"}
         self._opened = ExitStack()
         server = fork_server or self._opened.enter_context(ForkServer([], environ))
         self.process = server.start(spec, program, environ, cwd)
         theirs.close()
+        self._opened.callback(self.process.__exit__)
         ours.settimeout(_PATIENCE_SECONDS)
-        self._socket = ours
-        self._lines = ours.makefile("rb")
+        self._socket = self._opened.enter_context(ours)
+        self._lines = self._opened.enter_context(ours.makefile("rb"))
         self.past: list[Event] = []
         self.at = self._hear()
 
@@ -75,9 +69,6 @@ class SteppedProcess:
 
     def __exit__(self, *error: object) -> None:
         self.process.kill()
-        self.process.__exit__(None, None, None)
-        self._lines.close()
-        self._socket.close()
         self._opened.close()
 
     def step(self) -> Event | None:
@@ -93,7 +84,7 @@ class SteppedProcess:
             if seen == times:
                 return event
             self.step()
-        raise AssertionError(f"it ended without {wanted}; it did {', '.join(map(str, self.past))}")
+        raise AssertionError(f"it ended without {wanted}; it did {[event[:2] for event in self.past]}")
 
     def fail(self, number: int) -> Event | None:
         """What it is about to do fails with this error instead."""

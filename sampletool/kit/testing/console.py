@@ -13,8 +13,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from ..program import PACKAGE, PROGRAM
 
@@ -22,8 +22,7 @@ _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _CONTINUED = re.compile(r"([^\n]*(?:\n>[^\n]*)*)\n(.*)", re.DOTALL)
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     line: int
     text: str
     expected: str

@@ -106,10 +106,10 @@ class Tool:
         self._started.append(process)
         return process
 
-    def stepped(self, *args: str | Path, watch: Path, hide: Sequence[str] = ()) -> SteppedProcess:
+    def stepped(self, *args: str | Path, watch: Path) -> SteppedProcess:
         """Stopped before every event at or below `watch`."""
         call = [*COMMAND[1:], *map(str, args)]
-        return SteppedProcess(call, watch=watch, env=self.environ, cwd=self.cwd, hide=hide, fork_server=_fork_server())
+        return SteppedProcess(call, watch=watch, env=self.environ, cwd=self.cwd, fork_server=_fork_server())
 
     def end(self) -> None:
         """End what a failed test has left running, or another test gets the warning about its open pipes."""
@@ -169,8 +169,7 @@ def check_spec(ran: Ran) -> None:
     spec = declared_specs().get(meta["command"])
     if spec is not None and "error" in answer:
         declared = {error.code for error in spec.all_errors()}
-        code = answer["error"]["code"]
-        assert code in declared, f"{meta['command']} ended with {code}, which its spec does not declare"
+        assert answer["error"]["code"] in declared, f"the spec of {meta['command']} does not declare {answer['error']}"
 
 
 @cache

@@ -1,7 +1,6 @@
 """Who really holds a lock, also where the kernel does not tell."""
 
 import fcntl
-import json
 import os
 import signal
 import subprocess
@@ -19,7 +18,6 @@ from sampletool.kit.safety.lock_record import describe_me, registered, write_rec
 from sampletool.kit.safety.orphans import end_orphans
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.holding import Holding, holding
-from sampletool.kit.testing.tool import Tool
 
 
 def test_nobody_is_named_where_nobody_holds(tmp_path: Path) -> None:
@@ -190,20 +188,3 @@ def test_looking_through_locks_ends_when_the_call_has_to(tmp_path: Path, signals
 
     with pytest.raises(TimedOut):
         list(find_held([tmp_path / "lock"], signals.check))
-
-
-def test_without_proc_the_answer_is_the_record_marked_as_not_verified(tool: Tool, workspace: Path) -> None:
-    locks = workspace / ".tool" / "locks"
-    locks.mkdir(parents=True, mode=0o700)
-    (workspace / ".tool").chmod(0o700)
-
-    call = ("config", "set", "a", "1", "--lock-timeout", "0")
-    with holding(locks / "tool.toml.lock") as other, tool.stepped(*call, watch=workspace, hide=["/proc"]) as blind:
-        ended = blind.finish()
-
-    assert ended.stdout, ended.stderr
-    error = json.loads(ended.stdout)["error"]
-    assert error["code"] == "LOCK_HELD"
-    holder = error["context"]["holder"]
-    assert (holder["pid"], holder["state"], holder["verified"]) == (other.pid, "unknown", False)
-    assert "not verified" in error["message"]
