@@ -75,7 +75,8 @@ def _answer_call(args: list[str], *, ends_process: bool) -> int:
         write_stderr(notices)
     finally:
         stdout.close()
-        (signals.ignore if ends_process else signals.uninstall)()
+        if not ends_process:  # to the end of the process a signal is recorded, and changes nothing any more
+            signals.uninstall()
     if signals.received is not None and status == 128 + signals.received:
         die_by(signals.received)
     return status

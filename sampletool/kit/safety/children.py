@@ -164,10 +164,9 @@ class Children:
         deadline = time.monotonic() + _DEATH_SECONDS
         while not _has_exited(child.process) and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
-        has_exited = _has_exited(child.process)
-        status = _reap(child.process) if has_exited else None
+        status = _reap(child.process)
         child.process.returncode = -signal.SIGKILL if status is None else status
-        survivors = _await_group(child.process.pid, deadline) if has_exited else (child.process.pid,)
+        survivors = (child.process.pid,) if status is None else _await_group(child.process.pid, deadline)
         self._read(child)
         del self._running[child.name]
         child.output.close()

@@ -82,11 +82,6 @@ class Signals:
         assert self._wake_up is not None
         return self._wake_up[0]
 
-    def ignore(self) -> None:
-        """The process is about to end: its status is what the answer says, whatever signal comes."""
-        for number in self._previous:
-            signal.signal(number, signal.SIG_IGN)
-
     def limit(self, timeout_seconds: float) -> None:
         """End the whole call after this long, as a signal would."""
         self.timeout_seconds = timeout_seconds

@@ -260,6 +260,7 @@ def test_a_child_that_even_sigkill_does_not_end_in_time_is_named(
         child = children._running["child"]
         with monkeypatch.context() as patch:
             patch.setattr(module, "_has_exited", lambda process: False)
+            patch.setattr(module, "_reap", lambda process: None)
             ended = children._bury(child)
 
     assert (ended.status, ended.survivors) == (-signal.SIGKILL, (child.process.pid,))

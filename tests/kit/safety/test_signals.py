@@ -164,12 +164,10 @@ def _catches(pid: int, number: int) -> bool:
     return bool(int(caught, 16) & 1 << (number - 1))
 
 
-def test_a_signal_while_python_ends_does_not_change_what_the_answer_says(tool: Tool) -> None:
-    """Python gives signals their defaults back before it takes the modules down."""
+def test_a_signal_after_the_answer_does_not_change_what_it_says(tool: Tool) -> None:
     body = """
-class Late:
-    def __del__(self, send=os.kill, pid=os.getpid(), number=signal.SIGTERM): send(pid, number)
-module.late = Late()
+end = os._exit
+os._exit = lambda status: (os.kill(os.getpid(), signal.SIGTERM), end(status))
 return Result("done")
 """
     process = start_added(tool, body)
