@@ -45,14 +45,6 @@ class InvalidCsv(ToolError):
     advice = "Correct it, name its --delimiter, or convert it to UTF-8."
 
 
-class ProcessPartial(ToolError):
-    """The result is there, but it is not about every row."""
-
-    code, exit_status = "PROCESS_PARTIAL", ExitStatus.PARTIAL
-    sentence = "Bad rows were left out ({skipped}); the result is about all the others."
-    advice = "The data tells which rows and why; correct them, or go on with the result as it is."
-
-
 class WorkerLost(ToolError):
     """A worker process died, so there is no result."""
 

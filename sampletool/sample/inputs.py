@@ -15,7 +15,7 @@ from sampletool.kit.contract.file_errors import UnsafePath, from_os_error
 from sampletool.kit.safety.atomic_file import write_all
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.safety.stdin import stdin_blocks
-from sampletool.sample.csv_file import Dialect, Row, read_header
+from sampletool.sample.csv_file import BadRow, Row, read_header
 from sampletool.sample.errors import InputChanged, InvalidCsv
 from sampletool.sample.profile import MOST_COLUMNS
 
@@ -37,7 +37,7 @@ class Input(NamedTuple):
             raise InputChanged(self.path)
 
 
-def open_inputs(names: list[str], dialect: Dialect, signals: Signals, stack: ExitStack) -> list[Input]:
+def open_inputs(names: list[str], delimiter: str, signals: Signals, stack: ExitStack) -> list[Input]:
     """Every input, open until the stack is left. Code and advice are those of the first that cannot be used."""
     inputs: list[Input] = []
     errors: list[ToolError] = []
@@ -46,11 +46,11 @@ def open_inputs(names: list[str], dialect: Dialect, signals: Signals, stack: Exi
         try:
             descriptor = _copy_of_stdin(signals, stack) if name == STDIN else _open(path, stack)
             found = os.fstat(descriptor)
-            header = read_header(descriptor, found.st_size, dialect)
+            header = read_header(descriptor, found.st_size, delimiter)
             if len(header) > MOST_COLUMNS:
-                raise ValueError(1, f"it has {len(header)} columns, more than {MOST_COLUMNS}")
+                raise BadRow(1, f"it has {len(header)} columns, more than {MOST_COLUMNS}")
             inputs.append(Input(path, descriptor, found, header))
-        except ValueError as error:
+        except BadRow as error:
             line, reason = error.args
             errors.append(InvalidCsv(path=path, line=line, reason=reason))
         except (FileNotFoundError, NotADirectoryError, PermissionError, UnsafePath) as error:

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.contract.file_errors import OutputExists, UnsafePath
@@ -24,43 +24,37 @@ _SEAL = '"sha256":"{}"}}\n'
 _LITTER_SECONDS = 3600.0
 
 OutputEffect = Literal["created", "updated", "unchanged"]
+Identity = dict[str, Any]
+Columns = list[dict[str, Any]]
 
 
-class Result(NamedTuple):
-    """`about` has the identity and a summary; each column is written on a line of its own."""
-
-    about: dict[str, Any]
-    columns: list[dict[str, Any]]
-
-
-def look(path: Path, identity: dict[str, Any], *, overwrite: bool) -> tuple[OutputEffect, Result | None]:
-    """What publishing a result of this identity would do now, and that result if it is there already."""
+def look(path: Path, identity: Identity, *, overwrite: bool) -> tuple[OutputEffect, Columns | None]:
+    """What publishing a result of this identity would do now, and its columns if it is there already."""
     if not os.path.lexists(path):
         return "created", None
-    found = _read(path)
-    if isinstance(found, Result) and found.about["identity"] == identity:
-        return "unchanged", found
+    what, found = _read(path)
+    if found and found["about"] == identity:
+        return "unchanged", found["columns"]
     if not overwrite:
-        what = "it is the result of other inputs or options" if isinstance(found, Result) else found
         raise OutputExists(str(path), found=what)
     if path.is_symlink() or not path.is_file():
         raise UnsafePath(str(path), "it is not a regular file")
     return "updated", None
 
 
-def publish(path: Path, result: Result, *, overwrite: bool) -> OutputEffect:
-    """Under the lock of `lock_path`."""
+def publish(path: Path, identity: Identity, columns: Columns, *, overwrite: bool) -> OutputEffect:
+    """Under the lock of `lock_path`. Each column is a line of its own."""
     sweep(path, _LITTER_SECONDS)
-    effect, _ = look(path, result.about["identity"], overwrite=overwrite)
-    columns = ",\n".join(map(_json, result.columns))
-    content = _sealed(f'{{"about":{_json(result.about)},\n"columns":[\n{columns}],\n'.encode())
+    effect, _ = look(path, identity, overwrite=overwrite)
+    lines = ",\n".join(map(_json, columns))
+    content = _sealed(f'{{"about":{_json(identity)},\n"columns":[\n{lines}],\n'.encode())
     if overwrite:
         replace(path, content, FOR_ALL)
         return effect
     try:
         create(path, content)
     except FileExistsError:  # a process that does not share our lock was faster
-        return look(path, result.about["identity"], overwrite=False)[0]
+        return look(path, identity, overwrite=False)[0]
     return "created"
 
 
@@ -77,18 +71,17 @@ def lock_path(path: Path) -> Path:
     return locks / f"output-{directory.st_dev:x}-{directory.st_ino:x}-{name}.lock"
 
 
-def _read(path: Path) -> Result | str:
-    """The result, or why it is none."""
+def _read(path: Path) -> tuple[str, dict[str, Any] | None]:
+    """What is there, in words; and the result, if it is one."""
     try:
         content = read_regular(path, _LARGEST_BYTES, follow=False)
     except (ToolError, OSError):
-        return "it is no file that can be read"
+        return "it is no file that can be read", None
     if not content.startswith(_HEAD):
-        return "it is not a result of this command"
+        return "it is not a result of this command", None
     if content != _sealed(content[: -len(_SEAL.format("0" * 64))]):
-        return "it was cut or changed after it was written"
-    result = json.loads(content)
-    return Result(result["about"], result["columns"])
+        return "it was cut or changed after it was written", None
+    return "it is the result of other inputs or options", json.loads(content)
 
 
 def _sealed(content: bytes) -> bytes:

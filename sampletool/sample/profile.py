@@ -6,17 +6,15 @@ columns of the file. What is kept is bounded for all columns together, and the s
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from math import dist, fsum, isnan, sqrt
 from typing import Any, Literal, NamedTuple
 
-from sampletool.sample.csv_file import BadRow, Dialect, Part, read_rows
+from sampletool.sample.csv_file import Part, read_rows
 
 FORMAT = "column-profile/3"
 MOST_COLUMNS = 4096
-_DESCRIBED = 20
-"""So many bad rows are described; the others are only counted."""
 _MOST_COUNTED, _COUNTED_TOGETHER = 10_000, 80_000
 """Different values that are counted, of one column and of all together."""
 _SHOWN_CHARS = 100
@@ -26,48 +24,28 @@ _LARGEST = 1e140
 
 Type = Literal["integer", "number", "text"]
 """From the narrowest to the widest, which happens to be the order of the alphabet."""
-Moments = tuple[int, float, float]
-"""How many, their mean, and the sum of the squared distances from it."""
 
 
 class PartProfile:
-    """Of one part of a file. Lines are counted from its start."""
+    """Of one part of a file."""
 
     def __init__(self, width: int) -> None:
         self.columns = [Column(min(_MOST_COUNTED, _COUNTED_TOGETHER // width)) for _ in range(width)]
         self.lines = 0
-        self.skipped = 0
-        self.bad_rows: list[BadRow] = []
-        """The first of them."""
-        self.stopped_at: BadRow | None = None
 
     def merge(self, behind: "PartProfile") -> None:
         """Add the part that comes next."""
-        self.bad_rows += [row._replace(line=self.lines + row.line) for row in behind.bad_rows]
-        if behind.stopped_at is not None:
-            self.stopped_at = behind.stopped_at._replace(line=self.lines + behind.stopped_at.line)
         self.lines += behind.lines
-        self.skipped += behind.skipped
         for column, other in zip(self.columns, behind.columns, strict=True):
             column.merge(other)
 
-    def describe(self) -> dict[str, Any]:
-        bad_rows = [{"line": row.line, "reason": row.reason} for row in self.bad_rows[:_DESCRIBED]]
-        return {"rows": self.columns[0].rows, "skipped": self.skipped, "bad_rows": bad_rows}
 
-
-def profile_part(descriptor: int, part: Part, dialect: Dialect, width: int, check: Callable[[], None]) -> PartProfile:
-    """Every column of one part, no further than a bad row that cannot be skipped. `check` is called now and then."""
+def profile_part(descriptor: int, part: Part, delimiter: str, width: int, check: Callable[[], None]) -> PartProfile:
+    """Every column of one part. `check` is called now and then."""
     profile = PartProfile(width)
-    for batch in read_rows(descriptor, part, dialect, width):
+    for rows, profile.lines in read_rows(descriptor, part, delimiter, width):
         check()
-        profile.lines = batch.lines
-        profile.stopped_at = next((row for row in batch.bad_rows if row.is_last or dialect.on_error == "stop"), None)
-        if profile.stopped_at is not None:
-            break
-        profile.skipped += len(batch.bad_rows)
-        profile.bad_rows += batch.bad_rows[: _DESCRIBED - len(profile.bad_rows)]
-        for column, values in zip(profile.columns, zip(*batch.rows, strict=True), strict=bool(batch.rows)):
+        for column, values in zip(profile.columns, zip(*rows, strict=True), strict=bool(rows)):
             column.add(values)
     return profile
 
@@ -77,7 +55,6 @@ class Column:
 
     def __init__(self, most_counted: int) -> None:
         self.rows = 0
-        self._empty = 0
         self._most_counted = most_counted
         self._counts: Counter[str] | None = Counter()
         """None when there are more different values than are counted; then the next says what was measured."""
@@ -86,28 +63,24 @@ class Column:
     def add(self, values: Sequence[str]) -> None:
         self.rows += len(values)
         if self._counts is None:
-            filled = [*filter(None, values)]
-            self._empty += len(values) - len(filled)
-            self._measure(filled)
+            self._measure([*filter(None, values)])
         else:
-            self._counts.update(values)
-            self._keep_within_limit()
+            self._count(values)
 
     def merge(self, other: "Column") -> None:
         self.rows += other.rows
-        if self._counts is not None and other._counts is not None:
-            self._counts.update(other._counts)
-            self._keep_within_limit()
-        else:
+        if self._counts is None or other._counts is None:
             self._stop_counting()
             other._stop_counting()
-            self._empty += other._empty
             self._measures = _merged(self._measures, other._measures)
+        else:
+            self._count(other._counts)
 
     def describe(self) -> dict[str, Any]:
         counts = self._counts
         self._stop_counting()
-        described: dict[str, Any] = {"count": self.rows - self._empty, "empty": self._empty}
+        count = self._measures.total if self._measures else 0
+        described: dict[str, Any] = {"count": count, "empty": self.rows - count}
         described |= self._measures.describe() if self._measures else {}
         if counts is None:
             return described | {"distinct_more_than": self._most_counted}
@@ -115,15 +88,17 @@ class Column:
         frequent = [{"value": _shown(value), "count": -count} for count, value in often]
         return described | {"distinct": len(counts), "frequent": frequent}
 
-    def _keep_within_limit(self) -> None:
-        if self._counts is not None and len(self._counts) - ("" in self._counts) > self._most_counted:
+    def _count(self, values: Iterable[str]) -> None:
+        """Values, or the counts of another column."""
+        assert self._counts is not None
+        self._counts.update(values)
+        self._counts.pop("", None)
+        if len(self._counts) > self._most_counted:
             self._stop_counting()
 
     def _stop_counting(self) -> None:
-        if self._counts is not None:
-            counts, self._counts = self._counts, None
-            self._empty = counts.pop("", 0)
-            self._measure([*counts], [*counts.values()])
+        counts, self._counts = self._counts or Counter(), None
+        self._measure([*counts], [*counts.values()])
 
     def _measure(self, values: Sequence[str], weights: Sequence[int] | None = None) -> None:
         """`weights`: how often each occurs, where all are different."""
@@ -138,56 +113,58 @@ def measure(values: Sequence[str], weights: Sequence[int] | None = None, known: 
     Python reads more as a number than people do: `1_000`, digits of other scripts, nan and inf are text here.
     Integers of more than 64 bits are numbers.
     """
+    count = len(values) if weights is None else sum(weights)
     texts, joined = (min(values), max(values)), "".join(values)
     if known == "text" or not joined.isascii() or "_" in joined:
-        return Measures("text", texts)
+        return Measures("text", count, texts)
     with suppress(ValueError):
         numbers: list[float] = [*map(int if known == "integer" else float, values)]
-        low, high = min(numbers), max(numbers)
-        if known == "integer" and low >= -(2**63) and high < 2**63:
-            return Measures("integer", texts, (low, high), _moments(numbers, weights))
-        if known == "number" and not isnan(sum(numbers)) and low > -_LARGEST and high < _LARGEST:
-            return Measures("number", texts, (low, high), _moments(numbers, weights))
+        low, high = (-(2**63), 2**63) if known == "integer" else (-_LARGEST, _LARGEST)
+        if low <= min(numbers) and max(numbers) < high and not isnan(sum(numbers)):
+            return Measures(known, count, texts, (min(numbers), max(numbers)), *_moments(numbers, weights, count))
     return measure(values, weights, "number" if known == "integer" else "text")
 
 
-def _moments(numbers: list[float], weights: Sequence[int] | None) -> Moments:
+def _moments(numbers: list[float], weights: Sequence[int] | None, count: int) -> tuple[float, float]:
+    """Their mean, and the sum of the squared distances from it."""
     if weights is None:
-        mean = fsum(numbers) / len(numbers)
-        return len(numbers), mean, dist(numbers, [mean] * len(numbers)) ** 2
-    mean = fsum(number * weight for number, weight in zip(numbers, weights, strict=True)) / sum(weights)
-    squares = fsum(weight * (number - mean) ** 2 for number, weight in zip(numbers, weights, strict=True))
-    return sum(weights), mean, squares
+        mean = fsum(numbers) / count
+        return mean, dist(numbers, [mean] * count) ** 2
+    mean = fsum(number * weight for number, weight in zip(numbers, weights, strict=True)) / count
+    return mean, fsum(weight * (number - mean) ** 2 for number, weight in zip(numbers, weights, strict=True))
 
 
 class Measures(NamedTuple):
-    """What is known of values that are not counted. Moments and extremes of numbers are meant for numbers alone."""
+    """What is known of values that are not counted. The members behind `texts` are meant for numbers alone."""
 
     type: Type
+    total: int
+    """How many."""
     texts: tuple[str, str]
     """Smallest and largest; always, because the next value may turn numbers into text."""
     numbers: tuple[float, float] = (0, 0)
-    moments: Moments = (0, 0.0, 0.0)
+    mean: float = 0.0
+    squares: float = 0.0
+    """The sum of the squared distances from the mean."""
 
     def describe(self) -> dict[str, Any]:
         if self.type == "text":
             return {"type": self.type, "min": _shown(self.texts[0]), "max": _shown(self.texts[1])}
-        (low, high), (n, mean, squares) = self.numbers, self.moments
-        deviation = {"stddev": sqrt(squares / (n - 1))} if n > 1 else {}
-        return {"type": self.type, "min": low, "max": high, "mean": mean, **deviation}
+        described = {"type": self.type, "min": self.numbers[0], "max": self.numbers[1], "mean": self.mean}
+        return described | ({"stddev": sqrt(self.squares / (self.total - 1))} if self.total > 1 else {})
 
 
 def _merged(a: Measures | None, b: Measures | None) -> Measures | None:
     if a is None or b is None:
         return a or b
     found: Type = a.type if a.type > b.type else b.type
+    count, apart = a.total + b.total, b.mean - a.mean
     texts = min(a.texts[0], b.texts[0]), max(a.texts[1], b.texts[1])
     if found == "text":
-        return Measures(found, texts)
+        return Measures(found, count, texts)
     numbers = min(a.numbers[0], b.numbers[0]), max(a.numbers[1], b.numbers[1])
-    n, apart = a.moments[0] + b.moments[0], b.moments[1] - a.moments[1]
-    squares = a.moments[2] + b.moments[2] + apart * apart * a.moments[0] * b.moments[0] / n
-    return Measures(found, texts, numbers, (n, a.moments[1] + apart * b.moments[0] / n, squares))
+    squares = a.squares + b.squares + apart * apart * a.total * b.total / count
+    return Measures(found, count, texts, numbers, a.mean + apart * b.total / count, squares)
 
 
 def _shown(value: str) -> str:

@@ -8,7 +8,6 @@ kill -9 included, each ends at its next `check`, which `work` calls often, or wh
 import os
 import pickle
 import signal
-import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
@@ -22,7 +21,6 @@ from sampletool.sample.errors import WorkerLost
 
 _READ_BYTES = 1024 * 1024
 _TICK_SECONDS = 0.2
-_REAP_SECONDS = 2.0
 
 Check = Callable[[], None]
 Work = Callable[[Any, Check], Any]
@@ -40,11 +38,10 @@ def results_of(
     left = iter(tasks)
     crew: deque[_Worker] = deque()
     try:
-        crew.extend(_fork(task, work) for task in islice(left, jobs))
-        while crew:
+        for _ in tasks:
+            crew.extend(_fork(task, work) for task in islice(left, jobs - len(crew)))
             result = _receive(crew[0], signals, check)
             _end(crew.popleft())
-            crew.extend(_fork(task, work) for task in islice(left, 1))
             yield result
     finally:
         for worker in crew:
@@ -79,13 +76,13 @@ def _fork(task: Any, work: Work) -> _Worker:
 
 
 def _receive(worker: _Worker, signals: Signals, check: Check) -> Any:
-    content, is_over = bytearray(), False
-    while not is_over:
+    content = bytearray()
+    while True:
         check()
         if signals.wait(_TICK_SECONDS, [worker.pipe]):
-            piece = os.read(worker.pipe, _READ_BYTES)
+            if not (piece := os.read(worker.pipe, _READ_BYTES)):
+                break
             content += piece
-            is_over = not piece
     try:
         result = pickle.loads(content)  # noqa: S301 - from a fork of ours, through a pipe that nobody else has
     except (EOFError, pickle.UnpicklingError):
@@ -96,10 +93,7 @@ def _receive(worker: _Worker, signals: Signals, check: Check) -> Any:
 
 
 def _end(worker: _Worker) -> None:
-    """Kill and reap. A worker that does not die, in a system call that cannot be interrupted, is left to the system."""
     os.close(worker.pipe)
-    deadline = time.monotonic() + _REAP_SECONDS
     with suppress(ProcessLookupError, ChildProcessError):
         os.kill(worker.pid, signal.SIGKILL)
-        while not os.waitpid(worker.pid, os.WNOHANG)[0] and time.monotonic() < deadline:
-            time.sleep(0.001)
+        os.waitpid(worker.pid, 0)

@@ -30,6 +30,7 @@ def for_long(task: str, check: Check) -> None:
     while time.monotonic() < end:
         check()
         time.sleep(0.01)
+    Path(f"{task}-is-over").touch()
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 5])
@@ -61,6 +62,7 @@ def test_leaving_early_ends_every_worker(signals: Signals, tmp_path: Path) -> No
         pids = [pid_in(tmp_path / str(n)) for n in (1, 2)]
 
     assert are_gone(pids)
+    assert not [*tmp_path.glob("*-is-over")]
 
 
 def test_a_worker_that_was_killed_is_an_error_and_not_a_wait(signals: Signals) -> None:

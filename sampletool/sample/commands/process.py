@@ -1,14 +1,12 @@
 """CSV in, a profile of every column out: streaming, in parallel, and never over somebody else's result."""
 
-import json
 import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
-from math import inf
+from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -23,17 +21,17 @@ from sampletool.kit.contract.text import counted, printable_data
 from sampletool.kit.global_options import DryRunOption, strictly
 from sampletool.kit.safety.places import session_root
 from sampletool.sample.commands._options import JobsOption
-from sampletool.sample.csv_file import Dialect, OnError, Part, survey
-from sampletool.sample.errors import InputChanged, InvalidCsv, ProcessPartial, WorkerLost
+from sampletool.sample.csv_file import BadRow, Part, survey
+from sampletool.sample.errors import InputChanged, InvalidCsv, WorkerLost
 from sampletool.sample.inputs import STDIN, Input, open_inputs
-from sampletool.sample.output import OutputEffect, Result, lock_path, look, publish
+from sampletool.sample.output import Columns, OutputEffect, lock_path, look, publish
 from sampletool.sample.profile import FORMAT, PartProfile, profile_part
 from sampletool.sample.progress import Progress
 from sampletool.sample.workers import Check, results_of
 
 spec = CommandSpec(
     effect="outputs",
-    errors=(InvalidCsv, InputChanged, OutputExists, ProcessPartial, WorkerLost),
+    errors=(InvalidCsv, InputChanged, OutputExists, WorkerLost),
     locks=("session", "output"),
     at_once=("output",),
     reads=("files", "stdin"),
@@ -42,29 +40,24 @@ spec = CommandSpec(
     examples=(
         "process --input data/sales.csv --session-id demo",
         "process --input data/*.csv --output profile.json",
-        "cat data/sales.csv | process --input - --output - --on-error skip",
+        "cat data/sales.csv | process --input - --output -",
     ),
 )
-_SHOWN_BYTES = 48 * 1024
-"""Of all columns in an answer, which is at most 64 KiB; the result has all of them."""
-_SKIP_ADVICE = "Correct it, name its --delimiter, convert it to UTF-8, or leave bad rows out with --on-error skip."
+_MOST_SHOWN = 1000
+"""Columns in an answer, more than fit into 64 KiB; the result has all of them."""
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(NamedTuple):
     """What the answer says about one input."""
 
     input: str
     sha256: str
     columns: int
     rows: int
-    skipped: int
-    bad_rows: Annotated[list[dict[str, Any]], UNTRUSTED]
-    profile: Annotated[list[dict[str, Any]], UNTRUSTED] = field(default_factory=list)
+    profile: Annotated[list[dict[str, Any]], UNTRUSTED]
 
 
-@dataclass(frozen=True)
-class Processed:
+class Processed(NamedTuple):
     effect: OutputEffect
     output: str
     inputs: list[Table]
@@ -73,87 +66,74 @@ class Processed:
         lines: list[Line] = [] if self.output == STDIN else [f"{self.output}: {self.effect}"]
         for table in self.inputs:
             lines.append(f"  {table.input}: {counted(table.rows, 'row')}, {counted(table.columns, 'column')}")
-            lines += [f"    left out: line {row['line']}, {row['reason']}" for row in table.bad_rows]
-            lines += _as_table(table.profile) if table.profile else []
+            lines += _as_table(table.profile)
         return lines
 
 
 def process(
-    context: Context,
-    names: list[str],
-    output: str | None,
-    dialect: Dialect,
-    jobs: int,
-    *,
-    overwrite: bool,
-    dry_run: bool,
+    context: Context, names: list[str], output: str | None, delimiter: str, jobs: int, *, overwrite: bool, dry_run: bool
 ) -> Processed:
     """A dry run does all the work, and publishes nothing."""
     effect: OutputEffect = "unchanged"
-    result: Result | None = None
+    columns: Columns | None = None
     with ExitStack() as stack:
-        inputs = open_inputs(names, dialect, context.signals, stack)
+        inputs = open_inputs(names, delimiter, context.signals, stack)
         path = None if output == STDIN else _output_path(context, output, inputs, dry_run=dry_run)
         if path is not None and not dry_run:
             hold = stack.enter_context(context.hold(lock_path(path), f"output {path}", "exclusive", AT_ONCE))
         progress = stack.enter_context(Progress(context, "input", sum(file.found.st_size for file in inputs)))
         surveys = [survey(file.descriptor, file.found.st_size, progress.beat) for file in inputs]
         digests = [sha256 for sha256, _ in surveys]
-        identity = {"format": FORMAT, "inputs": digests, "options": dialect._asdict()}
+        identity = {"format": FORMAT, "inputs": digests, "options": {"delimiter": delimiter}}
         if path is not None:
-            effect, result = look(path, identity, overwrite=overwrite)
-        if result is None:
-            result = Result({"identity": identity, "inputs": []}, [])
+            effect, columns = look(path, identity, overwrite=overwrite)
+        if columns is None:
+            columns = []
             for number, (file, (_, parts)) in enumerate(zip(inputs, surveys, strict=True), 1):
-                total = _profile(context, file, parts, dialect, jobs, progress)
-                result.about["inputs"].append(total.describe())
-                for position, (name, column) in enumerate(zip(file.header, total.columns, strict=True), 1):
-                    facts = {"input": number, "position": position, "name": name, **column.describe()}
-                    result.columns.append(facts)
+                profile = _profile(context, file, parts, delimiter, jobs, progress)
+                for position, (name, column) in enumerate(zip(file.header, profile.columns, strict=True), 1):
+                    columns.append({"input": number, "position": position, "name": name, **column.describe()})
             if path is not None and not dry_run:
-                effect = publish(path, result, overwrite=overwrite)
+                effect = publish(path, identity, columns, overwrite=overwrite)
                 hold.did_work = True
-    known_of = zip(inputs, digests, result.about["inputs"], strict=True)
-    tables = [Table(file.path, sha256, len(file.header), **known) for file, sha256, known in known_of]
-    _show(context, tables, result.columns, _SHOWN_BYTES if path else inf)
-    done = Processed(effect, str(path or STDIN), tables)
-    if skipped := sum(table.skipped for table in tables):
-        raise ProcessPartial(skipped=skipped, data=done)
-    return done
+    return Processed(effect, str(path or STDIN), _tables(context, inputs, digests, columns))
+
+
+def _tables(context: Context, inputs: list[Input], digests: list[str], columns: Columns) -> list[Table]:
+    most = len(columns) if context.size.is_full else _MOST_SHOWN // len(inputs)
+    left = iter(columns)
+    tables = []
+    for file, sha256 in zip(inputs, digests, strict=True):
+        own = [*islice(left, len(file.header))]
+        rows = own[0]["count"] + own[0]["empty"]
+        tables.append(Table(file.path, sha256, len(own), rows, printable_data(own[:most])))
+    if any(table.columns > most for table in tables):
+        context.meta["truncated"] = True
+        context.warn("TRUNCATED", f"No more than {most} columns of an input are shown; --full shows all.")
+    return tables
 
 
 def _profile(
-    context: Context, file: Input, parts: list[Part], dialect: Dialect, jobs: int, progress: Progress
+    context: Context, file: Input, parts: list[Part], delimiter: str, jobs: int, progress: Progress
 ) -> PartProfile:
     """Of one input, by workers that take a part of it each."""
 
     def work(part: Part, check: Check) -> PartProfile:
-        return profile_part(file.descriptor, part, dialect, len(file.header), check)
+        return profile_part(file.descriptor, part, delimiter, len(file.header), check)
 
     total = PartProfile(len(file.header))
     progress.running = {file.path: time.monotonic()}
-    with closing(results_of(parts, work, jobs, context.signals, progress.beat)) as results:
-        for part, profile in zip(parts, results, strict=True):
-            total.merge(profile)
-            progress.done += part.end - part.start
-            if total.stopped_at is not None:
-                break
-    file.must_be_unchanged()
-    if bad_row := total.stopped_at:
-        advice = "" if bad_row.is_last else _SKIP_ADVICE
-        raise InvalidCsv(suggestion=advice, path=file.path, line=bad_row.line, reason=bad_row.reason)
+    try:
+        with closing(results_of(parts, work, jobs, context.signals, progress.beat)) as results:
+            for part, profile in zip(parts, results, strict=True):
+                total.merge(profile)
+                progress.done += part.end - part.start
+    except BadRow as error:
+        line, reason = error.args
+        raise InvalidCsv(path=file.path, line=total.lines + line, reason=reason) from error
+    finally:
+        file.must_be_unchanged()
     return total
-
-
-def _show(context: Context, tables: list[Table], columns: list[dict[str, Any]], most_bytes: float) -> None:
-    """Put the columns into the answer, as far as there is room."""
-    for column in columns:
-        most_bytes -= len(json.dumps(column))
-        if most_bytes < 0:
-            context.meta["truncated"] = True
-            context.warn("TRUNCATED", "Not all columns are shown; the output has them, --output - --full shows them.")
-            return
-        tables[column["input"] - 1].profile.append(printable_data(column))
 
 
 def _as_table(columns: list[dict[str, Any]]) -> Iterator[Line]:
@@ -199,7 +179,6 @@ def command(
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is at the output's path.")] = False,
     delimiter: Annotated[str, typer.Option(metavar="CHAR", help="What separates cells; `tab` for a tab.")] = ",",
-    on_error: Annotated[OnError, typer.Option(help="At a bad row: stop, or skip it and count it.")] = "stop",
     jobs: JobsOption = None,
     dry_run: DryRunOption = False,
 ) -> Processed:
@@ -220,5 +199,4 @@ def command(
         mistakes.append(Mistake("--delimiter", "INVALID_VALUE", f"{delimiter!r} is not one character", delimiter))
     if mistakes:
         raise InvalidValues(*mistakes)
-    dialect = Dialect(delimiter, on_error)
-    return process(context, names, output, dialect, jobs or context.jobs(), overwrite=overwrite, dry_run=dry_run)
+    return process(context, names, output, delimiter, jobs or context.jobs(), overwrite=overwrite, dry_run=dry_run)

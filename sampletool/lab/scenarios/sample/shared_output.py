@@ -148,7 +148,7 @@ scenario = Scenario(
         Removal(
             "sample/output.py",
             says="not looking whose result was faster",
-            line='        return look(path, result.about["identity"], overwrite=False)[0]\n',
+            line="        return look(path, identity, overwrite=False)[0]\n",
             instead='        return "created"\n',
             breaks="reads a result that is not its own",
         ),
