@@ -39,10 +39,12 @@ def plan(declared: Jobs, names: list[str], outputs: Outputs) -> dict[str, Planne
     return planned
 
 
-def with_needs(target: Planned, outputs: Outputs) -> Planned:
-    """The target, with what the outputs of its needs are now that they are built."""
-    needs = {need: outputs.content_of(need) for need in target.job.needs}
-    return target._replace(built=target.built._replace(needs=needs))
+def look_again(target: Planned, outputs: Outputs) -> Planned:
+    """The target, now that what it needs is built: no longer stale if that came out as it was."""
+    if not target.built.needs:
+        return target
+    built = target.built._replace(needs={need: outputs.content_of(need) for need in target.job.needs})
+    return Planned(target.job, built, why_stale(target.job.name, built, outputs))
 
 
 def why_stale(name: str, now: Built, outputs: Outputs) -> str | None:

@@ -28,6 +28,7 @@ _JOURNAL_BYTES = 1024 * 1024 * 1024
 _KEPT_SECONDS = 3600
 """How long a version that is no longer linked stays, for readers from outside who take no lock."""
 _DEEPEST = 100
+_UNKNOWN = "what was read of it is not known"
 
 
 class Built(NamedTuple):
@@ -93,9 +94,7 @@ class Outputs:
         for path in built.wanted:
             if path not in built.outputs and not os.path.isdir(f"{version}/{path}"):
                 return f"the output {path} is missing"
-        found = {*os.listdir(version)}
-        if found != built.outputs.keys():  # it may have directories
-            found = {f"{parent}/{name}"[len(version) + 1 :] for parent, _, names in os.walk(version) for name in names}
+        found = {f"{parent}/{name}"[len(version) + 1 :] for parent, _, names in os.walk(version) for name in names}
         return None if found == built.outputs.keys() else "its outputs have a file more or less than were built"
 
     def content_of(self, name: str) -> str:
@@ -114,34 +113,31 @@ class Outputs:
         """The directory that the link leads to; one that is not there, if there is no link."""
         return self.directory / (self._read_link(name) or f".{name}")
 
-    def publish(self, name: str, built: Built, directory: Path) -> None:
+    def publish(self, name: str, built: Built, directory: Path) -> str | None:
         """Make what a command left in its directory the current version; ValueError if an output is not as it must be.
 
-        Just the declared outputs, read-only, are renamed into place, then linked.
+        What was read of an input or a need that has changed meanwhile is not known: the target will be built again,
+        and what is returned says why. The directory is renamed into place, with nothing but the outputs, then linked.
         """
+        changed = [path for path, before in built.inputs.items() if digest(self.workspace / path, self.check) != before]
+        damaged = [need for need in built.needs if self.damage(need) is not None]
+        inputs = built.inputs | dict.fromkeys(changed, _UNKNOWN)
+        needs = built.needs | dict.fromkeys(damaged, _UNKNOWN)
         if directory.is_symlink():
             raise ValueError("its directory is a link now")
         os.chmod(directory, 0o700)
-        made = directory
-        if {*os.listdir(directory)} != {*built.wanted}:  # the usual case spares a directory made and one removed
-            made = directory.with_name(f".{name}")
-            os.mkdir(made, 0o700)
-        outputs: dict[str, str] = {}
+        files = [file for path in os.listdir(directory) for file in _settle(directory, path, built.wanted)]
         for path in built.wanted:
-            above = [directory / path[:at] for at, char in enumerate(path) if char == "/"]
-            if any(map(os.path.islink, above)) or not os.path.lexists(directory / path):
+            if not os.path.lexists(directory / path):
                 raise ValueError(f"it did not write its output {path!r}")
-            if above:
-                os.makedirs((made / path).parent, exist_ok=True)
-            for file in _take(str(directory), str(made), path):
-                outputs[file] = digest(made / file, self.check)
         version = f"{name}-{_as_one(built)}.{os.urandom(4).hex()}"
+        outputs = {file: digest(directory / file, self.check) for file in files}
+        built = built._replace(inputs=inputs, needs=needs, version=version, outputs=outputs)
         if not self._has_written:
             private_directory(self.directory)
             self._links.mkdir(exist_ok=True)
-        os.rename(made, self.directory / version)
+        os.rename(directory, self.directory / version)
         # Recorded before it is linked: if it cannot be recorded, what is linked stays the last that was.
-        built = built._replace(version=version, outputs=outputs)
         with opened(self._journal, _APPEND) as descriptor:
             write_all(descriptor, _line(name, built))  # after kill -9 it is there
         self.built[name] = built
@@ -151,6 +147,8 @@ class Outputs:
             os.unlink(beside)
         os.symlink(f"../{WORKSPACE_DIRECTORY}/out/{version}", beside)
         os.replace(beside, f"{self._links}/{name}")
+        said = [*(f"the input {path}" for path in changed), *(f"what it needs of {need}" for need in damaged)]
+        return f"{said[0]} changed while it ran, so it will be built again" if said else None
 
     def prune(self) -> None:
         """Remove versions that nobody has linked for an hour. Readers take the lock shared, so none is inside."""
@@ -180,40 +178,40 @@ class Outputs:
                     self.built[name] = built
 
 
-def _take(source: str, to: str, path: str) -> Iterator[str]:
-    """Move a file, or all in a directory, read-only; the paths of the files. ValueError if anything else is there."""
-    found = os.lstat(f"{source}/{path}")
-    if stat.S_ISREG(found.st_mode):
-        if found.st_nlink > 1:  # another name of the file may be somebody else's, and would be made read-only
-            copy = f"{to}/{os.urandom(8).hex()}"  # a name that nobody can have put a link at
-            shutil.copy2(f"{source}/{path}", copy)
-            os.replace(copy, f"{to}/{path}")
-        elif to != source:
-            os.rename(f"{source}/{path}", f"{to}/{path}")
-        os.chmod(f"{to}/{path}", found.st_mode & 0o555 | 0o400)
+def _settle(directory: Path, path: str, wanted: list[str]) -> Iterator[str]:
+    """Make what was wanted of this path read-only, and remove all else; the files that stay."""
+    full = directory / path
+    mode = full.lstat().st_mode
+    around = [output for output in wanted if f"{path}/".startswith(f"{output}/")]
+    if stat.S_ISDIR(mode) and (inside := around or [output for output in wanted if output.startswith(f"{path}/")]):
+        if path.count("/") > _DEEPEST:
+            raise ValueError(f"its output {path!r} lies more than {_DEEPEST} directories deep")
+        os.chmod(full, 0o700)
+        for name in os.listdir(full):
+            yield from _settle(directory, f"{path}/{name}", inside)
+    elif not around:
+        remove(full)
+    elif not stat.S_ISREG(mode):
+        raise ValueError(f"its output {path!r} is {'a link' if stat.S_ISLNK(mode) else 'not a regular file'}")
+    else:
+        if full.lstat().st_nlink > 1:  # another name of the file may be somebody else's, and would be made read-only
+            copy = full.with_name(os.urandom(8).hex())
+            shutil.copy2(full, copy)
+            os.replace(copy, full)
+        os.chmod(full, mode & 0o555 | 0o400)
         yield path
-        return
-    if not stat.S_ISDIR(found.st_mode):
-        raise ValueError(f"its output {path!r} is {'a link' if stat.S_ISLNK(found.st_mode) else 'not a regular file'}")
-    if path.count("/") > _DEEPEST:
-        raise ValueError(f"its output {path!r} lies more than {_DEEPEST} directories deep")
-    os.chmod(f"{source}/{path}", 0o700)
-    if to != source:
-        os.mkdir(f"{to}/{path}")
-    for name in os.listdir(f"{source}/{path}"):
-        yield from _take(source, to, f"{path}/{name}")
 
 
-def remove(directory: Path) -> None:
+def remove(path: Path) -> None:
     """The whole of it, also what a command has made read-only or very deep; what cannot be removed stays."""
-    if directory.is_symlink():
-        directory.unlink()  # what it leads to is somebody else's
+    with suppress(OSError):
+        path.unlink()  # not what it leads to, if it is a link
         return
     with suppress(OSError, RecursionError):
-        shutil.rmtree(directory)
+        shutil.rmtree(path)
         return
     for command in (["chmod", "-R", "u+rwX"], ["rm", "-rf"]):
-        subprocess.run([*command, "--", directory], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        subprocess.run([*command, "--", path], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
 
 
 def _line(name: str, built: Built) -> bytes:

@@ -6,10 +6,11 @@ What was not declared is missing, unless it is looked for by another path. Comma
 
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from graphlib import TopologicalSorter
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, TypeVar
 
 from sampletool.kit.context import AT_ONCE, Context
 from sampletool.kit.contract.answer import UNTRUSTED
@@ -19,14 +20,15 @@ from sampletool.kit.program import variable
 from sampletool.kit.safety.children import Children, Ended
 from sampletool.kit.safety.orphans import end_orphans
 from sampletool.kit.safety.places import PRIVATE, make_workspace_directory, private_directory, workspace_lock
+from sampletool.sample.plan import Planned, look_again
 from sampletool.sample.progress import Progress
-from sampletool.sample.publish import Outputs, remove
-from sampletool.sample.workspace import Job
+from sampletool.sample.publish import Built, Outputs, remove
 
 _PASSED_ON = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
 _AFTER_FORCE_SECONDS = 2.0
 _SHOWN_LINES = 10
 
+Report = TypeVar("Report")
 Status = Literal[
     "built", "up_to_date", "stale", "skipped", "passed", "failed", "stopped", "not_started", "would_run"
 ]  # fmt: skip
@@ -78,35 +80,79 @@ def locked(context: Context, mode: Literal["exclusive", "shared"], *, force_unlo
                 for pid in children.strays:
                     context.warn("STRAY_ENDED", f"Process {pid}, which a command had left running, was ended.")
     except LockHeld as error:
-        holder = error.context.get("holder")
-        is_orphaned = holder is not None and holder.state == "orphaned"
-        advice = "ends them too" if is_orphaned else "only helps if its process is dead"
-        error.suggestion = f"{error.suggestion.rstrip('.')}; --force-unlock {advice}."
+        error.suggestion = f"{error.suggestion.rstrip('.')}; --force-unlock only helps if its process is dead."
         raise
 
 
-@contextmanager
-def carrying(result: object) -> Iterator[None]:
-    """An error that ends the block carries what was done before it."""
+def run_stale(
+    place: Workplace,
+    kind: str,
+    planned: dict[str, Planned],
+    outputs: Outputs,
+    jobs: int | None,
+    report: Callable[[list[Done]], Report],
+) -> Report:
+    """Run what is stale, each behind what it needs, and publish its outputs at once: the next call goes on from there.
+
+    An error that ends it carries the report of what was done before.
+    """
+    stale = {name: job for name, job in planned.items() if job.reason is not None}
+    done = {name: Done(name, "up_to_date") for name in planned}
+    done |= {name: Done(name, "not_started", job.reason or None) for name, job in stale.items()}
+    order = TopologicalSorter({name: stale.keys() & job.built.needs.keys() for name, job in stale.items()})
+    order.prepare()
+    with Progress(place.context, kind, len(planned), len(planned) - len(stale)) as progress:
+        runner = Runner(place, outputs, progress, jobs)
+        try:
+            while True:
+                for name in order.get_ready():
+                    stale[name] = target = look_again(stale[name], outputs)
+                    if target.reason is None:
+                        runner.ended.append(Done(name, "up_to_date"))
+                    else:
+                        runner.waiting.append(target)
+                if (ended := runner.next_ended()) is None:
+                    break
+                name = ended.name
+                if ended.status == "passed" and stale[name].job.outputs:
+                    ended = _publish(ended, runner.directory / name, stale[name].built, outputs)
+                done[name] = ended if ended.status == "up_to_date" else ended._replace(reason=done[name].reason)
+                progress.ended(done[name], name, ended.status)
+                if ended.status != "failed":
+                    order.done(name)
+            for name in [name for name in done if done[name].status == "not_started"]:
+                done[name] = done[name]._replace(status="skipped", note="something it needs failed")
+        except ToolError as error:
+            done |= {name: done[name]._replace(status="stopped") for name in progress.running}
+            error.data = report([*done.values()])
+            raise
+    return report([*done.values()])
+
+
+def _publish(ended: Done, directory: Path, built: Built, outputs: Outputs) -> Done:
     try:
-        yield
-    except ToolError as error:
-        error.data = result
-        raise
+        note = outputs.publish(ended.name, built, directory)
+    except ValueError as error:
+        return ended._replace(status="failed", note=str(error))
+    except OSError as error:
+        return ended._replace(status="failed", note=f"its outputs could not be kept: {error}")
+    return ended._replace(status="built", outputs=str(outputs.version_of(ended.name)), note=note)
 
 
 class Runner:
-    """Runs the jobs that are submitted, so many at once."""
+    """Runs what waits, so many at once."""
 
     def __init__(self, place: Workplace, outputs: Outputs, progress: Progress, jobs: int | None) -> None:
         self._context, scratch, self._children = place
         self._outputs = outputs
         self._progress = progress
         self._at_once = jobs or place.context.jobs()
-        self._scratch = private_directory(scratch / f"{progress.kind}s")
-        self._waiting: deque[tuple[Job, Iterable[str]]] = deque()
+        self.directory = private_directory(scratch / f"{progress.kind}s")
+        """Where each has a directory of its name."""
+        self.waiting: deque[Planned] = deque()
+        self.ended: deque[Done] = deque()
+        """To be returned in turn."""
         self._running: set[str] = set()
-        self._ended: deque[Done] = deque()
         own = variable("")
         self._environment = {
             name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith(own)
@@ -114,36 +160,28 @@ class Runner:
         self._environment[variable("WORKSPACE")] = str(self._context.workspace)
         self._environment[variable("SESSION_ID")] = self._context.session_id
 
-    def directory_of(self, name: str) -> Path:
-        return self._scratch / name
-
-    def submit(self, job: Job, inputs: Iterable[str]) -> None:
-        """It sees these inputs of the workspace, and the outputs of what it needs."""
-        self._waiting.append((job, inputs))
-
-    def has_ended(self, done: Done) -> None:
-        """A job that ended in another way; `next_ended` returns it in its turn."""
-        self._ended.append(done)
-
     def next_ended(self) -> Done | None:
         """Wait for the next job to end; None when all have. A free place goes to the next job first."""
         while True:
-            while self._waiting and len(self._running) < self._at_once:
-                self._start(*self._waiting.popleft())
-            self._progress.beat()
-            child = self._children.next_ended(0 if self._ended else self._progress.seconds_to_beat())
-            if child is not None:
-                self._running.remove(child.name)
-                self._ended.append(_done(child))
-            elif self._ended:
-                return self._ended.popleft()
-            elif not self._running:
+            while self.waiting and len(self._running) < self._at_once:
+                self._start(self.waiting.popleft())
+            if self.ended:
+                return self.ended.popleft()
+            if not self._running:
                 return None
+            self._progress.beat()
+            if child := self._children.next_ended(self._progress.seconds_to_beat()):
+                self._running.remove(child.name)
+                self.ended.append(_done(child))
 
-    def _start(self, job: Job, inputs: Iterable[str]) -> None:
-        directory = self.directory_of(job.name)
-        needs = {need: self._outputs.version_of(need) for need in job.needs}
-        stage(directory, self._context.workspace, inputs, needs)
+    def _start(self, planned: Planned) -> None:
+        job, directory = planned.job, self.directory / planned.job.name
+        try:
+            inputs = planned.built.inputs if job.outputs else job.find_inputs(self._context.workspace)
+        except ValueError as error:
+            self.ended.append(Done(job.name, "failed", note=str(error)))
+            return
+        stage(directory, self._context.workspace, inputs, {need: self._outputs.version_of(need) for need in job.needs})
         self._progress.started(job.name)
         try:
             log, env = lambda: self._log_of(job.name), self._environment
@@ -151,12 +189,12 @@ class Runner:
             self._running.add(job.name)
         except OSError as error:
             note = f"{job.run[0]}: {os.strerror(error.errno or 0).lower()}"
-            self._ended.append(Done(job.name, "failed", note=note))
+            self.ended.append(Done(job.name, "failed", note=note))
 
     def _log_of(self, name: str) -> Path:
         """Asked for when there is something to write."""
         logs = private_directory(self._context.session_directory / f"logs-{self._context.request_id}")
-        return private_directory(logs / f"{self._progress.kind}s") / f"{name}.log"
+        return logs / f"{self._progress.kind}-{name}.log"
 
 
 def _done(child: Ended) -> Done:

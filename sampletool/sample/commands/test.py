@@ -1,7 +1,6 @@
 """Run the declared checks against built outputs: many at once, none while somebody builds."""
 
-from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -14,11 +13,10 @@ from sampletool.sample.commands._options import JobsOption
 from sampletool.sample.commands.build import Build, ForceUnlockOption, build_targets, names_of
 from sampletool.sample.commands.build import spec as build_spec
 from sampletool.sample.errors import NotBuilt
-from sampletool.sample.plan import plan
-from sampletool.sample.progress import Progress
-from sampletool.sample.publish import Outputs
-from sampletool.sample.run import Done, Runner, Workplace, carrying, locked
-from sampletool.sample.workspace import Job, Jobs, choose, read_workspace
+from sampletool.sample.plan import Planned, plan
+from sampletool.sample.publish import Built, Outputs
+from sampletool.sample.run import Done, locked, run_stale
+from sampletool.sample.workspace import Jobs, choose, read_workspace
 
 spec = CommandSpec(
     effect="outputs",
@@ -31,11 +29,10 @@ spec = CommandSpec(
 )
 
 
-@dataclass
-class Report:
-    """The checks that are done; also the answer of a run that was stopped on the way."""
+class Report(NamedTuple):
+    """What has become of each check; also the answer of a run that was stopped on the way."""
 
-    checks: list[Done] = field(default_factory=list)
+    checks: list[Done]
 
     def lines(self) -> list[str]:
         lines = [line for check in self.checks for line in check.lines()]
@@ -54,23 +51,10 @@ def test(context: Context, names: list[str], jobs: int | None, *, first_build: b
         outputs = Outputs(context.workspace, context.signals.check)
         if needed:
             _warn_of_stale(context, declared, outputs, needed)
-        return _run(place, checks, outputs, jobs)
-
-
-def _run(place: Workplace, checks: list[Job], outputs: Outputs, jobs: int | None) -> Report:
-    report, order = Report(), [check.name for check in checks]
-    with carrying(report), Progress(place.context, "check", len(checks)) as progress:
-        runner = Runner(place, outputs, progress, jobs)
-        for check in checks:
-            try:
-                runner.submit(check, check.find_inputs(outputs.workspace))
-            except ValueError as error:
-                runner.has_ended(Done(check.name, "failed", note=str(error)))
-        while ended := runner.next_ended():
-            progress.ended(ended, ended.name, ended.status)
-            report.checks = sorted([*report.checks, ended], key=lambda done: order.index(done.name))
-        if failed := [check.name for check in report.checks if check.status == "failed"]:
-            raise ChecksFailed(count=len(failed), failed=failed)
+        planned = {check.name: Planned(check, Built([], [], {}, {}), "") for check in checks}
+        report = run_stale(place, "check", planned, outputs, jobs, Report)
+    if failed := [check.name for check in report.checks if check.status == "failed"]:
+        raise ChecksFailed(data=report, count=len(failed), failed=failed)
     return report
 
 
