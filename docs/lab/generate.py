@@ -33,7 +33,8 @@ _NOT_SHOWN = """
     * **A step is what lies between two events that are named**: opening, renaming, locking, writing, a statement to
       SQLite. What happens within a step is not taken apart; two writes of the C library without an event between
       them are one step.
-    * **On a server (`--store`) a step is a whole verb.** What happens inside is the server's promise.
+    * **On a server a step is a whole verb** (`TOOL_LAB_STORE=redis://… tool lab prove double-claim`). What happens
+      inside is the server's promise; what is added there stays there.
     * **Every schedule of two workers is not every schedule of twenty.** Most races need two. Some do not.
     * **One machine.** Memory that is seen late by another processor, clocks that differ, and networks that split
       are not shown.

@@ -12,10 +12,11 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 
+from sampletool.kit.contract.text import counted
 from sampletool.kit.stepping.fork_server import ForkServer
 from sampletool.lab.play import play
 from sampletool.lab.recording import Played, Recording
-from sampletool.lab.scenario import PACKAGE, module_of
+from sampletool.lab.scenario import PACKAGE, is_right, module_of
 
 _AT_ONCE = 32
 
@@ -34,6 +35,15 @@ class Exploration:
         """What was broken, and in how many schedules."""
         found = Counter(reason for each in self.bad for reason in (each.reason or "", *each.also))
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+    @property
+    def surprise(self) -> str | None:
+        """The right way must hold on every schedule, and any other must break on some."""
+        bad, run = self.bad, self.recordings[0]
+        if bool(bad) != is_right(run.variant):
+            return None
+        breaks = f"{run.scenario}, {run.variant} breaks on {len(bad)} of {counted(len(self.recordings), 'schedule')}"
+        return f"{breaks} although it is fixed, such as {bad[0].schedule}: {bad[0].reason}" if bad else breaks
 
 
 def explore(

@@ -7,20 +7,13 @@ import typer
 
 from sampletool.kit.context import Context
 from sampletool.kit.contract.text import between_words, counted
-from sampletool.lab.commands.lab._options import (
-    AllOption,
-    NameArgument,
-    StoreOption,
-    chosen,
-    one_by_one,
-    runs_scenarios,
-)
+from sampletool.lab.commands.lab._options import AllOption, NameArgument, chosen, one_by_one, spec_with
 from sampletool.lab.draw import terminal_width
 from sampletool.lab.errors import UnexpectedOutcome
 from sampletool.lab.explore import explore, fork_server_for
 from sampletool.lab.scenario import STRIKES, find, is_right
 
-spec = runs_scenarios("lab prove lost-config-update")
+spec = spec_with("lab prove lost-config-update")
 
 
 @dataclass(frozen=True)
@@ -74,12 +67,8 @@ def prove(context: Context, name: str, workers: int | None) -> Proof:
     with fork_server_for(name) as fork_server:
         for variant in sorted(scenario.ways, key=lambda variant: not is_right(variant)):
             explored = explore(name, variant, workers=workers, fork_server=fork_server, check=context.signals.check)
-            bad, many = explored.bad, counted(len(explored.recordings), "schedule")
-            if is_right(variant) and bad:
-                breaks = f"breaks on {len(bad)} of {many} although it is fixed"
-                surprises.append(f"{name} {breaks}, such as {bad[0].schedule}: {bad[0].reason}")
-            elif not is_right(variant) and not bad:
-                surprises.append(f"{name}, {variant} broke on none of its {many}")
+            surprises += [explored.surprise] if explored.surprise else []
+            bad = explored.bad
             example = bad[0].schedule if bad else None
             ways.append(Way(variant, len(explored.recordings), len(bad), explored.reasons, example))
     return Proof(name, not surprises, surprises, [STRIKES[strike] for strike in scenario.strikes], ways)
@@ -89,7 +78,6 @@ def command(
     ctx: typer.Context,
     name: NameArgument = None,
     every: AllOption = False,
-    store: StoreOption = None,
     workers: Annotated[int | None, typer.Option(min=2, max=3, help="How many take part.")] = None,
 ) -> Proof | Proofs:
     """Run every possible order of a race condition.

@@ -11,24 +11,17 @@ from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import InvalidValues, Mistake
 from sampletool.kit.contract.text import counted
 from sampletool.kit.safety.atomic_file import replace
-from sampletool.lab.commands.lab._options import (
-    AllOption,
-    NameArgument,
-    StoreOption,
-    chosen,
-    one_by_one,
-    runs_scenarios,
-    ways_of_that,
-)
+from sampletool.lab.commands.lab._options import AllOption, NameArgument, chosen, one_by_one, spec_with, ways_of_that
 from sampletool.lab.commands.lab._picture import AllShown, Shown, paragraphs
 from sampletool.lab.draw import terminal_width
 from sampletool.lab.errors import UnexpectedOutcome
+from sampletool.lab.explore import Exploration
 from sampletool.lab.luck import try_luck
 from sampletool.lab.play import play
 from sampletool.lab.scenario import FIXED, LETTERS, NAIVE, STORE_VARIABLE, find, is_right, names, way_of
 from sampletool.lab.svg import svg as drawn
 
-spec = runs_scenarios(
+spec = spec_with(
     "lab run lost-config-update",
     'lab run lost-config-update --variant wrong-rename --schedule "A1 B1 B2 A2"',
     "lab run lost-config-update --by-luck --runs 6",
@@ -67,17 +60,6 @@ def show(context: Context, name: str, variants: list[str], schedule: str | None,
     return Shown(name, scenario.title, scenario.rule, runs)
 
 
-def surprises(shown: Shown, *, is_arranged: bool) -> list[str]:
-    """The right way must always hold; a wrong one must break on the schedule that was chosen to show it."""
-    found = []
-    for run in shown.runs:
-        if is_right(run.variant) and run.is_broken:
-            found.append(f"{run.scenario} broke although it is fixed (schedule {run.schedule}): {run.reason}")
-        elif not is_right(run.variant) and is_arranged and not run.is_broken:
-            found.append(f"{run.scenario}, {run.variant} did not break (schedule {run.schedule})")
-    return found
-
-
 def command(
     ctx: typer.Context,
     name: NameArgument = None,
@@ -92,7 +74,6 @@ def command(
     workers: Annotated[int | None, typer.Option(min=1, max=8, help="How many take part.")] = None,
     by_luck: Annotated[bool, typer.Option("--by-luck", help="Arrange nothing; count how often it breaks.")] = False,
     runs: Annotated[int, typer.Option(min=1, max=10_000, help="With --by-luck: how many times.")] = 60,
-    store: StoreOption = None,
     svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the last timeline as a picture.")] = None,
 ) -> Shown | AllShown | Lucky:
     """Watch a race condition happen in real processes.
@@ -103,7 +84,7 @@ def command(
     is_one = bool(schedule or variant or workers or by_luck or svg)
     if every and is_one:
         raise InvalidValues(Mistake("--all", "INVALID_VALUE", "--all takes no other option of this command"))
-    wanted = chosen(name, every) if name or every or is_one else [each for each in THREE if each in names()]
+    wanted = chosen(name, every, [] if is_one else [each for each in THREE if each in names()])
     if by_luck:
         name, variant = wanted[0], variant or NAIVE
         way_of(name, variant)
@@ -116,6 +97,7 @@ def command(
         replace(svg.resolve(), drawn(shown[0].runs).encode())
     outcome = shown[0] if name else AllShown(shown)
     is_arranged = schedule is None and workers is None
-    if found := [surprise for each in shown for surprise in surprises(each, is_arranged=is_arranged)]:
+    judged = [run for each in shown for run in each.runs if is_arranged or is_right(run.variant)]
+    if found := [surprise for run in judged if (surprise := Exploration((run,)).surprise)]:
         raise UnexpectedOutcome(found, outcome)
     return outcome

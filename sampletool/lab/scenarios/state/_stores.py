@@ -1,4 +1,4 @@
-"""The production store, as scenarios use it: SQLite in the scratch directory, or the server that --store names.
+"""The production store, as scenarios use it: SQLite in the scratch directory, or the server of TOOL_LAB_STORE.
 
 On SQLite the steps are its locks and statements. A server is not stepped: there a step is a whole verb,
 told by this file as an audit event of its own, and what happens within one is the server's promise.
@@ -17,10 +17,9 @@ from sampletool.lab.ours import PATIENT_SECONDS, lock_named
 from sampletool.lab.scenario import STORE_VARIABLE, Removal, Step
 from sampletool.state.opening import open_store
 from sampletool.state.store import Store
-from sampletool.state.store_url import refuse_password
 from sampletool.state.terms import Terms
 
-__all__ = ["key", "no_transaction", "open_here", "refuse_password", "steps", "writes"]
+__all__ = ["key", "no_transaction", "open_here", "steps", "writes"]
 
 VERB = "stepping.verb"
 
