@@ -10,6 +10,7 @@ import inspect
 import json
 import sys
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from textwrap import dedent
@@ -18,12 +19,13 @@ from sampletool.kit.contract.answer import to_data
 from sampletool.kit.program import PROGRAM
 from sampletool.kit.stepping.fork_server import ForkServer
 from sampletool.lab.draw import timeline
-from sampletool.lab.explore import Exploration, explore, fork_server_for
+from sampletool.lab.explore import Exploration, explore
 from sampletool.lab.explorer.page import described
 from sampletool.lab.luck import can_be_lucky
 from sampletool.lab.play import play
 from sampletool.lab.recording import Recording
 from sampletool.lab.scenario import FIXED, NAIVE, STRIKES, Removal, Scenario, find, is_right, module_of, names
+from sampletool.lab.scratch import fork_server_for
 from sampletool.lab.svg import svg
 
 LABS = Path(__file__).parent
@@ -44,16 +46,14 @@ _NOT_SHOWN = """
 def generate(name: str, fork_server: ForkServer) -> dict[str, str]:
     """File name -> content, for one scenario."""
     scenario = find(name)
-    runs = {
-        variant: play(name, variant, way.shows, fork_server=fork_server).recording
-        for variant, way in scenario.ways.items()
-    }
-    explored = {variant: explore(name, variant, fork_server=fork_server) for variant in scenario.ways}
+    follow = partial(play, scenario, fork_server=fork_server)
+    runs = {variant: follow(variant, way.shows).recording for variant, way in scenario.ways.items()}
+    explored = {variant: explore(partial(follow, variant)) for variant in scenario.ways}
     folder = folder_of(name)
     return {
         f"{folder}{name}.md": page(name, scenario, runs, explored),
         f"{folder}{name}.svg": svg([runs[NAIVE], runs[FIXED]]),
-        f"{folder}{name}.json": json.dumps(described(name, explored), separators=(",", ":")) + "\n",
+        f"{folder}{name}.json": json.dumps(described(scenario, explored), separators=(",", ":")) + "\n",
     }
 
 
@@ -83,7 +83,7 @@ def page(name: str, scenario: Scenario, runs: dict[str, Recording], explored: di
         scenario.question,
         _folded("What happens", f"{_broken(runs[NAIVE])} {_sentence(_because(scenario, NAIVE))}"),
         "## The story",
-        inspect.cleandoc(module_of(name).__doc__ or ""),
+        scenario.story,
         "## It happened",
         f"{scenario.happened[0]} [Read it there.]({scenario.happened[1]})",
         "## Run it",

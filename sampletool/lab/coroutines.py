@@ -14,7 +14,7 @@ from typing import Any
 
 from sampletool.kit.contract.errors import InvalidValues
 from sampletool.kit.stepping.tracer import Ended
-from sampletool.lab.play import follow_with
+from sampletool.lab.play import Play
 from sampletool.lab.recording import Played
 from sampletool.lab.scenario import Scenario, Way, find
 from sampletool.lab.standing import of_coroutine, source_of
@@ -66,11 +66,7 @@ async def _play(name: str, variant: str, schedule: str, letters: str) -> Played:
     assert scenario.world is not None
     world = scenario.world()
     tasks = [_Task(letter, scenario, scenario.ways[variant], world) for letter in letters]
-    try:
-        return follow_with(tasks, name, variant, schedule, Path.cwd())
-    finally:
-        for task in tasks:
-            task.coroutine.close()
+    return Play(scenario, variant, tasks, Path.cwd()).follow(schedule)
 
 
 def main() -> None:

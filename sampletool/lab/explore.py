@@ -8,15 +8,11 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import partial
 
 from sampletool.kit.contract.text import counted
-from sampletool.kit.stepping.fork_server import ForkServer
-from sampletool.lab.play import play
 from sampletool.lab.recording import Played, Recording
-from sampletool.lab.scenario import PACKAGE, is_right, module_of
+from sampletool.lab.scenario import is_right
 
 _AT_ONCE = 32
 
@@ -46,18 +42,9 @@ class Exploration:
         return f"{breaks} although it is fixed, such as {bad[0].schedule}: {bad[0].reason}" if bad else breaks
 
 
-def explore(
-    name: str,
-    variant: str,
-    *,
-    workers: int | None = None,
-    fork_server: ForkServer | None = None,
-    check: Callable[[], None] = lambda: None,
-) -> Exploration:
-    with nullcontext(fork_server) if fork_server else fork_server_for(name) as server:
-        follow = partial(play, name, variant, workers=workers, fork_server=server)
-        recordings = list(every_run(partial(follow, check=check)))
-    return Exploration(tuple(sorted(recordings, key=lambda recording: recording.schedule)))
+def explore(follow: Callable[[str], Played]) -> Exploration:
+    """All schedules of what is followed: `partial(play, scenario, variant, fork_server=…)`."""
+    return Exploration(tuple(sorted(every_run(follow), key=lambda recording: recording.schedule)))
 
 
 def every_run(follow: Callable[[str], Played]) -> Iterator[Recording]:
@@ -69,21 +56,6 @@ def every_run(follow: Callable[[str], Played]) -> Iterator[Recording]:
             for given, played in zip(batch, pool.map(follow, map(" ".join, batch)), strict=True):
                 yield played.recording
                 turns += _turns(len(given), played)
-
-
-@contextmanager
-def fork_server_for(*names: str) -> Iterator[ForkServer]:
-    """Has loaded what the workers of these scenarios would load, each of them, before their first step."""
-    environ = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), "PYTHONSAFEPATH": "1"}
-    preload = [
-        "sampletool.lab.worker",
-        "sampletool.lab.learner",
-        "sampletool.kit.app",
-        "sampletool.kit.commands.config.set",
-        "_pyio",
-    ]
-    with ForkServer([*preload, *(module_of(name).__name__ for name in names)], environ) as fork_server:
-        yield fork_server
 
 
 def _turns(given: int, played: Played) -> list[list[str]]:

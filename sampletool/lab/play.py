@@ -9,27 +9,18 @@ import pickle
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from sampletool.kit.contract.errors import InvalidValues, ToolError
 from sampletool.kit.stepping.fork_server import ForkServer
-from sampletool.kit.stepping.power_cut import Files, states_after
+from sampletool.kit.stepping.power_cut import states_after
 from sampletool.kit.stepping.tracer import SteppedProcess
 from sampletool.lab.errors import UnexpectedOutcome
-from sampletool.lab.recording import (
-    Event,
-    Happened,
-    Played,
-    Recording,
-    Verdict,
-    bad_schedule,
-    parse_schedule,
-    strike_within,
-)
-from sampletool.lab.scenario import INTERRUPT, KILL, LETTERS, POWER_CUT, STRIKES, History, Moment, Scenario, Way, find
+from sampletool.lab.recording import Event, Happened, Played, Recording, Verdict, bad_schedule, parse_schedule, parts_of
+from sampletool.lab.scenario import INTERRUPT, LETTERS, POWER_CUT, STRIKES, History, Moment, Scenario
 from sampletool.lab.scratch import scratch
 from sampletool.lab.stepped_worker import Worker
 
@@ -38,197 +29,151 @@ _MOST_STEPS = 500
 
 
 def play(
-    name: str,
+    scenario: Scenario,
     variant: str,
     schedule: str = "",
     *,
+    fork_server: ForkServer,
     workers: int | None = None,
-    fork_server: ForkServer | None = None,
     check: Callable[[], None] = lambda: None,
 ) -> Played:
     """Follow the schedule; where it ends, the first worker that can goes on, to the end of all of them.
 
     `check` raises when the whole call is to end.
     """
-    scenario = find(name)
-    way = scenario.ways[variant]
-    letters = LETTERS[: workers or scenario.workers]
+    way, letters = scenario.ways[variant], LETTERS[: workers or scenario.workers]
     with scratch(way) as (directory, environ), ExitStack() as stack:
-        server = fork_server or stack.enter_context(ForkServer([], environ))
         if scenario.world is not None:
-            program = ["-m", "sampletool.lab.coroutines", name, variant, schedule, letters]
-            stdout, stderr = server.start(None, program, environ, directory).communicate()
+            program = ["-m", *way.worker, schedule, letters]
+            stdout, stderr = fork_server.start(None, program, environ, directory).communicate()
             if not stdout:
-                raise UnexpectedOutcome([f"{name}, {variant}: {stderr.decode().strip().rpartition(chr(10))[2]}"], None)
+                said = stderr.decode().strip().rpartition("\n")[2]
+                raise UnexpectedOutcome([f"{scenario.name}, {variant}: {said}"], None)
             told = pickle.loads(stdout)  # noqa: S301 - our own process wrote it
             if isinstance(told, Played):
                 return told
             raise InvalidValues(*told)
         players = []
         for letter in letters:
-            program = way.argv(name, variant, letter)
-            stepped = SteppedProcess(program, watch=directory.parent, env=environ, cwd=directory, fork_server=server)
+            stepped = SteppedProcess(
+                ["-m", *way.worker, letter], watch=directory.parent, env=environ, cwd=directory, fork_server=fork_server
+            )
             players.append(Worker(letter, way, stack.enter_context(stepped), check))
-        return follow_with(players, name, variant, schedule, directory)
+        return Play(scenario, variant, players, directory).follow(schedule)
 
 
-def follow_with(workers: Sequence[Worker], name: str, variant: str, schedule: str, directory: Path) -> Played:
-    """With workers that have done nothing yet."""
-    scenario = find(name)
-    before = {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
-    playing = _Play(name, variant, scenario, scenario.ways[variant], directory, workers, before)
-    playing.follow(parse_schedule(schedule))
-    return playing.played()
+class Play:
+    """One run, with workers that have done nothing yet."""
 
+    def __init__(self, scenario: Scenario, variant: str, workers: Sequence[Worker], directory: Path) -> None:
+        self.scenario, self.way, self.variant = scenario, scenario.ways[variant], variant
+        self.workers, self.first, self.directory = workers, workers[0], directory
+        self.before = {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
+        self.now = self._look(directory)
+        """What the shared thing held when it was last looked at."""
+        self.taken: list[str] = []
+        self.choices: list[list[str]] = []
+        """What could have been done instead of each token that was taken, it included."""
+        self.queue: list[Worker] = []
+        """Those that wait, in the order in which they came."""
+        self.events: list[Event] = []
+        self.moments: list[Moment] = []
+        self.found: dict[str, None] = {}
+        """Every sentence of the invariant, in the order in which they came."""
+        self.is_dark = False
 
-@dataclass
-class _Play:
-    name: str
-    variant: str
-    scenario: Scenario
-    way: Way
-    directory: Path
-    workers: Sequence[Worker]
-    before: Files
-    now: Any = None
-    """What the shared thing held when it was last looked at."""
-    taken: list[str] = field(default_factory=list)
-    choices: list[list[str]] = field(default_factory=list)
-    """What could have been done instead of each token that was taken, it included."""
-    queue: list[Worker] = field(default_factory=list)
-    """Those that wait, in the order in which they came."""
-    events: list[Event] = field(default_factory=list)
-    moments: list[Moment] = field(default_factory=list)
-    found: dict[str, None] = field(default_factory=dict)
-    """Every sentence of the invariant, in the order in which they came."""
-    is_dark: bool = False
-
-    def follow(self, wanted: list[str]) -> None:
+    def follow(self, schedule: str) -> Played:
         """Do what the schedule says; where it ends, the first worker that can goes on, to the end of all of them."""
-        self.now = self._look(self.directory)
-        at_the_beginning = self._begin(wanted)
+        wanted = parse_schedule(schedule)
+        if wanted and parts_of(wanted[0])[0] == "A0" != wanted[0]:
+            self._take(wanted[0], ["A0", *(f"A{strike}" for strike in self._strikes())])
+        for worker in self.workers[len(self.taken) :]:
+            worker.come_to_a_step()
+            if worker.is_over:
+                self._record(worker, worker.current, "done")
+        begun = [f"A0{strike}{n}" for strike in self._strikes() for n in range(len(self.first.stepped.past))]
         while possible := self._enabled():
-            token = wanted[len(self.taken)] if len(self.taken) < len(wanted) else possible[0]
-            within = strike_within(token)
-            if not ({within[0], token[0] + within[1]} if within else {token}) <= set(possible):
-                raise bad_schedule(token, f"{token} is not possible there; possible are {', '.join(possible)}")
-            if len(self.taken) == _MOST_STEPS:
-                raise UnexpectedOutcome([f"{token[0]} does not end: {_MOST_STEPS} steps were taken"], None)
-            self.taken.append(token)
-            self.choices.append([*possible, *self._do(token), *at_the_beginning])
-            at_the_beginning = []
+            self._take(wanted[len(self.taken)] if len(self.taken) < len(wanted) else possible[0], possible)
         for token in wanted[len(self.taken) :]:
             raise bad_schedule(token, f"{token} is not possible there; possible are no more steps")
-
-    def played(self) -> Played:
-        """With the last step marked, if no step could be named as the one that broke it."""
-        reasons, events = self._reasons(), self.events
-        if reasons and events and not any(event.note == _BROKEN for event in events):
-            events[-1] = replace(events[-1], note="nobody can go on" if events[-1].waiting else _BROKEN)
-        letters, also = tuple(worker.letter for worker in self.workers), tuple(reasons[1:])
-        ended: tuple[Verdict, str | None] = (_BROKEN, reasons[0]) if reasons else ("holds", None)
-        seen = (self.scenario.shared, " ".join(self.taken))
-        return Played(Recording(self.name, self.variant, letters, *seen, *ended, also, tuple(events)), self.choices)
+        for choices in self.choices[:1]:
+            choices += begun
+        return self._played()
 
     def _enabled(self) -> list[str]:
         left = [worker for worker in self.workers if not worker.is_over]
         if self.scenario.in_turn:
             left = left[:1]
         enabled = [f"{worker.letter}{worker.done + 1}" for worker in left if not worker.is_blocked]
-        first = self.workers[0]
-        if first in left:
-            enabled += [first.letter + strike for strike in self._strikes()]
-        elif not left and POWER_CUT in self._strikes():
-            enabled = [first.letter + POWER_CUT]
-        return enabled
+        if self.first in left:
+            return enabled + [f"A{strike}" for strike in self._strikes()]
+        return [f"A{POWER_CUT}"] if not left and POWER_CUT in self._strikes() else enabled
 
     def _strikes(self) -> str:
         """What may still happen to the first worker."""
         has_struck = any(event.outcome == "struck" for event in self.events)
         return "" if has_struck else self.way.strikes or ""
 
-    def _begin(self, wanted: list[str]) -> list[str]:
-        """To the first step of each worker. On its way the first may be struck, or could have been: these tokens."""
-        first = self.workers[0]
-        for token in wanted[:1]:
-            if (within := strike_within(token)) and within[0] == "A0" and within[1] in self._strikes():
-                self.taken, self.choices = [token], [[]]
-                self._strike_within(first, token)
-        for worker in self.workers[len(self.taken) :]:
-            worker.come_to_a_step()
-            self.queue += [worker] * worker.is_blocked
-            if worker.is_over:
-                self._record(worker, worker.current, "done")
-        return [f"A0{strike}{n}" for strike in self._strikes() for n in range(len(first.stepped.past))]
-
-    def _do(self, token: str) -> list[str]:
-        """What could have struck within it."""
-        worker = next(worker for worker in self.workers if worker.letter == token[0])
-        strikes, within = self._strikes(), []
-        past = len(worker.stepped.past) if strikes else 0
-        if token[1:] in STRIKES:
-            wait_or_step = "while it waits" if worker.is_blocked else f"before {worker.at.name}" if worker.at else None
-            self._strike(worker, token[1:], wait_or_step or "after the end")
-        elif strike_within(token):
-            self._strike_within(worker, token)
+    def _take(self, token: str, possible: list[str]) -> None:
+        step, strike, events = parts_of(token)
+        if not ({step, f"A{strike}"} if events else {token}) <= set(possible):
+            raise bad_schedule(token, f"{token} is not possible there; possible are {', '.join(possible)}")
+        if len(self.taken) == _MOST_STEPS:
+            raise UnexpectedOutcome([f"{token[0]} does not end: {_MOST_STEPS} steps were taken"], None)
+        self.taken.append(token)
+        worker, strikes = next(worker for worker in self.workers if worker.letter == token[0]), self._strikes()
+        past, within = len(worker.stepped.past) if strikes else 0, []
+        if events:
+            self._strike(worker, strike, self._go_into_its_step(worker, token, int(events)))
+        elif strike:
+            stands = "while it waits" if worker.is_blocked else f"before {worker.at.name}" if worker.at else ""
+            self._strike(worker, strike, stands or "after the end")
         else:
-            step = worker.at
-            assert step is not None
-            worker.done += 1
-            worker.current = step.name
-            worker.go_on()
-            if worker.is_blocked:
-                self.queue.append(worker)
-            elif step.holds or step.frees:
-                worker.holds = step.holds and not (worker.at is not None and worker.at.waits and not worker.at.holds)
-            self._record(worker, step.name, "blocked" if worker.is_blocked else "done")
-            for strike in strikes if worker is self.workers[0] else "":
+            self._go_on(worker)
+            for strike in strikes if worker is self.first else "":
                 within += [f"{token}{strike}{n}" for n in range(1, len(worker.stepped.past) - past)]
+        self.choices.append([*possible, *within])
         self._ask_the_blocked()
-        return within
 
-    def _strike_within(self, worker: Worker, token: str) -> None:
-        """After some of the events of its next step, or of those before its first."""
-        found = strike_within(token)
-        assert found is not None
-        step, worker.at = worker.at, None
+    def _go_on(self, worker: Worker) -> None:
+        step = worker.begin_step()
+        assert step is not None
+        worker.go_on()
+        if not worker.is_blocked and (step.holds or step.frees):
+            worker.holds = step.holds and not (worker.at is not None and worker.at.waits and not worker.at.holds)
+        self._record(worker, step.name, "blocked" if worker.is_blocked else "done")
+
+    def _go_into_its_step(self, worker: Worker, token: str, events: int) -> str:
+        """To so many of the events of its next step, or of those before its first. Where it stands then."""
+        step = worker.begin_step()
         if step is not None:
-            worker.done += 1
-            worker.current = step.name
             worker.holds = step.holds or (worker.holds and not step.frees)
         worker.look_where()
-        if not worker.begin_step(found[2]):
+        if not worker.do_events(events) or worker.stepped.at is None:
             raise bad_schedule(token, f"{token}: there are not so many events in that step")
         event = worker.stepped.at
-        assert event is not None
         last = event.facts.get("statement", "").partition(" ")[0] or event.name.rpartition(".")[2]
-        self._strike(worker, found[1], f"{f'in {step.name}, ' if step else ''}before {last}")
+        return f"{f'in {step.name}, ' if step else ''}before {last}"
 
     def _strike(self, worker: Worker, strike: str, at: str) -> None:
         worker.look_where()
         if strike == INTERRUPT:
             worker.signal(signal.SIGTERM)
-            self.queue = [each for each in self.queue if each is not worker] + [worker] * worker.is_blocked
-        elif strike == KILL:
-            worker.stepped.kill()
-        elif strike == POWER_CUT:
-            self.is_dark = True
-            for each in self.workers:
-                each.stepped.kill()
+        else:
+            self.is_dark = strike == POWER_CUT
+            for each in self.workers if self.is_dark else [worker]:
+                each.kill()
         self._record(worker, f"{STRIKES[strike]} {at}", "struck")
 
     def _ask_the_blocked(self) -> None:
         """In the order in which they came, until nobody gets further."""
         moved = True
-        while moved and not self.is_dark:
+        while moved:
+            self.queue = [*dict.fromkeys(worker for worker in (*self.queue, *self.workers) if worker.is_blocked)]
             moved = False
-            for worker in list(self.queue):
-                if worker.is_over:
-                    self.queue.remove(worker)
-                    continue
+            for worker in self.queue:
                 worker.go_on()
                 if not worker.is_blocked:
-                    self.queue.remove(worker)
                     worker.holds = any(step.holds for step in self.way.steps if step.name == worker.current)
                     self._record(worker, worker.current, "resumed")
                     moved = True
@@ -237,7 +182,7 @@ class _Play:
         worker.holds = worker.holds and not worker.is_over
         holds = tuple(each.letter for each in self.workers if each.holds)
         waiting = tuple(each.letter for each in self.workers if each.is_blocked)
-        before, self.now = self.now, "(dark)" if self.is_dark else self._look(self.directory)
+        before, self.now = self.now, "(the power is off)" if self.is_dark else self._look(self.directory)
         did = (worker.letter, step, before, self.now, holds, worker.is_blocked, outcome == "struck")
         self.moments.append(Moment(*did, worker.status, worker.answer))
         note = _BROKEN if self._judge(self.now, is_over=False) else worker.complaint()
@@ -256,7 +201,7 @@ class _Play:
         """What `look` sees in each state that the disk may have after a power cut at this moment."""
         if POWER_CUT not in (self.way.strikes or ""):
             return
-        past = self.workers[0].stepped.past
+        past = self.first.stepped.past
         possible = {frozenset(files.items()) for files in states_after(self.before, past, str(self.directory))}
         for files in sorted(possible, key=sorted):
             with TemporaryDirectory(dir=self.directory.parent) as disk:
@@ -271,14 +216,24 @@ class _Play:
             self.found[prefix + reason] = None
         return len(self.found) > known
 
+    def _played(self) -> Played:
+        """With the last step marked, if no step could be named as the one that broke it."""
+        reasons, events = self._reasons(), self.events
+        if reasons and events and not any(event.note == _BROKEN for event in events):
+            events[-1] = replace(events[-1], note="nobody can go on" if events[-1].waiting else _BROKEN)
+        letters, also = tuple(worker.letter for worker in self.workers), tuple(reasons[1:])
+        ended: tuple[Verdict, str | None] = (_BROKEN, reasons[0]) if reasons else ("holds", None)
+        run = (self.scenario.name, self.variant, letters, self.scenario.shared, " ".join(self.taken))
+        return Played(Recording(*run, *ended, also, tuple(events)), self.choices)
+
     def _reasons(self) -> list[str]:
         """All that is broken; what the story of this way is about comes first."""
         struck = {event.worker for event in self.events if event.outcome == "struck"}
         for worker in self.workers:
             said = worker.complaint() or "it succeeded"
             if worker.done == 0 and worker.is_over and worker.letter not in struck and not said.startswith("told "):
-                came_to_none = f"{self.name}, {self.variant}: {worker.letter} came to none of its steps ({said})"
-                raise UnexpectedOutcome([came_to_none], None)
+                none = f"{self.scenario.name}, {self.variant}: {worker.letter} came to none of its steps ({said})"
+                raise UnexpectedOutcome([none], None)
         stuck = [worker.letter for worker in self.workers if not worker.is_over]
         for now in self._look_at_disks() if self.is_dark else ():
             self._judge(now, is_over=True, prefix="After the power cut it is possible that ")

@@ -82,10 +82,10 @@ def parse_schedule(text: str) -> list[str]:
     return text.split()
 
 
-def strike_within(token: str) -> tuple[str, str, int] | None:
-    """The step, the strike and the number of events of `A2!3`."""
+def parts_of(token: str) -> tuple[str, str, str]:
+    """The step, the strike and the number of events of `A2!3`; what a token does not have is empty."""
     step, strike, events = _TOKEN.findall(token)[0]
-    return (step, strike, int(events)) if events else None
+    return step, strike, events
 
 
 def bad_schedule(text: str, message: str) -> InvalidValues:

@@ -29,12 +29,13 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib import import_module
+from inspect import cleandoc
 from pathlib import Path
 from pkgutil import walk_packages
 from typing import TYPE_CHECKING, Any, Literal
 
 import sampletool
-from sampletool.kit.contract.errors import InvalidValues, Mistake, did_you_mean
+from sampletool.kit.contract.errors import did_you_mean
 from sampletool.lab.errors import ScenarioNotFound
 
 if TYPE_CHECKING:
@@ -169,10 +170,8 @@ class Way:
     """Instead of the scenario's."""
     strikes: str | None = None
     """Instead of the scenario's."""
-
-    def argv(self, name: str, variant: str, letter: str) -> list[str]:
-        """What a worker runs."""
-        return ["-m", "sampletool.lab.worker", name, variant, letter]
+    worker: tuple[str, ...] = ()
+    """The module that each worker runs, and its arguments; the letter comes behind them. `find` gives it that."""
 
     def step_at(self, event: "Event", last: str) -> Step | None:
         """The step that begins with this event, if one does; `last` is the step before."""
@@ -209,7 +208,6 @@ class Scenario:
     symbol: str
     """The code that makes it right, as module:name."""
     steps: tuple[Step, ...] = ()
-    prepare: Callable[[Path], None] = _IN_THE_FILE
     look: Callable[[Path], Any] = _IN_THE_FILE
     invariant: Callable[[History], Iterator[str]] = _IN_THE_FILE
     no_verb: str = ""
@@ -223,15 +221,14 @@ class Scenario:
     """What may happen to the first worker at each of its steps."""
     in_turn: bool = False
     """The second worker begins when the first one is over."""
+    name: str = ""
+    """That of its file, with `-` for `_`; the story is what the file begins with. `find` gives it both."""
+    story: str = ""
 
     @property
     def promise(self) -> str:
         """The invariant in words."""
         return " ".join((self.invariant.__doc__ or "").split())
-
-
-ADDED: dict[str, Scenario] = {}
-"""Scenarios that have no file here."""
 
 
 @cache
@@ -256,10 +253,9 @@ def module_of(name: str) -> Any:
 
 def find(name: str) -> Scenario:
     """With what its file has by name, and what each way has from the scenario."""
-    if name in ADDED:
-        return ADDED[name]
     module = module_of(name)
     scenario: Scenario = module.scenario
+    runs = "sampletool.lab.coroutines" if scenario.world else "sampletool.lab.worker"
     ways = {
         variant: replace(
             way,
@@ -267,20 +263,14 @@ def find(name: str) -> Scenario:
             steps=way.steps or scenario.steps,
             prepare=way.prepare or module.prepare,
             strikes=scenario.strikes if way.strikes is None else way.strikes,
+            worker=(runs, name, variant),
         )
         for variant, way in scenario.ways.items()
     }
-    return replace(scenario, prepare=module.prepare, look=module.look, invariant=module.invariant, ways=ways)
+    story = cleandoc(module.__doc__)
+    return replace(scenario, look=module.look, invariant=module.invariant, ways=ways, name=name, story=story)
 
 
 def is_right(variant: str) -> bool:
     """Whether this way has to hold on every schedule; any other has to break on some."""
     return variant.startswith(FIXED)
-
-
-def way_of(name: str, variant: str) -> Way:
-    ways = find(name).ways
-    if variant not in ways:
-        problem, hint = f"{variant!r} is not a way of {name}", f"Its ways are {', '.join(ways)}."
-        raise InvalidValues(Mistake("--variant", "INVALID_VALUE", problem, variant, hint))
-    return ways[variant]

@@ -6,9 +6,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sampletool.lab.scenario import PACKAGE, STORE_VARIABLE, Way
+from sampletool.kit.stepping.fork_server import ForkServer
+from sampletool.lab.scenario import PACKAGE, STORE_VARIABLE, Way, module_of
 
 _KEPT = ("PATH", STORE_VARIABLE, "LD_LIBRARY_PATH", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG")
+_OUR_CODE = {"PYTHONPATH": str(PACKAGE.parent), "PYTHONSAFEPATH": "1"}
+_LOADED = ("sampletool.lab.worker", "sampletool.lab.learner", "_pyio")
+_LOADED_OF_THE_TOOL = ("sampletool.kit.app", "sampletool.kit.commands.config.set")
+
+
+def fork_server_for(*names: str) -> ForkServer:
+    """Has loaded what the workers of these scenarios would load, each of them, before their first step."""
+    modules = (module_of(name).__name__ for name in names)
+    return ForkServer([*_LOADED, *_LOADED_OF_THE_TOOL, *modules], {**os.environ, **_OUR_CODE})
 
 
 @contextmanager
@@ -26,5 +36,4 @@ def scratch(way: Way) -> Iterator[tuple[Path, dict[str, str]]]:
 def private_environ(home: Path) -> dict[str, str]:
     environ = {name: os.environ[name] for name in _KEPT if name in os.environ}
     environ |= {"HOME": str(home), "TMPDIR": str(home), "LC_ALL": "C.UTF-8", "TZ": "UTC", "CI": "1"}
-    environ |= {"TOOL_CALL_LOG": "off"}  # what it does is no step of any scenario
-    return environ | {"PYTHONPATH": str(PACKAGE.parent), "PYTHONSAFEPATH": "1"}
+    return environ | _OUR_CODE | {"TOOL_CALL_LOG": "off"}  # what it does is no step of any scenario

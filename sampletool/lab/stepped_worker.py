@@ -18,7 +18,7 @@ def answer_in(stdout: bytes) -> Any:
     return None
 
 
-@dataclass
+@dataclass(eq=False)
 class Worker:
     letter: str
     way: Way
@@ -45,26 +45,27 @@ class Worker:
         known = self.stepped.at.facts if self.stepped.at else {}
         self.stood = {name: known.get(name) for name in ("at", "private")}
 
+    def begin_step(self) -> Step | None:
+        """What it is about to do is what it does now."""
+        if self.at is not None:
+            self.done += 1
+            self.current = self.at.name
+        return self.at
+
     def go_on(self) -> None:
         self.look_where()
         self.is_blocked = False
-        self._see_unlock()
-        self.stepped.step()
+        self._do_event()
         self.come_to_a_step()
 
-    def begin_step(self, events: int) -> bool:
+    def do_events(self, number: int) -> bool:
         """Let it do this many events of its step, and stop before the next one. Whether the step has so many."""
-        for number in range(events):
+        for done in range(number):
             at = self.stepped.at
-            if (
-                at is None
-                or at.name == "blocked"
-                or (number and any(s.is_meant(at, self.current) for s in self.way.steps))
-            ):
+            if at is None or at.name == "blocked" or (done and self.way.step_at(at, self.current)):
                 return False
-            self._see_unlock()
-            self.stepped.step()
-        return self.stepped.at is not None
+            self._do_event()
+        return True
 
     def signal(self, number: int) -> None:
         """It is met by a signal where it stands."""
@@ -73,6 +74,10 @@ class Worker:
             self.tried.discard(self.stepped.at.path)
         self.stepped.signal(number)
         self.come_to_a_step()
+
+    def kill(self) -> None:
+        self.is_blocked = self.holds = False
+        self.stepped.kill()
 
     def come_to_a_step(self) -> None:
         """Let it go on to its next named step, to its end, or until it has to wait."""
@@ -83,10 +88,9 @@ class Worker:
                 return
             if step := self.way.step_at(event, self.current):
                 self.is_blocked = step.waits and step.name == self.current
-                self.at = self.at if self.is_blocked else step
+                self.at = step
                 return
-            self._see_unlock()
-            self.stepped.step()
+            self._do_event()
         self.at = None
         self.ended = self.stepped.finish()
 
@@ -115,9 +119,10 @@ class Worker:
         self.tried.add(event.path)
         return again
 
-    def _see_unlock(self) -> None:
-        """It is about to give a lock back; the gate in front of our locks is not one that makes it alone."""
+    def _do_event(self) -> None:
+        """It may be about to give a lock back; the gate in front of our locks is not one that makes it alone."""
         event = self.stepped.at
         if event is not None and event.name == "fcntl.flock" and event.facts["operation"] & fcntl.LOCK_UN:
             self.tried.discard(event.path)
             self.holds = self.holds and event.path.endswith(".gate")
+        self.stepped.step()

@@ -16,12 +16,12 @@ from sampletool.kit.contract.text import printable
 from sampletool.kit.stepping.fork_server import ForkServer
 from sampletool.kit.stepping.tracer import Event
 from sampletool.lab.errors import CannotTry, UnexpectedOutcome
-from sampletool.lab.explore import every_run, fork_server_for
+from sampletool.lab.explore import every_run
 from sampletool.lab.learner import BROKEN
 from sampletool.lab.play import play
 from sampletool.lab.recording import Played, Recording
-from sampletool.lab.scenario import ADDED, History, Scenario, Step, Way
-from sampletool.lab.scratch import private_environ
+from sampletool.lab.scenario import History, Scenario, Step, Way
+from sampletool.lab.scratch import fork_server_for, private_environ
 
 YOURS = "yours"
 """The name of its one way."""
@@ -60,12 +60,12 @@ def trying(file: Path, check: Callable[[], None] = lambda: None) -> Iterator[Cal
                 if status:
                     yield f"{letter}{_FAILED}{history.answers.get(letter, f'status {status}')}."
 
-        yours = _EveryEvent("", "", "", (str(file.absolute()),), prepare=prepare)
+        worker = ("sampletool.lab.learner", str(file.absolute()), "worker")
+        yours = _EveryEvent("", "", "", worker=worker, prepare=prepare)
         said = ("", ("", ""), "", "files")
-        scenario = Scenario(file.name, *said, {YOURS: yours}, (), "", "", look=_Seen, invariant=invariant)
-        ADDED[str(file)] = scenario
+        scenario = Scenario("", *said, {YOURS: yours}, (), "", "", look=_Seen, invariant=invariant, name=str(file))
         try:
-            yield partial(play, str(file), YOURS, fork_server=server, check=check)
+            yield partial(play, scenario, YOURS, fork_server=server, check=check)
         except UnexpectedOutcome as surprise:
             problem = surprise.context["surprises"][0].removeprefix(f"{file}, {YOURS}: ")
             raise CannotTry(file=str(file), problem=problem) from None
@@ -104,10 +104,6 @@ class _Seen:
 
 
 class _EveryEvent(Way):
-    def argv(self, name: str, variant: str, letter: str) -> list[str]:
-        assert isinstance(self.program, tuple)
-        return ["-m", "sampletool.lab.learner", *self.program, "worker", letter]
-
     def step_at(self, event: Event, last: str) -> Step | None:
         """A step is what another worker may notice, or what notices another. Reading goes on with one's own step."""
         name, waits = _name_of(event)

@@ -2,38 +2,43 @@
 
 from itertools import combinations
 
-from sampletool.lab.explore import explore
-from sampletool.lab.play import play
+from .conftest import Lab
 
 
-def test_two_workers_with_two_steps_have_the_six_schedules_there_are() -> None:
+def test_two_workers_with_two_steps_have_the_six_schedules_there_are(lab: Lab) -> None:
     expected = set()
     for own in combinations(range(4), 2):
         letters = ["A" if place in own else "B" for place in range(4)]
         expected.add(" ".join(f"{letter}{letters[: i + 1].count(letter)}" for i, letter in enumerate(letters)))
 
-    explored = explore("lost-config-update", "naive")
+    explored = lab.explore("lost-config-update", "naive")
 
     assert {recording.schedule for recording in explored.recordings} == expected
     serial = {"A1 A2 B1 B2", "B1 B2 A1 A2"}
     assert {recording.schedule for recording in explored.bad} == expected - serial
 
 
-def test_three_workers_have_ninety_schedules_of_which_only_the_serial_ones_are_good() -> None:
-    explored = explore("lost-config-update", "naive", workers=3)
+def test_three_workers_have_ninety_schedules_of_which_only_the_serial_ones_are_good(lab: Lab) -> None:
+    explored = lab.explore("lost-config-update", "naive", workers=3)
 
     assert (len(explored.recordings), len(explored.bad)) == (90, 84)
 
 
-def test_exploring_again_finds_the_same_in_the_same_order() -> None:
-    assert explore("torn-write", "naive") == explore("torn-write", "naive")
+def test_exploring_again_finds_the_same_in_the_same_order(lab: Lab) -> None:
+    assert lab.explore("torn-write", "naive") == lab.explore("torn-write", "naive")
 
 
-def test_a_worker_that_waits_goes_on_as_soon_as_it_can() -> None:
-    events = play("lost-config-update", "fixed", "A1 B1").recording.events
+def test_a_worker_that_waits_goes_on_as_soon_as_it_can(lab: Lab) -> None:
+    events = lab.play("lost-config-update", "fixed", "A1 B1").events
 
     outcomes = [(event.worker, event.step, event.outcome) for event in events]
 
     assert ("B", "lock", "blocked") in outcomes
     assert outcomes.index(("B", "lock", "resumed")) == outcomes.index(("A", "rename", "done")) + 1
     assert not any(len(event.holds) > 1 for event in events)
+
+
+def test_a_worker_that_was_killed_while_it_waited_is_not_waiting(lab: Lab) -> None:
+    struck = lab.play("stale-lock", "fixed", "B1 A1 A!").events[2]
+
+    assert (struck.step, struck.waiting, struck.holds) == ("kill -9 while it waits", (), ("B",))

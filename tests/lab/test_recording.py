@@ -3,8 +3,9 @@
 import pytest
 
 from sampletool.kit.contract.errors import InvalidValues
-from sampletool.lab.play import play
 from sampletool.lab.recording import parse_schedule
+
+from .conftest import Lab
 
 
 def test_a_strike_is_no_step() -> None:
@@ -17,7 +18,7 @@ def test_what_is_no_schedule_is_refused(text: str) -> None:
         parse_schedule(text)
 
 
-@pytest.mark.parametrize("text", ["A2", "A1 A1", "A1 A2 A3", "C1", "A1 A2 B1 B2 A3", "A"])
-def test_a_schedule_that_the_workers_cannot_follow_is_refused(text: str) -> None:
+@pytest.mark.parametrize("text", ["A2", "A1 A1", "A1 A2 A3", "C1", "A1 A2 B1 B2 A3", "A", "A0"])
+def test_a_schedule_that_the_workers_cannot_follow_is_refused(lab: Lab, text: str) -> None:
     with pytest.raises(InvalidValues, match="not possible there"):
-        play("lost-config-update", "naive", text)
+        lab.play("lost-config-update", "naive", text)

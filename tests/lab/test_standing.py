@@ -1,13 +1,14 @@
 """Where the workers stand in their source, and what their own copies hold."""
 
-from sampletool.lab.play import play
 from sampletool.lab.scenario import PACKAGE
 
+from .conftest import Lab
 
-def seen(name: str, variant: str, schedule: str) -> list[tuple[str, str, dict[str, str] | None]]:
+
+def seen(lab: Lab, name: str, variant: str, schedule: str) -> list[tuple[str, str, dict[str, str] | None]]:
     """Of each event: the step, the line of the source at which the worker stood, and its own copies."""
     told = []
-    for event in play(name, variant, schedule).recording.events:
+    for event in lab.play(name, variant, schedule).events:
         assert event.at is not None
         file, _, number = event.at.partition(":")
         lines = (PACKAGE / file).read_text().splitlines()
@@ -15,10 +16,10 @@ def seen(name: str, variant: str, schedule: str) -> list[tuple[str, str, dict[st
     return told
 
 
-def test_a_step_names_its_line_and_the_copy_that_grew_old_is_seen() -> None:
+def test_a_step_names_its_line_and_the_copy_that_grew_old_is_seen(lab: Lab) -> None:
     old = {"text": "[settings]\njobs = 4\n"}
 
-    told = seen("lost-config-update", "naive", "A1 B1 A2 B2")
+    told = seen(lab, "lost-config-update", "naive", "A1 B1 A2 B2")
 
     assert [event[::2] for event in told] == [("read", None), ("read", None), ("write", old), ("write", old)]
     assert [line for _, line, _ in told[1:3]] == [
@@ -27,17 +28,17 @@ def test_a_step_names_its_line_and_the_copy_that_grew_old_is_seen() -> None:
     ]
 
 
-def test_a_command_stands_in_the_production_code_also_while_it_waits_for_a_lock() -> None:
-    told = seen("lost-config-update", "fixed", "A1 B1")
+def test_a_command_stands_in_the_production_code_also_while_it_waits_for_a_lock(lab: Lab) -> None:
+    told = seen(lab, "lost-config-update", "fixed", "A1 B1")
 
     assert {line for step, line, _ in told if step == "lock"} == {
         "with Lock(_lock_path(resolved), resolved.name, me, signals).exclusively(timeout_seconds) as hold:"
     }
 
 
-def test_where_the_power_may_fail_each_event_tells_what_the_disk_may_hold() -> None:
-    events = play("torn-write", "fixed", "A1 A2 A3 A4 A5").recording.events
+def test_where_the_power_may_fail_each_event_tells_what_the_disk_may_hold(lab: Lab) -> None:
+    events = lab.play("torn-write", "fixed", "A1 A2 A3 A4 A5").events
 
     old, new = 'name="old" level=1', 'name="new" level=2'
     assert [event.on_disk for event in events] == [(old,), (old,), (old,), (new, old), (new,), (new,)]
-    assert {event.on_disk for event in play("lost-config-update", "naive").recording.events} == {None}
+    assert {event.on_disk for event in lab.play("lost-config-update", "naive").events} == {None}

@@ -10,7 +10,6 @@ import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
-from inspect import cleandoc
 from itertools import accumulate, groupby
 from pathlib import Path
 from textwrap import dedent
@@ -20,7 +19,7 @@ from sampletool.kit.contract.answer import to_data
 from sampletool.kit.program import PROGRAM
 from sampletool.lab.explore import Exploration
 from sampletool.lab.recording import Event, Recording
-from sampletool.lab.scenario import PACKAGE, STRIKES, Scenario, Way, find, module_of
+from sampletool.lab.scenario import PACKAGE, STRIKES, Scenario, Way
 from sampletool.lab.scratch import scratch
 from sampletool.lab.standing import source_of
 
@@ -28,13 +27,11 @@ _NOT_TOLD = ("seq", "number", "at")
 _HERE = Path(__file__).parent
 
 
-def described(name: str, explored: Mapping[str, Exploration]) -> dict[str, Any]:
+def described(scenario: Scenario, explored: Mapping[str, Exploration]) -> dict[str, Any]:
     """One scenario and all of its recordings, as the page takes it."""
-    scenario = find(name)
-    told = ("title", "rule", "promise", "question", "shared", "happened", "no_verb")
+    told = ("name", "story", "title", "rule", "promise", "question", "shared", "happened", "no_verb")
     ways = {variant: _way(scenario, scenario.ways[variant], of.recordings) for variant, of in explored.items()}
-    story = cleandoc(module_of(name).__doc__ or "")
-    return {"name": name, "story": story, **{each: getattr(scenario, each) for each in told}, "ways": ways}
+    return {**{each: getattr(scenario, each) for each in told}, "ways": ways}
 
 
 def html(scenarios: Sequence[Mapping[str, Any]]) -> str:

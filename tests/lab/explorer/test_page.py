@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from docs.lab.play import RECORDED
-from sampletool.lab.explore import explore
 from sampletool.lab.explorer.page import described, html
 from sampletool.lab.recording import Recording
-from sampletool.lab.scenario import names
+from sampletool.lab.scenario import find, names
+from tests.lab.conftest import Lab
 
 
 def orders(way: dict[str, Any]) -> Iterator[tuple[str, str | None, list[dict[str, Any]]]]:
@@ -29,10 +29,10 @@ def orders(way: dict[str, Any]) -> Iterator[tuple[str, str | None, list[dict[str
 
 
 @pytest.mark.parametrize(("name", "variant"), [("lost-config-update", "wrong-two-locks"), ("torn-write", "naive")])
-def test_the_graph_has_every_recording_and_no_more(name: str, variant: str) -> None:
-    explored = explore(name, variant)
+def test_the_graph_has_every_recording_and_no_more(lab: Lab, name: str, variant: str) -> None:
+    explored = lab.explore(name, variant)
 
-    way = described(name, {variant: explored})["ways"][variant]
+    way = described(find(name), {variant: explored})["ways"][variant]
 
     found = {schedule: (reason, events) for schedule, reason, events in orders(way)}
     assert set(found) == {recording.schedule for recording in explored.recordings}
@@ -50,8 +50,10 @@ def _recorded(recording: Recording) -> list[tuple[str, ...]]:
     return [(each.worker, each.step, each.outcome, each.state, each.note or "") for each in recording.events]
 
 
-def test_a_step_is_at_its_line_of_the_source_that_is_shown() -> None:
-    way = described("lost-config-update", {"naive": explore("lost-config-update", "naive")})["ways"]["naive"]
+def test_a_step_is_at_its_line_of_the_source_that_is_shown(lab: Lab) -> None:
+    explored = {"naive": lab.explore("lost-config-update", "naive")}
+
+    way = described(find("lost-config-update"), explored)["ways"]["naive"]
 
     shown = {(event["step"], way["source"][event["line"]].strip()) for event in way["events"]}
 

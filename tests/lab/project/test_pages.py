@@ -1,27 +1,17 @@
 """Every page of the lab, made anew from every schedule of its scenario: `make check` runs this."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from docs.lab.generate import LABS, folder_of, generate, index
-from sampletool.kit.stepping.fork_server import ForkServer
-from sampletool.lab.explore import fork_server_for
 from sampletool.lab.scenario import FIXED, find, names
-
-
-@pytest.fixture(scope="module")
-def fork_server() -> Iterator[ForkServer]:
-    """One for all: to start one takes longer than many schedules."""
-    with fork_server_for(*names()) as server:
-        yield server
+from tests.lab.conftest import Lab
 
 
 @pytest.mark.parametrize("name", names())
 def test_on_every_schedule_the_right_way_holds_the_wrong_ones_are_found_out_and_its_page_says_so(
-    name: str, fork_server: ForkServer
+    lab: Lab, name: str
 ) -> None:
-    made = generate(name, fork_server)
+    made = generate(name, lab.fork_server)
 
     assert f"| fixed | {find(name).ways[FIXED].says} | " in made[f"{folder_of(name)}{name}.md"]
     for file, content in made.items():

@@ -1,7 +1,8 @@
 """Runs that nobody arranges."""
 
 from sampletool.lab.luck import try_luck
+from sampletool.lab.scenario import find
 
 
 def test_a_promise_about_moments_is_judged_by_the_ends_alone() -> None:
-    assert try_luck("zombie-worker", "fixed", 1, "AB", lambda: None) == 0
+    assert try_luck(find("zombie-worker"), "fixed", 1, "AB", lambda: None) == 0

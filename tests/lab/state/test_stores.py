@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from sampletool.kit.testing.scale import SOAK
-from sampletool.lab.explore import explore
 from sampletool.lab.scenario import FIXED, NAIVE, STORE_VARIABLE, module_of, names
+from tests.lab.conftest import Lab
 from tests.state.support.servers import NoServer, Server, run_directory
 
 NEED_A_STORE = [name for name in names() if hasattr(module_of(name), "open_here")]
@@ -32,6 +32,6 @@ def test_those_that_are_tried_are_some_of_them() -> None:
 
 
 @pytest.mark.parametrize("name", TRIED)
-def test_on_a_server_the_naive_way_breaks_and_ours_holds_on_every_schedule(name: str, valkey: None) -> None:
-    assert explore(name, FIXED).reasons == {}
-    assert explore(name, NAIVE).bad
+def test_on_a_server_the_naive_way_breaks_and_ours_holds_on_every_schedule(lab: Lab, name: str, valkey: None) -> None:
+    assert lab.explore(name, FIXED).reasons == {}
+    assert lab.explore(name, NAIVE).bad

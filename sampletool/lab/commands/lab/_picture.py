@@ -6,7 +6,7 @@ from sampletool.kit.contract.table import Painted
 from sampletool.kit.contract.text import GREEN, RED, between_words
 from sampletool.lab.draw import legend, terminal_width, timeline
 from sampletool.lab.recording import Recording
-from sampletool.lab.scenario import Scenario, find, is_right, module_of, names
+from sampletool.lab.scenario import Scenario, find, is_right, names
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Shown:
 
     def lines(self) -> list[str]:
         scenario, width = find(self.scenario), terminal_width()
-        told = [*self._title(width), *paragraphs(module_of(self.scenario).__doc__ or "", width)]
+        told = [*self._title(width), *paragraphs(scenario.story, width)]
         for run in self.runs:
             way = scenario.ways[run.variant]
             told += ["", *paragraphs(f"{run.variant}: {way.says}", width), "", *timeline(run, width), ""]

@@ -1,6 +1,7 @@
 """Run every schedule of a scenario: the right way must hold on all of them, and every wrong one must break on some."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -10,8 +11,10 @@ from sampletool.kit.contract.text import between_words, counted
 from sampletool.lab.commands.lab._options import AllOption, NameArgument, chosen, one_by_one, spec_with
 from sampletool.lab.draw import terminal_width
 from sampletool.lab.errors import UnexpectedOutcome
-from sampletool.lab.explore import explore, fork_server_for
+from sampletool.lab.explore import explore
+from sampletool.lab.play import play
 from sampletool.lab.scenario import STRIKES, find, is_right
+from sampletool.lab.scratch import fork_server_for
 
 spec = spec_with("lab prove lost-config-update")
 
@@ -65,8 +68,9 @@ def prove(context: Context, name: str, workers: int | None) -> Proof:
     ways, surprises = [], []
     scenario = find(name)
     with fork_server_for(name) as fork_server:
+        follow = partial(play, scenario, fork_server=fork_server, workers=workers, check=context.signals.check)
         for variant in sorted(scenario.ways, key=lambda variant: not is_right(variant)):
-            explored = explore(name, variant, workers=workers, fork_server=fork_server, check=context.signals.check)
+            explored = explore(partial(follow, variant))
             surprises += [explored.surprise] if explored.surprise else []
             bad = explored.bad
             example = bad[0].schedule if bad else None

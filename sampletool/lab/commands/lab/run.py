@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +19,8 @@ from sampletool.lab.errors import UnexpectedOutcome
 from sampletool.lab.explore import Exploration
 from sampletool.lab.luck import try_luck
 from sampletool.lab.play import play
-from sampletool.lab.scenario import FIXED, LETTERS, NAIVE, STORE_VARIABLE, find, is_right, names, way_of
+from sampletool.lab.scenario import FIXED, LETTERS, NAIVE, STORE_VARIABLE, Scenario, Way, find, is_right, names
+from sampletool.lab.scratch import fork_server_for
 from sampletool.lab.svg import svg as drawn
 
 spec = spec_with(
@@ -49,15 +51,23 @@ class Lucky:
         return paragraphs(f"{found}\n\n{advice} See tool lab prove {self.scenario}.", terminal_width())
 
 
-def show(context: Context, name: str, variants: list[str], schedule: str | None, workers: int | None) -> Shown:
-    scenario = find(name)
+def show(context: Context, scenario: Scenario, variants: list[str], schedule: str | None, workers: int | None) -> Shown:
     runs = []
-    for variant in variants:
-        given = way_of(name, variant).shows if schedule is None else schedule
-        if schedule is None and is_right(variant) and STORE_VARIABLE in os.environ:  # where a step is a whole verb
-            given = ""
-        runs.append(play(name, variant, given, workers=workers, check=context.signals.check).recording)
-    return Shown(name, scenario.title, scenario.rule, runs)
+    with fork_server_for(scenario.name) as fork_server:
+        follow = partial(play, scenario, fork_server=fork_server, workers=workers, check=context.signals.check)
+        for variant in variants:
+            given = way_of(scenario, variant).shows if schedule is None else schedule
+            if schedule is None and is_right(variant) and STORE_VARIABLE in os.environ:  # where a step is a whole verb
+                given = ""
+            runs.append(follow(variant, given).recording)
+    return Shown(scenario.name, scenario.title, scenario.rule, runs)
+
+
+def way_of(scenario: Scenario, variant: str) -> Way:
+    if variant not in scenario.ways:
+        problem, hint = f"{variant!r} is not a way of {scenario.name}", f"Its ways are {', '.join(scenario.ways)}."
+        raise InvalidValues(Mistake("--variant", "INVALID_VALUE", problem, variant, hint))
+    return scenario.ways[variant]
 
 
 def command(
@@ -86,13 +96,14 @@ def command(
         raise InvalidValues(Mistake("--all", "INVALID_VALUE", "--all takes no other option of this command"))
     wanted = chosen(name, every, [] if is_one else [each for each in THREE if each in names()])
     if by_luck:
-        name, variant = wanted[0], variant or NAIVE
-        way_of(name, variant)
-        ctx.obj.tell(f"{name}, {variant}: {counted(runs, 'run')} by luck")
-        letters = LETTERS[: workers or find(name).workers]
-        return Lucky(name, variant, runs, try_luck(name, variant, runs, letters, ctx.obj.signals.check))
+        scenario, variant = find(wanted[0]), variant or NAIVE
+        way_of(scenario, variant)
+        ctx.obj.tell(f"{scenario.name}, {variant}: {counted(runs, 'run')} by luck")
+        letters = LETTERS[: workers or scenario.workers]
+        broken = try_luck(scenario, variant, runs, letters, ctx.obj.signals.check)
+        return Lucky(scenario.name, variant, runs, broken)
     variants = [variant] if variant else [NAIVE, FIXED] if schedule is None else [NAIVE]
-    shown = [show(ctx.obj, each, variants, schedule, workers) for each in one_by_one(ctx.obj, wanted)]
+    shown = [show(ctx.obj, find(each), variants, schedule, workers) for each in one_by_one(ctx.obj, wanted)]
     if svg is not None:
         replace(svg.resolve(), drawn(shown[0].runs).encode())
     outcome = shown[0] if name else AllShown(shown)

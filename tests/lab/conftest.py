@@ -1,0 +1,31 @@
+"""What plays and explores in these tests."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+
+from sampletool.kit.stepping.fork_server import ForkServer
+from sampletool.lab.explore import Exploration, explore
+from sampletool.lab.play import play
+from sampletool.lab.recording import Recording
+from sampletool.lab.scenario import find, names
+from sampletool.lab.scratch import fork_server_for
+
+
+class Lab:
+    def __init__(self, fork_server: ForkServer) -> None:
+        self.fork_server = fork_server
+
+    def play(self, name: str, variant: str, schedule: str = "") -> Recording:
+        return play(find(name), variant, schedule, fork_server=self.fork_server).recording
+
+    def explore(self, name: str, variant: str, workers: int | None = None) -> Exploration:
+        return explore(partial(play, find(name), variant, fork_server=self.fork_server, workers=workers))
+
+
+@pytest.fixture(scope="session")
+def lab() -> Iterator[Lab]:
+    """One for all: to start a fork server takes longer than many schedules."""
+    with fork_server_for(*names()) as fork_server:
+        yield Lab(fork_server)
