@@ -19,7 +19,7 @@ from sampletool.kit.contract.answer import to_data
 from sampletool.kit.program import PROGRAM
 from sampletool.kit.stepping.fork_server import ForkServer
 from sampletool.lab.draw import timeline
-from sampletool.lab.explore import Exploration, explore
+from sampletool.lab.explore import Exploration, explore_way
 from sampletool.lab.explorer.page import described
 from sampletool.lab.luck import can_be_lucky
 from sampletool.lab.play import play
@@ -48,7 +48,7 @@ def generate(name: str, fork_server: ForkServer) -> dict[str, str]:
     scenario = find(name)
     follow = partial(play, scenario, fork_server=fork_server)
     runs = {variant: follow(variant, way.shows).recording for variant, way in scenario.ways.items()}
-    explored = {variant: explore(partial(follow, variant)) for variant in scenario.ways}
+    explored = {variant: explore_way(partial(follow, variant)) for variant in scenario.ways}
     folder = folder_of(name)
     return {
         f"{folder}{name}.md": page(name, scenario, runs, explored),

@@ -10,6 +10,7 @@ import sys
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from sampletool.kit.contract.errors import InvalidValues
@@ -20,7 +21,7 @@ from sampletool.lab.scenario import Scenario, Way, find
 from sampletool.lab.standing import of_coroutine, source_of
 from sampletool.lab.stepped_worker import Worker
 
-_NO_PROCESS: Any = None
+_NO_PROCESS: Any = SimpleNamespace(at="", past=())
 
 
 class _Task(Worker):
@@ -33,10 +34,6 @@ class _Task(Worker):
         self._stands = partial(of_coroutine, self.coroutine, source_of(scenario, way), scenario.private)
         self._steps = [step for step in way.steps if fnmatchcase(letter, step.file)]
         self._awaits: Any = None
-
-    @property
-    def is_over(self) -> bool:
-        return self.ended is not None
 
     def look_where(self) -> None:
         self.stood = self._stands()

@@ -8,7 +8,7 @@ from shutil import get_terminal_size
 from textwrap import wrap
 
 from sampletool.kit.contract.table import Painted
-from sampletool.kit.contract.text import BOLD, RED
+from sampletool.kit.contract.text import BOLD, RED, printable
 from sampletool.lab.recording import Event, Recording
 from sampletool.lab.scenario import STRIKES
 
@@ -80,17 +80,13 @@ def _widths(recording: Recording, width: int) -> list[int]:
 
 
 def _seen(event: Event) -> str:
-    return f"{event.state}   <== {event.note.rstrip('.')}" if event.note else event.state
+    return printable(f"{event.state}   <== {event.note.rstrip('.')}" if event.note else event.state)
 
 
 def label(event: Event) -> str:
     """The step, as people say it."""
-    return {
-        "done": event.step,
-        "blocked": f"{event.step}: has to wait",
-        "resumed": f"{event.step}: has it now",
-        "struck": event.step.upper(),
-    }[event.outcome]
+    waits = {"blocked": ": has to wait", "resumed": ": has it now"}.get(event.outcome, "")
+    return printable(event.step.upper() if event.outcome == "struck" else f"{event.step}{waits}")
 
 
 def _cell(event: Event, letter: str, held: tuple[str, ...], over: set[str]) -> tuple[str, str, str]:

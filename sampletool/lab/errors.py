@@ -1,7 +1,5 @@
 """The lab's own failures: no such scenario; or it did not end as it has to: its mechanism is gone, or it is wrong."""
 
-from typing import Any
-
 from sampletool.kit.contract.errors import ExitStatus, ToolError
 
 
@@ -42,9 +40,5 @@ class UnexpectedOutcome(ToolError):
     """The right way broke, or a wrong one could not be shown to break."""
 
     code, exit_status = "UNEXPECTED_OUTCOME", ExitStatus.PARTIAL
-
+    sentence = "{surprises}."
     advice = "If a right way broke, what protects it is not there any more; replay the schedule to see it."
-
-    def __init__(self, surprises: list[str], data: Any) -> None:
-        said = "; ".join(surprise.rstrip(".") for surprise in surprises)
-        super().__init__(f"{said}.", data=data, surprises=surprises)

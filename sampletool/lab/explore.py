@@ -9,12 +9,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
+from sampletool.kit.context import Context
 from sampletool.kit.contract.text import counted
+from sampletool.lab.play import play
 from sampletool.lab.recording import Played, Recording
-from sampletool.lab.scenario import is_right
+from sampletool.lab.scenario import Scenario, is_right
+from sampletool.lab.scratch import fork_server_for
 
-_AT_ONCE = 32
+_AT_ONCE = 100
 
 
 @dataclass(frozen=True)
@@ -39,15 +43,22 @@ class Exploration:
         if bool(bad) != is_right(run.variant):
             return None
         breaks = f"{run.scenario}, {run.variant} breaks on {len(bad)} of {counted(len(self.recordings), 'schedule')}"
-        return f"{breaks} although it is fixed, such as {bad[0].schedule}: {bad[0].reason}" if bad else breaks
+        such_as = f"such as {bad[0].schedule}: {bad[0].reason}".rstrip(".") if bad else ""
+        return f"{breaks} although it is fixed, {such_as}" if bad else breaks
 
 
-def explore(follow: Callable[[str], Played]) -> Exploration:
-    """All schedules of what is followed: `partial(play, scenario, variant, fork_server=…)`."""
-    return Exploration(tuple(sorted(every_run(follow), key=lambda recording: recording.schedule)))
+def explore(context: Context, scenario: Scenario, workers: int | None = None) -> dict[str, Exploration]:
+    """Every schedule of each of its ways."""
+    with fork_server_for(scenario.name) as fork_server:
+        follow = partial(play, scenario, fork_server=fork_server, workers=workers, check=context.signals.check)
+        return {variant: explore_way(partial(follow, variant), context.tell) for variant in scenario.ways}
 
 
-def every_run(follow: Callable[[str], Played]) -> Iterator[Recording]:
+def explore_way(follow: Callable[[str], Played], tell: Callable[[str], None] = lambda line: None) -> Exploration:
+    return Exploration(tuple(sorted(every_run(follow, tell), key=lambda recording: recording.schedule)))
+
+
+def every_run(follow: Callable[[str], Played], tell: Callable[[str], None] = lambda line: None) -> Iterator[Recording]:
     """Each once, in an order that is always the same: the fewer turns a schedule takes, the earlier it comes."""
     turns: list[list[str]] = [[]]
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
@@ -56,6 +67,8 @@ def every_run(follow: Callable[[str], Played]) -> Iterator[Recording]:
             for given, played in zip(batch, pool.map(follow, map(" ".join, batch)), strict=True):
                 yield played.recording
                 turns += _turns(len(given), played)
+            if len(turns) > _AT_ONCE:
+                tell(f"{len(turns)} more schedules, at least.")
 
 
 def _turns(given: int, played: Played) -> list[list[str]]:

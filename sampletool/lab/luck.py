@@ -5,42 +5,39 @@ from subprocess import TimeoutExpired
 
 from sampletool.kit.contract.errors import InvalidValues, Mistake
 from sampletool.kit.stepping.fork_server import ForkServer
+from sampletool.kit.stepping.tracer import Ended
 from sampletool.lab.scenario import History, Moment, Scenario, Way
 from sampletool.lab.scratch import fork_server_for, scratch
-from sampletool.lab.stepped_worker import answer_in
 
 _LONGEST_SECONDS = 10
 
 
-def try_luck(scenario: Scenario, variant: str, runs: int, letters: str, check: Callable[[], None]) -> int:
+def try_luck(scenario: Scenario, way: Way, runs: int, letters: str, check: Callable[[], None]) -> int:
     """In how many runs the promise was broken, as far as the ends of the workers show it; or a worker stuck."""
-    if not can_be_lucky(scenario, scenario.ways[variant]):
+    if not can_be_lucky(scenario, way):
         problem = "nothing here is left to luck: the turns of one event loop, or a kill that has to be arranged"
         hint = f"See tool lab prove {scenario.name}."
         raise InvalidValues(Mistake("--by-luck", "INVALID_VALUE", problem, suggestion=hint))
-    broken = 0
     with fork_server_for(scenario.name) as fork_server:
-        for _ in range(runs):
-            check()
-            broken += _breaks(scenario, scenario.ways[variant], letters, fork_server)
-    return broken
+        return sum(_breaks(scenario, way, letters, fork_server, check) for _ in range(runs))
 
 
 def can_be_lucky(scenario: Scenario, way: Way) -> bool:
     return scenario.world is None and not way.strikes
 
 
-def _breaks(scenario: Scenario, way: Way, letters: str, fork_server: ForkServer) -> bool:
+def _breaks(scenario: Scenario, way: Way, letters: str, fork_server: ForkServer, check: Callable[[], None]) -> bool:
+    check()
     with scratch(way) as (directory, environ):
         running = [fork_server.start(None, ["-m", *way.worker, each], environ, directory) for each in letters]
         try:
-            said = [answer_in(process.communicate(timeout=_LONGEST_SECONDS)[0]) for process in running]
+            said = [process.communicate(timeout=_LONGEST_SECONDS) for process in running]
         except TimeoutExpired:
             for process in running:
                 process.kill()
                 process.__exit__()
             return True
         now = scenario.look(directory)
-        ends = zip(letters, running, said, strict=True)
-        moments = [Moment(who, "end", now, now, status=ran.returncode, answer=answer) for who, ran, answer in ends]
+        ends = (Ended(process.returncode or 0, *output) for process, output in zip(running, said, strict=True))
+        moments = [Moment(letter, now, now, ended=ended) for letter, ended in zip(letters, ends, strict=True)]
         return any(scenario.invariant(History(letters, moments, now)))

@@ -10,6 +10,7 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
@@ -48,17 +49,14 @@ def play(
             stdout, stderr = fork_server.start(None, program, environ, directory).communicate()
             if not stdout:
                 said = stderr.decode().strip().rpartition("\n")[2]
-                raise UnexpectedOutcome([f"{scenario.name}, {variant}: {said}"], None)
+                raise UnexpectedOutcome(surprises=[f"{scenario.name}, {variant}: {said}"])
             told = pickle.loads(stdout)  # noqa: S301 - our own process wrote it
             if isinstance(told, Played):
                 return told
             raise InvalidValues(*told)
-        players = []
-        for letter in letters:
-            stepped = SteppedProcess(
-                ["-m", *way.worker, letter], watch=directory.parent, env=environ, cwd=directory, fork_server=fork_server
-            )
-            players.append(Worker(letter, way, stack.enter_context(stepped), check))
+        start = partial(SteppedProcess, watch=directory.parent, env=environ, cwd=directory, fork_server=fork_server)
+        stepped = [stack.enter_context(start(["-m", *way.worker, letter])) for letter in letters]
+        players = [Worker(letter, way, process, check) for letter, process in zip(letters, stepped, strict=True)]
         return Play(scenario, variant, players, directory).follow(schedule)
 
 
@@ -92,12 +90,9 @@ class Play:
             if worker.is_over:
                 self._record(worker, worker.current, "done")
         begun = [f"A0{strike}{n}" for strike in self._strikes() for n in range(len(self.first.stepped.past))]
-        while possible := self._enabled():
-            self._take(wanted[len(self.taken)] if len(self.taken) < len(wanted) else possible[0], possible)
-        for token in wanted[len(self.taken) :]:
-            raise bad_schedule(token, f"{token} is not possible there; possible are no more steps")
-        for choices in self.choices[:1]:
-            choices += begun
+        while (possible := self._enabled()) or len(self.taken) < len(wanted):
+            self._take(wanted[len(self.taken)] if len(self.taken) < len(wanted) else possible[0], possible + begun)
+            begun = []
         return self._played()
 
     def _enabled(self) -> list[str]:
@@ -117,12 +112,13 @@ class Play:
     def _take(self, token: str, possible: list[str]) -> None:
         step, strike, events = parts_of(token)
         if not ({step, f"A{strike}"} if events else {token}) <= set(possible):
-            raise bad_schedule(token, f"{token} is not possible there; possible are {', '.join(possible)}")
+            there = ", ".join(possible) or "no more steps"
+            raise bad_schedule(token, f"{token} is not possible there; possible are {there}")
         if len(self.taken) == _MOST_STEPS:
-            raise UnexpectedOutcome([f"{token[0]} does not end: {_MOST_STEPS} steps were taken"], None)
+            raise UnexpectedOutcome(surprises=[f"{token[0]} does not end: {_MOST_STEPS} steps were taken"])
         self.taken.append(token)
-        worker, strikes = next(worker for worker in self.workers if worker.letter == token[0]), self._strikes()
-        past, within = len(worker.stepped.past) if strikes else 0, []
+        worker = next(worker for worker in self.workers if worker.letter == token[0])
+        past = len(worker.stepped.past)
         if events:
             self._strike(worker, strike, self._go_into_its_step(worker, token, int(events)))
         elif strike:
@@ -130,9 +126,8 @@ class Play:
             self._strike(worker, strike, stands or "after the end")
         else:
             self._go_on(worker)
-            for strike in strikes if worker is self.first else "":
-                within += [f"{token}{strike}{n}" for n in range(1, len(worker.stepped.past) - past)]
-        self.choices.append([*possible, *within])
+        within = range(1, len(worker.stepped.past) - past) if worker is self.first else ()
+        self.choices.append([*possible, *(f"{token}{sign}{n}" for sign in self._strikes() for n in within)])
         self._ask_the_blocked()
 
     def _go_on(self, worker: Worker) -> None:
@@ -167,24 +162,22 @@ class Play:
 
     def _ask_the_blocked(self) -> None:
         """In the order in which they came, until nobody gets further."""
-        moved = True
-        while moved:
-            self.queue = [*dict.fromkeys(worker for worker in (*self.queue, *self.workers) if worker.is_blocked)]
-            moved = False
-            for worker in self.queue:
-                worker.go_on()
-                if not worker.is_blocked:
-                    worker.holds = any(step.holds for step in self.way.steps if step.name == worker.current)
-                    self._record(worker, worker.current, "resumed")
-                    moved = True
+        self.queue = [*dict.fromkeys(worker for worker in (*self.queue, *self.workers) if worker.is_blocked)]
+        for worker in self.queue:
+            worker.go_on()
+            if not worker.is_blocked:
+                worker.holds = any(step.holds for step in self.way.steps if step.name == worker.current)
+                self._record(worker, worker.current, "resumed")
+                return self._ask_the_blocked()
+        return None
 
     def _record(self, worker: Worker, step: str, outcome: Happened) -> None:
         worker.holds = worker.holds and not worker.is_over
         holds = tuple(each.letter for each in self.workers if each.holds)
         waiting = tuple(each.letter for each in self.workers if each.is_blocked)
         before, self.now = self.now, "(the power is off)" if self.is_dark else self._look(self.directory)
-        did = (worker.letter, step, before, self.now, holds, worker.is_blocked, outcome == "struck")
-        self.moments.append(Moment(*did, worker.status, worker.answer))
+        did = (worker.letter, before, self.now, holds, worker.is_blocked, outcome == "struck", worker.ended)
+        self.moments.append(Moment(*did))
         note = _BROKEN if self._judge(self.now, is_over=False) else worker.complaint()
         acts = (len(self.events) + 1, worker.letter, worker.done, step)
         on_disk = tuple(sorted({str(seen) for seen in self._look_at_disks()})) or None
@@ -233,7 +226,7 @@ class Play:
             said = worker.complaint() or "it succeeded"
             if worker.done == 0 and worker.is_over and worker.letter not in struck and not said.startswith("told "):
                 none = f"{self.scenario.name}, {self.variant}: {worker.letter} came to none of its steps ({said})"
-                raise UnexpectedOutcome([none], None)
+                raise UnexpectedOutcome(surprises=[none])
         stuck = [worker.letter for worker in self.workers if not worker.is_over]
         for now in self._look_at_disks() if self.is_dark else ():
             self._judge(now, is_over=True, prefix="After the power cut it is possible that ")

@@ -23,8 +23,10 @@ The command, the tests, the pages and the list of `make mutants` read these file
 """
 
 import fcntl
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
@@ -32,14 +34,12 @@ from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
 from pkgutil import walk_packages
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import sampletool
 from sampletool.kit.contract.errors import did_you_mean
+from sampletool.kit.stepping.tracer import Ended, Event
 from sampletool.lab.errors import ScenarioNotFound
-
-if TYPE_CHECKING:
-    from sampletool.kit.stepping.tracer import Event
 
 PACKAGE = Path(sampletool.__file__).parent
 SCENARIOS = "sampletool.lab.scenarios"
@@ -74,7 +74,7 @@ class Step:
     """From here on it is alone, until it ends or comes to a step that `frees`."""
     frees: bool = False
 
-    def is_meant(self, seen: "Event", last: str) -> bool:
+    def is_meant(self, seen: Event, last: str) -> bool:
         return (
             seen.name == self.event
             and fnmatchcase(os.path.basename(seen.path), self.file)
@@ -96,7 +96,6 @@ class Moment:
     """One step of one worker, or what struck it. Nobody else did anything meanwhile."""
 
     worker: str
-    step: str
     before: Any
     """What `look` saw."""
     after: Any
@@ -105,10 +104,15 @@ class Moment:
     is_blocked: bool = False
     """It has to wait for another worker."""
     is_struck: bool = False
-    status: int | None = None
-    """The worker ended by itself with this moment, with this exit status."""
-    answer: Any = None
-    """The JSON answer that it gave then."""
+    ended: Ended | None = None
+    """The worker ended by itself with this moment; so, and with this output."""
+
+
+def answer_in(ended: Ended | None) -> Any:
+    """What a worker said in the end, if that is JSON."""
+    with suppress(ValueError):
+        return json.loads(ended.stdout if ended else b"")
+    return None
 
 
 @dataclass(frozen=True)
@@ -125,12 +129,13 @@ class History:
     @property
     def statuses(self) -> dict[str, int]:
         """Of the workers that came to their end by themselves."""
-        return {moment.worker: moment.status for moment in self.moments if moment.status is not None}
+        return {moment.worker: moment.ended.status for moment in self.moments if moment.ended}
 
     @property
     def answers(self) -> dict[str, Any]:
         """The JSON answers of those that gave one."""
-        return {moment.worker: moment.answer for moment in self.moments if moment.answer is not None}
+        said = ((moment.worker, answer_in(moment.ended)) for moment in self.moments)
+        return {letter: answer for letter, answer in said if answer is not None}
 
     @property
     def served(self) -> list[str]:
@@ -173,7 +178,7 @@ class Way:
     worker: tuple[str, ...] = ()
     """The module that each worker runs, and its arguments; the letter comes behind them. `find` gives it that."""
 
-    def step_at(self, event: "Event", last: str) -> Step | None:
+    def step_at(self, event: Event, last: str) -> Step | None:
         """The step that begins with this event, if one does; `last` is the step before."""
         return next((step for step in self.steps if step.is_meant(event, last)), None)
 
@@ -231,7 +236,6 @@ class Scenario:
         return " ".join((self.invariant.__doc__ or "").split())
 
 
-@cache
 def names() -> list[str]:
     return sorted(_modules())
 
@@ -246,7 +250,7 @@ def _modules() -> dict[str, str]:
 
 
 def module_of(name: str) -> Any:
-    if name not in names():
+    if name not in _modules():
         raise ScenarioNotFound(scenario=name, suggestion=did_you_mean(name, names()))
     return import_module(_modules()[name])
 

@@ -1,21 +1,13 @@
 """One worker of a run: a stepped process that goes from one named step to the next, or has to wait."""
 
 import fcntl
-import json
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from sampletool.kit.stepping.tracer import Ended, Event, SteppedProcess
-from sampletool.lab.scenario import Step, Way
-
-
-def answer_in(stdout: bytes) -> Any:
-    """What a worker said, if that is JSON."""
-    with suppress(ValueError):
-        return json.loads(stdout)
-    return None
+from sampletool.lab.scenario import Step, Way, answer_in
 
 
 @dataclass(eq=False)
@@ -39,7 +31,7 @@ class Worker:
 
     @property
     def is_over(self) -> bool:
-        return self.stepped.at is None
+        return self.stepped.at is None or self.ended is not None
 
     def look_where(self) -> None:
         known = self.stepped.at.facts if self.stepped.at else {}
@@ -94,21 +86,12 @@ class Worker:
         self.at = None
         self.ended = self.stepped.finish()
 
-    @property
-    def status(self) -> int | None:
-        """How it ended by itself."""
-        return None if self.ended is None else self.ended.status
-
-    @property
-    def answer(self) -> Any:
-        return None if self.ended is None else answer_in(self.ended.stdout)
-
     def complaint(self) -> str | None:
         """How it ended if it did not succeed: the code of its answer, or its status."""
         if self.ended is None or self.ended.status == 0:
             return None
         with suppress(KeyError, TypeError):
-            return f"told {self.answer['error']['code']}"
+            return f"told {answer_in(self.ended)['error']['code']}"
         last = self.ended.stderr.decode("utf-8", "backslashreplace").strip().rpartition("\n")[2]
         return f"failed: {last or f'status {self.ended.status}'}"
 

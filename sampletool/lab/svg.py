@@ -31,7 +31,7 @@ def svg(recordings: Sequence[Recording]) -> str:
     for run in recordings:
         headline = f"{run.variant} {run.verdict}: schedule {run.schedule}"
         lines += [Painted(headline, RED if run.is_broken else BOLD), *timeline(run, _WIDTH), ""]
-    lines = [*map(_safe, lines), *legend(recordings, _WIDTH)]
+    lines += legend(recordings, _WIDTH)
     width, height = round(max(map(len, lines)) * _LETTER) + 2 * _MARGIN, len(lines) * _ROW + 2 * _MARGIN
     told = ". ".join(f"{run.variant} {run.verdict}: {_in_words(run)}" for run in recordings)
     drawn = (_drawn(line, _MARGIN + number * _ROW) for number, line in enumerate(lines))
@@ -66,7 +66,3 @@ def _in_words(recording: Recording) -> str:
         + (f", {event.note}" if event.note else "")
         for event in recording.events
     )
-
-
-def _safe(line: str) -> str:
-    return Painted(printable(line), line.colour) if isinstance(line, Painted) else printable(line)

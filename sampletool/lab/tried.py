@@ -16,16 +16,14 @@ from sampletool.kit.contract.text import printable
 from sampletool.kit.stepping.fork_server import ForkServer
 from sampletool.kit.stepping.tracer import Event
 from sampletool.lab.errors import CannotTry, UnexpectedOutcome
-from sampletool.lab.explore import every_run
 from sampletool.lab.learner import BROKEN
 from sampletool.lab.play import play
-from sampletool.lab.recording import Played, Recording
+from sampletool.lab.recording import Played
 from sampletool.lab.scenario import History, Scenario, Step, Way
 from sampletool.lab.scratch import fork_server_for, private_environ
 
 YOURS = "yours"
 """The name of its one way."""
-_FAILED = " failed, "
 _PATIENCE_SECONDS = 10
 _LONGEST_LOOK = 40
 _ONLY_ONCE = ("os.link", "os.mkdir", "os.symlink")
@@ -35,33 +33,25 @@ _VERBS = {"os.chmod": "chmod", "os.link": "link", "os.listdir": "list", "os.mkdi
           "os.truncate": "truncate", "os.write": "write"}  # fmt: skip
 
 
-def every_schedule(file: Path, follow: Callable[[str], Played]) -> Iterator[Recording]:
-    """The first is the one in which A ends before B begins: there no worker may fail."""
-    for number, recording in enumerate(every_run(follow)):
-        for reason in (recording.reason or "", *recording.also):
-            if number == 0 and reason[1:].startswith(_FAILED):
-                problem = reason.replace(_FAILED, " fails although no other is at work, ", 1).rstrip(".")
-                raise CannotTry(file=str(file), problem=problem)
-        yield recording
-
-
 @contextmanager
 def trying(file: Path, check: Callable[[], None] = lambda: None) -> Iterator[Callable[[str], Played]]:
     """What follows a schedule of the file."""
     with fork_server_for() as server:
 
-        def prepare(directory: Path) -> None:
-            _run(server, file, "prepare", directory)
-
         def invariant(history: History) -> Iterator[str]:
             if history.is_over and (broken := _run(server, file, "invariant", history.now.directory)):
                 yield broken
+            turns = [moment.worker for moment in history.moments]
             for letter, status in history.statuses.items() if history.is_over else ():
                 if status:
-                    yield f"{letter}{_FAILED}{history.answers.get(letter, f'status {status}')}."
+                    said = history.answers.get(letter, f"status {status}")
+                    if turns == sorted(turns):
+                        problem = f"{letter} fails although no other is at work, {said}"
+                        raise CannotTry(file=str(file), problem=problem)
+                    yield f"{letter} failed, {said}."
 
         worker = ("sampletool.lab.learner", str(file.absolute()), "worker")
-        yours = _EveryEvent("", "", "", worker=worker, prepare=prepare)
+        yours = _EveryEvent("", "", "", worker=worker, prepare=partial(_run, server, file, "prepare"))
         said = ("", ("", ""), "", "files")
         scenario = Scenario("", *said, {YOURS: yours}, (), "", "", look=_Seen, invariant=invariant, name=str(file))
         try:

@@ -33,7 +33,7 @@ def test_a_timeline_has_a_lane_for_each_worker_and_one_for_what_they_share() -> 
         "  1  ┌ lock      ·                   x",
         "  2  │         ░ lock: has to wait   x",
         "  3  └ write   ░                     x A",
-        "  4            ┌ lock: has it now    <B>\x1b[31m   <== A is gone",
+        "  4            ┌ lock: has it now    <B>\\x1b[31m   <== A is gone",
     ]
 
 

@@ -1,8 +1,13 @@
 """Exploring: complete, without repetition, the same every time."""
 
+from dataclasses import replace
 from itertools import combinations
 
+from sampletool.lab.explore import every_run
+from sampletool.lab.recording import Played
+
 from .conftest import Lab
+from .test_draw import RUN
 
 
 def test_two_workers_with_two_steps_have_the_six_schedules_there_are(lab: Lab) -> None:
@@ -42,3 +47,17 @@ def test_a_worker_that_was_killed_while_it_waited_is_not_waiting(lab: Lab) -> No
     struck = lab.play("stale-lock", "fixed", "B1 A1 A!").events[2]
 
     assert (struck.step, struck.waiting, struck.holds) == ("kill -9 while it waits", (), ("B",))
+
+
+def test_where_there_are_many_schedules_it_says_how_many_are_left_at_least() -> None:
+    def follow(schedule: str) -> Played:
+        """Ten turns of A or B."""
+        taken = [*schedule.split(), *["A"] * 10][:10]
+        return Played(replace(RUN, schedule=" ".join(taken)), [["A", "B"]] * 10)
+
+    told: list[str] = []
+    runs = list(every_run(follow, told.append))
+
+    assert len({run.schedule for run in runs}) == len(runs) == 2**10
+    assert told[0].endswith(" more schedules, at least.")
+    assert 100 < int(told[0].split()[0]) < 2**10

@@ -7,8 +7,9 @@ import pytest
 
 from sampletool.kit.testing.scale import SOAK
 from sampletool.lab.errors import CannotTry
+from sampletool.lab.explore import every_run
 from sampletool.lab.recording import Recording
-from sampletool.lab.tried import every_schedule, trying
+from sampletool.lab.tried import trying
 
 HOLDS = "\ndef invariant(): pass\n"
 COUNTED = """
@@ -32,7 +33,7 @@ def written(tmp_path: Path, text: str) -> Path:
 def runs_of(tmp_path: Path, text: str, most: int | None = None) -> list[Recording]:
     file = written(tmp_path, text)
     with trying(file) as follow:
-        return list(islice(every_schedule(file, follow), most))
+        return list(islice(every_run(follow), most))
 
 
 def steps(recording: Recording) -> list[str]:

@@ -2,7 +2,6 @@
 
 import os
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -20,9 +19,7 @@ from sampletool.lab.commands.lab._options import NameArgument, one_by_one
 from sampletool.lab.errors import ScenarioNotFound
 from sampletool.lab.explore import explore
 from sampletool.lab.explorer.page import described, html
-from sampletool.lab.play import play
 from sampletool.lab.scenario import find, names
-from sampletool.lab.scratch import fork_server_for
 
 spec = CommandSpec(
     effect="outputs",
@@ -50,13 +47,10 @@ def write(context: Context, wanted: list[str], path: Path, *, dry_run: bool) -> 
     """A dry run does all the work, and writes nothing."""
     found = read_regular(path, _LARGEST_BYTES, follow=False) if os.path.lexists(path) else None
     scenarios, schedules = [], 0
-    with fork_server_for(*wanted) as fork_server:
-        follow = partial(play, fork_server=fork_server, check=context.signals.check)
-        for name in one_by_one(context, wanted):
-            scenario = find(name)
-            runs = {variant: explore(partial(follow, scenario, variant)) for variant in scenario.ways}
-            scenarios.append(described(scenario, runs))
-            schedules += sum(len(way.recordings) for way in runs.values())
+    for name in one_by_one(context, wanted):
+        runs = explore(context, find(name))
+        scenarios.append(described(find(name), runs))
+        schedules += sum(len(way.recordings) for way in runs.values())
     page = html(scenarios).encode()
     if found not in (None, page):
         raise OutputExists(str(path), found="it is not this page", suggestion="Name another --output.")

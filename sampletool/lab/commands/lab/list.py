@@ -5,10 +5,8 @@ from dataclasses import dataclass
 import typer
 
 from sampletool.kit.contract.command_spec import CommandSpec
-from sampletool.kit.contract.table import Line
-from sampletool.kit.contract.text import between_words
+from sampletool.kit.contract.table import Line, heads
 from sampletool.kit.pages import AfterOption, LimitOption, page_of
-from sampletool.lab.draw import terminal_width
 from sampletool.lab.scenario import find, names
 
 spec = CommandSpec(effect="nothing", examples=("lab list",))
@@ -29,11 +27,9 @@ class Listing:
     scenarios: list[Listed]
 
     def lines(self) -> list[Line]:
-        column, width = max(len(scenario.name) for scenario in self.scenarios) + 2, terminal_width()
-        told = [(scenario.title, f"{scenario.name:{column}}") for scenario in self.scenarios]
-        rows = [line for title, name in told for line in between_words(title, width, name, " " * column)]
+        rows = [(scenario.name, scenario.title) for scenario in self.scenarios]
         hint = "See one happen: tool lab run lost-config-update"
-        return [f"{'SCENARIO':{column}}WHAT GOES WRONG", *rows, "", hint, "See all of them: tool lab run --all"]
+        return [heads("scenario", "what goes wrong"), *rows, "", hint, "See all of them: tool lab run --all"]
 
 
 def command(ctx: typer.Context, limit: LimitOption = 1000, after: AfterOption = None) -> Listing:

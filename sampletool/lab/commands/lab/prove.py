@@ -1,7 +1,6 @@
 """Run every schedule of a scenario: the right way must hold on all of them, and every wrong one must break on some."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated
 
 import typer
@@ -12,9 +11,7 @@ from sampletool.lab.commands.lab._options import AllOption, NameArgument, chosen
 from sampletool.lab.draw import terminal_width
 from sampletool.lab.errors import UnexpectedOutcome
 from sampletool.lab.explore import explore
-from sampletool.lab.play import play
 from sampletool.lab.scenario import STRIKES, find, is_right
-from sampletool.lab.scratch import fork_server_for
 
 spec = spec_with("lab prove lost-config-update")
 
@@ -65,16 +62,14 @@ class Proofs:
 
 
 def prove(context: Context, name: str, workers: int | None) -> Proof:
-    ways, surprises = [], []
     scenario = find(name)
-    with fork_server_for(name) as fork_server:
-        follow = partial(play, scenario, fork_server=fork_server, workers=workers, check=context.signals.check)
-        for variant in sorted(scenario.ways, key=lambda variant: not is_right(variant)):
-            explored = explore(partial(follow, variant))
-            surprises += [explored.surprise] if explored.surprise else []
-            bad = explored.bad
-            example = bad[0].schedule if bad else None
-            ways.append(Way(variant, len(explored.recordings), len(bad), explored.reasons, example))
+    explored = explore(context, scenario, workers)
+    surprises = [found.surprise for found in explored.values() if found.surprise]
+    ways = []
+    for variant in sorted(explored, key=lambda variant: not is_right(variant)):
+        found = explored[variant]
+        example = next((run.schedule for run in found.bad), None)
+        ways.append(Way(variant, len(found.recordings), len(found.bad), found.reasons, example))
     return Proof(name, not surprises, surprises, [STRIKES[strike] for strike in scenario.strikes], ways)
 
 
@@ -92,5 +87,5 @@ def command(
     proofs = [prove(ctx.obj, each, workers) for each in one_by_one(ctx.obj, chosen(name, every))]
     outcome = Proofs(proofs) if every else proofs[0]
     if found := [surprise for proof in proofs for surprise in proof.surprises]:
-        raise UnexpectedOutcome(found, outcome)
+        raise UnexpectedOutcome(surprises=found, data=outcome)
     return outcome

@@ -2,7 +2,6 @@
 
 import os
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +13,6 @@ from sampletool.kit.contract.text import counted
 from sampletool.kit.safety.atomic_file import replace
 from sampletool.lab.commands.lab._options import AllOption, NameArgument, chosen, one_by_one, spec_with, ways_of_that
 from sampletool.lab.commands.lab._picture import AllShown, Shown, paragraphs
-from sampletool.lab.draw import terminal_width
 from sampletool.lab.errors import UnexpectedOutcome
 from sampletool.lab.explore import Exploration
 from sampletool.lab.luck import try_luck
@@ -48,18 +46,18 @@ class Lucky:
         if self.broken == 0:
             advice = "That proves nothing: a schedule that breaks may just not have come up; and only ends were judged."
         found = f"{self.scenario}, {self.variant}: of {counted(self.runs, 'run')} started together {self.broken} broke."
-        return paragraphs(f"{found}\n\n{advice} See tool lab prove {self.scenario}.", terminal_width())
+        return paragraphs(f"{found}\n\n{advice} See tool lab prove {self.scenario}.")
 
 
 def show(context: Context, scenario: Scenario, variants: list[str], schedule: str | None, workers: int | None) -> Shown:
     runs = []
     with fork_server_for(scenario.name) as fork_server:
-        follow = partial(play, scenario, fork_server=fork_server, workers=workers, check=context.signals.check)
         for variant in variants:
             given = way_of(scenario, variant).shows if schedule is None else schedule
             if schedule is None and is_right(variant) and STORE_VARIABLE in os.environ:  # where a step is a whole verb
                 given = ""
-            runs.append(follow(variant, given).recording)
+            run = play(scenario, variant, given, fork_server=fork_server, workers=workers, check=context.signals.check)
+            runs.append(run.recording)
     return Shown(scenario.name, scenario.title, scenario.rule, runs)
 
 
@@ -97,10 +95,9 @@ def command(
     wanted = chosen(name, every, [] if is_one else [each for each in THREE if each in names()])
     if by_luck:
         scenario, variant = find(wanted[0]), variant or NAIVE
-        way_of(scenario, variant)
         ctx.obj.tell(f"{scenario.name}, {variant}: {counted(runs, 'run')} by luck")
         letters = LETTERS[: workers or scenario.workers]
-        broken = try_luck(scenario, variant, runs, letters, ctx.obj.signals.check)
+        broken = try_luck(scenario, way_of(scenario, variant), runs, letters, ctx.obj.signals.check)
         return Lucky(scenario.name, variant, runs, broken)
     variants = [variant] if variant else [NAIVE, FIXED] if schedule is None else [NAIVE]
     shown = [show(ctx.obj, find(each), variants, schedule, workers) for each in one_by_one(ctx.obj, wanted)]
@@ -110,5 +107,5 @@ def command(
     is_arranged = schedule is None and workers is None
     judged = [run for each in shown for run in each.runs if is_arranged or is_right(run.variant)]
     if found := [surprise for run in judged if (surprise := Exploration((run,)).surprise)]:
-        raise UnexpectedOutcome(found, outcome)
+        raise UnexpectedOutcome(surprises=found, data=outcome)
     return outcome

@@ -11,13 +11,13 @@ import typer
 
 from sampletool.kit.context import Context
 from sampletool.kit.contract.command_spec import CommandSpec
-from sampletool.kit.contract.file_errors import FileNotFound, UnsafePath
 from sampletool.kit.contract.text import between_words, counted
+from sampletool.kit.safety.atomic_file import read_regular
 from sampletool.lab.draw import legend, terminal_width, timeline
 from sampletool.lab.errors import CannotTry, RaceFound, TooManySchedules
-from sampletool.lab.explore import Exploration
+from sampletool.lab.explore import Exploration, every_run
 from sampletool.lab.recording import Recording
-from sampletool.lab.tried import every_schedule, trying
+from sampletool.lab.tried import trying
 
 spec = CommandSpec(
     effect="scratch",
@@ -25,6 +25,7 @@ spec = CommandSpec(
     examples=("lab try counter.py", 'lab try counter.py --schedule "A1 B1 A2 B2"'),
 )
 MOST_SCHEDULES = 1000
+_LARGEST_BYTES = 2**20
 
 
 @dataclass(frozen=True)
@@ -54,14 +55,13 @@ class Tried:
 def try_out(context: Context, file: Path, schedule: str | None) -> Tried:
     """The schedule that is asked for; or all of them, or as many as are run at most."""
     with trying(file, context.signals.check) as follow:
-        runs = [] if schedule is None else [follow(schedule).recording]
-        for run in islice(every_schedule(file, follow), MOST_SCHEDULES + 1) if schedule is None else ():
-            runs.append(run)
-            if len(runs) % 100 == 0:
-                context.tell(f"{len(runs)} schedules have been run.")
+        if schedule is not None:
+            runs = [follow(schedule).recording]
+        else:
+            runs = list(islice(every_run(follow, context.tell), MOST_SCHEDULES + 1))
     found = Exploration(tuple(runs[:MOST_SCHEDULES]))
-    alike = [run for run in found.bad if run.reason == next(iter(found.reasons))]
-    shown = min(alike, key=lambda run: (len(run.also), len(run.schedule), run.schedule), default=None)
+    common = next(iter(found.reasons), None)
+    shown = min(found.bad, key=lambda run: (run.reason != common, len(run.schedule), run.schedule), default=None)
     is_complete = schedule is None and len(runs) <= MOST_SCHEDULES
     drawn = shown if schedule is None else runs[0]
     tried = Tried(str(file), len(found.recordings), len(found.bad), is_complete, found.reasons, drawn)
@@ -83,8 +83,5 @@ def command(
     invariant() looks at the directory: it asserts, or returns None or a sentence that says what is broken. The file is
     run as it is: try only what you would run yourself.
     """
-    if not file.exists():
-        raise FileNotFound(str(file.absolute()))
-    if not file.is_file():
-        raise UnsafePath(str(file.absolute()), "it is not a file")
+    read_regular(file, _LARGEST_BYTES)
     return try_out(ctx.obj, file, schedule)
