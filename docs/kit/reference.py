@@ -41,25 +41,25 @@ def pages() -> dict[Path, str]:
     return made
 
 
-def _command(told: dict[str, Any]) -> Iterator[str]:
-    program = told["usage"].split()[0]
-    yield f"## `{program} {told['command']}`"
-    yield f"{told['summary']} {told['help']}".strip()
-    yield f"```text\n{told['usage']}\n```"
-    if params := [*told["arguments"], *told["options"]]:
+def _command(entry: dict[str, Any]) -> Iterator[str]:
+    program = entry["usage"].split()[0]
+    yield f"## `{program} {entry['command']}`"
+    yield f"{entry['summary']} {entry['help']}".strip()
+    yield f"```text\n{entry['usage']}\n```"
+    if params := [*entry["arguments"], *entry["options"]]:
         yield _table("argument or option", "default", "what it is", rows=map(_param, params))
-    own = [f"`{code}` ({facts['exit_status']})" for code, facts in told["errors"].items() if code not in _COMMON]
+    own = [f"`{code}` ({facts['exit_status']})" for code, facts in entry["errors"].items() if code not in _COMMON]
     facts = {
-        "Changes": told["effect"],
-        "Reads": ", ".join(told["reads"]),
-        "Destroys": told["destroys"].rstrip("."),
-        "Waits for": ", ".join(f"{each['lock']} ({each['waits']})" for each in told["locks"]),
-        "The same call again changes": "" if told["idempotent"] else "something more",
-        "Data": ", ".join(f"`{name}`" for name in told["data"].get("properties", {})),
+        "Changes": entry["effect"],
+        "Reads": ", ".join(entry["reads"]),
+        "Destroys": entry["destroys"].rstrip("."),
+        "Waits for": ", ".join(f"{each['lock']} ({each['waits']})" for each in entry["locks"]),
+        "The same call again changes": "" if entry["idempotent"] else "something more",
+        "Data": ", ".join(f"`{name}`" for name in entry["data"].get("properties", {})),
         "Errors of its own": ", ".join(own),
     }
     yield "\n".join(f"* {name}: {fact}." for name, fact in facts.items() if fact)
-    yield "```sh\n" + "\n".join(told["examples"]) + "\n```"
+    yield "```sh\n" + "\n".join(entry["examples"]) + "\n```"
 
 
 def _param(param: dict[str, Any]) -> list[str]:

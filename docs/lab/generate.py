@@ -149,13 +149,13 @@ def index() -> str:
 
 
 def _what_is_counted(scenario: Scenario) -> str:
-    told = "Every order in which the steps can be taken, each run in real processes. "
+    said = "Every order in which the steps can be taken, each run in real processes. "
     if scenario.strikes:
         strikes = " or ".join(STRIKES[strike] for strike in scenario.strikes)
-        told += f"At every recorded event of A there is also the schedule in which it is met by {strikes}: "
+        said += f"At every recorded event of A there is also the schedule in which it is met by {strikes}: "
         sign = scenario.strikes[0]
-        told += f"`A{sign}` is before its next step, `A2{sign}3` within step 2, after 3 of its events. "
-    return told + "A step lasts from one named event to the next; what happens within one is not taken apart."
+        said += f"`A{sign}` is before its next step, `A2{sign}3` within step 2, after 3 of its events. "
+    return said + "A step lasts from one named event to the next; what happens within one is not taken apart."
 
 
 def _table(name: str, scenario: Scenario, explored: dict[str, Exploration]) -> str:

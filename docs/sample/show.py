@@ -11,7 +11,7 @@ from docs.kit.show.__main__ import LONGEST_SECONDS, TOOL, ended, say
 
 
 def show(scratch: Path) -> None:
-    """One works; the other is told who does, and when to come back."""
+    """One works; the answer of the other names it, and says when to come back."""
     demo = scratch / "demo"
     demo.mkdir()
     (demo / "tool.toml").write_text(
@@ -20,7 +20,7 @@ def show(scratch: Path) -> None:
     with building(demo):
         second = subprocess.run([*TOOL, "build"], cwd=demo, capture_output=True, check=False, timeout=LONGEST_SECONDS)
     error = json.loads(second.stdout).get("error", {})
-    say("Two builds at once: one works, and the other is told who does, and when to come back:")
+    say("Two builds at once: one works; the answer of the other names it, and says when to come back:")
     say(f"  $ tool build   # exit status {second.returncode}")
     for name in ("code", "message", "retryable", "retry_after_ms"):
         say(f"  {name}: {json.dumps(error.get(name))}")

@@ -1,1 +1,1 @@
-"""Runs somebody else's command many times at once, and says what it lost. Knows nothing of what is inside it."""
+"""Runs a foreign command many times at once, and says what it lost. Knows nothing of what is inside it."""

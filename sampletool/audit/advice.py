@@ -7,7 +7,7 @@ from sampletool.kit.program import PROGRAM
 
 
 class Advice(NamedTuple):
-    """For whoever calls the tool; whoever writes it finds in the findings what to correct."""
+    """For callers of the tool. Its author reads in the findings what to correct."""
 
     rules: list[str]
     loop: list[str]

@@ -24,7 +24,7 @@ _HOLDER = ("holder", "holders", "heldby", "lockedby", "lockholder", "lockowner",
 
 @dataclass(frozen=True)
 class Failure:
-    """Runs that ended with a status other than 0 and told it in the same way; output and hint are the first one's."""
+    """Runs that ended with a status other than 0 and said so in the same way; output and hint are the first one's."""
 
     exit_status: int
     """Negative: the signal it died by."""

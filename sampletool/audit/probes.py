@@ -24,7 +24,7 @@ _ENOUGH_REFUSALS = 2
 """Each may take as long as the tool is willing to wait; they do not differ."""
 _TRIES = 3
 _BETWEEN_TRIES_SECONDS = 0.5
-"""What a killed run had started may need a moment to end; who is told to come back later does just that."""
+"""What a killed run had started may need a moment to end; who is asked to come back later does just that."""
 
 
 class Burst(NamedTuple):

@@ -58,16 +58,16 @@ class Report:
         if self.probes is None:
             commands = (_code(str(words)) for words in (self.set_words, self.get_words))
             return ["Would run, without a shell:", *_items(commands)]
-        told = [f"## {_code(self.command)}: {self.score} of 3", "", f"In short: {self.meaning}."]
-        told += _items(self.because)
-        told += ["", *_table(self.probes), "", _failures(self)]
-        told += _items(_code(said) for said in _examples(self.probes))
-        told += _items(self.inconclusive, "Inconclusive")
-        told += _items(self.not_tested, "Not tested")
+        lines = [f"## {_code(self.command)}: {self.score} of 3", "", f"In short: {self.meaning}."]
+        lines += _items(self.because)
+        lines += ["", *_table(self.probes), "", _failures(self)]
+        lines += _items(_code(said) for said in _examples(self.probes))
+        lines += _items(self.inconclusive, "Inconclusive")
+        lines += _items(self.not_tested, "Not tested")
         if self.advice:
-            told += _items(self.advice.rules, "Advice for callers")
-            told += ["", "The loop:", "", *(f"    {line}" for line in self.advice.loop)]
-        return told
+            lines += _items(self.advice.rules, "Advice for callers")
+            lines += ["", "The loop:", "", *(f"    {line}" for line in self.advice.loop)]
+        return lines
 
 
 def forecast(candidate: Candidate) -> Report:
@@ -107,7 +107,7 @@ def _examples(findings: Findings) -> list[str]:
 
 
 def _code(text: str) -> str:
-    """Somebody else's text as code, whatever it contains."""
+    """Foreign text as code, whatever it contains."""
     if "`" not in text:
         return f"`{text}`"
     fence = "`" * (1 + max(map(len, re.findall("`+", text))))

@@ -55,7 +55,7 @@ class Run:
         return (self.ended_at or time.monotonic()) - self.began_at
 
     def send(self, number: signal.Signals) -> None:
-        """To the whole group, and only while its leader is not reaped: afterwards its number may be somebody else's."""
+        """To the whole group, and only while its leader is not reaped: afterwards its number may be another's."""
         if self.status is None:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, number)

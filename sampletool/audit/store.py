@@ -1,4 +1,4 @@
-"""What was set in one scratch directory, what that told its callers, and what of it is still there."""
+"""What was set in one scratch directory, what its callers were answered, and what of it is still there."""
 
 import errno
 import os
@@ -53,7 +53,7 @@ class Tally(NamedTuple):
     """What became of the runs of one store, killed ones not counted."""
 
     claimed: int
-    """Ended with status 0: the caller was told that it is done."""
+    """Ended with status 0: the caller takes it as done."""
     survived: int
     silently_lost: int
     failed_loudly: int
@@ -112,7 +112,7 @@ class Store:
         return Attempt(self.launch(self._candidate.set_command.fill(key, value)), key, value)
 
     def finish(self, *attempts: Attempt) -> list[Outcome]:
-        """Wait until they are over and note what each told its caller; who is late is ended and has hung."""
+        """Wait until they are over and note what each answered; who is late is ended and has hung."""
         self._all_end([attempt.run for attempt in attempts])
         return [self._note(attempt) for attempt in attempts]
 

@@ -2,7 +2,7 @@
 
 0  something was silently lost or corrupted
 1  nothing lost, but conflicts fail without structure or a hint when to retry, or hang, or a stale lock stays
-2  conflicts are told in structure, nothing hangs, nothing stays locked
+2  conflicts are structured answers, nothing hangs, nothing stays locked
 3  as 2, and seen in runs that really overlapped
 """
 
@@ -17,8 +17,8 @@ from sampletool.kit.contract.duration import say_duration
 MEANINGS = (
     "it silently loses or corrupts data: never run two at once",
     "it loses nothing that it reported as done, but callers have to work around how it fails",
-    "conflicts are told in structure and nothing stays locked, but not everything could be seen",
-    "it may run in parallel: everybody was served, or told in structure when to retry",
+    "conflicts are structured answers and nothing stays locked, but not everything could be seen",
+    "it may run in parallel: every run was served, or got a structured answer that says when to retry",
 )
 
 NEVER_TESTED = (
@@ -90,6 +90,6 @@ def _inconclusive(findings: Findings) -> Iterator[str]:
 
 def _not_met(findings: Findings) -> Iterator[str]:
     if not findings.failures:
-        yield "how a conflict is told: no run failed"
+        yield "how a conflict is answered: no run failed"
     if not (findings.stall.refused_meanwhile or findings.stall.hung_meanwhile):
         yield "waiting for a stopped holder: no stopped run stood in another's way"

@@ -139,18 +139,18 @@ def _protocol(calls: Calls, loading: asyncio.Future[dict[str, Tool]]) -> Protoco
 
 
 def _described(tool: Tool) -> types.Tool:
-    told = tool.described
-    destroys = f" Destroys: {told['destroys']}" if told["destroys"] else ""
+    described = tool.described
+    destroys = f" Destroys: {described['destroys']}" if described["destroys"] else ""
     return types.Tool(
         name=tool.name,
-        title=f"{PROGRAM} {told['command']}",
-        description=f"{told['summary']} {told['help']}{destroys}",
+        title=f"{PROGRAM} {described['command']}",
+        description=f"{described['summary']} {described['help']}{destroys}",
         input_schema=tool.input_schema(),
-        output_schema=envelope_schema(told["data"]),
+        output_schema=envelope_schema(described["data"]),
         annotations=types.ToolAnnotations(
-            read_only_hint=told["effect"] == "nothing",
-            destructive_hint=bool(told["destroys"]),
-            idempotent_hint=told["idempotent"],
+            read_only_hint=described["effect"] == "nothing",
+            destructive_hint=bool(described["destroys"]),
+            idempotent_hint=described["idempotent"],
         ),
     )
 

@@ -83,8 +83,8 @@ def _schema(param: dict[str, Any]) -> dict[str, Any]:
     kind |= {name: param[name] for name in ("minimum", "maximum", "default") if name in param}
     if "choices" in param:
         kind["enum"] = param["choices"]
-    told = ": ".join(filter(None, (param.get("metavar"), param.get("help"))))
-    return {**({"type": "array", "items": kind} if param["repeatable"] else kind), "description": told}
+    description = ": ".join(filter(None, (param.get("metavar"), param.get("help"))))
+    return {**({"type": "array", "items": kind} if param["repeatable"] else kind), "description": description}
 
 
 def _texts(param: dict[str, Any], value: Any) -> list[str] | Mistake:
@@ -94,8 +94,8 @@ def _texts(param: dict[str, Any], value: Any) -> list[str] | Mistake:
         return Mistake(name, "MISSING", f"{name} is missing") if param["required"] else []
     wrong = partial(Mistake, name, "INVALID_VALUE")
     if is_list != param["repeatable"]:
-        told, right = ("a list, not one value", '"..."') if is_list else ("not a list", '["..."]')
-        return wrong(f"{name} is {told}", suggestion=f"Write {right}.")
+        problem, right = ("a list, not one value", '"..."') if is_list else ("not a list", '["..."]')
+        return wrong(f"{name} is {problem}", suggestion=f"Write {right}.")
     values = value if is_list else [value]
     texts = [one if isinstance(one, str) else json.dumps(one) for one in values]
     if param["type"] == "boolean" and not isinstance(value, bool):

@@ -36,7 +36,7 @@ def eventually(claim: Callable[[], bool]) -> bool:
 
 
 def is_gone(pid: int) -> bool:
-    """Dead, or a zombie that whoever should reap it does not."""
+    """Dead, or a zombie that its parent does not reap."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
     except FileNotFoundError:

@@ -39,14 +39,14 @@ def test_everybody_served_is_the_best_score_and_what_no_failure_showed_is_said()
 
     assert verdict.score == 3
     assert verdict.because == []
-    assert any("how a conflict is told" in item for item in verdict.not_tested or ())
+    assert any("how a conflict is answered" in item for item in verdict.not_tested or ())
 
 
 def test_told_in_structure_when_to_retry_is_as_good_as_served() -> None:
     verdict = _judge(burst=_with(_TOLD), refused=1)
 
     assert verdict.score == 3
-    assert not any("how a conflict is told" in item for item in verdict.not_tested or ())
+    assert not any("how a conflict is answered" in item for item in verdict.not_tested or ())
     assert not any("stopped holder" in item for item in verdict.not_tested or ())
 
 

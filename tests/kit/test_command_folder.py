@@ -1,4 +1,4 @@
-"""Commands are files; options go before and after; all mistakes of a call are told in one answer."""
+"""Commands are files; options go before and after; one answer has all mistakes of a call."""
 
 import re
 

@@ -29,7 +29,7 @@ _read_set, _read_get = partial(CommandLine.read, holes=(KEY, VALUE)), partial(Co
 
 
 def audit(candidate: Candidate, signals: Signals, runs: int, say: Callable[[str], None]) -> Report:
-    """The three probes, each in a store of its own. Takes as long as it takes: `say` is told what is being done."""
+    """The three probes, each in a store of its own. Takes as long as it takes: `say` gets what is being done."""
     by_time = max(2, runs // _RUNS_PER_MOMENT)
     say(f"burst: {runs} runs at once ...")
     burst = probe_burst(candidate, signals, runs)

@@ -113,8 +113,8 @@ def _pause(output: Path, status: int, tries: int) -> float | None:
         error = json.loads(output.read_bytes()[-_ANSWER_BYTES:].splitlines()[-1])["error"]
         if error["code"] == "LOCK_HELD":
             is_held = True
-            told = error["retry_after_ms"]
-            seconds = max(0, min(told, _LONGEST_PAUSE_SECONDS * 1000)) / 1000 if isinstance(told, int) else seconds
+            asked = error["retry_after_ms"]
+            seconds = max(0, min(asked, _LONGEST_PAUSE_SECONDS * 1000)) / 1000 if isinstance(asked, int) else seconds
     return min(seconds, _LONGEST_PAUSE_SECONDS) if is_held else None
 
 

@@ -98,7 +98,7 @@ def look(directory: Path) -> str:
 
 
 def invariant(history: History) -> Iterator[str]:
-    """The child ends, and every line of the log is one that somebody wrote."""
+    """The child ends, and every line of the log is one that a worker wrote."""
     if history.statuses.get("B"):
         yield "B's child waits for ever for a lock that no thread of its own can give back."
     for line in history.now.split(" / "):

@@ -48,7 +48,7 @@ def _shown(line: str) -> str:
 
 
 def invariant(history: History) -> Iterator[str]:
-    """Every line of the log is one that somebody wrote, and the line of every caller is there."""
+    """Every line of the log is one that a worker wrote, and the line of every caller is there."""
     lines = history.now.split(" / ") if history.is_over else []
     for line in lines:
         if line not in [f"call of {letter}" for letter in history.letters]:

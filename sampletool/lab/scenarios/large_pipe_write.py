@@ -1,7 +1,7 @@
 """Many processes write their records, a line of JSON each, into one pipe. Each record is one write.
 
 That a write to a pipe is never mixed with another one is promised up to PIPE_BUF bytes, 4,096 on Linux. A longer one
-goes in as far as there is room; when the reader has made room again, whoever comes first goes on. So a long line is cut
+goes in as far as there is room; when the reader has made room, the first that comes goes on. So a long line is cut
 in two by a short one. Here the reader reads when a writer has to wait, as a step of that writer.
 """
 
@@ -64,7 +64,7 @@ def look(directory: Path) -> str:
 
 
 def invariant(history: History) -> Iterator[str]:
-    """Every line that the reader gets is one that somebody wrote."""
+    """Every line that the reader gets is one that a worker wrote."""
     for line in history.now.split(" / "):
         if len(line.split()) > 2:
             yield f"a line was cut in two by another one: {line}."

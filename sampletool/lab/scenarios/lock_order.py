@@ -54,7 +54,7 @@ scenario = Scenario(
         "fixed": Way(
             says="both take the locks by name: left, then right",
             shows="A1 B1 A2 A3",
-            because="whoever has the first lock is the only one who may ask for the second.",
+            because="only the holder of the first lock may ask for the second.",
         ),
     },
     steps=(
@@ -73,5 +73,5 @@ scenario = Scenario(
     ),
     symbol="sampletool.lab.scenarios.lock_order:fixed",
     no_verb="No command of this tool takes two locks: the right way is code of this page, over its lock.",
-    still_broken_by="a lock that somebody else takes inside: a library, a callback, a database.",
+    still_broken_by="a lock that is taken inside: by a library, a callback, a database.",
 )

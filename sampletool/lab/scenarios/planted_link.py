@@ -1,6 +1,6 @@
 """A program writes its report into a directory that others may write to as well. First it looks whether that is safe.
 
-Between the look and the write somebody puts a link in the report's place. The program follows it, and writes over a
+Between the look and the write another user puts a link in the report's place. The program follows it, and writes over a
 file that it may write and the other one may not. What was checked is not what is used: time of check, time of use
 (TOCTOU). Looking once more, or looking later, only moves the gap.
 """
@@ -115,5 +115,5 @@ scenario = Scenario(
         ),
     ),
     symbol="sampletool.kit.safety.atomic_file:_put",
-    still_broken_by="a directory above it that somebody else can replace; `O_NOFOLLOW` looks at the last name only.",
+    still_broken_by="a directory above it that another user can replace; `O_NOFOLLOW` looks at the last name only.",
 )

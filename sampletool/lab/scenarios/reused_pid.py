@@ -1,6 +1,6 @@
 """`server.pid` holds the number of a process. A script reads it and stops the server. But the server has died since.
 
-The system has given its number to somebody else: after some time on a busy machine, after seconds in a container, where
+The system has given its number to another process: in time on a busy machine, after seconds in a container, where
 numbers begin at 1 again. The script stops a stranger. "Is there a process of that number?" is answered with yes, and
 its name may be the same as well. Here the file is given the stranger's number, instead of waiting for its turn.
 """

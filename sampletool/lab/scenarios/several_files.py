@@ -1,7 +1,7 @@
 """A certificate and its key lie in two files. They are renewed: each is written beside and renamed, as it should be.
 
 A server that starts in this moment reads the new certificate and the old key. Each file is whole, and together they
-are nothing: no client can connect, until somebody restarts it. Two atomic writes are not one atomic write.
+are nothing: no client can connect until it is restarted. Two atomic writes are not one atomic write.
 """
 
 import json
@@ -72,7 +72,7 @@ def look(directory: Path) -> str:
 
 
 def invariant(history: History) -> Iterator[str]:
-    """Whoever reads gets a certificate with its own key, the old ones or the new ones."""
+    """A reader gets a certificate with its own key, the old ones or the new ones."""
     for letter, read in history.answers.items():
         if read["certificate"] != read["key"]:
             yield f"{letter} serves the {read['certificate']} certificate with the {read['key']} key."

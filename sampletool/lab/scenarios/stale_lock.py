@@ -119,5 +119,5 @@ scenario = Scenario(
         with_shared_lock("held the lock at the same moment"),
     ),
     symbol="sampletool.kit.safety.lock:Lock.exclusively",
-    still_broken_by="somebody who deletes the lock file by hand, and file systems that do not carry flock.",
+    still_broken_by="a user who deletes the lock file by hand, and file systems that do not carry flock.",
 )

@@ -1,4 +1,4 @@
-"""A lock file that is taken over when it is old; who loses is told in structure when that will be."""
+"""A lock file that is taken over when it is old; the loser's structured answer says when that will be."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A lock file made with O_EXCL: nothing is lost, but losers are told in prose, and a killed holder blocks all."""
+"""A lock file made with O_EXCL: nothing is lost, but losers get prose, and a killed holder blocks all."""
 
 import json
 import os
@@ -14,7 +14,7 @@ lock = file.with_suffix(".lock")
 try:
     os.close(os.open(lock, os.O_CREAT | os.O_EXCL))
 except FileExistsError:
-    sys.exit("error: somebody else is writing, try again later")
+    sys.exit("error: another process is writing, try again later")
 settings = json.loads(file.read_text()) if file.exists() else {}
 settings[sys.argv[2]] = sys.argv[3]
 time.sleep(0.02)

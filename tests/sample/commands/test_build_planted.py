@@ -1,4 +1,4 @@
-"""What somebody planted in a workspace before we came is neither followed nor emptied."""
+"""What another user planted in a workspace is neither followed nor emptied."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from tests.sample.commands.test_build import declare, target
 
 @pytest.fixture
 def victim(tmp_path: Path) -> Path:
-    """Somebody's directory, with things in it that must stay as they are."""
+    """A user's directory, with things in it that must stay as they are."""
     place = tmp_path / "victim"
     (place / "project" / "deep").mkdir(parents=True)
     (place / "file").write_text("mine")

@@ -82,7 +82,7 @@ scenario = Scenario(
         "wrong-wait-silently": Way(
             says="wait until the other one is done, however long that takes",
             shows="A1 B1 A2",
-            because="a caller that waits without a word cannot be told from one that hangs.",
+            because="a caller that waits without a word looks like one that hangs.",
         ),
         "fixed": Way(
             says="tool build: LOCK_HELD, with the holder and retry_after_ms",

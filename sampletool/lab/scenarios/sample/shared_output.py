@@ -161,6 +161,6 @@ scenario = Scenario(
         ),
     ),
     symbol="sampletool.sample.output:publish",
-    still_broken_by="one session id that is given to two runs on purpose: then the second is told LOCK_HELD or "
+    still_broken_by="one session id that is given to two runs on purpose: then the second gets LOCK_HELD or "
     "OUTPUT_EXISTS.",
 )

@@ -107,5 +107,5 @@ scenario = Scenario(
         ),
     ),
     symbol="sampletool.state.sql_verbs:task_add",
-    still_broken_by="somebody who still writes the whole list: everybody has to use the verb.",
+    still_broken_by="a program that still writes the whole list: all have to use the verb.",
 )

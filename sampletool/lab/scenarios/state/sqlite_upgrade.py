@@ -1,4 +1,4 @@
-"""A transaction reads a number, adds one, and writes it. SQLite is told to wait up to an hour for a lock.
+"""A transaction reads a number, adds one, and writes it. SQLite may wait up to an hour for a lock.
 
 And still one of two fails at once: "database is locked". Both have read, so both hold on to what they saw. One becomes
 the writer. The other one may not write any more, because what it has read is old, and waiting would not make it new.
@@ -58,7 +58,7 @@ def look(directory: Path) -> int:
 
 
 def invariant(history: History) -> Iterator[str]:
-    """Nobody is refused for what waiting would have solved, and whoever was answered is counted."""
+    """No worker is refused where waiting helps, and every answered one is counted."""
     for letter in history.failed:
         yield f"{letter} was refused at once: database is locked."
     if history.is_over and history.now != len(history.served):

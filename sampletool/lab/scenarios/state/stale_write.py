@@ -55,7 +55,7 @@ def invariant(history: History) -> Iterator[str]:
 
 
 scenario = Scenario(
-    title="Read, thought about, written back over somebody's change",
+    title="Read, thought about, written back over another change",
     rule="Say which version you read, and write only over that one; if it has changed, read again.",
     happened=(
         "hermes-agent wrote its files atomically and still lost changes: each write was whole, and each was made from "
@@ -77,7 +77,7 @@ scenario = Scenario(
             because="between the last look and the write there is still a gap.",
         ),
         "fixed": Way(
-            says="tool state set --if-version: refused if somebody came between, then read again",
+            says="tool state set --if-version: refused if another write came between, then read again",
             shows="A1 B1 B2 A2 A3 A4",
             because="A's first write was refused, since the version was not the one it had read; its second one was "
             "made from B's text.",
