@@ -120,9 +120,7 @@ class StoreAuthFailed(ToolError):
 
     code, exit_status = "STORE_AUTH_FAILED", ExitStatus.AUTH
     sentence = "{store} refused us: {reason}."
-    advice = (
-        f"Put the right password into {variable('STORE')}, the settings, or one that the driver reads (PGPASSWORD)."
-    )
+    advice = f"Put the right password into {variable('STORE')}, the settings, or the driver's own PGPASSWORD."
 
 
 class TasksFailed(ToolError):

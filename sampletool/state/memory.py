@@ -9,8 +9,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
-from sampletool.state.sql import SqlStore
-from sampletool.state.sql_database import Session, T
+from sampletool.state.sql import SqlStore, T
+from sampletool.state.sql_verbs import Session
 from sampletool.state.sqlite import STEPS, in_memory
 from sampletool.state.store import Store, Write
 

@@ -24,8 +24,8 @@ from sampletool.kit.program import PACKAGE
 from sampletool.kit.safety.signals import Signals
 from sampletool.state import errors
 from sampletool.state.interruptible import interruptibly
-from sampletool.state.sql import SqlStore
-from sampletool.state.sql_database import Session, T, schema, schema_of_0_2
+from sampletool.state.sql import SqlStore, T
+from sampletool.state.sql_verbs import Session, schema, schema_of_0_2
 from sampletool.state.store_url import no_store, shown_url
 from sampletool.state.terms import ANSWER_SECONDS, Terms
 

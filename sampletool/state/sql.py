@@ -10,16 +10,17 @@ import os
 import time
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from sampletool.state import sql_verbs
 from sampletool.state.errors import LeaseLost
 from sampletool.state.promises import Health
-from sampletool.state.sql_database import Session, T
+from sampletool.state.sql_verbs import Session
 from sampletool.state.store import Store, Write
 from sampletool.state.terms import Terms
 from sampletool.state.values import decode
 
+T = TypeVar("T")
 _abandoned: list[Any] = []
 """Connections from before a fork: closing one in the child would end what the parent does with it."""
 

@@ -20,8 +20,8 @@ from typing import Any
 from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly, UnsafePath
 from sampletool.state.errors import StateTooNew
-from sampletool.state.sql import SqlStore
-from sampletool.state.sql_database import Session, T, schema, schema_of_0_2
+from sampletool.state.sql import SqlStore, T
+from sampletool.state.sql_verbs import Session, schema, schema_of_0_2
 from sampletool.state.terms import Terms
 
 _NOW = "CAST((julianday('now') - 2440587.5) * 86400000 AS bigint)"

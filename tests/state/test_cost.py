@@ -11,7 +11,7 @@ import pytest
 from sampletool.state.postgres import Postgres
 from sampletool.state.promises import Fence, NewTask, Once
 from sampletool.state.sql import SqlStore
-from sampletool.state.sql_database import Session
+from sampletool.state.sql_verbs import Session
 from sampletool.state.sqlite import Sqlite
 from sampletool.state.store import Store
 from tests.state.support.outcomes import statuses
