@@ -70,7 +70,7 @@ def _param(param: dict[str, Any]) -> list[str]:
 
 
 def _of_every_call() -> Iterator[str]:
-    shared = _shared()
+    shared = _shared({})
     yield "What every command takes, before or after its name:"
     yield _table("option", "default", "what it is", rows=map(_param, shared.options or []))
     yield "## Exit statuses"

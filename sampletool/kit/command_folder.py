@@ -6,7 +6,6 @@ The file name is the command name and a sub-folder is a group: adding a command 
 
 import os
 import re
-from collections.abc import Mapping
 from copy import copy
 from functools import cached_property
 from importlib import import_module
@@ -149,9 +148,7 @@ class FileCommand(_Collecting, TyperCommand):
 class CommandFolder(_Collecting, TyperGroup):
     """One folder of command files."""
 
-    def __init__(
-        self, packages: list[str], name: str, about: str | None, options: Mapping[str, Any] | None = None
-    ) -> None:
+    def __init__(self, packages: list[str], name: str, about: str | None, options: Any = None) -> None:
         self._packages, self.hints = packages, options or {}
         found = [(name, package) for package in packages for name in _names_in(package)]
         self._package_of = dict(sorted(found))

@@ -5,7 +5,7 @@ would misread `--message --json` and everything behind `--`. The innermost one g
 """
 
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import cache
 from inspect import Parameter, Signature
 from typing import Annotated, Any
 
@@ -14,9 +14,8 @@ from typer.main import get_command
 
 from .completion import offering
 from .context import Context
-from .contract.answer import FORMATS
+from .contract.answer import FormatName
 from .contract.duration import parse_duration, parse_limit
-from .settings.known import read_as
 
 
 class HelpAsked(Exception):
@@ -118,13 +117,7 @@ def _every_command() -> dict[str, Any]:
     """Made where a word may be an option: most calls have none."""
     return {
         "json": _flag("--json", help="Answer in one line of JSON."),
-        "format": _value(
-            "--format",
-            "|".join(FORMATS),
-            "How to answer; text is for a terminal.",
-            check=partial(read_as, "format"),
-            autocompletion=offering(lambda _: FORMATS),
-        ),
+        "format": Annotated[FormatName, typer.Option("--format", help="How to answer; text is for a terminal.")],
         "fields": _value("--fields", "NAME,...", "Only these of the data, such as tasks.id; JSON."),
         "full": _flag("--full", help="Answer also in more than 64 KiB."),
         "quiet": _flag("--quiet", "-q", help="Print no progress and no notices on stderr."),

@@ -120,7 +120,7 @@ def describe(name: str, command: Any) -> dict[str, Any]:
         "options": [param for param in described if "flags" in param],
         "data": schema_of(command.hints.get("return")),
         "errors": describe_errors(spec),
-        "exit_statuses": {str(status): category(status) for status in spec.exit_statuses()},
+        "exit_statuses": _statuses(spec),
         "before": [written_out(call) for call in spec.before],
         "examples": [written_out(example) for example in spec.examples],
     }
@@ -149,10 +149,15 @@ def _within(group: str, known: dict[str, Any]) -> dict[str, Any]:
     return {name: command for name, command in known.items() if f"{name} ".startswith(f"{group} ")}
 
 
-def _shared() -> Description:
+def _statuses(*some: CommandSpec) -> dict[str, str]:
+    return {str(status): category(status) for status in sorted({n for spec in some for n in spec.exit_statuses()})}
+
+
+def _shared(commands: dict[str, Any]) -> Description:
     """What is the same for all commands."""
     known = {name: {"default": one["default"], "help": one["help"]} for name, one in all_known().items()}
     return Description(
+        exit_statuses=_statuses(*(one.spec for one in commands.values())),
         options=[_with_variable(option) for option in described_options()],
         answer=envelope_schema({"type": ["object", "array"]}),
         settings={name: {"environment": variable(name), **facts} for name, facts in known.items()},
@@ -175,22 +180,17 @@ def command(
     With --schema the options that every command takes, and the schema of the envelope, of `meta` and of `error`.
     """
     context: Context = ctx.obj
-    if every:
-        context.size.is_full = True
+    context.size.is_full |= every
     folder = ctx.find_root().command
     assert isinstance(folder, CommandFolder)
     known = dict(find_commands(folder))
     if as_skill:
         context.options.setdefault("format", "raw")
         return skill(known)
-    listed = {} if words or schema else dict(page_of(context, known.items(), limit, after, lambda item: item[0]))
-    chosen = listed if every else _chosen(words or [], known)
-    shared = _shared() if every or schema else Description()
-    if not chosen and not schema:
-        entries = [Entry(name, (one.help or "").partition("\n")[0], one.spec.effect) for name, one in listed.items()]
+    if not (words or every or schema):
+        listed = page_of(context, known.items(), limit, after, lambda item: item[0])
+        entries = [Entry(name, (one.help or "").partition("\n")[0], one.spec.effect) for name, one in listed]
         return Index(entries, f"`{PROGRAM} manifest COMMAND...` describes these; --schema what all answers share.")
-    statuses = sorted({status for one in known.values() for status in one.spec.exit_statuses()})
-    return shared._replace(
-        commands=[describe(name, one) for name, one in chosen.items()] or None,
-        exit_statuses={str(status): category(status) for status in statuses} if every or schema else None,
-    )
+    shared = _shared(known) if every or schema else Description()
+    chosen = known if every else _chosen(words or [], known)
+    return shared._replace(commands=[describe(name, one) for name, one in chosen.items()] or None)

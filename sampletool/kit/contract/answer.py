@@ -7,7 +7,7 @@ cannot move the cursor or forge a line.
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
 
 from .errors import ToolError
 from .text import PLAIN, RED, YELLOW, between_words, escaped, printable, printable_data
@@ -65,9 +65,10 @@ def to_data(value: Any) -> Any:
     return value
 
 
-Format = Literal["json", "jsonl", "text", "raw"]
-FORMATS: tuple[Format, ...] = ("json", "jsonl", "text")
-"""Those that can be asked for by name; `raw` is what --raw asks for."""
+FormatName = Literal["json", "jsonl", "text"]
+Format = FormatName | Literal["raw"]
+"""`raw` is what --raw asks for."""
+FORMATS: tuple[Format, ...] = get_args(FormatName)
 
 
 class Screen(NamedTuple):

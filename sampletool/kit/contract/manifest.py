@@ -3,7 +3,6 @@
 Built from the live commands, so it cannot disagree with them.
 """
 
-import re
 import types
 import typing
 from collections.abc import Mapping
@@ -18,7 +17,6 @@ from .errors import Mistake
 _JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null", dict: "object"}
 _VALUE_TYPES = {int: "integer", float: "number", bool: "boolean", Path: "path"}
 _METAVAR_TYPES = {"DURATION": "duration", "FILE": "path", "DIR": "path"}
-_CHOICES = re.compile(r"[a-z]+(\|[a-z]+)+")
 
 
 def describe_params(params: list[Any], hints: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -33,15 +31,13 @@ def _describe_param(param: Any, hint: Any) -> dict[str, Any]:
     is_option = param.param_type_name == "option"
     is_flag = is_option and kind is bool
     metavar = param.metavar or ""
-    choices = typing.get_args(kind) or (metavar.split("|") if _CHOICES.fullmatch(metavar) else ())
+    choices = typing.get_args(kind)
     several = "..." if param.nargs == -1 else ""
     written = ("N" if kind in (int, float) else "TEXT") if is_option else f"{param.name.upper()}{several}"
-    is_parsed = any(getattr(each, "parser", None) for each in declared)
-    value_type = "string" if is_parsed else _VALUE_TYPES.get(kind, "string")
     described = {
         "name": param.name,
         "flags": [*param.opts, *param.secondary_opts] if is_option else None,
-        "type": "choice" if choices else _METAVAR_TYPES.get(metavar) or value_type,
+        "type": "choice" if choices else _METAVAR_TYPES.get(metavar) or _VALUE_TYPES.get(kind, "string"),
         "choices": list(choices) or None,
         "minimum": next((each.min for each in declared if hasattr(each, "min")), None),
         "maximum": next((each.max for each in declared if hasattr(each, "max")), None),

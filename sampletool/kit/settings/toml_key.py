@@ -34,32 +34,23 @@ def parse_key(text: str) -> Path:
     """A dotted key as in TOML, with quotes where a part needs them; ValueError with a sentence."""
     if text.count(".") >= _DEEPEST:
         raise ValueError(f"a key has at most {_DEEPEST} parts, not {text.count('.') + 1}")
-    if text in NOTHING:
-        _check_name(text)
-    if text and all(map(_is_bare, text.split("."))):
-        return tuple(text.split("."))
     try:
-        if not text or not text.isprintable() or "=" in text:
+        if text in NOTHING or not text.isprintable() or "=" in text:
             raise ValueError
+        if all(map(_is_bare, text.split("."))):
+            return tuple(text.split("."))
         found: Any = tomllib.loads(f"{text} = 0")
     except ValueError:
-        _check_name(text)
-        raise ValueError(
-            f"{quoted(text)} is not a key: dotted names such as build.jobs, with quotes around odd ones"
-        ) from None
+        from ..contract.mistyped import check_name
+
+        check_name(text)
+        form = "dotted names such as build.jobs, with quotes around odd ones"
+        raise ValueError(f"{quoted(text)} is not a key: {form}") from None
     path: list[str] = []
-    while isinstance(found, dict) and len(found) == 1:
+    while found != 0:
         ((part, found),) = found.items()
         path.append(part)
-    if found != 0:
-        raise ValueError(f"{quoted(text)} is not one key")
     return tuple(path)
-
-
-def _check_name(text: str) -> None:
-    from ..contract.mistyped import check_name
-
-    check_name(text)
 
 
 def parse_value(text: str) -> Any:

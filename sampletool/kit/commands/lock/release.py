@@ -51,14 +51,11 @@ def command(
     Ends the processes that the dead holder left behind and that keep it. A living holder is never harmed.
     """
     context: Context = ctx.obj
-    paths, signals = all_locks(context.workspace_or_none), context.signals
-    known = {lock_name(path): path for path in paths}
+    known = {lock_name(path): path for path in all_locks(context.workspace_or_none)}
     if name not in known:
-        held = ", ".join(lock_name(path) for path, _ in find_held(paths, signals.check))
-        used = f"Held now: {held}." if held else "No lock is held here."
-        raise LockNotFound(lock=name, suggestion=did_you_mean(name, list(known)) or used)
-    ended = orphans_of(known[name]) if dry_run else end_orphans(known[name], signals)
+        raise LockNotFound(lock=name, suggestion=did_you_mean(name, list(known)))
+    ended = orphans_of(known[name]) if dry_run else end_orphans(known[name], context.signals)
     if not ended and not dry_run:
-        for _, owners in find_held([known[name]], signals.check):
+        for _, owners in find_held([known[name]], context.signals.check):
             raise LockHeld(name, owners)
     return Released("deleted" if ended else "unchanged", name, ended)
