@@ -20,10 +20,7 @@ from ..pages import AfterOption, LimitOption, no_cursor, page, read_cursor
 from ..safety.call_log import NAMES, opened_log
 from ..safety.places import state_directory
 
-spec = CommandSpec(
-    effect="nothing", reads=("files",), examples=("log", "log --since 1h --failed", "log --command config.set")
-)
-
+spec = CommandSpec(effect="nothing", reads=("files",), examples=("log", "log --since 1h --failed"))
 
 _TYPES = {"exit_code": int, "duration_ms": int, "dry_run": bool, "about": list}
 """Of the members that are not text."""

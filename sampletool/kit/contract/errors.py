@@ -103,21 +103,20 @@ class Mistake(NamedTuple):
     suggestion: str | None = None
 
 
-class Mistakes(ToolError):
-    """The input is wrong. All its mistakes are in one answer."""
+class InvalidValues(ToolError):
+    """The command line parses, but values in it, or in what it names, are not what they have to be."""
 
-    exit_status: int = ExitStatus.USAGE
+    code, exit_status = "VALIDATION_ERROR", ExitStatus.USAGE
 
-    def __init__(self, mistakes: list[Mistake], suggestion: str) -> None:
+    def __init__(self, *mistakes: Mistake, suggestion: str = "Correct the values and run it again.") -> None:
         first, *others = (mistake.message.rstrip(".") for mistake in mistakes)
         said = "; ".join([first, *map(_inside, others)])
         hints = " ".join(dict.fromkeys(mistake.suggestion for mistake in mistakes if mistake.suggestion))
         super().__init__(f"{said}.", hints or suggestion)
-        self.mistakes = mistakes
+        self.mistakes = [*mistakes]
 
     def describe(self) -> dict[str, Any]:
-        errors = [{k: v for k, v in mistake._asdict().items() if v is not None} for mistake in self.mistakes]
-        return {**super().describe(), "errors": errors}
+        return {**super().describe(), "errors": self.mistakes}
 
 
 def _inside(message: str) -> str:
@@ -125,23 +124,14 @@ def _inside(message: str) -> str:
     return message[:1].lower() + message[1:] if message[1:2].islower() or message[1:2] == " " else message
 
 
-class UsageMistakes(Mistakes):
+class UsageMistakes(InvalidValues):
     """The command line does not parse."""
 
     code = "USAGE_ERROR"
 
     def __init__(self, mistakes: list[Mistake], command_path: str, usage: str = "") -> None:
         written = f"Write {usage}; see" if usage else "See"
-        super().__init__(mistakes, f"{written} `{command_path} --help`.")
-
-
-class InvalidValues(Mistakes):
-    """The command line parses, but values in it, or in what it names, are not what they have to be."""
-
-    code = "VALIDATION_ERROR"
-
-    def __init__(self, *mistakes: Mistake, suggestion: str = "Correct the values and run it again.") -> None:
-        super().__init__(list(mistakes), suggestion)
+        super().__init__(*mistakes, suggestion=f"{written} `{command_path} --help`.")
 
 
 class NoWorkspace(ToolError):

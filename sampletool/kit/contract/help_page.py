@@ -40,9 +40,8 @@ def option_item(described: dict[str, Any]) -> Item:
     metavar = described.get("metavar", "")
     names = ", ".join(sorted(described.get("flags", ()), key=len))
     notes = [f"default: {described['default']}"] if "default" in described else []
-    low, high = described.get("minimum"), described.get("maximum")
-    if low is not None or high is not None:
-        notes.append(f"at least {low}" if high is None else f"at most {high}" if low is None else f"{low} to {high}")
+    if (low := described.get("minimum")) is not None:
+        notes.append(f"{low} to {described['maximum']}" if "maximum" in described else f"at least {low}")
     if described["required"] and names:
         notes.append("required")
     said = [described.get("help", ""), f"[{'; '.join(notes)}]" if notes else ""]

@@ -1,13 +1,13 @@
-"""Change one key of a TOML text and leave every other byte alone.
+"""Change one key of a TOML text and leave every other byte alone, but for blanks in braces that the key is in.
 
-A scan finds the place (parsing a long file with tomlkit takes seconds), tomlkit writes lists and tables, and the change
-is a splice of the text. tomllib must then read the old document with just this change in it, or it is refused.
+A scan finds the place (parsing a long file with tomlkit takes seconds), tomlkit writes lists, tables and what is inside
+of braces, and the change is a splice of the text. tomllib must then read the old document with just this change in it,
+or it is refused.
 """
 
 import json
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -17,13 +17,14 @@ from .toml_key import Path, get, parse_key, show_key, show_plain
 _STRING = r""" "(?!"")[^"\\\n]*+(?:\\.[^"\\\n]*+)*+" | '(?!'')[^'\n]*+' """
 _TEXT = rf"""[^\n"'\#\[\]{{}}]*+ (?: (?:{_STRING}) [^\n"'\#\[\]{{}}]*+ )*+"""
 _BEGIN = re.compile(
-    rf"""[ \t]*+ (\[*+) [ \t]*+ ([^\n"'\#\[\]{{}}=]*+ (?: (?:{_STRING}) [^\n"'\#\[\]{{}}=]*+ )*+) [=\]]""", re.VERBOSE
+    rf"""[ \t]*+ (\[*+) [ \t]*+ ([^\n"'\#\[\]{{}}=]*+ (?: (?:{_STRING}) [^\n"'\#\[\]{{}}=]*+ )*+) [=\]] [ \t]*+""",
+    re.VERBOSE,
 )
-"""Of a statement or a table: the brackets of a header, and the key."""
+"""Of a statement or a table: the brackets of a header, and the key; it ends where the value begins."""
 _LONG = 20_000
 """Characters from which it is worth it to compile a pattern that passes over lines that are not on the way."""
 _TOKEN = re.compile(
-    rf"""\"""(?:\\.|[^\\])*?"{{3,5}} | '''.*?'{{3,5}} | {_STRING} | \#[^\n]* | [\[\]{{}},\n] """,
+    rf"""\"""(?:\\.|[^\\])*?"{{3,5}} | '''.*?'{{3,5}} | {_STRING} | \#[^\n]* | [\[\]{{}}\n] """,
     re.VERBOSE | re.DOTALL,
 )
 
@@ -41,22 +42,16 @@ class NotAValue(CannotEdit):
         super().__init__(f"{show_key(path)} is a table, not a value" if at == path else way)
 
 
-class _Item(NamedTuple):
-    """`key = value`, as a statement or in an inline table."""
+class _Statement(NamedTuple):
+    """`key = value`, as a part of the text."""
 
     start: int
     value: int
-    stop: int
-    """Where a line end, a comment, a comma or a brace follows the value."""
-    table: int = 0
-    """Of a statement: how many parts of the path the header above it names."""
-    depth: int = 0
-    """How many parts of the path everything down to this key names."""
-
-    def span(self, text: str) -> tuple[int, int]:
-        """Where the value stands."""
-        written = text[self.value : self.stop]
-        return self.stop - len(written.lstrip()), self.value + len(written.rstrip())
+    end: int
+    table: int
+    """How many parts of the path the header above it names."""
+    depth: int
+    """How many parts of the path everything down to its key names."""
 
 
 class _Survey:
@@ -65,9 +60,9 @@ class _Survey:
     def __init__(self) -> None:
         self.headers: dict[int, int] = {}
         """Where the line of a table's header ends."""
-        self.last: dict[int, _Item] = {}
+        self.last: dict[int, _Statement] = {}
         """The last statement in a table."""
-        self.owner: _Item | None = None
+        self.owner: _Statement | None = None
         """Gives the key its value, or the inline table that the key is in."""
 
 
@@ -75,15 +70,12 @@ def set_value(text: str, path: Path, value: Any) -> str:
     document = parse(text)
     wanted = _with_value(document, path, value)
     survey = _survey(text, path)
-    shown = _written(value)
-    found = get(document, path)
-    if found is None:
-        candidates = _insertions(text, path, shown, survey)
-    elif survey.owner is None and isinstance(found, (dict, list)):
-        raise NotAValue(path, path, found)
+    if survey.owner is not None:
+        candidates = iter([_with_owner(text, survey.owner, path, value)])
+    elif (found := get(document, path)) is None:
+        candidates = _insertions(text, path, _written(value), survey)
     else:
-        start, end = _locate(text, path, survey.owner)[0].span(text)
-        candidates = iter([text[:start] + shown + text[end:]])
+        raise NotAValue(path, path, found)
     return _first_right(candidates, [wanted], path)
 
 
@@ -96,15 +88,30 @@ def _written(value: Any) -> str:
 
 
 def unset_value(text: str, path: Path) -> str:
-    item, members = _locate(text, path, _survey(text, path).owner)
-    end = item.span(text)[1]
-    if not members:
-        start, end = _line_of(text, item)
-    elif item is not members[0]:
-        start = members[members.index(item) - 1].stop
-    else:
-        start, end = item.start, members[1].start if len(members) > 1 else end
-    return _first_right(iter([text[:start] + text[end:]]), list(_without(parse(text), path)), path)
+    owner = _survey(text, path).owner
+    if owner is None:
+        raise CannotEdit(f"{show_key(path)} cannot be located for certain")
+    return _first_right(iter([_with_owner(text, owner, path, None)]), list(_without(parse(text), path)), path)
+
+
+def _with_owner(text: str, owner: _Statement, path: Path, value: Any) -> str:
+    """The text with another value in this statement; None takes the key out."""
+    if owner.depth < len(path):
+        import tomlkit
+
+        statement = tomlkit.parse(text[owner.start : owner.end])
+        table: Any = statement
+        for part in path[owner.table : -1]:
+            table = table.setdefault(part, tomlkit.inline_table())
+        if value is None:
+            del table[path[-1]]
+        else:
+            table[path[-1]] = value
+        return text[: owner.start] + statement.as_string() + text[owner.end :]
+    if value is None:
+        start, end = _line_of(text, owner)
+        return text[:start] + text[end:]
+    return text[: owner.value] + _written(value) + text[owner.end :]
 
 
 def _first_right(candidates: Iterator[str], wanted: list[dict[str, Any]], path: Path) -> str:
@@ -134,13 +141,14 @@ def _survey(text: str, path: Path) -> _Survey:
             if table is not None:
                 survey.headers[table] = end
         elif key:
-            statement = _statement(text, key, table or 0)
-            end = _line_of(text, statement)[1]
+            value_end = _end_of_value(text, key.end())
+            end = text.find("\n", value_end) + 1 or len(text)
             if table is not None:
                 shared, parts = _on_the_way(key[2], path[table:])
+                statement = _Statement(key.start(2), key.end(), value_end, table, table + parts)
                 survey.last.update(dict.fromkeys(range(table, table + min(shared + 1, parts)), statement))
                 if shared == parts:
-                    survey.owner = statement._replace(depth=table + parts)
+                    survey.owner = statement
         else:
             end = text.find("\n", start) + 1 or len(text)
     return survey
@@ -157,13 +165,9 @@ def _lines_without(part: str | None) -> re.Pattern[str]:
     return re.compile(rf"(?: {line} (?= [ \t]*+ [^\s\#\[] ) )*+", re.VERBOSE)
 
 
-def _statement(text: str, key: re.Match[str], table: int) -> _Item:
-    return _Item(key.start(2), key.end(), _end_of_value(text, key.end(), "\n#"), table)
-
-
-def _line_of(text: str, statement: _Item) -> tuple[int, int]:
+def _line_of(text: str, statement: _Statement) -> tuple[int, int]:
     """All lines of a statement."""
-    return text.rfind("\n", 0, statement.start) + 1, text.find("\n", statement.stop) + 1 or len(text)
+    return text.rfind("\n", 0, statement.start) + 1, text.find("\n", statement.end) + 1 or len(text)
 
 
 def _on_the_way(written: str, path: Path) -> tuple[int, int]:
@@ -179,32 +183,15 @@ def _on_the_way(written: str, path: Path) -> tuple[int, int]:
     return next(shared, min(len(parts), len(path))), len(parts)
 
 
-def _end_of_value(text: str, start: int, stops: str) -> int:
-    depth = 0
+def _end_of_value(text: str, start: int) -> int:
+    """Where the value that begins here ends; a line end or a comment follows."""
+    depth, end = 0, len(text)
     for token in _TOKEN.finditer(text, start):
-        if depth == 0 and token[0][0] in stops:
-            return token.start()
+        if depth == 0 and token[0][0] in "\n#":
+            end = token.start()
+            break
         depth += (token[0] in "[{") - (token[0] in "]}")
-    return len(text)
-
-
-def _locate(text: str, path: Path, item: _Item | None) -> tuple[_Item, list[_Item]]:
-    """What gives the key its value, and if that is in an inline table, all that is in there."""
-    members: list[_Item] = []
-    while item is not None and item.depth < len(path):
-        members = list(_members(text, item.span(text)[0], path, item.depth))
-        item = next((member for member in members if member.depth > item.depth), None)
-    if item is None or item.depth != len(path):
-        raise CannotEdit(f"{show_key(path)} cannot be located for certain")
-    return item, members
-
-
-def _members(text: str, brace: int, path: Path, depth: int) -> Iterator[_Item]:
-    stop = brace
-    while stop < len(text) and text[stop] in "{," and (key := _BEGIN.match(text, stop + 1)):
-        stop = _end_of_value(text, key.end(), ",}")
-        shared, parts = _on_the_way(key[2], path[depth:])
-        yield _Item(key.start(2), key.end(), stop, depth=depth + parts if shared == parts else 0)
+    return start + len(text[start:end].rstrip())
 
 
 def _insertions(text: str, path: Path, shown: str, survey: _Survey) -> Iterator[str]:
@@ -219,8 +206,6 @@ def _insertions(text: str, path: Path, shown: str, survey: _Survey) -> Iterator[
             yield _after(text, survey.last[depth], path, shown, newline)
         if depth in survey.headers:
             yield _below_header(text, survey.headers[depth], line, newline)
-        with suppress(CannotEdit):
-            yield _into_braces(text, _locate(text, table, survey.owner)[0].span(text)[1], line)
     if len(path) > 1:
         yield _at_the_end(text, path[:-1], path[-1:], shown, newline)
     if header := re.search(r"(?:^[ \t]*#.*\n)*^[ \t]*\[", text, re.MULTILINE):  # with the comments that belong to it
@@ -228,7 +213,7 @@ def _insertions(text: str, path: Path, shown: str, survey: _Survey) -> Iterator[
     yield _at_the_end(text, (), path, shown, newline)
 
 
-def _after(text: str, last: _Item, path: Path, shown: str, newline: str) -> str:
+def _after(text: str, last: _Statement, path: Path, shown: str, newline: str) -> str:
     begins, ends = _line_of(text, last)
     gap, end = ("", newline) if text[:ends].endswith("\n") else (newline, "")
     return f"{text[:ends]}{gap}{text[begins : last.start]}{show_key(path[last.table :])} = {shown}{end}{text[ends:]}"
@@ -239,11 +224,6 @@ def _below_header(text: str, end: int, line: str, newline: str) -> str:
         end = remark.end()
     gap = "" if text[:end].endswith("\n") else newline
     return f"{text[:end]}{gap}{line}{newline}{text[end:]}"
-
-
-def _into_braces(text: str, end: int, line: str) -> str:
-    members = text[: end - 1].rstrip()
-    return f"{members}{' ' if members.endswith('{') else ', '}{line}{text[len(members) :]}"
 
 
 def _at_the_end(text: str, table: Path, rest: Path, shown: str, newline: str) -> str:
