@@ -57,8 +57,8 @@ class LockHeld(ToolError):
         holders = owners.holders
         holder = holders[0] if holders else None
         super().__init__(
-            self._sentence(lock, holders, owners.shared),
-            self._advice(lock, holder, timeout_ms),
+            _sentence(lock, holders, owners.shared),
+            _advice(lock, holder, timeout_ms),
             lock=lock,
             waited_ms=waited_ms,
             timeout_ms=timeout_ms,
@@ -67,24 +67,24 @@ class LockHeld(ToolError):
         )
         self.retry_after_ms = estimate_retry_ms(holder.age_ms if holder else None, owners.usual_ms)
 
-    @staticmethod
-    def _sentence(lock: str, holders: list[Holder], shared: bool) -> str:
-        if not holders:
-            return f"Another call is just taking the lock {lock!r}."
-        if shared:
-            pids = ", ".join(str(holder.pid) for holder in holders)
-            return f"{len(holders)} {'call is' if len(holders) == 1 else 'calls are'} using {lock!r} (pids {pids})."
-        command = (holders[0].command or "call").replace(".", " ")
-        if holders[0].state == "orphaned":
-            return f"A crashed {command} still holds {lock!r} ({holders[0].say()})."
-        return f"Another {command} is running ({holders[0].say()})."
 
-    @staticmethod
-    def _advice(lock: str, holder: Holder | None, timeout_ms: int) -> str:
-        if holder is not None and holder.state == "orphaned":
-            return f"Wait for its children to end, or end them with `{PROGRAM} lock release {lock}`."
-        seconds = f" longer than {say_duration(timeout_ms / 1000)}" if timeout_ms else " 30s"
-        return f"Wait for it and retry, or pass {'a ' if timeout_ms else ''}--lock-timeout{seconds}."
+def _sentence(lock: str, holders: list[Holder], shared: bool) -> str:
+    if not holders:
+        return f"Another call is just taking the lock {lock!r}."
+    if shared:
+        pids = ", ".join(str(holder.pid) for holder in holders)
+        return f"{len(holders)} {'call is' if len(holders) == 1 else 'calls are'} using {lock!r} (pids {pids})."
+    command = (holders[0].command or "call").replace(".", " ")
+    if holders[0].state == "orphaned":
+        return f"A crashed {command} still holds {lock!r} ({holders[0].say()})."
+    return f"Another {command} is running ({holders[0].say()})."
+
+
+def _advice(lock: str, holder: Holder | None, timeout_ms: int) -> str:
+    if holder is not None and holder.state == "orphaned":
+        return f"Wait for its children to end, or end them with `{PROGRAM} lock release {lock}`."
+    seconds = f" longer than {say_duration(timeout_ms / 1000)}" if timeout_ms else " 30s"
+    return f"Wait for it and retry, or pass {'a ' if timeout_ms else ''}--lock-timeout{seconds}."
 
 
 def estimate_retry_ms(age_ms: int | None, usual_ms: int | None) -> int:

@@ -143,8 +143,7 @@ def _keep_metadata(path: Path, descriptor: int) -> None:
             reason = f"the new file cannot be given its owner and group ({old.st_uid}:{old.st_gid})"
             raise PermissionDenied(str(path), reason) from None
     os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
-    if hasattr(os, "listxattr"):
-        with suppress(OSError):
-            for name in os.listxattr(path):
-                with suppress(OSError):
-                    os.setxattr(descriptor, name, os.getxattr(path, name))
+    with suppress(OSError, AttributeError):  # macOS has none that Python knows
+        for name in os.listxattr(path):
+            with suppress(OSError):
+                os.setxattr(descriptor, name, os.getxattr(path, name))

@@ -20,8 +20,8 @@ def config_file() -> Path:
     """The user's settings. A directory that other users can write to is refused."""
     directory = _place("CONFIG")
     with suppress(FileNotFoundError, NotADirectoryError):
-        _must_be_safe(directory, directory.stat(), {os.geteuid(), 0})
-        _must_belong_to(directory, directory.lstat(), {os.geteuid(), 0})
+        for found in (directory.lstat(), directory.stat()):
+            _must_be_safe(directory, found, {os.geteuid(), 0})
     return directory / "config.toml"
 
 
@@ -66,10 +66,8 @@ def lock_name(path: Path) -> str:
 
 def private_directory(path: Path) -> Path:
     """Create it if need be, and make sure that nobody else can put anything into it."""
-    try:
+    with suppress(FileExistsError):
         path.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
-    except FileExistsError:
-        raise UnsafeDirectory(str(path), "it is not a directory") from None
     return check_private(path)
 
 
@@ -77,7 +75,7 @@ def check_private(path: Path) -> Path:
     """A real directory of this user, which nobody else may write to; any other is not touched."""
     found = path.lstat()
     if not stat.S_ISDIR(found.st_mode):
-        raise UnsafeDirectory(str(path), "it is a link, not a directory")
+        raise UnsafeDirectory(str(path), "it is a link or a file, not a directory")
     _must_be_safe(path, found, {os.geteuid()})
     return path
 
@@ -97,14 +95,10 @@ def workspace_lock(workspace: Path, name: str) -> Path:
 
 
 def _must_be_safe(path: Path, found: os.stat_result, owners: set[int]) -> None:
-    _must_belong_to(path, found, owners)
-    if found.st_mode & 0o022:
-        raise UnsafeDirectory(str(path), f"others may write to it (mode {stat.S_IMODE(found.st_mode):04o})")
-
-
-def _must_belong_to(path: Path, found: os.stat_result, owners: set[int]) -> None:
     if found.st_uid not in owners:
         raise UnsafeDirectory(str(path), f"it belongs to another user (uid {found.st_uid})")
+    if not stat.S_ISLNK(found.st_mode) and found.st_mode & 0o022:  # the mode of a link means nothing
+        raise UnsafeDirectory(str(path), f"others may write to it (mode {stat.S_IMODE(found.st_mode):04o})")
 
 
 def _place(kind: str) -> Path:
@@ -117,10 +111,9 @@ def _place(kind: str) -> Path:
     if sys.platform == "linux":  # the same without importing it, which would take longer than reading the settings
         place = os.path.expanduser(f"~/{'.config' if kind == 'CONFIG' else '.local/state'}/{PACKAGE}")
     else:
-        from platformdirs import PlatformDirs
+        from platformdirs import user_config_dir, user_state_dir
 
-        places = PlatformDirs(PACKAGE, appauthor=False)
-        place = places.user_config_dir if kind == "CONFIG" else places.user_state_dir
+        place = (user_config_dir if kind == "CONFIG" else user_state_dir)(PACKAGE, appauthor=False)
     return _absolute(place, "the home directory")
 
 

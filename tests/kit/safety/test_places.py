@@ -62,7 +62,7 @@ def test_a_trap_in_its_place_is_refused(tmp_path: Path, trap: str) -> None:
         place.mkdir()
         place.chmod(0o777)
 
-    reason = {"link": "it is a link", "writable": "others may write to it"}.get(trap, "it is not a directory")
+    reason = "others may write to it" if trap == "writable" else "not a directory"
     with pytest.raises(UnsafeDirectory, match=reason):
         private_directory(place)
 
