@@ -282,3 +282,36 @@ def test_a_link_is_not_followed_where_that_is_asked_for(directory: Path) -> None
     assert read_regular(directory / "link", 10) == b"old"
     with pytest.raises(OSError, match=os.strerror(errno.ELOOP)):
         read_regular(directory / "link", 10, follow=False)
+
+
+def test_create_makes_a_file_for_all_and_replaces_none(directory: Path) -> None:
+    file = directory / "new"
+    os.umask(umask := os.umask(0))
+
+    create(file, b"first")
+
+    with pytest.raises(FileExistsError):
+        create(file, b"second")
+    assert file.read_bytes() == b"first"
+    assert file.stat().st_mode & 0o777 == 0o666 & ~umask
+    assert sorted(os.listdir(directory)) == ["file", "new"]
+
+
+def test_an_error_names_the_file_and_not_the_temporary_one(directory: Path) -> None:
+    file = directory / "nowhere" / "file"
+
+    for write in (replace, create):
+        with pytest.raises(FileNotFoundError) as caught:
+            write(file, b"new")
+        assert caught.value.filename == str(file)
+
+
+def test_what_is_no_regular_file_is_not_replaced(directory: Path) -> None:
+    """Naive: root writes to /dev/null, and there is no /dev/null any more."""
+    os.mkfifo(directory / "pipe")
+
+    with pytest.raises(UnsafePath):
+        replace(directory / "pipe", b"new")
+
+    assert (directory / "pipe").is_fifo()
+    assert sorted(os.listdir(directory)) == ["file", "pipe"]

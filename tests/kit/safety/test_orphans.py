@@ -75,7 +75,7 @@ def script(directory: Path, on_term: str) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("on_term", ["touch cleaned; exit", ""], ids=["obeys", "ignores"])
+@pytest.mark.parametrize("on_term", ["sleep 0.3; touch cleaned; exit", ""], ids=["obeys", "ignores"])
 def test_an_orphan_is_asked_first_and_killed_if_it_does_not_obey(
     tmp_path: Path, signals: Signals, on_term: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.contract.errors import InvalidValues
+from sampletool.kit.contract.file_errors import FileNotFound
 from sampletool.kit.safety.lock import Lock
 from sampletool.kit.safety.lock_record import describe_me
 from sampletool.kit.safety.places import session_root
@@ -152,6 +153,14 @@ def test_a_session_that_is_removed_while_a_call_opens_it_is_made_anew(tmp_path: 
         ended = stepped.finish()
     assert ended.status == 0, ended.stderr
     assert (root / "s").is_dir()
+
+
+def test_a_session_that_is_removed_again_and_again_is_not_used_without_its_lock() -> None:
+    def gone(path: Path, name: str) -> Lock:
+        raise FileNotFound(str(path))
+
+    with pytest.raises(FileNotFound), opened(session_root(), "s", gone, 1):
+        pytest.fail("nobody keeps it from being removed")
 
 
 def test_a_session_is_used_from_its_first_moment_to_its_last() -> None:
