@@ -1,6 +1,6 @@
 -- Every verb of a Redis or Valkey store: one call of this script, so one atomic step. All times are the server's.
 --
--- A task is a hash. Of a queue, `free` is what may be claimed, by position; `later` and `leased` is what becomes due then.
+-- A task is a hash. Of a queue, `free` is what may be claimed, by position; `later` and `leased` become due then.
 -- Whole numbers travel as text: this Lua would print large ones rounded; what is missing is an empty text. In a
 -- rehearsal `write` does nothing.
 

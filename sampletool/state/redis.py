@@ -80,9 +80,8 @@ class RedisStore(Store):
         if write.verb == "task_add" and len(write.arguments[1]) > _MOST_AT_ONCE:
             problem = f"more than {_MOST_AT_ONCE} tasks at once would keep the server from everything else"
             raise InvalidValues(Mistake("BODY", "INVALID_VALUE", problem, suggestion="Add them in several calls."))
-        fence = write.once.fence
         head = [write.verb, _SCHEMA, int(self._terms.rehearse), write.key, write.said, write.key_life_ms]
-        head += [fence.task, fence.generation] if fence else [None, None]
+        head += write.once.fence or [None, None]
         sent = ["" if part is None else part for part in [*head, *_flat(write.arguments)]]
         kind, *found = self._talk(lambda: self._script([_PREFIX], sent), may_repeat=write.may_repeat)
         if kind in ("done", "again"):

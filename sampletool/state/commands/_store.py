@@ -109,8 +109,7 @@ FenceOption = Annotated[
     ),
 ]
 IfVersionOption = Annotated[
-    int | None,
-    typer.Option(min=0, metavar="N", help="Only if it is still at this version; 0: only if there is none."),
+    int | None, typer.Option(min=0, metavar="N", help="Only if it still has this version; 0: only if there is none.")
 ]
 DelayOption = Annotated[int, typer.Option(metavar="DURATION", parser=parse_ms, help="How long nobody may claim it.")]
 MaxAttemptsOption = Annotated[int, typer.Option(min=0, metavar="N", help="Fail a task after so many tries; 0: never.")]

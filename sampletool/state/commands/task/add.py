@@ -79,12 +79,7 @@ def command(
     ] = None,
     ids: Annotated[
         list[str] | None,
-        typer.Option(
-            "--id",
-            metavar="ID",
-            callback=_store.NAME,
-            help="One for each body; adding the same again changes nothing.",
-        ),
+        typer.Option("--id", metavar="ID", callback=_store.NAME, help="One for each body; again it changes nothing."),
     ] = None,
     from_file: Annotated[
         str | None, typer.Option(metavar="FILE", help='One {"body": …, "id": …} in each line; `-` is stdin.')
