@@ -18,8 +18,8 @@ async def count(store: Any, _number: int, times: int) -> list[int]:
     return [(await store.counter_add("hits", 1)).value for _ in range(times)]
 
 
-async def count_once(store: Any, _number: int, key: str) -> int:
-    return int((await store.counter_add("hits", 1, Once(key))).value)
+async def count_once(store: Any, _number: int, keys: int) -> list[int]:
+    return [int((await store.counter_add(f"hits {key}", 1, Once(f"{key}"))).value) for key in range(keys)]
 
 
 async def add_tasks(store: Any, number: int, times: int) -> int:

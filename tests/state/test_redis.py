@@ -13,8 +13,8 @@ from tests.state.support.servers import Server
 from tests.state.support.stores import SharedBackend
 
 LONG = 3_600_000
-MOST_COMMANDS, MOST_OF_ADDING = 4_800, 8_500
-"""About 20 and 40 ms of a busy machine."""
+MOST_COMMANDS, MOST_OF_ADDING = 3_800, 6_500
+"""About 15 and 30 ms of a busy machine."""
 
 
 def test_no_script_does_more_than_a_bounded_number_of_things(private_server: Callable[[str], Server]) -> None:
