@@ -3,8 +3,8 @@
 from dataclasses import replace
 from itertools import combinations
 
-from sampletool.lab.explore import every_run
-from sampletool.lab.recording import Played
+from sampletool.lab.explore import Exploration, every_run
+from sampletool.lab.recording import Played, Recording
 
 from .conftest import Lab
 from .test_draw import RUN
@@ -61,3 +61,15 @@ def test_where_there_are_many_schedules_it_says_how_many_are_left_at_least() -> 
     assert len({run.schedule for run in runs}) == len(runs) == 2**10
     assert told[0].endswith(" more schedules, at least.")
     assert 100 < int(told[0].split()[0]) < 2**10
+
+
+def test_a_right_way_that_breaks_and_a_wrong_one_that_does_not_are_surprises() -> None:
+    holds = replace(RUN, verdict="holds", reason=None)
+
+    def surprise(variant: str, *runs: Recording) -> str | None:
+        return Exploration(tuple(replace(run, variant=variant) for run in runs)).surprise
+
+    assert (surprise("naive", RUN, holds), surprise("fixed", holds, holds)) == (None, None)
+    assert surprise("naive", holds, holds) == "lost, naive breaks on 0 of 2 schedules"
+    told = "lost, fixed breaks on 1 of 2 schedules although it is fixed, such as A1 B1 A2 B2: A is lost"
+    assert surprise("fixed", holds, RUN) == told

@@ -2,12 +2,14 @@
 
 import json
 import os
+import shlex
 from pathlib import Path
 
 import pytest
 
 from sampletool.kit.testing.tool import Tool
-from sampletool.lab.scenario import names
+from sampletool.lab.commands.lab.prove import Proof, Way
+from sampletool.lab.scenario import find, names
 
 
 def test_the_list_names_every_scenario_with_its_rule(tool: Tool) -> None:
@@ -103,6 +105,18 @@ def test_a_proof_counts_the_schedules_and_the_bad_ones(tool: Tool) -> None:
     right = {"fixed": (6, 0), "fixed-link": (6, 0)}
     assert counts == {**right, "naive": (6, 4), "wrong-rename": (6, 4), "wrong-two-locks": (14, 12)}
     assert proof["is_proved"]
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_commands_that_a_proof_prints_fit_80_columns_and_can_be_copied(name: str) -> None:
+    longest = "A1 A2 A3!1 B1 B2 B3 B4 B5 B6"
+    ways = [Way(variant, 1, 1, {}, longest) for variant in find(name).ways]
+
+    lines = Proof(name, True, [], [], ways).lines()
+
+    assert max(map(len, lines)) <= 80
+    copied = "\n".join(lines[2:4]).partition(": ")[2].replace("\\\n", "")
+    assert shlex.split(copied)[-2:] == ["--schedule", longest]
 
 
 def test_a_proof_that_is_interrupted_leaves_nothing_behind(tool: Tool) -> None:

@@ -48,8 +48,8 @@ class Proof:
             for reason, number in way.reasons.items():
                 told += between_words(f"{number} x {reason}", terminal_width(), "    ", "      ")
             if way.example:
-                call = f'tool lab run {self.scenario} --variant {way.variant} --schedule "{way.example}"'
-                told.append(f"    for example: {call}")
+                told.append(f"    for example: tool lab run {self.scenario} --variant {way.variant} \\")
+                told.append(f'      --schedule "{way.example}"')
         return told
 
 
