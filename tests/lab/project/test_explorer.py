@@ -155,10 +155,10 @@ def test_axe_finds_nothing_in_either_theme_on_a_phone_or_a_wide_screen(explorer:
     except ModuleNotFoundError:
         pytest.skip("axe is not installed: make .venv/.testable")
     explorer.show_as(width=360 if theme == "dark" else 1440, height=800, theme=theme, motion="reduce")
-    explorer.run(axe)
     found = []
     for schedule in ("A1 B1", "A1 B1 A2 B2"):
         explorer.open(f"{explorer.home}#lost-config-update/naive/{schedule.replace(' ', '.')}")
+        explorer.run(axe)
         explorer.run("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
         found += explorer.run(f"({_AXE})()")
     explorer.press("0")
