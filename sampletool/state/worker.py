@@ -81,7 +81,7 @@ class Worker:
         self._logs = self.context.session_directory / f"tasks-{self.context.request_id}"
 
     def turn(self) -> bool:
-        """Fill what is free, keep what is ours, take what has ended. False if nothing runs."""
+        """Fill what is free, settle what has ended, keep what is ours. False if nothing runs."""
         if len(self.running) < self.jobs:
             with self.patiently():
                 self._claim()
@@ -98,10 +98,7 @@ class Worker:
                 self.pause()
             return bool(self.running)
         if (ended := self.children.next_ended(min(IDLE_SECONDS, self.lease_ms / 20_000))) is not None:
-            one = self.running[ended.name]
-            one.ended = ended
-            with self.patiently():
-                self._settle(one, ended)
+            self.running[ended.name].ended = ended
         return True
 
     def pause(self) -> None:

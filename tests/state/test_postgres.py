@@ -207,6 +207,7 @@ def test_a_statement_that_takes_too_long_does_not_go_on_without_its_caller(backe
 
     with pytest.raises(StoreUnavailable, match="in time"):
         slow.look(lambda db: db.rows("SELECT pg_sleep(600)"))
+    assert not slow.current().closed, "a client that has to give up closes the connection"
 
     with psycopg.connect(backend.url, autocommit=True) as watcher:
         active = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg_sleep(600)'"
