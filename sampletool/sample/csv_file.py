@@ -1,23 +1,35 @@
-"""A CSV file as parts that can be read one beside the other, and the rows of one part, in batches.
+"""CSV files: opened, cut into parts that can be read one beside the other, and the rows of one part, in batches.
 
-Only a file without any quote is cut: there every line end is the end of a record. Parts depend on the file alone,
-never on how many work on it, so neither does a result. Memory is bounded by a batch, whatever the file holds.
+A FIFO, a device or a directory is an error, not a wait. Standard input is first copied to a nameless temporary file,
+so that it too can be read twice, by several at once; whatever ends the call, that file is gone. Only a file without
+any quote is cut: there every line end is the end of a record. Parts depend on the file alone, never on how many work
+on it, so neither does a result. Memory is bounded by a batch, whatever the file holds.
 """
 
 import csv
 import hashlib
 import io
 import os
+import stat
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from itertools import chain, pairwise
 from sys import intern
 from typing import Any, NamedTuple
 
+from sampletool.kit.contract.errors import ToolError
+from sampletool.kit.contract.file_errors import UnsafePath, from_os_error
+from sampletool.kit.safety.atomic_file import write_all
+from sampletool.kit.safety.signals import Signals
+from sampletool.kit.safety.stdin import stdin_blocks
+from sampletool.sample.errors import InputChanged, InvalidCsv
+
+STDIN = "-"
+MOST_COLUMNS = 4096
 PART_BYTES = 16 * 1024 * 1024
 LONG_CELL = 200
 """Only the beginning of a longer cell is kept."""
-_KEPT_CHARS = 100
 _BLOCK_BYTES = 1024 * 1024
 _LONGEST_RECORD_BYTES = 2 * 1024 * 1024
 _BATCH_BYTES = 128 * 1024
@@ -34,9 +46,60 @@ class BadRow(Exception):
     """Its line, counted from the start of the part, and why it cannot be used."""
 
 
-def survey(
-    descriptor: int, size: int, check: Callable[[], None], part_bytes: int = PART_BYTES
-) -> tuple[str, list[Part]]:
+class Input(NamedTuple):
+    path: str
+    descriptor: int
+    found: os.stat_result
+    header: Row
+
+    def must_be_unchanged(self) -> None:
+        now, then = os.fstat(self.descriptor), self.found
+        if (now.st_size, now.st_mtime_ns, now.st_ctime_ns) != (then.st_size, then.st_mtime_ns, then.st_ctime_ns):
+            raise InputChanged(self.path)
+
+
+def open_inputs(names: list[str], delimiter: str, signals: Signals, stack: ExitStack) -> list[Input]:
+    """Every input, open until the stack is left. Code and advice are those of the first that cannot be used."""
+    inputs: list[Input] = []
+    errors: list[ToolError] = []
+    for name in names:
+        path = name if name == STDIN else os.path.abspath(name)
+        try:
+            descriptor = _copy_of_stdin(signals, stack) if name == STDIN else _open(path, stack)
+            found = os.fstat(descriptor)
+            header = read_header(descriptor, found.st_size, delimiter)
+            inputs.append(Input(path, descriptor, found, header))
+        except BadRow as error:
+            line, reason = error.args
+            errors.append(InvalidCsv(path=path, line=line, reason=reason))
+        except (FileNotFoundError, NotADirectoryError, PermissionError, UnsafePath) as error:
+            errors.append(from_os_error(error, path) if isinstance(error, OSError) else error)
+    if len(errors) > 1:
+        errors[0].context["problems"] = [error.message for error in errors]
+        errors[0].message = f"{len(errors)} of {len(names)} inputs cannot be used; nothing was done."
+    if errors:
+        raise errors[0]
+    return inputs
+
+
+def _open(path: str, stack: ExitStack) -> int:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    stack.callback(os.close, descriptor)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        raise UnsafePath(path, f"it is not a regular file; pipe it in and name {STDIN!r}")
+    return descriptor
+
+
+def _copy_of_stdin(signals: Signals, stack: ExitStack) -> int:
+    import tempfile
+
+    copy = stack.enter_context(tempfile.TemporaryFile(buffering=0))  # noqa: SIM115 - the stack closes it
+    for block in stdin_blocks(signals):
+        write_all(copy.fileno(), block)
+    return copy.fileno()
+
+
+def survey(descriptor: int, size: int, check: Callable[[], None]) -> tuple[str, list[Part]]:
     """The SHA-256 of all bytes, and the parts. `check` is called now and then, and may raise."""
     digest, offset, has_quote = hashlib.sha256(), 0, False
     while block := os.pread(descriptor, _BLOCK_BYTES, offset):
@@ -44,7 +107,7 @@ def survey(
         digest.update(block)
         has_quote = has_quote or b'"' in block
         offset += len(block)
-    count = 1 if has_quote else -(-size // part_bytes)
+    count = 1 if has_quote else -(-size // PART_BYTES)
     wanted = [size * number // count for number in range(1, count)]  # parts of one size
     line_ends = {start + at for start in wanted if (at := os.pread(descriptor, _BLOCK_BYTES, start).find(b"\n") + 1)}
     return digest.hexdigest(), [Part(start, end) for start, end in pairwise(sorted({0, size} | line_ends))]
@@ -54,14 +117,14 @@ def read_header(descriptor: int, size: int, delimiter: str) -> Row:
     """The names in the first record."""
     source = _Source(descriptor, Part(0, size), delimiter)
     try:
-        for row in source.reader:
-            if row:
-                return [*map(intern, row)]  # many inputs have the same names
-            if source.batch > 1:
-                break  # blank lines without end are not worth a search
+        header = next((row for row in source.reader if row), None)
     except csv.Error as error:
         raise BadRow(1, _why(error)) from error
-    raise BadRow(1, "it is empty, without even a header")
+    if header is None:
+        raise BadRow(1, "it is empty, without even a header")
+    if len(header) > MOST_COLUMNS:
+        raise BadRow(1, f"it has {len(header)} columns, more than {MOST_COLUMNS}")
+    return [*map(intern, header)]  # many inputs have the same names
 
 
 def read_rows(descriptor: int, part: Part, delimiter: str, width: int) -> Iterator[tuple[list[Row], int]]:
@@ -70,35 +133,35 @@ def read_rows(descriptor: int, part: Part, delimiter: str, width: int) -> Iterat
     reader = source.reader
     if part.start == 0:
         next(row for row in reader if row)
-    line, is_over = reader.line_num, False
-    while not is_over:
+    line = reader.line_num
+    while True:
         rows: list[Row] = []
         batch, before = source.batch, line
         source.unfinished_bytes = 0
         try:
             for row in reader:
-                if row and len(row) != width:
-                    raise BadRow(line + 1, f"it has {len(row)} instead of {width} cells")
-                if row:
+                if len(row) == width:
                     rows.append(row)
+                elif row:
+                    raise BadRow(line + 1, f"it has {len(row)} instead of {width} cells")
                 line = reader.line_num
                 if source.batch != batch:
                     break
-            else:
-                is_over = True
         except csv.Error as error:
             raise BadRow(line + 1, _why(error)) from error
         # A long cell needs a long line, or a record of several lines.
         if source.longest > LONG_CELL or line > before + len(rows):
             rows = [[*map(_shortened, row)] for row in rows]
         yield rows, line
+        if source.batch == batch:
+            return
 
 
 def _shortened(cell: str) -> str:
     """The beginning of a long cell, and a digest that keeps different ones different."""
     if len(cell) <= LONG_CELL:
         return cell
-    return f"{cell[:_KEPT_CHARS]}…{hashlib.blake2b(cell.encode(), digest_size=8).hexdigest()}"
+    return f"{cell[:LONG_CELL]}…{hashlib.blake2b(cell.encode(), digest_size=8).hexdigest()}"
 
 
 def _why(error: Exception) -> str:

@@ -24,11 +24,10 @@ _SEAL = '"sha256":"{}"}}\n'
 _LITTER_SECONDS = 3600.0
 
 OutputEffect = Literal["created", "updated", "unchanged"]
-Identity = dict[str, Any]
 Columns = list[dict[str, Any]]
 
 
-def look(path: Path, identity: Identity, *, overwrite: bool) -> tuple[OutputEffect, Columns | None]:
+def look(path: Path, identity: dict[str, Any], *, overwrite: bool) -> tuple[OutputEffect, Columns | None]:
     """What publishing a result of this identity would do now, and its columns if it is there already."""
     if not os.path.lexists(path):
         return "created", None
@@ -42,7 +41,7 @@ def look(path: Path, identity: Identity, *, overwrite: bool) -> tuple[OutputEffe
     return "updated", None
 
 
-def publish(path: Path, identity: Identity, columns: Columns, *, overwrite: bool) -> OutputEffect:
+def publish(path: Path, identity: dict[str, Any], columns: Columns, *, overwrite: bool) -> OutputEffect:
     """Under the lock of `lock_path`. Each column is a line of its own."""
     sweep(path, _LITTER_SECONDS)
     effect, _ = look(path, identity, overwrite=overwrite)

@@ -19,13 +19,12 @@ def plan(declared: Jobs, names: list[str], outputs: Outputs) -> dict[str, Planne
     planned: dict[str, Planned] = {}
     problems: list[tuple[str, str]] = []
     digests: dict[str, str] = {}
-    root = outputs.workspace
     for job in declared.with_needs(choose("target", names, declared.targets)):
         try:
             outputs.must_be_free(job.name)
-            inputs = job.find_inputs(root)
+            inputs = job.find_inputs(outputs.workspace)
             for path in inputs - digests.keys():  # an input of many targets is read once
-                digests[path] = digest(root / path, outputs.check)
+                digests[path] = digest(outputs.workspace / path, outputs.check)
             if written := [path for path in inputs if f"{path}/".startswith(tuple(f"{out}/" for out in job.outputs))]:
                 raise ValueError(f"{written[0]!r} is an input and an output")
         except (ValueError, OSError) as error:
@@ -47,20 +46,17 @@ def look_again(target: Planned, outputs: Outputs) -> Planned:
     return Planned(target.job, built, why_stale(target.job.name, built, outputs))
 
 
-def why_stale(name: str, now: Built, outputs: Outputs) -> str | None:
+def why_stale(target: str, now: Built, outputs: Outputs) -> str | None:
     """What is not as it was when the target was built."""
-    before = outputs.built.get(name)
+    before = outputs.built.get(target)
     if before is None:
         return "it was not built before"
-    for what, old, new in (("command", before.run, now.run), ("outputs", before.wanted, now.wanted)):
+    for member, old, new in (("command", before.run, now.run), ("outputs", before.wanted, now.wanted)):
         if old != new:
-            return f"its {what} changed"
-    for path in sorted(before.inputs.keys() | now.inputs.keys()):
-        if path not in before.inputs or path not in now.inputs:
-            return f"the input {path} {'is new' if path in now.inputs else 'is gone'}"
-        if before.inputs[path] != now.inputs[path]:
-            return f"the input {path} changed"
-    for need in sorted(before.needs.keys() | now.needs.keys()):
-        if before.needs.get(need) != now.needs.get(need):
-            return f"it needs {need}, which is not as it was"
-    return outputs.damage(name)
+            return f"its {member} changed"
+    for what, was, is_now in (("the input", before.inputs, now.inputs), ("what it needs of", before.needs, now.needs)):
+        for path in sorted(was.keys() | is_now.keys()):
+            if was.get(path) != is_now.get(path):
+                how = "is new" if path not in was else "changed" if path in is_now else "is gone"
+                return f"{what} {path} {how}"
+    return outputs.damage(target)

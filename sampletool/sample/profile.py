@@ -14,10 +14,8 @@ from typing import Any, Literal, NamedTuple
 from sampletool.sample.csv_file import Part, read_rows
 
 FORMAT = "column-profile/3"
-MOST_COLUMNS = 4096
 _MOST_COUNTED, _COUNTED_TOGETHER = 10_000, 80_000
 """Different values that are counted, of one column and of all together."""
-_SHOWN_CHARS = 100
 _SHOWN_VALUES = 5
 _LARGEST = 1e140
 """What is larger is text: its square would not be a number."""
@@ -58,7 +56,7 @@ class Column:
         self._most_counted = most_counted
         self._counts: Counter[str] | None = Counter()
         """None when there are more different values than are counted; then the next says what was measured."""
-        self._measures: Measures | None = None
+        self._measures = _NOTHING
 
     def add(self, values: Sequence[str]) -> None:
         self.rows += len(values)
@@ -79,13 +77,12 @@ class Column:
     def describe(self) -> dict[str, Any]:
         counts = self._counts
         self._stop_counting()
-        count = self._measures.total if self._measures else 0
-        described: dict[str, Any] = {"count": count, "empty": self.rows - count}
-        described |= self._measures.describe() if self._measures else {}
+        count = self._measures.total
+        described = {"count": count, "empty": self.rows - count, **self._measures.describe()}
         if counts is None:
             return described | {"distinct_more_than": self._most_counted}
         often = sorted((-count, value) for value, count in counts.items())[:_SHOWN_VALUES]
-        frequent = [{"value": _shown(value), "count": -count} for count, value in often]
+        frequent = [{"value": value, "count": -count} for count, value in often]
         return described | {"distinct": len(counts), "frequent": frequent}
 
     def _count(self, values: Iterable[str]) -> None:
@@ -103,8 +100,7 @@ class Column:
     def _measure(self, values: Sequence[str], weights: Sequence[int] | None = None) -> None:
         """`weights`: how often each occurs, where all are different."""
         if values:
-            known = self._measures.type if self._measures else "integer"
-            self._measures = _merged(self._measures, measure(values, weights, known))
+            self._measures = _merged(self._measures, measure(values, weights, self._measures.type))
 
 
 def measure(values: Sequence[str], weights: Sequence[int] | None = None, known: Type = "integer") -> "Measures":
@@ -148,15 +144,20 @@ class Measures(NamedTuple):
     """The sum of the squared distances from the mean."""
 
     def describe(self) -> dict[str, Any]:
+        if not self.total:
+            return {}
         if self.type == "text":
-            return {"type": self.type, "min": _shown(self.texts[0]), "max": _shown(self.texts[1])}
+            return {"type": self.type, "min": self.texts[0], "max": self.texts[1]}
         described = {"type": self.type, "min": self.numbers[0], "max": self.numbers[1], "mean": self.mean}
         return described | ({"stddev": sqrt(self.squares / (self.total - 1))} if self.total > 1 else {})
 
 
-def _merged(a: Measures | None, b: Measures | None) -> Measures | None:
-    if a is None or b is None:
-        return a or b
+_NOTHING = Measures("integer", 0, ("", ""))
+
+
+def _merged(a: Measures, b: Measures) -> Measures:
+    if not a.total or not b.total:
+        return a if a.total else b
     found: Type = a.type if a.type > b.type else b.type
     count, apart = a.total + b.total, b.mean - a.mean
     texts = min(a.texts[0], b.texts[0]), max(a.texts[1], b.texts[1])
@@ -165,7 +166,3 @@ def _merged(a: Measures | None, b: Measures | None) -> Measures | None:
     numbers = min(a.numbers[0], b.numbers[0]), max(a.numbers[1], b.numbers[1])
     squares = a.squares + b.squares + apart * apart * a.total * b.total / count
     return Measures(found, count, texts, numbers, a.mean + apart * b.total / count, squares)
-
-
-def _shown(value: str) -> str:
-    return value if len(value) <= _SHOWN_CHARS else f"{value[:_SHOWN_CHARS]}…"

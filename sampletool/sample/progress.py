@@ -9,12 +9,11 @@ import time
 from shutil import get_terminal_size
 
 from sampletool.kit.context import Context, in_ci, write_stderr
-from sampletool.kit.contract.text import counted, printable
+from sampletool.kit.contract.text import printable
 
 _SILENCE_SECONDS = 1.0
 _LIVE_SECONDS = 0.1
 _WIDTH = 30
-_NAMED = 4
 _CLEAR_LINE = "\r\x1b[K"
 
 
@@ -61,12 +60,11 @@ class Progress:
             self._context.emit({"event": "heartbeat", "running": running, "done": self.done, "total": self._total})
         if self._is_live and now - self._shown_at >= _LIVE_SECONDS:
             self._shown_at = now
-            work = [f"{os.path.basename(name)} {int(now - began)} s" for name, began in self.running.items()]
-            others = f" and {counted(len(work) - _NAMED, 'other')}" if work[_NAMED:] else ""
+            work = ", ".join(f"{os.path.basename(name)} {int(now - began)} s" for name, began in self.running.items())
             share = min(1.0, self.done / max(1, self._total))
             bar = f"{self._context.command} [{'#' * round(share * _WIDTH):<{_WIDTH}}] {share:4.0%}"
-            line = f"{bar} {printable(', '.join(work[:_NAMED]) + others)}"
-            write_stderr(f"{_CLEAR_LINE}{line[: get_terminal_size().columns - 1]}")
+            line = f"{bar} {printable(work)}"[: get_terminal_size().columns - 1]
+            write_stderr(f"{_CLEAR_LINE}{line}")
 
     def seconds_to_beat(self) -> float:
         return max(0.0, self._spoke_at + _SILENCE_SECONDS - time.monotonic())

@@ -78,7 +78,7 @@ class Outputs:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Write the journal anew if it has grown: flushed once for all, and without the lines that are old."""
+        """Write the journal anew: flushed once for all, and without the lines that are old."""
         if self._has_written:
             replace(self._journal, [_line(name, built) for name, built in self.built.items()])
 
@@ -99,8 +99,7 @@ class Outputs:
 
     def content_of(self, name: str) -> str:
         """One word for what is in the outputs of this name, for those that need them."""
-        outputs = self.built[name].outputs if name in self.built else {}
-        return _as_one(sorted(outputs.items()))
+        return _as_one(self.built[name].outputs)
 
     def must_be_free(self, name: str) -> None:
         """A real file or directory where the link belongs is not replaced: it is a ValueError."""
@@ -133,9 +132,8 @@ class Outputs:
         version = f"{name}-{_as_one(built)}.{os.urandom(4).hex()}"
         outputs = {file: digest(directory / file, self.check) for file in files}
         built = built._replace(inputs=inputs, needs=needs, version=version, outputs=outputs)
-        if not self._has_written:
-            private_directory(self.directory)
-            self._links.mkdir(exist_ok=True)
+        private_directory(self.directory)
+        self._links.mkdir(exist_ok=True)
         os.rename(directory, self.directory / version)
         # Recorded before it is linked: if it cannot be recorded, what is linked stays the last that was.
         with opened(self._journal, _APPEND) as descriptor:

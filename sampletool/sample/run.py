@@ -7,7 +7,7 @@ What was not declared is missing, unless it is looked for by another path. Comma
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, TypeVar
@@ -25,7 +25,6 @@ from sampletool.sample.progress import Progress
 from sampletool.sample.publish import Built, Outputs, remove
 
 _PASSED_ON = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
-_AFTER_FORCE_SECONDS = 2.0
 _SHOWN_LINES = 10
 
 Report = TypeVar("Report")
@@ -47,11 +46,11 @@ class Done(NamedTuple):
     log: str | None = None
 
     def lines(self) -> list[str]:
-        lines = [f"{self.name}: {self.status.replace('_', ' ')}" + (f" ({self.reason})" if self.reason else "")]
-        if self.status != "passed":
-            tail = (self.tail or "").splitlines()[-_SHOWN_LINES:]
-            lines += [f"    {line}" for line in (self.note, *tail) if line]
-        return [*lines, f"    all of it: {self.log}"] if self.log and self.status == "failed" else lines
+        first = f"{self.name}: {self.status.replace('_', ' ')}" + (f" ({self.reason})" if self.reason else "")
+        others = [self.note]
+        if self.status == "failed":
+            others += [*(self.tail or "").splitlines()[-_SHOWN_LINES:], self.log and f"all of it: {self.log}"]
+        return [first, *(f"    {line}" for line in others if line)]
 
 
 class Workplace(NamedTuple):
@@ -60,21 +59,23 @@ class Workplace(NamedTuple):
     context: Context
     scratch: Path
     children: Children
+    at_once: int
 
 
 @contextmanager
-def locked(context: Context, mode: Literal["exclusive", "shared"], *, force_unlock: bool) -> Iterator[Workplace]:
+def locked(
+    context: Context, mode: Literal["exclusive", "shared"], jobs: int | None, *, force_unlock: bool
+) -> Iterator[Workplace]:
     """Holds the build lock. What is to be run has to be read inside."""
     path = workspace_lock(context.workspace, "build")
     for pid in end_orphans(path, context.signals) if force_unlock else ():
         context.warn("ORPHAN_ENDED", f"Process {pid}, left behind by a holder that has ended, was ended.")
-    patience = _AFTER_FORCE_SECONDS if force_unlock else AT_ONCE
     try:
-        with context.hold(path, "build", mode, patience) as hold, _scratch(context, mode) as scratch:
+        with context.hold(path, "build", mode, AT_ONCE) as hold, _scratch(context, mode) as scratch:
             children = Children(context.signals, hold.descriptors, [path])
             try:
                 with children:
-                    yield Workplace(context, scratch, children)
+                    yield Workplace(context, scratch, children, jobs or context.jobs())
             finally:
                 hold.did_work = children.has_started
                 for pid in children.strays:
@@ -85,12 +86,7 @@ def locked(context: Context, mode: Literal["exclusive", "shared"], *, force_unlo
 
 
 def run_stale(
-    place: Workplace,
-    kind: str,
-    planned: dict[str, Planned],
-    outputs: Outputs,
-    jobs: int | None,
-    report: Callable[[list[Done]], Report],
+    place: Workplace, kind: str, planned: dict[str, Planned], outputs: Outputs, report: Callable[[list[Done]], Report]
 ) -> Report:
     """Run what is stale, each behind what it needs, and publish its outputs at once: the next call goes on from there.
 
@@ -102,7 +98,7 @@ def run_stale(
     order = TopologicalSorter({name: stale.keys() & job.built.needs.keys() for name, job in stale.items()})
     order.prepare()
     with Progress(place.context, kind, len(planned), len(planned) - len(stale)) as progress:
-        runner = Runner(place, outputs, progress, jobs)
+        runner = Runner(place, outputs, progress)
         try:
             while True:
                 for name in order.get_ready():
@@ -132,9 +128,7 @@ def run_stale(
 def _publish(ended: Done, directory: Path, built: Built, outputs: Outputs) -> Done:
     try:
         note = outputs.publish(ended.name, built, directory)
-    except ValueError as error:
-        return ended._replace(status="failed", note=str(error))
-    except OSError as error:
+    except (ValueError, OSError) as error:
         return ended._replace(status="failed", note=f"its outputs could not be kept: {error}")
     return ended._replace(status="built", outputs=str(outputs.version_of(ended.name)), note=note)
 
@@ -142,11 +136,10 @@ def _publish(ended: Done, directory: Path, built: Built, outputs: Outputs) -> Do
 class Runner:
     """Runs what waits, so many at once."""
 
-    def __init__(self, place: Workplace, outputs: Outputs, progress: Progress, jobs: int | None) -> None:
-        self._context, scratch, self._children = place
+    def __init__(self, place: Workplace, outputs: Outputs, progress: Progress) -> None:
+        self._context, scratch, self._children, self._at_once = place
         self._outputs = outputs
         self._progress = progress
-        self._at_once = jobs or place.context.jobs()
         self.directory = private_directory(scratch / f"{progress.kind}s")
         """Where each has a directory of its name."""
         self.waiting: deque[Planned] = deque()
@@ -201,9 +194,8 @@ def _done(child: Ended) -> Done:
     """Passed or failed."""
     left = f"still running: {', '.join(map(str, child.survivors))}" if child.survivors else None
     note = left or (f"exit status {child.status}" if child.status else None)
-    log = str(child.log) if child.log else None
-    done = Done(child.name, "failed" if note else "passed", note=note, exit_status=child.status or None, log=log)
-    return done._replace(tail=child.tail or None)
+    tail, log = child.tail or None, str(child.log) if child.log else None
+    return Done(child.name, "failed" if note else "passed", None, None, note, child.status or None, tail, log)
 
 
 def stage(directory: Path, workspace: Path, inputs: Iterable[str], needs: Mapping[str, Path]) -> None:
@@ -221,15 +213,9 @@ def _scratch(context: Context, mode: str) -> Iterator[Path]:
     everybody = private_directory(make_workspace_directory(context.workspace) / "tmp")
     for left_by_killed in everybody.iterdir() if mode == "exclusive" else ():
         remove(left_by_killed)
-    session = everybody / context.session_id
-    directory = session / context.request_id
-    while not directory.exists():
-        with suppress(FileNotFoundError):  # another call of this session has just left, and removed it
-            private_directory(session)
-            directory.mkdir(mode=PRIVATE)
+    directory = everybody / f"{context.session_id}.{context.request_id}"
+    directory.mkdir(mode=PRIVATE)
     try:
         yield directory
     finally:
         remove(directory)
-        with suppress(OSError):
-            session.rmdir()

@@ -10,7 +10,7 @@ import pickle
 import signal
 import traceback
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple
@@ -31,9 +31,7 @@ class _Worker(NamedTuple):
     pipe: int
 
 
-def results_of(
-    tasks: Sequence[Any], work: Work, jobs: int, signals: Signals, check: Check
-) -> Generator[Any, None, None]:
+def results_of(tasks: list[Any], work: Work, jobs: int, signals: Signals, check: Check) -> Generator[Any, None, None]:
     """The result of each task. `check` is called while we wait, and may raise. Closing the generator ends them all."""
     left = iter(tasks)
     crew: deque[_Worker] = deque()

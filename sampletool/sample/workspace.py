@@ -19,10 +19,9 @@ from sampletool.sample.errors import InvalidWorkspace, TargetNotFound
 
 OWN_PLACES = (WORKSPACE_DIRECTORY, "out")
 """What belongs to the tool in a workspace, and is no input."""
-_MEMBERS = ("run", "inputs", "outputs", "needs")
+_MEMBERS = {"target": ("run", "inputs", "outputs", "needs"), "check": ("run", "inputs", "needs")}
 _TABLES = ("settings", "target", "check")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
-_GLOB = re.compile(r"[*?[]")
 
 
 class Job(NamedTuple):
@@ -43,8 +42,7 @@ class Job(NamedTuple):
         found: set[str] = set()
         for pattern in self.inputs:
             literal, at_any_depth = root / pattern, pattern.split("/")[-1] == "**"
-            is_pattern = _GLOB.search(pattern) and not literal.is_file()
-            paths = root.glob(f"{pattern}/*" if at_any_depth else pattern) if is_pattern else [literal]
+            paths = [literal] if literal.is_file() else root.glob(f"{pattern}/*" if at_any_depth else pattern)
             files = {os.path.relpath(path, root) for path in paths if path.is_file()}
             files = {name for name in files if name.split(os.sep)[0] not in OWN_PLACES}
             if not files:
@@ -123,8 +121,8 @@ def _read(kind: str, name: str, members: Any, targets: Collection[str]) -> tuple
     right: dict[str, tuple[str, ...]] = {}
     found: list[str] = []
     for key, value in members.items():
-        if key not in _MEMBERS:
-            found.append(f"unknown member {key!r}{_hint(key, _MEMBERS)}")
+        if key not in _MEMBERS[kind]:
+            found.append(f"unknown member {key!r}{_hint(key, _MEMBERS[kind])}")
         elif isinstance(value, list) and all(isinstance(text, str) and text and "\0" not in text for text in value):
             right[key] = tuple(value)
         else:
@@ -141,8 +139,6 @@ def _read(kind: str, name: str, members: Any, targets: Collection[str]) -> tuple
     found += [f"outputs: {path!r} is inside another, or the same" for path in nested]
     if kind == "target" and not members.get("outputs"):
         found.append("outputs is missing: the files that the command writes")
-    if kind == "check" and job.outputs:
-        found.append("a check has no outputs")
     unknown = [need for need in job.needs if need not in targets]
     return job, found + [f"it needs {need!r}, which is no target{_hint(need, targets)}" for need in unknown]
 
@@ -151,15 +147,11 @@ def _why_no_path(path: str, member: str) -> str | None:
     """Why it names no file of the workspace, and how to write the one that is meant."""
     plain = os.path.normpath(path)
     top = plain.split("/")[0]
-    if top in ("", ".."):
-        return "leaves the workspace"
-    if not path.isprintable():
-        return "has a character that cannot be shown"
+    if plain == "." or top in ("", ".."):
+        return "is not inside the workspace"
     if top in OWN_PLACES:
         advice = "name the target in needs" if member == "inputs" else "what is written gets there by itself"
         return f"is in a place of the tool's own: {advice}"
-    if plain == ".":
-        return "is the workspace itself"
     below = "/**" if member == "inputs" and path.endswith("/") else ""
     return None if plain == path else f"has an empty, '.' or '..' part: write {plain + below!r}"
 

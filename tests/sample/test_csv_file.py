@@ -51,7 +51,9 @@ class CsvFile:
         return read_header(self.descriptor, self.path.stat().st_size, delimiter)
 
     def parts(self, part_bytes: int) -> list[Part]:
-        return survey(self.descriptor, self.path.stat().st_size, never, part_bytes)[1]
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("sampletool.sample.csv_file.PART_BYTES", part_bytes)
+            return survey(self.descriptor, self.path.stat().st_size, never)[1]
 
     def read(self, part: Part | None = None, delimiter: str = ",") -> "Reading":
         """The good rows; the line of the bad one that ends it, and why."""

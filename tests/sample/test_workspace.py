@@ -76,14 +76,14 @@ def test_all_that_is_wrong_is_reported_at_once() -> None:
 
     for part in (
         "target.a: run has to be a list",
-        "'../x' leaves",
-        "'/etc/x' leaves",
+        "'../x' is not inside the workspace",
+        "'/etc/x' is not inside the workspace",
         "'.tool/x' is in a place of the tool's own",
         "'out/x' is in a place of the tool's own",
         "target.b: unknown member 'imputs' (Did you mean 'inputs'",
         "chekc: it is not known here (Did you mean 'check'?)",
         "target.d: outputs is missing",
-        "check.e: a check has no outputs",
+        "check.e: unknown member 'outputs'",
     ):
         assert any(part in message for message in found), (part, found)
 
@@ -97,7 +97,7 @@ def test_every_problem_is_one_of_a_list_with_the_line_of_its_table(workspace: Pa
     problems = [unknown, f"line 6, target.b: {missing}", f"line 12, check.d: {missing}"]
     described = caught.value.describe()
     assert described["context"] == {"path": f"{workspace}/tool.toml", "problems": problems}
-    assert [(error["param"], error["message"]) for error in described["errors"]] == [
+    assert [(error.param, error.message) for error in described["errors"]] == [
         ("chekc", problems[0]),
         ("target.b", problems[1]),
         ("check.d", problems[2]),
@@ -149,9 +149,9 @@ def target(name: str = '"j"', *, run: str = "'true'", inputs: str = "", outputs:
         (target('"j/k"'), "a name is"),
         (target('""'), "a name is"),
         (target(run=""), "run is missing"),
-        (target(inputs="'../x'"), "inputs: '../x' leaves"),
-        (target(outputs="'a/../../x'"), "outputs: 'a/../../x' leaves"),
-        (target(outputs="'/x'"), "outputs: '/x' leaves"),
+        (target(inputs="'../x'"), "inputs: '../x' is not inside"),
+        (target(outputs="'a/../../x'"), "outputs: 'a/../../x' is not inside"),
+        (target(outputs="'/x'"), "outputs: '/x' is not inside"),
         (target(outputs="'out/x'"), "outputs: 'out/x' is in a place of the tool's own: what is written gets there"),
         (target(outputs="'a/../out'"), "outputs: 'a/../out' is in a place of the tool's own"),
         (target(inputs="'out/b/x'"), "inputs: 'out/b/x' is in a place of the tool's own: name the target in needs"),
@@ -160,8 +160,7 @@ def target(name: str = '"j"', *, run: str = "'true'", inputs: str = "", outputs:
         (target(inputs="'d/../a//b'"), "inputs: 'd/../a//b' has an empty, '.' or '..' part: write 'a/b'"),
         (target(inputs="'src/'"), "inputs: 'src/' has an empty, '.' or '..' part: write 'src/**'"),
         (target(outputs="'d/'"), "outputs: 'd/' has an empty, '.' or '..' part: write 'd'"),
-        (target(inputs="'.'"), "inputs: '.' is the workspace itself"),
-        (target(outputs='"x\\n"'), r"outputs: 'x\n' has a character that cannot be shown"),
+        (target(inputs="'.'"), "inputs: '.' is not inside the workspace"),
         (target(outputs="'d', 'd/x'"), "outputs: 'd/x' is inside another"),
         (target(outputs="'x', 'x'"), "outputs: 'x' is inside another, or the same"),
     ],

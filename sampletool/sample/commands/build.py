@@ -50,26 +50,25 @@ class Build(NamedTuple):
 
 def build(context: Context, names: list[str], jobs: int | None, *, force_unlock: bool) -> Build:
     choose("target", names, read_workspace(context).targets)  # what is wrong is an error before anything is made
-    with locked(context, "exclusive", force_unlock=force_unlock) as place:
-        return build_targets(place, read_workspace(context), names, jobs)
+    with locked(context, "exclusive", jobs, force_unlock=force_unlock) as place:
+        return build_targets(place, read_workspace(context), names)
 
 
 def forecast(context: Context, names: list[str]) -> Build:
     """What would be built, and why. Takes no lock, makes nothing."""
     planned = plan(read_workspace(context), names, Outputs(context.workspace, context.signals.check))
-    return _report(
-        [
-            Done(name, "up_to_date" if target.reason is None else "stale", target.reason)
-            for name, target in planned.items()
-        ]
-    )
+    targets = [
+        Done(name, "up_to_date" if target.reason is None else "stale", target.reason)
+        for name, target in planned.items()
+    ]
+    return _report(targets)
 
 
-def build_targets(place: Workplace, declared: Jobs, names: list[str], jobs: int | None) -> Build:
+def build_targets(place: Workplace, declared: Jobs, names: list[str]) -> Build:
     """Bring these targets, and what they need, up to date."""
     with Outputs(place.context.workspace, place.context.signals.check) as outputs:
         planned = plan(declared, names, outputs)
-        result = run_stale(place, "target", planned, outputs, jobs, _report)
+        result = run_stale(place, "target", planned, outputs, _report)
         if result.effect == "updated":
             outputs.prune()
     if failed := [target.name for target in result.targets if target.status == "failed"]:

@@ -21,9 +21,8 @@ from sampletool.kit.contract.text import counted, printable_data
 from sampletool.kit.global_options import DryRunOption, strictly
 from sampletool.kit.safety.places import session_root
 from sampletool.sample.commands._options import JobsOption
-from sampletool.sample.csv_file import BadRow, Part, survey
+from sampletool.sample.csv_file import STDIN, BadRow, Input, Part, open_inputs, survey
 from sampletool.sample.errors import InputChanged, InvalidCsv, WorkerLost
-from sampletool.sample.inputs import STDIN, Input, open_inputs
 from sampletool.sample.output import Columns, OutputEffect, lock_path, look, publish
 from sampletool.sample.profile import FORMAT, PartProfile, profile_part
 from sampletool.sample.progress import Progress
@@ -43,6 +42,7 @@ spec = CommandSpec(
         "cat data/sales.csv | process --input - --output -",
     ),
 )
+_FACTS = ("type", "count", "empty", "distinct", "min", "max", "mean")
 _MOST_SHOWN = 1000
 """Columns in an answer, more than fit into 64 KiB; the result has all of them."""
 
@@ -138,14 +138,12 @@ def _profile(
 
 def _as_table(columns: list[dict[str, Any]]) -> Iterator[Line]:
     """One line for each column."""
-    yield heads("column", "type", "count", "empty", "distinct", "min", "max", "mean", "most frequent")
+    yield heads("column", *_FACTS, "most frequent")
     for column in columns:
-        distinct = column.get("distinct", f">{column.get('distinct_more_than')}")
-        cells = [column["name"], column.get("type", "-"), column["count"], column["empty"], distinct]
-        for cell in map(column.get, ("min", "max", "mean")):
-            cells.append(f"{cell:.6g}" if isinstance(cell, float) else "" if cell is None else cell)
+        known = {"type": "-", "distinct": f">{column.get('distinct_more_than')}", **column}
+        facts = (known.get(fact, "") for fact in _FACTS)
         frequent = "".join(f"{entry['value']} ({entry['count']})" for entry in column.get("frequent", [])[:1])
-        yield (*map(str, cells), frequent)
+        yield (column["name"], *(f"{fact:.6g}" if isinstance(fact, float) else str(fact) for fact in facts), frequent)
 
 
 def _output_path(context: Context, output: str | None, inputs: list[Input], *, dry_run: bool) -> Path:
@@ -160,7 +158,7 @@ def _output_path(context: Context, output: str | None, inputs: list[Input], *, d
         raise FileNotFound(str(path.parent))
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise PermissionDenied(str(path.parent), "nothing can be written here")
-    if any(file.is_at(path) for file in inputs):
+    if path.exists() and any(os.path.samestat(file.found, path.stat()) for file in inputs):
         raise UnsafePath(str(path), "it is one of the inputs")
     return path
 

@@ -42,17 +42,17 @@ class Report(NamedTuple):
 def test(context: Context, names: list[str], jobs: int | None, *, first_build: bool, force_unlock: bool) -> Report:
     """With `first_build` the lock stays exclusive throughout: turning it into a shared one is not atomic."""
     choose("check", names, read_workspace(context).checks)  # what is wrong is an error before anything is made
-    with locked(context, "exclusive" if first_build else "shared", force_unlock=force_unlock) as place:
+    with locked(context, "exclusive" if first_build else "shared", jobs, force_unlock=force_unlock) as place:
         declared = read_workspace(context)
         checks = [declared.checks[name] for name in choose("check", names, declared.checks)]
         needed = list(dict.fromkeys(need for check in checks for need in check.needs))
         if first_build and needed:
-            build_targets(place, declared, needed, jobs)
+            build_targets(place, declared, needed)
         outputs = Outputs(context.workspace, context.signals.check)
         if needed:
             _warn_of_stale(context, declared, outputs, needed)
         planned = {check.name: Planned(check, Built([], [], {}, {}), "") for check in checks}
-        report = run_stale(place, "check", planned, outputs, jobs, Report)
+        report = run_stale(place, "check", planned, outputs, Report)
     if failed := [check.name for check in report.checks if check.status == "failed"]:
         raise ChecksFailed(data=report, count=len(failed), failed=failed)
     return report
@@ -60,8 +60,7 @@ def test(context: Context, names: list[str], jobs: int | None, *, first_build: b
 
 def _warn_of_stale(context: Context, declared: Jobs, outputs: Outputs, needed: list[str]) -> None:
     """Checks run against what is built; a warning where that is not what tool.toml now asks for."""
-    missing = [name for name in needed if not outputs.version_of(name).exists()]
-    if missing:
+    if missing := [name for name in needed if not outputs.version_of(name).exists()]:
         raise NotBuilt(targets=missing)
     for name, planned in plan(declared, needed, outputs).items():
         if planned.reason is not None:

@@ -33,7 +33,7 @@ def inside(tool: Tool, *argv: str) -> Any:
 def test_a_holder_outside_is_told_as_unknown_and_not_harmed(tool: Tool) -> None:
     declare(tool, target("a", "touch started; sleep 30"))
     holder = tool.start("build", "--session-id", "outside")
-    wait_until(lambda: list(tool.cwd.glob(".tool/tmp/*/*/*/a/started")))
+    wait_until(lambda: list(tool.cwd.glob(".tool/tmp/*/*/a/started")))
 
     found = inside(tool, sys.executable, "-m", "sampletool", "lock", "list")
     refused = inside(tool, sys.executable, "-m", "sampletool", "build", "--force-unlock")
@@ -58,7 +58,7 @@ def test_in_a_container_an_orphan_is_told_with_whom_it_was_left_by_and_can_be_en
     declare(tool, target("a", "touch started; sleep 30"))
     script = """
         "$@" build & killed=$!
-        until ls .tool/tmp/*/*/*/a/started; do sleep 0.05; done > /dev/null 2>&1
+        until ls .tool/tmp/*/*/a/started; do sleep 0.05; done > /dev/null 2>&1
         kill -9 $killed
         "$@" lock list
         echo "[target]" > tool.toml

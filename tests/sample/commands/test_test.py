@@ -69,7 +69,7 @@ def test_a_build_is_kept_out_by_tests_and_told_by_which(tool: Tool) -> None:
     declare(tool, target("a", "echo > x") + check("slow", "sleep 30"))
     tool("build")
     testing = tool.start("test", "--session-id", "testing")
-    wait_until(lambda: list(tool.cwd.glob(".tool/tmp/testing/*/checks/slow")))
+    wait_until(lambda: list(tool.cwd.glob(".tool/tmp/testing.*/checks/slow")))
 
     ran = tool("build")
 
