@@ -125,7 +125,9 @@ class Lock:
         except _TooLate:
             raise self._refusal(time.monotonic() - asked, timeout_seconds, patience) from None
         except OSError as error:
-            raise _lock_error(error, self._path) from error
+            if error.errno in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):
+                raise LocksUnsupported(str(self._path), (error.strerror or str(error)).lower()) from error
+            raise from_os_error(error, str(self._path)) from error
         hold = Hold(descriptor, round((time.monotonic() - asked) * 1000), self._signals)
         log.debug("lock %s: got by pid %d after %d ms", self._name, self._me.pid, hold.waited_ms)
         return hold
@@ -211,9 +213,3 @@ def _is_current(descriptor: int, path: Path) -> bool:
     with suppress(FileNotFoundError):
         return os.path.samestat(path.lstat(), locked)
     return False
-
-
-def _lock_error(error: OSError, path: Path) -> ToolError:
-    if error.errno in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):
-        return LocksUnsupported(str(path), (error.strerror or str(error)).lower())
-    return from_os_error(error, str(path))

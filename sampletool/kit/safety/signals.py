@@ -51,7 +51,6 @@ class Signals:
         """Give the handlers back, for callers that run the app inside their own process."""
         for number, previous in self._previous.items():
             signal.signal(number, previous)  # type: ignore[arg-type]
-        self._previous.clear()
         if self._wake_up is not None:
             signal.set_wakeup_fd(self._previous_wake_up)
             self.close()
