@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.contract.errors import TimedOut
+from sampletool.kit.contract.file_errors import UnsafePath
 from sampletool.kit.contract.lock_held import LockHeld
 from sampletool.kit.safety.lock import Lock
 from sampletool.kit.safety.signals import Signals
@@ -221,6 +222,17 @@ def test_after_the_deadline_nothing_is_changed(tmp_path: Path) -> None:
             file.write()
 
     assert (tmp_path / "settings.toml").read_text() == "a = 1\n"
+
+
+def test_a_text_that_would_be_too_large_to_be_read_again_is_not_written(tmp_path: Path) -> None:
+    (tmp_path / "settings.toml").write_text("a = 1\n")
+
+    with editing_toml(tmp_path / "settings.toml") as file:
+        file.text = "#" * (4 << 20) + "\n"
+        with pytest.raises(UnsafePath, match="larger"):
+            file.write()
+
+    assert read_toml(tmp_path / "settings.toml").document == {"a": 1}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
