@@ -246,6 +246,8 @@ def test_a_signal_is_obeyed_when_everything_is_put_back(
     older: Path, tmp_path: Path, paused: tuple[subprocess.Popen[str], int, int]
 ) -> None:
     parent, _, _ = paused
+    (blocked,) = re.findall(r"SigBlk:\s*(\w+)", Path(f"/proc/{parent.pid}/status").read_text())
+    assert int(blocked, 16) & 1 << (signal.SIGTERM - 1)
 
     parent.send_signal(signal.SIGTERM)
     (tmp_path / "go").open("w").close()
