@@ -65,7 +65,7 @@ def _answer_call(args: list[str], *, ends_process: bool) -> int:
                 stdout.tell(json_line(event))
 
         context.emit, context.take_stdout = emit, stdout.take
-        outcome = _closed(_run(args, context), context)
+        outcome = _run(args, context)
         if isinstance(outcome, HelpAsked):
             said = outcome.text(stdout.width(), stdout.screen().colour)
             status, content, notices = ExitStatus.OK, f"{said}\n".encode(), ""
@@ -85,7 +85,7 @@ def _answer_call(args: list[str], *, ends_process: bool) -> int:
 def call(args: list[str], signals: Signals) -> bytes:
     """The line of JSON of a call in this process, for a server. It may change the current directory: one at a time."""
     context = Context(signals)
-    return _told(_closed(_run(args, context), context), context)[1]
+    return _told(_run(args, context), context)[1]
 
 
 def refuse(error: ToolError, command: str) -> bytes:
@@ -102,6 +102,17 @@ def root(args: list[str]) -> CommandFolder:
 
 
 def _run(args: list[str], context: Context) -> Outcome:
+    """What the command returned; or why everything could not be given back, unless there was a failure before."""
+    outcome = _returned(args, context)
+    try:
+        context.opened.close()
+    except Exception as surprise:
+        failed = surprise if isinstance(surprise, ToolError) else _crash(surprise, context)
+        return outcome if isinstance(outcome, ToolError) else failed
+    return outcome
+
+
+def _returned(args: list[str], context: Context) -> Outcome:
     """What the command returned, or why it could not."""
     try:
         outcome = root(args).main(args=args, prog_name=PROGRAM, standalone_mode=False, obj=context)
@@ -114,16 +125,6 @@ def _run(args: list[str], context: Context) -> Outcome:
         return from_os_error(error)
     except (Exception, SystemExit) as surprise:
         return _crash(surprise, context)
-
-
-def _closed(outcome: Outcome, context: Context) -> Outcome:
-    """Give everything back; if that fails, it is the answer, unless there was a failure before."""
-    try:
-        context.opened.close()
-    except Exception as surprise:
-        failed = surprise if isinstance(surprise, ToolError) else _crash(surprise, context)
-        return outcome if isinstance(outcome, ToolError) else failed
-    return outcome
 
 
 def _crash(surprise: BaseException, context: Context) -> ToolError:

@@ -93,15 +93,8 @@ def keep_given(ctx: typer.Context) -> None:
     context.dry_run = bool(ctx.params.get("dry_run"))
 
 
-def _flag(*names: str, help: str) -> Any:
-    return Annotated[bool, typer.Option(*names, help=help)]
-
-
-def _value(
-    name: str, metavar: str, help: str, *other: str, check: Callable[[str], object] | None = None, **declared: Any
-) -> Any:
-    callback = strictly(check) if check else None
-    return Annotated[str, typer.Option(name, *other, metavar=metavar, help=help, callback=callback, **declared)]
+def _value(name: str, metavar: str, help: str, *other: str, **declared: Any) -> Any:
+    return Annotated[str, typer.Option(name, *other, metavar=metavar, help=help, **declared)]
 
 
 @offering
@@ -116,28 +109,30 @@ def _sessions(_context: Context) -> list[str]:
 def _every_command() -> dict[str, Any]:
     """Made where a word may be an option: most calls have none."""
     return {
-        "json": _flag("--json", help="Answer in one line of JSON."),
+        "json": Annotated[bool, typer.Option("--json", help="Answer in one line of JSON.")],
         "format": Annotated[FormatName, typer.Option("--format", help="How to answer; text is for a terminal.")],
         "fields": _value("--fields", "NAME,...", "Only these of the data, such as tasks.id; JSON."),
-        "full": _flag("--full", help="Answer also in more than 64 KiB."),
-        "quiet": _flag("--quiet", "-q", help="Print no progress and no notices on stderr."),
-        "verbose": _flag("--verbose", "-v", help="Print on stderr what happens to locks."),
+        "full": Annotated[bool, typer.Option("--full", help="Answer also in more than 64 KiB.")],
+        "quiet": Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notices on stderr.")],
+        "verbose": Annotated[bool, typer.Option("--verbose", "-v", help="Print on stderr what happens to locks.")],
         "session_id": _value(
             "--session-id", "ID", "Keep outputs together with calls of the same id.", autocompletion=_sessions
         ),
         "cwd": _value("--cwd", "DIR", "Run as if started in this directory.", "-C"),
         "lock_timeout": _value(
-            "--lock-timeout", "DURATION", "How long to wait for a lock: 0, 500ms, 5s.", check=parse_duration
+            "--lock-timeout", "DURATION", "How long to wait for locks: 0, 500ms, 5s.", callback=strictly(parse_duration)
         ),
-        "timeout": _value("--timeout", "DURATION", "Stop the call after this long: 30s, 5m.", check=parse_limit),
-        "help": _flag("--help", "-h", help="Show this text."),
+        "timeout": _value(
+            "--timeout", "DURATION", "Stop the call after this long: 30s, 5m.", callback=strictly(parse_limit)
+        ),
+        "help": Annotated[bool, typer.Option("--help", "-h", help="Show this text.")],
     }
 
 
 def whole_tool() -> dict[str, Any]:
     """Of the whole tool only. What the last two do is in completion.py."""
     return {
-        "version": _flag("--version", "-V", help="Show the version."),
+        "version": Annotated[bool, typer.Option("--version", "-V", help="Show the version.")],
         "show_completion": _value("--show-completion", "[SHELL]", "Print what makes bash, zsh or fish complete words."),
         "install_completion": _value("--install-completion", "[SHELL]", "Put it into the files of the shell."),
     }

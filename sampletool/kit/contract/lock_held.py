@@ -1,7 +1,7 @@
 """LOCK_HELD: which process holds the lock, how sure that is, and when to try again."""
 
 from random import uniform
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ..program import PROGRAM
 from .duration import say_duration
@@ -56,15 +56,9 @@ class LockHeld(ToolError):
     def __init__(self, lock: str, owners: Owners, waited_ms: int = 0, timeout_ms: int = 0) -> None:
         holders = owners.holders
         holder = holders[0] if holders else None
-        super().__init__(
-            _sentence(lock, holders, owners.shared),
-            _advice(lock, holder, timeout_ms),
-            lock=lock,
-            waited_ms=waited_ms,
-            timeout_ms=timeout_ms,
-            holder=holder,
-            holders=holders if len(holders) > 1 else None,
-        )
+        facts: dict[str, Any] = {"lock": lock, "waited_ms": waited_ms, "timeout_ms": timeout_ms, "holder": holder}
+        facts["holders"] = holders if len(holders) > 1 else None
+        super().__init__(_sentence(lock, holders, owners.shared), _advice(lock, holder, timeout_ms), **facts)
         self.retry_after_ms = estimate_retry_ms(holder.age_ms if holder else None, owners.usual_ms)
 
 

@@ -54,26 +54,14 @@ class _Statement(NamedTuple):
     """How many parts of the path everything down to its key names."""
 
 
-class _Survey:
-    """What stands on the way to a key. The numbers are how many parts of its path a table has."""
-
-    def __init__(self) -> None:
-        self.headers: dict[int, int] = {}
-        """Where the line of a table's header ends."""
-        self.last: dict[int, _Statement] = {}
-        """The last statement in a table."""
-        self.owner: _Statement | None = None
-        """Gives the key its value, or the inline table that the key is in."""
-
-
 def set_value(text: str, path: Path, value: Any) -> str:
     document = parse(text)
     wanted = _with_value(document, path, value)
-    survey = _survey(text, path)
-    if survey.owner is not None:
-        candidates = iter([_with_owner(text, survey.owner, path, value)])
+    headers, last, owner = _survey(text, path)
+    if owner is not None:
+        candidates = iter([_with_owner(text, owner, path, value)])
     elif (found := get(document, path)) is None:
-        candidates = _insertions(text, path, _written(value), survey)
+        candidates = _insertions(text, path, _written(value), headers, last)
     else:
         raise NotAValue(path, path, found)
     return _first_right(candidates, [wanted], path)
@@ -88,7 +76,7 @@ def _written(value: Any) -> str:
 
 
 def unset_value(text: str, path: Path) -> str:
-    owner = _survey(text, path).owner
+    _, _, owner = _survey(text, path)
     if owner is None:
         raise CannotEdit(f"{show_key(path)} cannot be located for certain")
     return _first_right(iter([_with_owner(text, owner, path, None)]), list(_without(parse(text), path)), path)
@@ -124,8 +112,15 @@ def _first_right(candidates: Iterator[str], wanted: list[dict[str, Any]], path: 
     raise CannotEdit(f"{show_key(path)} cannot be changed without touching other parts of the file")
 
 
-def _survey(text: str, path: Path) -> _Survey:
-    survey = _Survey()
+def _survey(text: str, path: Path) -> tuple[dict[int, int], dict[int, _Statement], _Statement | None]:
+    """What stands on the way to a key. The numbers are how many parts of its path a table has.
+
+    Where the line of each table's header ends; the last statement in each table; and the statement that gives the key
+    its value, or the inline table that the key is in.
+    """
+    headers: dict[int, int] = {}
+    last: dict[int, _Statement] = {}
+    owner: _Statement | None = None
     table: int | None = 0
     end = 0
     while end < len(text):
@@ -139,19 +134,19 @@ def _survey(text: str, path: Path) -> _Survey:
             shared, parts = _on_the_way(key[2], path)
             table = shared if shared == parts < len(path) and key[1] == "[" else None
             if table is not None:
-                survey.headers[table] = end
+                headers[table] = end
         elif key:
             value_end = _end_of_value(text, key.end())
             end = text.find("\n", value_end) + 1 or len(text)
             if table is not None:
                 shared, parts = _on_the_way(key[2], path[table:])
                 statement = _Statement(key.start(2), key.end(), value_end, table, table + parts)
-                survey.last.update(dict.fromkeys(range(table, table + min(shared + 1, parts)), statement))
+                last.update(dict.fromkeys(range(table, table + min(shared + 1, parts)), statement))
                 if shared == parts:
-                    survey.owner = statement
+                    owner = statement
         else:
             end = text.find("\n", start) + 1 or len(text)
-    return survey
+    return headers, last, owner
 
 
 @cache
@@ -194,7 +189,9 @@ def _end_of_value(text: str, start: int) -> int:
     return start + len(text[start:end].rstrip())
 
 
-def _insertions(text: str, path: Path, shown: str, survey: _Survey) -> Iterator[str]:
+def _insertions(
+    text: str, path: Path, shown: str, headers: dict[int, int], last: dict[int, _Statement]
+) -> Iterator[str]:
     """Places for a key, best first: after its table's last key, below its header, in a table of its own, at the top."""
     document = parse(text)
     newline = "\r\n" if "\r\n" in text else "\n"
@@ -202,10 +199,10 @@ def _insertions(text: str, path: Path, shown: str, survey: _Survey) -> Iterator[
         table, line = path[:depth], f"{show_key(path[depth:])} = {shown}"
         if get(document, table) is None or (depth == 0 and len(path) > 1):
             continue
-        if depth in survey.last:
-            yield _after(text, survey.last[depth], path, shown, newline)
-        if depth in survey.headers:
-            yield _below_header(text, survey.headers[depth], line, newline)
+        if depth in last:
+            yield _after(text, last[depth], path, shown, newline)
+        if depth in headers:
+            yield _below_header(text, headers[depth], line, newline)
     if len(path) > 1:
         yield _at_the_end(text, path[:-1], path[-1:], shown, newline)
     if header := re.search(r"(?:^[ \t]*#.*\n)*^[ \t]*\[", text, re.MULTILINE):  # with the comments that belong to it
