@@ -69,7 +69,7 @@ class _Collecting:
         """What every command takes is listed once, by the whole tool; else nobody would find a command's own."""
         from .contract.help_page import Page, option_item
 
-        sections = [*self.commands_listed(ctx)]
+        sections = self.commands_listed(ctx) if isinstance(self, CommandFolder) else []
         for title, has_flags in ("Arguments", False), ("Options", True):
             sections.append((title, [option_item(each) for each in self.described if ("flags" in each) == has_flags]))
         names = ", ".join(option["flags"][0] for option in described_options())
@@ -80,9 +80,6 @@ class _Collecting:
             footer = f"`{PROGRAM} help COMMAND` shows the options of a command and examples."
         examples = [(written_out(example), "") for example in (self.spec.examples if self.spec else ())]
         return Page(self.usage(ctx.command_path), self.help or "", [*sections, ("Examples", examples)], footer)
-
-    def commands_listed(self, ctx: Any) -> "list[tuple[str, list[Item]]]":
-        return []
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         if ctx.parent is None and args[:1] == ["help"]:
@@ -242,11 +239,8 @@ def _understand(error: Any, known: list[dict[str, Any]]) -> Mistake:
         return Mistake(option, "INVALID_VALUE", message, suggestion=hint)
     if param is not None:
         name = param.opts[0] if param.param_type_name == "option" else metavar[param.name]
-        if type(error).__name__ == "MissingParameter":
-            return Mistake(name, "MISSING", f"Missing {param.param_type_name}: {name}")
-        problem, cause = f"Invalid value for {name}: {error.message.rstrip('.')}", error.__cause__
-        meant = [getattr(cause, fact, None) for fact in ("value", "suggestion")]
-        return Mistake(name, "INVALID_VALUE", problem, *meant)
+        code = "MISSING" if type(error).__name__ == "MissingParameter" else "INVALID_VALUE"
+        return Mistake(name, code, message, *(getattr(error.__cause__, fact, None) for fact in ("value", "suggestion")))
     return Mistake("ARGUMENTS", "EXTRA_ARGUMENT", message)
 
 

@@ -20,11 +20,8 @@ from ..pages import AfterOption, LimitOption, page_of
 from ..program import PACKAGE, PROGRAM, variable
 from ..settings.known import all_known, find_known
 
-spec = CommandSpec(
-    effect="nothing",
-    errors=(CommandNotFound,),
-    examples=("manifest", "manifest config set", "manifest --skill", "manifest --schema", "manifest --all"),
-)
+_EXAMPLES = ("manifest", "manifest config set", "manifest --skill", "manifest --schema", "manifest --all")
+spec = CommandSpec(effect="nothing", errors=(CommandNotFound,), examples=_EXAMPLES)
 
 _ENVIRONMENT = {
     variable("SESSION_ID"): "As --session-id.",

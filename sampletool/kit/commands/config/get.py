@@ -13,9 +13,7 @@ from ...settings.precedence import Key, Settings, SourceName
 from ...settings.toml_key import show_key
 from ._options import GlobalOption, read_key, reads_settings, setting_keys, settings_of
 
-spec = reads_settings._replace(
-    before=("config set key1=val1 api.user=ann",), examples=("config get key1", "config get api.user --reveal --raw")
-)
+spec = reads_settings._replace(before=("config set key1 val1",), examples=("config get key1", "config get key1 --raw"))
 
 
 class Setting(NamedTuple):
