@@ -108,8 +108,8 @@ scenario = Scenario(
         Removal(
             "kit/contract/lock_held.py",
             says="not naming the holder",
-            line="            holder=holder,\n",
-            instead="            holder=None,\n",
+            line='"holder": holder}',
+            instead='"holder": None}',
             breaks="failed with an error that nobody can act on",
         ),
         Removal(
