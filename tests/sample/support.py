@@ -1,12 +1,16 @@
 """What tests of this part wait for, and which processes they look at: those they know by pid, nobody else's."""
 
+import json
 import os
+import select
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sampletool.kit.safety.processes import members_of_group
+from sampletool.kit.testing.tool import Ran, Tool
 
 T = TypeVar("T")
 PATIENCE_SECONDS = 40.0
@@ -70,3 +74,44 @@ def kill_all(pids: list[int]) -> None:
     for pid in pids:
         if is_alive(pid):
             os.kill(pid, 9)
+
+
+UNTIL_GO = 'touch started; until test -e "$TOOL_WORKSPACE/go"; do sleep 0.02; done'
+"""For a shell script: says that it has started, and waits until a file `go` comes."""
+
+
+def start(tool: Tool, *args: str, name: str = "a") -> "subprocess.Popen[bytes]":
+    """A call in which the target of this name has just made a file `started`."""
+    process = tool.start(*args)
+    wait_until(lambda: list(tool.cwd.glob(f".tool/tmp/*/*/{name}/started")))
+    return process
+
+
+def declare(tool: Tool, text: str) -> None:
+    (tool.cwd / "tool.toml").write_text(text)
+
+
+def target(name: str, script: str, *, needs: str = "", inputs: str = "", output: str = "x") -> str:
+    return (
+        f"[target.{name}]\nrun = ['/bin/sh', '-c', '''{script}''']\noutputs = ['{output}']\n"
+        f"needs = [{needs}]\ninputs = [{inputs}]\n"
+    )
+
+
+def statuses(data: Any) -> dict[str, str]:
+    return {entry["name"]: entry["status"] for entry in data["targets"]}
+
+
+def reason(ran: Ran, name: str) -> str:
+    return str(next(entry.get("reason") for entry in ran.data["targets"] if entry["name"] == name))
+
+
+def read_lines(process: "subprocess.Popen[bytes]", count: int) -> list[Any]:
+    """The first lines of JSON that it prints."""
+    assert process.stdout is not None
+    content, deadline = b"", time.monotonic() + PATIENCE_SECONDS
+    while content.count(b"\n") < count:
+        readable, _, _ = select.select([process.stdout], [], [], max(0.0, deadline - time.monotonic()))
+        assert readable, f"only this came: {content!r}"
+        content += os.read(process.stdout.fileno(), 65536)
+    return [json.loads(line) for line in content.splitlines()[:count]]

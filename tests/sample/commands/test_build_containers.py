@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from sampletool.kit.testing.tool import Tool
-from tests.sample.commands.test_build import declare, target
-from tests.sample.support import PATIENCE_SECONDS, wait_until
+from tests.sample.support import PATIENCE_SECONDS, declare, target, wait_until
 
 _CONTAINER = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.testing.tool import Tool
-from tests.sample.commands.test_build import declare, target
+from tests.sample.support import declare, target
 
 
 @pytest.fixture

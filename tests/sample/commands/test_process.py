@@ -18,8 +18,7 @@ import pytest
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import COMMAND, Tool
 from sampletool.sample.csv_file import PART_BYTES
-from tests.sample.commands.test_build import read_lines
-from tests.sample.support import children_of, is_alive, wait_until
+from tests.sample.support import children_of, is_alive, read_lines, wait_until
 
 
 @pytest.fixture

@@ -4,8 +4,7 @@ import pytest
 
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import Tool
-from tests.sample.commands.test_build import declare, target
-from tests.sample.support import PATIENCE_SECONDS, are_gone, at_work, pids_in, together, wait_until
+from tests.sample.support import PATIENCE_SECONDS, are_gone, at_work, declare, pids_in, target, together, wait_until
 
 
 def check(name: str, script: str, needs: str = "") -> str:

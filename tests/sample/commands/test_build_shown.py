@@ -1,0 +1,116 @@
+"""What a person, and a program that reads events, sees of tool build."""
+
+import contextlib
+import json
+import os
+import re
+import select
+import subprocess
+from pathlib import Path
+
+from sampletool.kit.testing.console import on_terminal
+from sampletool.kit.testing.tool import COMMAND, Tool
+from tests.sample.support import (
+    PATIENCE_SECONDS,
+    UNTIL_GO,
+    at_work,
+    declare,
+    read_lines,
+    target,
+)
+
+
+def test_json_lines_tell_each_target_and_end_with_the_answer(tool: Tool, demo: Path) -> None:
+    ran = tool("build", "--format", "jsonl")
+
+    *events, answer = [json.loads(line) for line in ran.stdout.splitlines()]
+    assert [event["event"] for event in events if event["event"] != "heartbeat"] == [
+        "target_started",
+        "target_done",
+    ] * 2
+    done = [event for event in events if event["event"] == "target_done"]
+    assert [event["target"]["name"] for event in done] == ["totals", "report"]
+    assert all(event["seconds"] > 0 for event in done)
+    assert answer["ok"]
+
+
+def test_silence_is_filled_by_heartbeats_that_name_what_runs(tool: Tool) -> None:
+    declare(tool, target("a", f"{UNTIL_GO}; echo > x"))
+    process = tool.start("build", "--format", "jsonl")
+
+    events = read_lines(process, 3)
+    (tool.cwd / "go").touch()
+    *_, last = process.communicate(timeout=PATIENCE_SECONDS)[0].splitlines()
+
+    assert [event["event"] for event in events] == ["target_started", "heartbeat", "heartbeat"]
+    assert events[1]["running"] == ["a"]
+    assert json.loads(last)["ok"]
+
+
+def test_a_person_sees_each_target_start_and_end_with_its_seconds_and_what_runs_now(tool: Tool, demo: Path) -> None:
+    ours, theirs = os.openpty()
+    environ = tool.environ | {"TERM": "xterm"}
+    process = subprocess.Popen(
+        [*COMMAND, "build"], cwd=demo, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=theirs
+    )
+    os.close(theirs)
+    process.communicate(timeout=PATIENCE_SECONDS)
+    shown = b""
+    with contextlib.suppress(OSError):
+        while block := os.read(ours, 65536):
+            shown += block
+    os.close(ours)
+
+    text = shown.decode()
+    assert re.search(
+        r"totals: started.*totals: built in \d+\.\d s.*report: started.*report: built in \d+\.\d s", text, re.S
+    )
+    assert re.search(r"build \[#* *\] +\d+% totals \d+ s", text)
+
+
+def test_what_runs_now_is_shown_as_soon_as_it_runs(tool: Tool) -> None:
+    declare(tool, "".join(target(f"t{n}", f"{at_work()}; echo > x") for n in range(6)))
+    ours, theirs = os.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, "build", "--jobs", "6"],
+        cwd=tool.cwd,
+        env=tool.environ | {"TERM": "xterm", "COLUMNS": "120"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+    )
+    os.close(theirs)
+
+    shown = bytearray()
+    while not re.search(rb"t5 \d+ s", shown):
+        assert select.select([ours], [], [], PATIENCE_SECONDS)[0], f"only this came: {shown!r}"
+        shown += os.read(ours, 65536)
+    assert re.search(rb"build \[ *\] +0% t0 \d+ s, t1 \d+ s, t2 \d+ s, t3 \d+ s, t4 \d+ s, t5", shown)
+    (tool.cwd / "go").touch()
+    process.wait(timeout=PATIENCE_SECONDS)
+    os.close(ours)
+
+
+def test_a_person_sees_the_end_of_what_a_failed_target_wrote_and_where_all_of_it_is(tool: Tool) -> None:
+    declare(tool, target("a", "seq 20; echo no such library; exit 3"))
+
+    seen = on_terminal([*COMMAND, "build"], tool.cwd, tool.environ | {"TERM": "dumb"}).splitlines()
+
+    assert seen[:2] == ["a: failed (it was not built before)", "    exit status 3"]
+    assert seen[2:-1] == [f"    {n}" for n in range(12, 21)] + ["    no such library"]
+    assert Path(seen[-1].removeprefix("    all of it: ")).read_text().startswith("1\n2\n")
+
+
+def test_lines_about_targets_are_for_a_terminal_or_for_who_asks(tool: Tool, demo: Path) -> None:
+    assert tool("build").stderr == b""
+    (demo / "out" / "totals").unlink()
+
+    assert b"totals: built in " in tool("build", "--verbose").stderr
+
+
+def test_the_end_of_the_output_has_no_bytes_that_move_a_cursor(tool: Tool) -> None:
+    declare(tool, target("a", "printf 'a\\tb \\033[31mred\\r\\nlast'; exit 1"))
+
+    (failed,) = tool("build").answer["data"]["targets"]
+
+    assert failed["tail"] == "a       b \\x1b[31mred\nlast"
