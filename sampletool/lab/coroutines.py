@@ -67,12 +67,12 @@ async def _play(name: str, variant: str, schedule: str, letters: str) -> Played:
 
 
 def main() -> None:
-    told: Any
+    answer: Any
     try:
-        told = asyncio.run(_play(*sys.argv[1:]))
+        answer = asyncio.run(_play(*sys.argv[1:]))
     except InvalidValues as refused:
-        told = refused.mistakes
-    sys.stdout.buffer.write(pickle.dumps(told))
+        answer = refused.mistakes
+    sys.stdout.buffer.write(pickle.dumps(answer))
 
 
 if __name__ == "__main__":

@@ -61,8 +61,8 @@ def legend(recordings: Sequence[Recording], width: int = WIDTH) -> list[str]:
         **{f"A{sign}": (f"is {meaning}", sign in schedules) for sign, meaning in STRIKES.items()},
         "<==": ("marks what is wrong", any(event.note for event in events)),
     }
-    told = [f"{sign} {meaning}".replace(" ", _NO_BREAK) for sign, (meaning, is_used) in signs.items() if is_used]
-    return [line.replace(_NO_BREAK, " ") for line in _wrapped(f"Signs: {', '.join(told)}", width)]
+    used = [f"{sign} {meaning}".replace(" ", _NO_BREAK) for sign, (meaning, is_used) in signs.items() if is_used]
+    return [line.replace(_NO_BREAK, " ") for line in _wrapped(f"Signs: {', '.join(used)}", width)]
 
 
 def _wrapped(text: str, width: int) -> list[str]:

@@ -2,7 +2,7 @@
 
 `python -m sampletool.lab.learner FILE prepare|worker|invariant [NAME]`. The last line on stderr says what went wrong;
 the status is BROKEN where the invariant does not hold, 1 where the file itself is wrong. Looking at a file and reading
-it are events here too, so that a check before a change can be told from the change.
+it are events here too, so that a check before a change is another event than the change.
 """
 
 import builtins
@@ -46,12 +46,12 @@ def main() -> None:
     except Exception as error:
         is_judged = part == "invariant" and isinstance(error, AssertionError)
         number = getattr(error, "lineno", None) or _line(file, traceback.extract_tb(error.__traceback__))
-        told = "".join(traceback.format_exception_only(error)).splitlines()[-1]
+        said = "".join(traceback.format_exception_only(error)).splitlines()[-1]
         if isinstance(error, AssertionError):
-            told = str(error) or f"line {number}: the assertion does not hold"
+            said = str(error) or f"line {number}: the assertion does not hold"
         elif number:
-            told = f"line {number}: {told}"
-        _end(told, BROKEN if is_judged else 1)
+            said = f"line {number}: {said}"
+        _end(said, BROKEN if is_judged else 1)
 
 
 def _look(root: str, original: Any, verb: str, path: Any = ".", *args: Any, **named: Any) -> Any:

@@ -50,10 +50,10 @@ def play(
             if not stdout:
                 said = stderr.decode().strip().rpartition("\n")[2]
                 raise UnexpectedOutcome(surprises=[f"{scenario.name}, {variant}: {said}"])
-            told = pickle.loads(stdout)  # noqa: S301 - our own process wrote it
-            if isinstance(told, Played):
-                return told
-            raise InvalidValues(*told)
+            answer = pickle.loads(stdout)  # noqa: S301 - our own process wrote it
+            if isinstance(answer, Played):
+                return answer
+            raise InvalidValues(*answer)
         start = partial(SteppedProcess, watch=directory.parent, env=environ, cwd=directory, fork_server=fork_server)
         stepped = [stack.enter_context(start(["-m", *way.worker, letter])) for letter in letters]
         players = [Worker(letter, way, process, check) for letter, process in zip(letters, stepped, strict=True)]
@@ -224,7 +224,7 @@ class Play:
         struck = {event.worker for event in self.events if event.outcome == "struck"}
         for worker in self.workers:
             said = worker.complaint() or "it succeeded"
-            if worker.done == 0 and worker.is_over and worker.letter not in struck and not said.startswith("told "):
+            if worker.done == 0 and worker.is_over and worker.letter not in struck and not said.startswith("got "):
                 none = f"{self.scenario.name}, {self.variant}: {worker.letter} came to none of its steps ({said})"
                 raise UnexpectedOutcome(surprises=[none])
         stuck = [worker.letter for worker in self.workers if not worker.is_over]

@@ -21,7 +21,7 @@ _LONGEST = 200
 
 
 def source_of(scenario: Scenario, way: Way) -> str:
-    """The path of the file whose lines are told."""
+    """The path of the file whose lines are shown."""
     if callable(way.program):
         return way.program.__code__.co_filename
     spec = find_spec(scenario.symbol.partition(":")[0])

@@ -91,7 +91,7 @@ class Worker:
         if self.ended is None or self.ended.status == 0:
             return None
         with suppress(KeyError, TypeError):
-            return f"told {answer_in(self.ended)['error']['code']}"
+            return f"got {answer_in(self.ended)['error']['code']}"
         last = self.ended.stderr.decode("utf-8", "backslashreplace").strip().rpartition("\n")[2]
         return f"failed: {last or f'status {self.ended.status}'}"
 

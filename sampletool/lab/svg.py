@@ -2,7 +2,7 @@
 
 It needs nothing from anywhere: no font, no script, no image. Each text has the width that was counted for it, so no
 label leaves its place, whatever font there is. Colours follow the reader's light or dark mode, and
-nothing is told by colour alone: who is alone is a bar, who waits is hatched, what broke it is marked in words.
+nothing is said by colour alone: a bar is who is alone, hatched is who waits, what broke it is marked in words.
 """
 
 import re
@@ -33,12 +33,12 @@ def svg(recordings: Sequence[Recording]) -> str:
         lines += [Painted(headline, RED if run.is_broken else BOLD), *timeline(run, _WIDTH), ""]
     lines += legend(recordings, _WIDTH)
     width, height = round(max(map(len, lines)) * _LETTER) + 2 * _MARGIN, len(lines) * _ROW + 2 * _MARGIN
-    told = ". ".join(f"{run.variant} {run.verdict}: {_in_words(run)}" for run in recordings)
+    description = ". ".join(f"{run.variant} {run.verdict}: {_in_words(run)}" for run in recordings)
     drawn = (_drawn(line, _MARGIN + number * _ROW) for number, line in enumerate(lines))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        f'role="img" aria-labelledby="title told">\n<title id="title">{escape(recordings[0].scenario)}</title>\n'
-        f'<desc id="told">{escape(printable(told))}</desc>\n<style>{_STYLE}</style>\n'
+        f'role="img" aria-labelledby="title description">\n<title id="title">{escape(recordings[0].scenario)}</title>\n'
+        f'<desc id="description">{escape(printable(description))}</desc>\n<style>{_STYLE}</style>\n'
         '<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
         '<path class="line" d="M0 0V6" stroke-width="2"/></pattern></defs>\n'
         f'<rect class="page" width="{width}" height="{height}"/>\n{"".join(drawn)}</svg>\n'

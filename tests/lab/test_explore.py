@@ -55,12 +55,12 @@ def test_where_there_are_many_schedules_it_says_how_many_are_left_at_least() -> 
         taken = [*schedule.split(), *["A"] * 10][:10]
         return Played(replace(RUN, schedule=" ".join(taken)), [["A", "B"]] * 10)
 
-    told: list[str] = []
-    runs = list(every_run(follow, told.append))
+    lines: list[str] = []
+    runs = list(every_run(follow, lines.append))
 
     assert len({run.schedule for run in runs}) == len(runs) == 2**10
-    assert told[0].endswith(" more schedules, at least.")
-    assert 100 < int(told[0].split()[0]) < 2**10
+    assert lines[0].endswith(" more schedules, at least.")
+    assert 100 < int(lines[0].split()[0]) < 2**10
 
 
 def test_a_right_way_that_breaks_and_a_wrong_one_that_does_not_are_surprises() -> None:
@@ -71,5 +71,5 @@ def test_a_right_way_that_breaks_and_a_wrong_one_that_does_not_are_surprises() -
 
     assert (surprise("naive", RUN, holds), surprise("fixed", holds, holds)) == (None, None)
     assert surprise("naive", holds, holds) == "lost, naive breaks on 0 of 2 schedules"
-    told = "lost, fixed breaks on 1 of 2 schedules although it is fixed, such as A1 B1 A2 B2: A is lost"
-    assert surprise("fixed", holds, RUN) == told
+    expected = "lost, fixed breaks on 1 of 2 schedules although it is fixed, such as A1 B1 A2 B2: A is lost"
+    assert surprise("fixed", holds, RUN) == expected

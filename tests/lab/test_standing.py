@@ -7,31 +7,31 @@ from .conftest import Lab
 
 def seen(lab: Lab, name: str, variant: str, schedule: str) -> list[tuple[str, str, dict[str, str] | None]]:
     """Of each event: the step, the line of the source at which the worker stood, and its own copies."""
-    told = []
+    events = []
     for event in lab.play(name, variant, schedule).events:
         assert event.at is not None
         file, _, number = event.at.partition(":")
         lines = (PACKAGE / file).read_text().splitlines()
-        told.append((event.step, lines[int(number) - 1].strip(), event.private))
-    return told
+        events.append((event.step, lines[int(number) - 1].strip(), event.private))
+    return events
 
 
 def test_a_step_names_its_line_and_the_copy_that_grew_old_is_seen(lab: Lab) -> None:
     old = {"text": "[settings]\njobs = 4\n"}
 
-    told = seen(lab, "lost-config-update", "naive", "A1 B1 A2 B2")
+    events = seen(lab, "lost-config-update", "naive", "A1 B1 A2 B2")
 
-    assert [event[::2] for event in told] == [("read", None), ("read", None), ("write", old), ("write", old)]
-    assert [line for _, line, _ in told[1:3]] == [
+    assert [event[::2] for event in events] == [("read", None), ("read", None), ("write", old), ("write", old)]
+    assert [line for _, line, _ in events[1:3]] == [
         "text = FILE.read_text()",
         'FILE.write_text(f"{text}{worker} = 1\\n")',
     ]
 
 
 def test_a_command_stands_in_the_production_code_also_while_it_waits_for_a_lock(lab: Lab) -> None:
-    told = seen(lab, "lost-config-update", "fixed", "A1 B1")
+    events = seen(lab, "lost-config-update", "fixed", "A1 B1")
 
-    assert {line for step, line, _ in told if step == "lock"} == {
+    assert {line for step, line, _ in events if step == "lock"} == {
         "with make_lock(_lock_path(resolved), resolved.name).exclusively(timeout_seconds) as hold:"
     }
 

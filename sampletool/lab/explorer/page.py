@@ -23,15 +23,15 @@ from sampletool.lab.scenario import PACKAGE, STRIKES, Scenario, Way
 from sampletool.lab.scratch import scratch
 from sampletool.lab.standing import source_of
 
-_NOT_TOLD = ("seq", "number", "at")
+_LEFT_OUT = ("seq", "number", "at")
 _HERE = Path(__file__).parent
 
 
 def described(scenario: Scenario, explored: Mapping[str, Exploration]) -> dict[str, Any]:
     """One scenario and all of its recordings, as the page takes it."""
-    told = ("name", "story", "title", "rule", "promise", "question", "shared", "happened", "no_verb")
+    fields = ("name", "story", "title", "rule", "promise", "question", "shared", "happened", "no_verb")
     ways = {variant: _way(scenario, scenario.ways[variant], of.recordings) for variant, of in explored.items()}
-    return {**{each: getattr(scenario, each) for each in told}, "ways": ways}
+    return {**{each: getattr(scenario, each) for each in fields}, "ways": ways}
 
 
 def html(scenarios: Sequence[Mapping[str, Any]]) -> str:
@@ -63,8 +63,8 @@ def _way(scenario: Scenario, way: Way, recordings: Sequence[Recording]) -> dict[
     nodes: dict[str, int] = {}
 
     def event_number(event: Event) -> int:
-        told = {**to_data(event), "line": line_of.get(event.at or "")}
-        kept = {name: value for name, value in told.items() if name not in _NOT_TOLD and value not in ([], False, None)}
+        data = {**to_data(event), "line": line_of.get(event.at or "")}
+        kept = {name: value for name, value in data.items() if name not in _LEFT_OUT and value not in ([], False, None)}
         return events.setdefault(json.dumps(kept), len(events))
 
     def node_number(runs: list[Recording], depth: int) -> int:
@@ -78,9 +78,9 @@ def _way(scenario: Scenario, way: Way, recordings: Sequence[Recording]) -> dict[
     root = node_number(list(recordings), 0)
     with scratch(way) as (directory, _):
         begins = str(scenario.look(directory))
-    told = {"says": way.says, "because": way.because, "shows": way.shows, "begins": begins, "root": root}
+    words = {"says": way.says, "because": way.because, "shows": way.shows, "begins": begins, "root": root}
     tables = {"events": [*map(json.loads, events)], "nodes": [*map(json.loads, nodes)]}
-    return {**told, "file": file.relative_to(PACKAGE).as_posix(), "source": source, **tables}
+    return {**words, "file": file.relative_to(PACKAGE).as_posix(), "source": source, **tables}
 
 
 def _is_of_a_token(event: Event) -> bool:

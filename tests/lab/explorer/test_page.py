@@ -39,10 +39,10 @@ def test_the_graph_has_every_recording_and_no_more(lab: Lab, name: str, variant:
     for recording in explored.recordings:
         reason, events = found[recording.schedule]
         assert reason == recording.reason
-        assert [_told(event) for event in events] == [tuple(map(str, told)) for told in _recorded(recording)]
+        assert [_facts_of(event) for event in events] == [tuple(map(str, each)) for each in _recorded(recording)]
 
 
-def _told(event: dict[str, Any]) -> tuple[str, ...]:
+def _facts_of(event: dict[str, Any]) -> tuple[str, ...]:
     return tuple(str(event.get(name, "")) for name in ("worker", "step", "outcome", "state", "note"))
 
 

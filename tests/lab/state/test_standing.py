@@ -5,6 +5,6 @@ from tests.lab.test_standing import seen
 
 
 def test_a_coroutine_stands_where_it_awaits(lab: Lab) -> None:
-    told = seen(lab, "in-process-queue", "naive", "A1 B1 A2")
+    events = seen(lab, "in-process-queue", "naive", "A1 B1 A2")
 
-    assert told[2] == ("take", "await asyncio.sleep(0)", {"item": "the item"})
+    assert events[2] == ("take", "await asyncio.sleep(0)", {"item": "the item"})

@@ -20,9 +20,9 @@ class Shown:
 
     def lines(self) -> list[str]:
         scenario, width = find(self.scenario), terminal_width()
-        told = [*paragraphs(f"{self.scenario}: {self.title}"), "", *paragraphs(scenario.story)]
+        lines = [*paragraphs(f"{self.scenario}: {self.title}"), "", *paragraphs(scenario.story)]
         for run in self.runs:
-            told += [
+            lines += [
                 "",
                 *paragraphs(f"{run.variant}: {scenario.ways[run.variant].says}"),
                 "",
@@ -30,22 +30,22 @@ class Shown:
                 "",
             ]
             if run is self.runs[0]:
-                told += [*legend(self.runs, width), ""]
-            told += verdict(run, f"schedule {run.schedule}", run.reason or scenario.promise)
-        told += ["", *paragraphs(f"Rule: {self.rule}"), *paragraphs(f"It happened: {' '.join(scenario.happened)}")]
+                lines += [*legend(self.runs, width), ""]
+            lines += verdict(run, f"schedule {run.schedule}", run.reason or scenario.promise)
+        lines += ["", *paragraphs(f"Rule: {self.rule}"), *paragraphs(f"It happened: {' '.join(scenario.happened)}")]
         for variant, way in scenario.ways.items():
             if not is_right(variant) and variant not in {run.variant for run in self.runs}:
-                told += paragraphs(f"Tempting, and wrong: {way.says}")
-                told.append(f"  tool lab run {self.scenario} --variant {variant}")
-        return [*told, f"All of its schedules: tool lab prove {self.scenario}"]
+                lines += paragraphs(f"Tempting, and wrong: {way.says}")
+                lines.append(f"  tool lab run {self.scenario} --variant {variant}")
+        return [*lines, f"All of its schedules: tool lab prove {self.scenario}"]
 
     def glimpse(self) -> list[str]:
         """What goes wrong, and what does not."""
-        told = [*paragraphs(f"{self.scenario}: {self.title}"), ""]
+        lines = [*paragraphs(f"{self.scenario}: {self.title}"), ""]
         for run in self.runs:
-            told += [*timeline(run, terminal_width()), ""] if run.is_broken else []
-            told += verdict(run, f"{run.variant}: {find(self.scenario).ways[run.variant].says}", run.reason or "")
-        return [*told, *paragraphs(f"Rule: {self.rule}")]
+            lines += [*timeline(run, terminal_width()), ""] if run.is_broken else []
+            lines += verdict(run, f"{run.variant}: {find(self.scenario).ways[run.variant].says}", run.reason or "")
+        return [*lines, *paragraphs(f"Rule: {self.rule}")]
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,13 @@ class AllShown:
     scenarios: list[Shown]
 
     def lines(self) -> list[str]:
-        told = legend([run for shown in self.scenarios for run in shown.runs if run.is_broken], terminal_width())
+        lines = legend([run for shown in self.scenarios for run in shown.runs if run.is_broken], terminal_width())
         for shown in self.scenarios:
-            told += ["", *shown.glimpse()]
+            lines += ["", *shown.glimpse()]
         if len(self.scenarios) < len(names()):
             more = "tool lab run lost-config-update shows one in full, tool lab run --all"
-            told += ["", *paragraphs(f"{more} these and the others: {len(names())}, in two minutes.")]
-        return told
+            lines += ["", *paragraphs(f"{more} these and the others: {len(names())}, in two minutes.")]
+        return lines
 
 
 def paragraphs(text: str, indent: str = "") -> list[str]:
@@ -74,9 +74,9 @@ def verdict(run: Recording, headline: str, said: str) -> list[str]:
     """And why, where the run is the one that is explained."""
     word, colour = ("BROKEN", RED) if run.is_broken else ("HOLDS", GREEN)
     lines = between_words(f"{word}  {headline}", terminal_width(), "  ", "  ")
-    told: list[str] = [Painted(line, colour) for line in lines]
+    shown: list[str] = [Painted(line, colour) for line in lines]
     way = find(run.scenario).ways[run.variant]
     because = f" Why: {way.because}" if f"{run.schedule} ".startswith(f"{way.shows} ") else ""
     for text in (f"{said}{because}", *(f"Also: {other}" for other in run.also)):
-        told += paragraphs(text, "  ")
-    return told
+        shown += paragraphs(text, "  ")
+    return shown

@@ -40,17 +40,17 @@ class Proof:
     ways: list[Way]
 
     def lines(self) -> list[str]:
-        told = [f"{self.scenario}: {'proved: fixed never breaks, the others do' if self.is_proved else 'NOT PROVED'}"]
+        lines = [f"{self.scenario}: {'proved: fixed never breaks, the others do' if self.is_proved else 'NOT PROVED'}"]
         if self.strikes:
-            told.append(f"  at each step of A also with {' or '.join(self.strikes)}")
+            lines.append(f"  at each step of A also with {' or '.join(self.strikes)}")
         for way in self.ways:
-            told.append(f"  {way.variant}: {counted(way.schedules, 'schedule')}, {way.bad} bad")
+            lines.append(f"  {way.variant}: {counted(way.schedules, 'schedule')}, {way.bad} bad")
             for reason, number in way.reasons.items():
-                told += between_words(f"{number} x {reason}", terminal_width(), "    ", "      ")
+                lines += between_words(f"{number} x {reason}", terminal_width(), "    ", "      ")
             if way.example:
-                told.append(f"    for example: tool lab run {self.scenario} --variant {way.variant} \\")
-                told.append(f'      --schedule "{way.example}"')
-        return told
+                lines.append(f"    for example: tool lab run {self.scenario} --variant {way.variant} \\")
+                lines.append(f'      --schedule "{way.example}"')
+        return lines
 
 
 @dataclass(frozen=True)

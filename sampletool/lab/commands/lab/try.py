@@ -40,16 +40,16 @@ class Tried:
     """One that is broken, as short as any; or the one that was asked for."""
 
     def lines(self) -> list[str]:
-        told = []
+        lines = []
         if run := self.run:
             width = terminal_width()
-            told += [*timeline(run, width), "", *legend([run], width), "", f"schedule {run.schedule}"]
-            told += [*between_words(run.reason or "It holds.", width), ""]
+            lines += [*timeline(run, width), "", *legend([run], width), "", f"schedule {run.schedule}"]
+            lines += [*between_words(run.reason or "It holds.", width), ""]
         if self.is_complete or self.schedules > 1:
             more = "" if self.is_complete else "; there are more, which were not run"
-            told.append(f"{counted(self.schedules, 'schedule')}, {self.bad} bad{more}")
-            told += [f"  {number} x {reason}" for reason, number in self.reasons.items()]
-        return told
+            lines.append(f"{counted(self.schedules, 'schedule')}, {self.bad} bad{more}")
+            lines += [f"  {number} x {reason}" for reason, number in self.reasons.items()]
+        return lines
 
 
 def try_out(context: Context, file: Path, schedule: str | None) -> Tried:

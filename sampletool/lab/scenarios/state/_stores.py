@@ -1,7 +1,7 @@
 """The production store, as scenarios use it: SQLite in the scratch directory, or the server of TOOL_LAB_STORE.
 
 On SQLite the steps are its locks and statements. A server is not stepped: there a step is a whole verb,
-told by this file as an audit event of its own, and what happens within one is the server's promise.
+raised by this file as an audit event of its own, and what happens within one is the server's promise.
 """
 
 import os
@@ -96,11 +96,11 @@ class _Told:
         self._store = store
 
     def __getattr__(self, verb: str) -> Callable[..., Any]:
-        def told(*args: Any, **named: Any) -> Any:
+        def announced(*args: Any, **named: Any) -> Any:
             sys.audit(VERB, verb)
             return getattr(self._store, verb)(*args, **named)
 
-        return told
+        return announced
 
 
 _TRANSACTION = """\
