@@ -58,12 +58,13 @@ def set_value(text: str, path: Path, value: Any) -> str:
     document = parse(text)
     wanted = _with_value(document, path, value)
     headers, last, owner = _survey(text, path)
-    if owner is not None:
-        candidates = iter([_with_owner(text, owner, path, value)])
-    elif (found := get(document, path)) is None:
+    found = get(document, path)
+    if owner is None and found is None:
         candidates = _insertions(text, path, _written(value), headers, last)
-    else:
+    elif owner is None or (owner.depth < len(path) and isinstance(found, dict)):
         raise NotAValue(path, path, found)
+    else:
+        candidates = iter([_with_owner(text, owner, path, value)])
     return _first_right(candidates, [wanted], path)
 
 

@@ -250,7 +250,7 @@ def test_an_unset_key_takes_its_line_with_it(before: str, key: str, after: str) 
     assert unset_value(before, parse_key(key)) == after
 
 
-@pytest.mark.parametrize("text", ["[[a]]\nx = 1\n", "a = 1\n", "a = [{x = 1}]\n"])
+@pytest.mark.parametrize("text", ["[[a]]\nx = 1\n", "a = 1\n", "a = [{x = 1}]\n", "a = {b.c = 1}\n"])
 def test_a_way_that_leads_through_something_else_is_refused(text: str) -> None:
     with pytest.raises(CannotEdit, match=r"a\.b"):
         set_value(text, ("a", "b"), 1)
