@@ -1,4 +1,4 @@
-"""How far a call has come, for whoever waits: events for --format jsonl, lines and a live one at a terminal.
+"""How far a call has come, for those who wait: events for --format jsonl, lines and a live one at a terminal.
 
 The live line is rewritten in place. It is shown only to a person: not with --quiet, in CI, or where the terminal
 cannot rewrite a line.

@@ -192,7 +192,7 @@ def _settle(directory: Path, path: str, wanted: list[str]) -> Iterator[str]:
     elif not stat.S_ISREG(mode):
         raise ValueError(f"its output {path!r} is {'a link' if stat.S_ISLNK(mode) else 'not a regular file'}")
     else:
-        if full.lstat().st_nlink > 1:  # another name of the file may be somebody else's, and would be made read-only
+        if full.lstat().st_nlink > 1:  # another name of the file may be another user's, and would be made read-only
             copy = full.with_name(os.urandom(8).hex())
             shutil.copy2(full, copy)
             os.replace(copy, full)

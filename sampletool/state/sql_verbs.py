@@ -24,7 +24,7 @@ class Session(Protocol):
     locked: str
     """Ends a query of tasks: until the transaction ends nobody else changes them."""
     unclaimed: str
-    """The same, and leaves out those that somebody else is just claiming."""
+    """The same, and leaves out those that another worker is just claiming."""
 
     def rows(self, statement: str, **values: Any) -> list[Any]:
         """What it finds; nothing if it only changes something."""

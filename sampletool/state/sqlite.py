@@ -185,7 +185,7 @@ class Sqlite(SqlStore):
         return int(found)
 
     def _migrate(self, db: Database) -> None:
-        """All the steps that are missing, or none. Under the lock: whoever comes second finds them done."""
+        """All the steps that are missing, or none. Under the lock: the second process finds them done."""
         with self._transaction(db):
             for step in self._steps[self._version(db) :]:
                 for statement in filter(str.strip, step.split(";")):
@@ -215,7 +215,7 @@ class Sqlite(SqlStore):
 
 
 def _make_private(path: Path) -> None:
-    """An empty file is an empty store. Never through a link: whoever planted one would choose what we write to.
+    """An empty file is an empty store. Never through a link: the user who planted it would choose what we write to.
 
     A file that is there is not opened: to close it drops all locks that SQLite has on it for another store of this
     process. Then the next one who closes it takes himself for the last, and deletes the log that we go on writing to.

@@ -1,4 +1,4 @@
-"""What the caller sets for every verb: how long to wait, what ends a wait, who is told of doubts."""
+"""What the caller sets for every verb: how long to wait, what ends a wait, who hears of doubts."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager

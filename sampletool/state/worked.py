@@ -24,7 +24,7 @@ class Worked:
     finished: int = 0
     given_back: int = 0
     lost: int = 0
-    """Claims that ended before their command did; it was stopped, and its task is somebody else's."""
+    """Claims that ended before their command did; it was stopped, and its task is another worker's."""
     failures: list[Failure] = field(default_factory=list)
     left: int | None = None
     """Tasks of the queue that are neither done nor failed; not counted by a worker that was interrupted."""

@@ -53,7 +53,7 @@ class _Running:
     is_asked_to_end: bool = False
     is_lost: bool = False
     ended: Ended | None = None
-    """How it ended, if the store has not been told yet."""
+    """How it ended, if the store does not know yet."""
 
 
 @dataclass
@@ -193,7 +193,7 @@ class Worker:
             self._lose(one)
 
     def _end_in_time(self) -> None:
-        """Asked before the lease is over, killed when it is: whoever has the task then must not be disturbed."""
+        """Asked before the lease is over, killed when it is: another worker may have the task then."""
         for one in self.running.values():
             left = one.lease_ends_at - margin_seconds(self.lease_ms) - time.monotonic()
             if one.ended is not None or one.is_lost:
@@ -211,7 +211,7 @@ class Worker:
         self.context.tell(f"{one.task.id}: lease lost, stopped")
 
     def _settle(self, one: _Running, ended: Ended) -> None:
-        """Tell the store how it ended; what the store cannot be told now is told when it is back."""
+        """Tell the store how it ended: now, or when it is back."""
         task, is_done = one.task, ended.status == 0
         try:
             if is_done and self.is_leaving:

@@ -9,14 +9,14 @@ from sampletool.audit.failure import Failure, grouped, understand
 _OTHERS = {4242}
 
 
-def _told(stdout: str = "", stderr: str = "") -> Failure:
+def _failure(stdout: str = "", stderr: str = "") -> Failure:
     return understand(1, stdout, stderr, "what was printed", _OTHERS)
 
 
 def test_our_own_lock_held_is_understood() -> None:
     error = {"code": "LOCK_HELD", "message": "Busy.", "retry_after_ms": 250, "context": {"holder": {"pid": 7}}}
 
-    failure = _told(stdout=json.dumps({"ok": False, "error": error}) + "\n")
+    failure = _failure(stdout=json.dumps({"ok": False, "error": error}) + "\n")
 
     assert failure.code == "LOCK_HELD"
     assert failure.retry_after_seconds == 0.25
@@ -39,14 +39,14 @@ def test_our_own_lock_held_is_understood() -> None:
 def test_a_hint_is_a_positive_number_whatever_its_member_is_called(
     members: dict[str, object], seconds: float | None
 ) -> None:
-    assert _told(stderr=json.dumps({"code": "BUSY", **members})).retry_after_seconds == seconds
+    assert _failure(stderr=json.dumps({"code": "BUSY", **members})).retry_after_seconds == seconds
 
 
 def test_json_among_other_lines_and_spread_over_lines_is_found() -> None:
     answer = {"error": {"code": "BUSY", "retry_after_ms": 5}}
 
-    among = _told(stderr=f"note: trying\n{json.dumps(answer)}\nbye\n")
-    spread = _told(stdout=json.dumps(answer, indent=2))
+    among = _failure(stderr=f"note: trying\n{json.dumps(answer)}\nbye\n")
+    spread = _failure(stdout=json.dumps(answer, indent=2))
 
     assert (among.code, spread.code) == ("BUSY", "BUSY")
 
@@ -55,13 +55,13 @@ def test_json_among_other_lines_and_spread_over_lines_is_found() -> None:
     "text", ["", "error: locked", "{not json}", "[1, 2]", '{"exit_code": 3}', '{"code": ""}', "{" * 9000]
 )
 def test_prose_and_json_without_a_code_are_not_structure(text: str) -> None:
-    assert _told(stderr=text).code is None
+    assert _failure(stderr=text).code is None
 
 
 def test_prose_names_a_holder_only_by_the_pid_of_a_run_that_it_met() -> None:
-    assert _told(stderr="locked by process 4242").names_holder
-    assert not _told(stderr="locked by process 4243").names_holder
-    assert not _told(stderr="[Errno 4242] File exists").names_holder
+    assert _failure(stderr="locked by process 4242").names_holder
+    assert not _failure(stderr="locked by process 4243").names_holder
+    assert not _failure(stderr="[Errno 4242] File exists").names_holder
 
 
 def test_failures_of_one_kind_are_counted_and_the_first_one_is_shown() -> None:

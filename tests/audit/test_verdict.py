@@ -42,7 +42,7 @@ def test_everybody_served_is_the_best_score_and_what_no_failure_showed_is_said()
     assert any("how a conflict is answered" in item for item in verdict.not_tested or ())
 
 
-def test_told_in_structure_when_to_retry_is_as_good_as_served() -> None:
+def test_a_structured_answer_with_a_time_to_retry_is_as_good_as_served() -> None:
     verdict = _judge(burst=_with(_TOLD), refused=1)
 
     assert verdict.score == 3

@@ -81,7 +81,7 @@ def test_the_time_that_the_environment_allows_wins_over_ours(monkeypatch: pytest
     assert "--timeout=5s" in tools()["config_list"].command_line({})
 
 
-def test_all_that_is_wrong_is_told_at_once_and_how_it_would_be_right() -> None:
+def test_all_that_is_wrong_is_reported_at_once_and_how_it_would_be_right() -> None:
     with pytest.raises(UsageMistakes) as wrong:
         tools()["config_set"].command_line(
             {"wrods": [], "words": "PW", "dry_run": "PW", "if_version": {"v": "PW"}, "cwd": "\0", "session_id": ["PW"]}

@@ -17,7 +17,7 @@ SHARED = ("sqlite", "postgres", "valkey")
 
 @pytest.fixture(scope="session")
 def server_of(testrun_uid: str) -> Iterator[Callable[[str], Server]]:
-    """The run's server of a kind, started by whoever needs it first."""
+    """The run's server of a kind, started by the first test that needs it."""
     servers: dict[str, Server] = {}
 
     def get(kind: str) -> Server:

@@ -116,7 +116,7 @@ def judge(store: Store, all_notes: list[list[tuple[str, str]]]) -> tuple[int, in
         noted = Counter(kind for kind, _ in notes)
         counted = store.counter_get(f"count-{number}")
         lost += max(0, noted["counted"] - counted)
-        twice += max(0, counted - noted["counted"] - 1)  # one may have happened that nobody was told of
+        twice += max(0, counted - noted["counted"] - 1)  # one may have happened without an answer
         last = max((int(what) for kind, what in notes if kind == "set"), default=-1)
         lost += last >= 0 and store.state_get(f"value-{number}").value < last
         for kind, what in notes:

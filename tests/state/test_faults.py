@@ -256,7 +256,7 @@ def test_a_lost_answer_is_asked_for_again_with_the_key(
     assert direct.counter_get("hits") == 1
 
 
-def test_without_a_key_a_lost_answer_is_told_and_nothing_is_repeated(
+def test_without_a_key_a_lost_answer_is_reported_and_nothing_is_repeated(
     through_proxy: Callable[..., tuple[Store, Store, CuttingProxy]],
 ) -> None:
     store, direct, proxy = through_proxy(after_the_server_answered=True)
@@ -391,7 +391,7 @@ def test_a_server_that_may_evict_is_refused(private_server: Callable[[str], Serv
     import redis
 
     server = private_server("valkey")
-    told: list[str] = []
+    warnings: list[str] = []
     with redis.Redis.from_url(f"unix://{server.running.socket}") as admin:
         admin.config_set("maxmemory-policy", "allkeys-lru")
         with pytest.raises(StoreUnsafe):
@@ -399,10 +399,10 @@ def test_a_server_that_may_evict_is_refused(private_server: Callable[[str], Serv
         admin.config_set("maxmemory-policy", "noeviction")
         admin.config_set("appendonly", "no")
 
-    store = open_store(server.url, None, make_terms(told=told))
+    store = open_store(server.url, None, make_terms(warnings=warnings))
     store.counter_add("hits", 1)
 
-    assert [line.partition(":")[0] for line in told] == ["STORE_NOT_DURABLE"]
+    assert [line.partition(":")[0] for line in warnings] == ["STORE_NOT_DURABLE"]
     assert store.health().problems
     store.close()
 

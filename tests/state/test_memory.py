@@ -9,11 +9,11 @@ from sampletool.state.memory import MemoryStore
 from sampletool.state.promises import NewTask, Once
 
 
-def test_the_journal_is_told_of_every_change_before_it_is_made() -> None:
-    told: list[tuple[str, str, int]] = []
+def test_the_journal_gets_every_change_before_it_is_made() -> None:
+    journal_lines: list[tuple[str, str, int]] = []
 
     async def journal(verb: str, name: str) -> None:
-        told.append((verb, name, await store.counter_get("hits")))
+        journal_lines.append((verb, name, await store.counter_get("hits")))
 
     store = MemoryStore(journal)
 
@@ -25,7 +25,7 @@ def test_the_journal_is_told_of_every_change_before_it_is_made() -> None:
 
     asyncio.run(call())
 
-    assert told == [("counter_add", "hits", 0), ("counter_add", "hits", 1)]
+    assert journal_lines == [("counter_add", "hits", 0), ("counter_add", "hits", 1)]
 
 
 def test_what_the_journal_refuses_has_not_happened() -> None:

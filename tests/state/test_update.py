@@ -10,7 +10,7 @@ from sampletool.state.store import Store
 from sampletool.state.update import update
 
 
-def test_update_tries_again_when_somebody_came_between(store: Store) -> None:
+def test_update_tries_again_when_another_write_came_between(store: Store) -> None:
     store.state_set("key", 1)
     others = iter([10, 20])
 

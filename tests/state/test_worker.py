@@ -45,8 +45,8 @@ def worker(tmp_path: Path) -> Worker:
     signals = Signals()
     slow: Any = SlowToAnswer(store)
     (tmp_path / "request").mkdir()
-    told = {"tell": lambda line: None, "cwd": tmp_path, "session_directory": tmp_path, "request_id": "request"}
-    context: Any = SimpleNamespace(signals=signals, session_id="ann", **told)
+    named = {"tell": lambda line: None, "cwd": tmp_path, "session_directory": tmp_path, "request_id": "request"}
+    context: Any = SimpleNamespace(signals=signals, session_id="ann", **named)
     return Worker(
         context,
         slow,

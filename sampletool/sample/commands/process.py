@@ -1,4 +1,4 @@
-"""CSV in, a profile of every column out: streaming, in parallel, and never over somebody else's result."""
+"""CSV in, a profile of every column out: streaming, in parallel, and never over the result of another call."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""Run the declared checks against built outputs: many at once, none while somebody builds."""
+"""Run the declared checks against built outputs: many at once, none during a build."""
 
 from typing import Annotated, NamedTuple
 

@@ -54,7 +54,7 @@ def test_our_own_config_gets_3(tool: Tool) -> None:
     assert "advice" not in ran.data
 
 
-def test_a_naive_script_gets_0_and_its_callers_are_told_what_to_do(tool: Tool) -> None:
+def test_a_naive_script_gets_0_and_its_callers_learn_what_to_do(tool: Tool) -> None:
     ran = _audit_script(tool, "naive")
 
     assert ran.data["score"] == 0
@@ -104,7 +104,7 @@ def test_a_dry_run_shows_the_words_and_runs_nothing(tool: Tool, tmp_path: Path) 
     assert not (tmp_path / "ran now").exists()
 
 
-def test_every_mistake_is_told_at_once(tool: Tool) -> None:
+def test_every_mistake_is_reported_at_once(tool: Tool) -> None:
     ran = tool("audit", "--set", "mytool set {value}", "--get", "mytool 'get", "--deadline", "soon")
 
     assert ran.code == "USAGE_ERROR"
@@ -182,7 +182,7 @@ def test_timeout_ends_the_audit_and_everything_that_it_started(tool: Tool) -> No
     assert (ran.status, ran.code) == (10, "TIMEOUT")
 
 
-def test_progress_is_told_on_stderr_and_quiet_silences_it(tool: Tool) -> None:
+def test_progress_is_shown_on_stderr_and_quiet_silences_it(tool: Tool) -> None:
     told = _audit(tool, _APPEND, _SHOW)
     silent = _audit(tool, _APPEND, _SHOW, "--quiet")
 

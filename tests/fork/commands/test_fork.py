@@ -336,7 +336,7 @@ def test_a_command_that_is_called_like_a_bad_name_is_no_second_mistake(tool: Too
     assert mistake(tool("fork", "acme", "--command", "git"))["param"] == "--command"
 
 
-def test_every_mistake_is_told_at_once(tool: Tool) -> None:
+def test_every_mistake_is_reported_at_once(tool: Tool) -> None:
     ran = tool("fork", "acme", "--command", "cd", "--with", "stat,lab", "--author", ".", "--description", "a\nb")
 
     told = [error["param"] for error in ran.error["errors"]]

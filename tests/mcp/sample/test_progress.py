@@ -7,7 +7,7 @@ from sampletool.kit.testing.tool import Tool
 from tests.mcp.support import connected, talk
 
 
-def test_each_job_that_begins_and_ends_is_told_while_the_call_runs(tool: Tool) -> None:
+def test_each_job_that_begins_and_ends_is_reported_while_the_call_runs(tool: Tool) -> None:
     tool("init", "demo")
     heard: list[tuple[float, str]] = []
 

@@ -177,7 +177,7 @@ def test_a_task_goes_from_hand_to_hand(tool: Tool, workspace: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "flag", "told"),
+    ("command", "flag", "described"),
     [
         ("task claim", "--lease", {"type": "duration", "default": "60s"}),
         ("task claim", "--count", {"type": "integer", "minimum": 1, "maximum": 1000, "default": 1}),
@@ -188,9 +188,9 @@ def test_a_task_goes_from_hand_to_hand(tool: Tool, workspace: Path) -> None:
     ],
 )
 def test_the_manifest_tells_defaults_choices_and_limits(
-    tool: Tool, command: str, flag: str, told: dict[str, object]
+    tool: Tool, command: str, flag: str, described: dict[str, object]
 ) -> None:
-    assert told_of(tool, command, flag).items() >= told.items()
+    assert told_of(tool, command, flag).items() >= described.items()
 
 
 def test_a_claim_may_be_written_as_it_is_printed(tool: Tool, workspace: Path) -> None:
@@ -243,7 +243,7 @@ def test_lists_of_counters_and_values_have_pages(tool: Tool, workspace: Path) ->
         assert "next_cursor" not in second.meta
 
 
-def test_a_person_is_told_how_to_go_on_behind_a_page(tool: Tool, workspace: Path) -> None:
+def test_a_person_learns_how_to_go_on_behind_a_page(tool: Tool, workspace: Path) -> None:
     tool("task", "add", "mail", "x", "y")
 
     first = tool("task", "list", "--limit", "1", "--format", "text").text

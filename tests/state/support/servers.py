@@ -56,7 +56,7 @@ class Server:
         while True:
             self._directory.mkdir(mode=0o700, exist_ok=True)
             if self._directory.is_symlink() or self._directory.stat().st_uid != os.geteuid():
-                raise NoServer(f"{self._directory} belongs to somebody else")
+                raise NoServer(f"{self._directory} belongs to another user")
             users = os.open(self._directory / "users", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             fcntl.flock(users, fcntl.LOCK_SH)
             with contextlib.suppress(FileNotFoundError):
@@ -103,7 +103,7 @@ class Server:
             self.resume()
 
     def pause(self) -> None:
-        """The server and whoever serves our connections."""
+        """The server and the processes that serve our connections."""
         for pid in (self.running.pid, *_children(self.running.pid)):
             os.kill(pid, signal.SIGSTOP)
 

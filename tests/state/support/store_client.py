@@ -19,7 +19,7 @@ from sampletool.state.terms import Terms
 from tests.state import jobs
 
 
-def make_terms(*, patience: float = 10.0, rehearse: bool = False, told: list[str] | None = None) -> Terms:
+def make_terms(*, patience: float = 10.0, rehearse: bool = False, warnings: list[str] | None = None) -> Terms:
     signals = Signals()
     me = describe_me("test", "test")
 
@@ -27,8 +27,8 @@ def make_terms(*, patience: float = 10.0, rehearse: bool = False, told: list[str
         return Lock(path, name, me, signals).exclusively(patience, recorded=recorded)
 
     def warn(code: str, message: str) -> None:
-        if told is not None:
-            told.append(f"{code}: {message}")
+        if warnings is not None:
+            warnings.append(f"{code}: {message}")
 
     return Terms(hold, signals, warn, patience, rehearse=rehearse)
 

@@ -20,11 +20,11 @@ class Claim(NamedTuple):
     effect: Effect
 
     def lines(self) -> list[str]:
-        told = [
+        lines = [
             f"{task.id}:{task.generation}  {value_text(task.body)}  (until {task.lease_expires_at})"
             for task in self.tasks
         ]
-        return told or [f"Nothing to claim in {self.queue}."]
+        return lines or [f"Nothing to claim in {self.queue}."]
 
 
 def command(

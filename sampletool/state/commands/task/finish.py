@@ -16,6 +16,6 @@ def command(
 ) -> _store.TaskChanged:
     """Mark a claimed task as done.
 
-    Refused if somebody else has claimed it since. Doing it twice changes nothing.
+    Refused if another worker has claimed it since. Doing it twice changes nothing.
     """
     return _store.TaskChanged(claim.task, _store.opened(ctx, store).task_finish(*claim), claim.generation)

@@ -22,8 +22,8 @@ class Tasks(NamedTuple):
         rows: list[Line] = [
             (task.id, task.queue, task.status, task.claimed_by or "-", value_text(task.body)) for task in self.tasks
         ]
-        told = [heads("task", "queue", "status", "claimed by", "body"), *rows] if rows else ["No tasks."]
-        return [*told, *([] if self.left is None else [f"{self.left} left"])]
+        lines = [heads("task", "queue", "status", "claimed by", "body"), *rows] if rows else ["No tasks."]
+        return [*lines, *([] if self.left is None else [f"{self.left} left"])]
 
 
 def command(
