@@ -16,7 +16,7 @@ def ours(where: str, count: int, at_once: int = 1) -> Run:
     from tests.state.support.store_client import make_terms
 
     store = open_store(where, None, make_terms())
-    store.task_left("warm")
+    store.counter_add("warm", 1)  # makes the tables, which the others make before they are timed
 
     def add() -> None:
         for number in range(count):
