@@ -1,7 +1,7 @@
 """A Typer group whose commands are the files of a folder, imported on demand.
 
 The file name is the command name and a sub-folder is a group: adding a command is adding a file. A file provides
-`spec` and `command`. All mistakes of a command line are collected, on every level, and told in one answer.
+`spec` and `command`. All mistakes of a command line are collected, on every level, for one answer.
 """
 
 import os

@@ -197,7 +197,7 @@ def test_json_is_ascii_on_one_line(tool: Tool) -> None:
     assert ran.data["value"] == "☃\n☃"
 
 
-def test_a_deleted_current_directory_is_told(tool: Tool, tmp_path: Path) -> None:
+def test_a_deleted_current_directory_is_reported(tool: Tool, tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     code = "import os, sys; p, *rest = sys.argv[1:]; os.mkdir(p); os.chdir(p); os.rmdir(p); os.execv(rest[0], rest)"
 

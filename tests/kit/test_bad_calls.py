@@ -74,7 +74,7 @@ def test_whatever_is_called_there_is_one_answer_and_what_is_refused_changes_noth
         (["config", "list", "--session-id", " monday"], "'monday'"),
     ],
 )
-def test_what_was_meant_is_told(tool: Tool, workspace: Path, call: list[str], suggestion: str) -> None:
+def test_what_was_meant_is_suggested(tool: Tool, workspace: Path, call: list[str], suggestion: str) -> None:
     ran = tool(*call)
 
     assert (ran.status, ran.code) == (2, "VALIDATION_ERROR")
@@ -82,7 +82,7 @@ def test_what_was_meant_is_told(tool: Tool, workspace: Path, call: list[str], su
     assert files(workspace).keys() == {str(workspace / "tool.toml")}
 
 
-def test_all_that_is_wrong_is_told_at_once(tool: Tool, workspace: Path) -> None:
+def test_all_that_is_wrong_is_reported_at_once(tool: Tool, workspace: Path) -> None:
     ran = tool("config", "set", "null=1", "a%20b=2", "jobs=many", "right=1")
 
     assert [mistake.get("value") for mistake in ran.error["errors"]] == ["null", "a%20b", "many"]
@@ -104,7 +104,7 @@ def test_a_value_may_be_any_text(tool: Tool, workspace: Path, value: str) -> Non
 @pytest.mark.parametrize(
     ("wrong", "right"), [("5 s", "5s"), ("5sec", "5s"), ("2 Minutes", "2m"), ("30", "30s"), ("100 millis", "100ms")]
 )
-def test_a_duration_in_other_words_is_told_as_it_is_written_here(tool: Tool, wrong: str, right: str) -> None:
+def test_a_duration_in_other_words_is_suggested_as_it_is_written_here(tool: Tool, wrong: str, right: str) -> None:
     assert f" {right}." in tool("config", "list", "--lock-timeout", wrong).error["message"]
 
 

@@ -34,7 +34,7 @@ def test_what_stands_behind_two_dashes_is_no_option(tool: Tool) -> None:
     assert tool("config", "get", "message").data["value"] == "--format=text"
 
 
-def test_all_mistakes_of_a_call_are_told_at_once(tool: Tool) -> None:
+def test_all_mistakes_of_a_call_are_in_one_answer(tool: Tool) -> None:
     ran = tool("--bogus", "config", "--lock-timeout", "soon", "get", "--reveel", "--format", "xml")
 
     assert (ran.status, ran.code) == (ExitStatus.USAGE, "USAGE_ERROR")

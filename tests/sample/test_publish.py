@@ -294,7 +294,7 @@ def test_only_the_declared_outputs_are_kept(root: Path, made: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["missing", "link", "pipe", "link inside"])
-def test_an_output_that_is_no_file_is_told_by_name(tmp_path: Path, root: Path, made: Path, kind: str) -> None:
+def test_an_output_that_is_no_file_is_named(tmp_path: Path, root: Path, made: Path, kind: str) -> None:
     write(made, "left/over")
     write(tmp_path, "elsewhere")
     if kind == "link":

@@ -56,14 +56,14 @@ class Health(NamedTuple):
     """What rests on something that this system does not offer."""
 
     def lines(self) -> list[Line]:
-        told: list[Line] = []
+        lines: list[Line] = []
         for where, probes in groupby(self.probes, lambda probe: probe.where):
-            told.append(where)
+            lines.append(where)
             for probe in probes:
-                told.append(("", Painted("ok  ", GREEN) if probe.ok else Painted("FAIL", RED), probe.name))
-                told += [f"        {probe.detail}"] if probe.detail else []
-        told += ["Not promised here:", *(("", said) for said in self.not_promised)] if self.not_promised else []
-        return [*told, "", *self.versions.items()]
+                lines.append(("", Painted("ok  ", GREEN) if probe.ok else Painted("FAIL", RED), probe.name))
+                lines += [f"        {probe.detail}"] if probe.detail else []
+        lines += ["Not promised here:", *(("", said) for said in self.not_promised)] if self.not_promised else []
+        return [*lines, "", *self.versions.items()]
 
 
 def not_promised() -> list[str]:

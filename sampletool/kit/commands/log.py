@@ -62,8 +62,8 @@ def read_calls(directory: Path) -> Iterator[Call]:
             lines = os.read(descriptor, os.fstat(descriptor).st_size).splitlines()
         for line in reversed(lines):
             with suppress(ValueError, TypeError, RecursionError):
-                call = Call(**(told := json.loads(line)))
-                members = [*told.items(), *(("subject", subject) for subject in call.about)]
+                call = Call(**(logged := json.loads(line)))
+                members = [*logged.items(), *(("subject", subject) for subject in call.about)]
                 is_ours = all(type(value) is _TYPES.get(name, str) for name, value in members)
                 if is_ours and abs(call.duration_ms) < 1 << 53:
                     yield call

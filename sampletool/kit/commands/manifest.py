@@ -26,7 +26,7 @@ spec = CommandSpec(effect="nothing", errors=(CommandNotFound,), examples=_EXAMPL
 _ENVIRONMENT = {
     variable("SESSION_ID"): "As --session-id.",
     variable("TIMEOUT"): "As --timeout.",
-    variable("TRACE_ID"): "Told in meta.trace_id.",
+    variable("TRACE_ID"): "Given back in meta.trace_id.",
     variable("CONFIG_DIR"): "Where your own settings lie.",
     variable("STATE_DIR"): "Where the store and the locks of outputs lie outside a workspace.",
     "TMPDIR": "Where sessions lie.",
@@ -65,7 +65,7 @@ class Description(NamedTuple):
     """The variables that count besides those of the settings."""
 
     def lines(self) -> list[str]:
-        return json.dumps({name: told for name, told in self._asdict().items() if told}, indent=2).split("\n")
+        return json.dumps({name: value for name, value in self._asdict().items() if value}, indent=2).split("\n")
 
 
 class Skill(NamedTuple):

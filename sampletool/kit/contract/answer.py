@@ -102,10 +102,10 @@ def render(answer: Answer, form: Format, screen: Screen = PIPE, size: Size = _SM
             line = json_line(shortened(json.loads(line), size.cursor_after))
         return line, ""
     if form == "text" or answer.result is None:
-        told = "".join(f"{line}\n" for line in _lines(answer, screen))
+        text = "".join(f"{line}\n" for line in _lines(answer, screen))
     else:
-        told = f"{value_text(getattr(answer.result, 'value', None))}\n"
-    return told.encode("utf-8", "backslashreplace"), _notices(answer, screen)
+        text = f"{value_text(getattr(answer.result, 'value', None))}\n"
+    return text.encode("utf-8", "backslashreplace"), _notices(answer, screen)
 
 
 def json_line(value: Any) -> bytes:

@@ -69,8 +69,8 @@ class Record(NamedTuple):
         from ..contract.lock_held import Holder
 
         age_ms = max(0, round((_boot_seconds() - self.boot_seconds) * 1000))
-        told = (self.host, self.command, self.session_id, self.started_at)
-        return Holder(self.pid, state, verified, *told, age_ms, children)
+        call = (self.host, self.command, self.session_id, self.started_at)
+        return Holder(self.pid, state, verified, *call, age_ms, children)
 
 
 def describe_me(session_id: str = "", command: str = "") -> Record:

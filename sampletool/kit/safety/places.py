@@ -1,7 +1,7 @@
 """Where things are kept: settings, state, sessions, and the workspace that a directory belongs to.
 
 Directories are created private and then checked, because a name in a shared directory may already be
-somebody's trap. The tool's own variables override XDG ones, which override the platform's own places.
+another user's trap. The tool's own variables override XDG ones, which override the platform's own places.
 """
 
 import os

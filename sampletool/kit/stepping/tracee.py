@@ -1,7 +1,7 @@
 """The tracee's side: runs a program and stops before every watched event until the tracer says how to go on.
 
 Forked by fork_server.py. If the tracer dies, the tracee reads the end of its socket and ends too. A lock that the
-program would wait for in the kernel is asked for without waiting first: while it cannot be had, the tracer is told
+program would wait for in the kernel is asked for without waiting first: while it cannot be had, the tracer hears
 `blocked` and decides when to ask again.
 """
 

@@ -62,7 +62,7 @@ def holding(path: Path, mode: str = "exclusive", timeout_seconds: float = 0.0, c
     other = Holding(path, mode, timeout_seconds, child)
     with other.process:
         try:
-            assert other.hear()["told"] == "held", f"{path} cannot be locked"
+            assert other.hear()["got"] == "held", f"{path} cannot be locked"
             yield other
         finally:
             other.process.kill()
@@ -80,12 +80,12 @@ def main() -> None:
             orphan = None
             if child:
                 orphan = subprocess.Popen([child, "60"], pass_fds=hold.descriptors, stdout=subprocess.DEVNULL)
-            print(json.dumps({"told": "held", "child": orphan and orphan.pid}), flush=True)
+            print(json.dumps({"got": "held", "child": orphan and orphan.pid}), flush=True)
             sys.stdin.read()
             releasing = time.monotonic()
         print(json.dumps({"asked": asked, "got": got, "releasing": releasing}), flush=True)
     except ToolError as error:
-        print(json.dumps({"told": error.code, "waited": time.monotonic() - asked}), flush=True)
+        print(json.dumps({"got": error.code, "waited": time.monotonic() - asked}), flush=True)
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ def test_several_keys_are_one_change(tool: Tool, workspace: Path) -> None:
     assert settings == {"level": 2, "a": 1, "b": {"c": "x=y"}}
 
 
-def test_if_one_value_is_wrong_nothing_is_set_and_all_that_is_wrong_is_told(tool: Tool, workspace: Path) -> None:
+def test_if_one_value_is_wrong_nothing_is_set_and_all_that_is_wrong_is_reported(tool: Tool, workspace: Path) -> None:
     before = (workspace / "tool.toml").read_text()
 
     ran = tool("config", "set", "good=1", "jobs=many", "a b=2", "lock_timeout=5")
@@ -144,7 +144,7 @@ def test_what_is_neither_a_pair_nor_pairs_is_refused(words: list[str]) -> None:
         read_arguments(words, as_text=False)
 
 
-def test_a_value_of_several_words_is_told_apart_from_keys_without_a_value() -> None:
+def test_a_value_of_several_words_is_not_taken_for_keys_without_a_value() -> None:
     with pytest.raises(InvalidValues) as refused:
         read_arguments(["name", "Ada", "Lovelace"], as_text=False)
 
@@ -291,7 +291,7 @@ def test_a_disk_that_refuses_is_one_clear_answer_and_nothing_is_lost(
 
 
 @pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS])
-def test_a_file_system_without_locks_is_told_by_name(tool: Tool, workspace: Path, number: int) -> None:
+def test_a_file_system_without_locks_is_named(tool: Tool, workspace: Path, number: int) -> None:
     with tool.stepped("config", "set", "a", "1", watch=workspace) as stepped:
         stepped.run_until("fcntl.flock")
         stepped.fail(number)

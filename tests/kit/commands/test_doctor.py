@@ -11,7 +11,7 @@ from sampletool.kit.commands.doctor import probe_directories, probe_directory
 from sampletool.kit.testing.tool import Ran, Tool
 
 
-def test_a_healthy_machine_is_told_so_and_nothing_stays(tool: Tool, workspace: Path, home: Path) -> None:
+def test_a_healthy_machine_is_called_so_and_nothing_stays(tool: Tool, workspace: Path, home: Path) -> None:
     tool("config", "list")  # from now on there is a log of calls
     before = {*workspace.rglob("*"), *home.rglob("*")}
 

@@ -55,7 +55,7 @@ def test_what_destroys_nothing_changes_nothing_that_was_there() -> None:
         assert not entry["destroys"] or (entry["effect"] != "nothing" and entry["destroys"].endswith(".")), entry
 
 
-def test_some_commands_and_groups_can_be_asked_for_and_nothing_else_is_told(tool: Tool) -> None:
+def test_some_commands_and_groups_can_be_asked_for_and_nothing_else_is_described(tool: Tool) -> None:
     asked = tool("manifest", "config.get", "lock").data
 
     assert asked.keys() == {"commands"}
@@ -78,7 +78,7 @@ def test_a_command_that_is_not_there_is_not_found(tool: Tool) -> None:
     assert "'config get'" in tool("manifest", "lock", "config", "gte").error["suggestion"]
 
 
-def test_what_a_call_takes_is_told_in_words_of_callers(tool: Tool) -> None:
+def test_what_a_call_takes_is_described_in_words_of_callers(tool: Tool) -> None:
     params = [param for entry in described().values() for param in (*entry["arguments"], *entry["options"])]
     params += tool("manifest", "--schema").data["options"]
 
@@ -90,7 +90,7 @@ def test_what_a_call_takes_is_told_in_words_of_callers(tool: Tool) -> None:
     assert all("{" not in entry["usage"] for entry in described().values())
 
 
-def test_what_every_command_takes_is_told_once(tool: Tool) -> None:
+def test_what_every_command_takes_is_described_once(tool: Tool) -> None:
     told = {option["flags"][0]: option for option in tool("manifest", "--schema").data["options"]}
 
     assert told["--format"]["choices"] == ["json", "jsonl", "text"]
@@ -104,7 +104,7 @@ def test_an_option_of_a_command_is_found_by_its_flag(tool: Tool) -> None:
     assert told_of(tool, "config set", "--if-version").items() >= {"metavar": "VERSION", "required": False}.items()
 
 
-def test_every_error_code_is_told_with_its_status_and_meaning(tool: Tool) -> None:
+def test_every_error_code_is_described_with_its_status_and_meaning(tool: Tool) -> None:
     statuses = tool("manifest", "--schema").data["exit_statuses"]
 
     for name, entry in described().items():
@@ -117,7 +117,7 @@ def test_every_error_code_is_told_with_its_status_and_meaning(tool: Tool) -> Non
     assert "STORE_UNAVAILABLE" not in described()["config.get"]["errors"]
 
 
-def test_how_long_a_lock_is_waited_for_is_told(tool: Tool) -> None:
+def test_how_long_a_lock_is_waited_for_is_described(tool: Tool) -> None:
     waits = {lock["lock"]: lock["waits"] for entry in described().values() for lock in entry["locks"]}
 
     assert waits["settings file"] == "10s"
@@ -138,7 +138,7 @@ def members_of(schema: dict[str, Any], wanted: str) -> Iterator[dict[str, Any]]:
         yield from members_of(member, wanted)
 
 
-def test_settings_and_variables_that_count_are_told(tool: Tool) -> None:
+def test_settings_and_variables_that_count_are_described(tool: Tool) -> None:
     manifest = tool("manifest", "--schema").data
     page = (Path(__file__).parents[3] / "docs" / "kit" / "settings.md").read_text()
 

@@ -135,7 +135,7 @@ def test_lock_held_is_honest_about_doubt() -> None:
     assert "has ended" in said(Holder(12, "orphaned", True, command="build", children=(13,)))
 
 
-def test_a_path_that_nobody_knows_is_told_in_words_and_not_as_one() -> None:
+def test_a_path_that_nobody_knows_is_described_in_words_and_not_as_one() -> None:
     full = from_os_error(OSError(errno.ENOSPC, "No space left on device"))
 
     assert (full.code, full.message, full.context) == (

@@ -51,7 +51,7 @@ def test_only_the_fields_that_are_named_stay_also_inside_of_lists() -> None:
     assert only("body.deep") == {"body": {"deep": [1]}}
 
 
-def test_names_that_the_schema_does_not_have_are_all_told_with_what_is_near() -> None:
+def test_names_that_the_schema_does_not_have_are_all_reported_with_what_is_near() -> None:
     mistakes = read_fields("version,part,parts.nam,counts.any,version.x,,parts.state.x", _SCHEMA)[1]
 
     assert [(mistake.value, mistake.suggestion) for mistake in mistakes] == [

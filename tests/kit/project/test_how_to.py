@@ -67,7 +67,7 @@ def test_its_own_tests_pass_and_so_do_those_of_the_house(tree: Path, tool: Tool)
         run(str(python), "-m", *check, f"{PACKAGE}/stock", "tests/stock", f"{PACKAGE}/gift_box", "tests/gift_box")
 
 
-def test_half_a_command_is_told_what_is_missing(tree: Path, tool: Tool) -> None:
+def test_half_a_command_gets_what_is_missing(tree: Path, tool: Tool) -> None:
     add = tree / "sampletool" / "stock" / "commands" / "item" / "add.py"
     add.write_text(add.read_text().replace("spec = ", "specification = "))
     copy = Tool({**tool.environ, "PYTHONPATH": str(tree)}, tool.cwd)

@@ -83,7 +83,7 @@ def test_without_patience_nobody_waits(path: Path) -> None:
     assert error.context["timeout_ms"] == 0
 
 
-def test_a_lock_is_free_after_kill_9_and_the_next_holder_is_told(path: Path) -> None:
+def test_a_lock_is_free_after_kill_9_and_the_next_holder_knows(path: Path) -> None:
     with holding(path) as other:
         other.kill()
 
@@ -94,7 +94,7 @@ def test_a_lock_is_free_after_kill_9_and_the_next_holder_is_told(path: Path) -> 
         assert after.crashed is None
 
 
-def test_a_reader_too_is_told_of_a_crash_and_clears_it(path: Path) -> None:
+def test_a_reader_too_learns_of_a_crash_and_clears_it(path: Path) -> None:
     with holding(path) as other:
         other.kill()
 
@@ -124,7 +124,7 @@ def test_a_writer_keeps_readers_out(path: Path) -> None:
 def test_fifty_readers_at_once_all_get_in(path: Path) -> None:
     readers = [Holding(path, "shared") for _ in range(scale(12, 50))]
 
-    answers = [reader.hear()["told"] for reader in readers]
+    answers = [reader.hear()["got"] for reader in readers]
     for reader in readers:
         reader.leave()
 
@@ -150,7 +150,7 @@ def test_a_reader_does_not_pass_by_a_waiting_writer(path: Path) -> None:
         refusal(path, mode="shared")
 
         reader.leave()
-        assert writer.hear()["told"] == "held"
+        assert writer.hear()["got"] == "held"
 
 
 def test_a_gate_that_is_taken_for_a_moment_refuses_nobody(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,7 +225,7 @@ def test_a_lock_file_that_was_replaced_during_the_wait_is_noticed_and_the_new_on
         path.unlink()
         path.touch(mode=0o600)
         holder.leave()
-        assert waiter.hear()["told"] == "held"
+        assert waiter.hear()["got"] == "held"
 
         error = refusal(path)
 
@@ -273,7 +273,7 @@ def test_a_file_of_ours_that_was_planted_as_a_lock_file_is_not_overwritten(path:
 
 
 @pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
-def test_a_file_system_without_locks_is_told_by_name_and_never_papered_over(
+def test_a_file_system_without_locks_is_named_and_never_papered_over(
     path: Path, number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_descriptor: int, _operation: int) -> None:
@@ -291,7 +291,7 @@ def test_a_signal_ends_the_wait_and_leaves_nothing_held(path: Path, mode: str, n
     with holding(path), waiting(path, mode) as waiter:
         waiter.process.send_signal(number)
 
-        assert waiter.hear()["told"] == "INTERRUPTED"
+        assert waiter.hear()["got"] == "INTERRUPTED"
 
     with make_lock(path).exclusively(0):
         pass
@@ -303,7 +303,7 @@ def test_a_signal_that_comes_while_it_waits_is_seen_in_time(path: Path) -> None:
         waiter.process.send_signal(signal.SIGTERM)
         answer = waiter.hear()
 
-    assert answer["told"] == "INTERRUPTED"
+    assert answer["got"] == "INTERRUPTED"
     assert answer["waited"] < 10
 
 
@@ -316,7 +316,7 @@ def test_a_signal_that_came_before_is_obeyed_although_the_lock_is_free(path: Pat
 
 
 @pytest.mark.parametrize("limit", [0.0, 0.1])
-def test_the_end_of_the_whole_call_s_time_is_told_as_such_with_who_was_waited_for(path: Path, limit: float) -> None:
+def test_the_end_of_the_whole_call_s_time_is_reported_as_such_with_who_was_waited_for(path: Path, limit: float) -> None:
     signals = Signals()
     signals.limit(limit)
 

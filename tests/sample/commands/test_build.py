@@ -111,7 +111,7 @@ def test_a_program_that_is_not_there_is_a_failed_target(tool: Tool) -> None:
     assert statuses(tool("build").answer["data"]) == {"a": "failed", "b": "built"}
 
 
-def test_all_that_hinders_is_told_before_anything_runs(tool: Tool) -> None:
+def test_all_that_hinders_is_reported_before_anything_runs(tool: Tool) -> None:
     declare(tool, target("a", "echo > x", inputs="'missing'") + target("b", "echo > x") + target("c", "echo > x"))
     (tool.cwd / "out" / "b").mkdir(parents=True)
 
@@ -137,7 +137,7 @@ def test_a_person_sees_each_problem_of_tool_toml_on_a_line_of_its_own(tool: Tool
     ]
 
 
-def test_a_misspelt_target_and_a_missing_workspace_are_told(tool: Tool, demo: Path) -> None:
+def test_a_misspelt_target_and_a_missing_workspace_are_reported(tool: Tool, demo: Path) -> None:
     ran = tool("build", "reprot")
     assert (ran.status, ran.code) == (5, "TARGET_NOT_FOUND")
     assert "'report'" in ran.error["suggestion"]
@@ -146,7 +146,7 @@ def test_a_misspelt_target_and_a_missing_workspace_are_told(tool: Tool, demo: Pa
     assert (tool("build").status, tool("build").code) == (4, "NO_WORKSPACE")
 
 
-def test_all_settings_that_are_wrong_are_told_before_anything_runs(tool: Tool) -> None:
+def test_all_settings_that_are_wrong_are_reported_before_anything_runs(tool: Tool) -> None:
     wrong = ["jobs", "lock_timeout"]
     settings = "".join(f'{name} = "banana"\n' for name in wrong)
     declare(tool, f"[settings]\n{settings}" + target("a", f"touch {tool.cwd}/ran; echo > x"))
@@ -202,7 +202,7 @@ def test_what_a_command_made_read_only_goes_with_its_scratch_directory(tool: Too
         "target = 5\n[check.c]\nrun=['true']\nneeds=['b']\n",
     ],
 )
-def test_odd_declarations_are_told_before_anything_runs(tool: Tool, text: str) -> None:
+def test_odd_declarations_are_reported_before_anything_runs(tool: Tool, text: str) -> None:
     declare(tool, text)
 
     assert tool("build").code == "VALIDATION_ERROR"

@@ -29,7 +29,7 @@ def inside(tool: Tool, *argv: str) -> Any:
     return json.loads(ran.stdout.splitlines()[-1])
 
 
-def test_a_holder_outside_is_told_as_unknown_and_not_harmed(tool: Tool) -> None:
+def test_a_holder_outside_is_shown_as_unknown_and_not_harmed(tool: Tool) -> None:
     declare(tool, target("a", "touch started; sleep 30"))
     holder = tool.start("build", "--session-id", "outside")
     wait_until(lambda: list(tool.cwd.glob(".tool/tmp/*/*/a/started")))
@@ -53,7 +53,7 @@ def test_a_target_in_a_container_of_its_own_harms_nobody(tool: Tool) -> None:
     assert json.loads((tool.cwd / "told").read_text())["error"]["code"] == "NESTED_CALL"
 
 
-def test_in_a_container_an_orphan_is_told_with_whom_it_was_left_by_and_can_be_ended(tool: Tool) -> None:
+def test_in_a_container_an_orphan_is_shown_with_its_dead_parent_and_can_be_ended(tool: Tool) -> None:
     declare(tool, target("a", "touch started; sleep 30"))
     script = """
         "$@" build & killed=$!

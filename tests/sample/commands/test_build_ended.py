@@ -26,7 +26,7 @@ from tests.sample.support import (
 )
 
 
-def test_of_two_builds_one_works_and_the_other_is_told_by_whom_it_is_kept_out(tool: Tool) -> None:
+def test_of_two_builds_one_works_and_the_answer_of_the_other_names_it(tool: Tool) -> None:
     declare(tool, target("a", "touch started; sleep 30; echo > x"))
     slow = start(tool, "build", "--session-id", "slow")
 
@@ -196,7 +196,7 @@ def test_a_reader_of_events_that_does_not_read_does_not_keep_the_lock(tool: Tool
     process.communicate()
 
 
-def test_a_full_disk_behind_the_events_is_told_once(tool: Tool, demo: Path) -> None:
+def test_a_full_disk_behind_the_events_is_reported_once(tool: Tool, demo: Path) -> None:
     with open("/dev/full", "w") as full:
         ran = subprocess.run(
             [*COMMAND, "build", "--format", "jsonl"], cwd=demo, env=tool.environ, stdout=full, stderr=subprocess.PIPE
@@ -205,7 +205,7 @@ def test_a_full_disk_behind_the_events_is_told_once(tool: Tool, demo: Path) -> N
     assert (ran.returncode, len(ran.stderr.splitlines())) == (1, 1)
 
 
-def test_a_grandchild_that_left_its_group_is_ended_and_told(tool: Tool) -> None:
+def test_a_grandchild_that_left_its_group_is_ended_and_reported(tool: Tool) -> None:
     stray = 'setsid sh -c "echo \\$\\$ > $TOOL_WORKSPACE/pid; exec sleep 60" &'
     stray += ' until test -s "$TOOL_WORKSPACE/pid"; do sleep 0.02; done'
     declare(tool, f"[check.c]\nrun = ['/bin/sh', '-c', '''{stray}''']\n")

@@ -64,7 +64,7 @@ def test_init_does_not_write_into_a_link(tool: Tool, victim: Path) -> None:
     assert contents(victim) == before
 
 
-def test_a_link_in_the_place_of_all_outputs_is_told(tool: Tool, victim: Path) -> None:
+def test_a_link_in_the_place_of_all_outputs_is_reported(tool: Tool, victim: Path) -> None:
     declare(tool, target("a", "echo > x"))
     (tool.cwd / "out").symlink_to(victim)
 
@@ -75,7 +75,7 @@ def test_a_link_in_the_place_of_all_outputs_is_told(tool: Tool, victim: Path) ->
 
 
 @pytest.mark.parametrize("place", ["out", ".tool/out"])
-def test_what_is_in_the_way_of_all_outputs_is_told_before_anything_runs(tool: Tool, place: str) -> None:
+def test_what_is_in_the_way_of_all_outputs_is_reported_before_anything_runs(tool: Tool, place: str) -> None:
     declare(tool, target("a", "touch $TOOL_WORKSPACE/ran; echo > x"))
     (tool.cwd / ".tool").mkdir(mode=0o700)
     (tool.cwd / place).touch()

@@ -25,7 +25,7 @@ def test_a_target_that_fails_is_not_published(tool: Tool) -> None:
     assert not (tool.cwd / "out" / "a").exists()
 
 
-def test_a_check_that_fails_is_told(tool: Tool) -> None:
+def test_a_check_that_fails_is_reported(tool: Tool) -> None:
     (tool.cwd / "tool.toml").write_text("[check.a]\nrun = ['/bin/sh', '-c', 'exit 3']\n")
 
     assert ran(tool, "test").code == "CHECKS_FAILED"

@@ -40,7 +40,7 @@ def test_it_never_overwrites_and_says_what_is_in_the_way(tool: Tool) -> None:
 
 @pytest.mark.parametrize("place", ["demo/data", "demo"])
 @pytest.mark.parametrize("kind", ["file", "dangling link"])
-def test_what_is_in_the_place_of_a_directory_is_told_and_nothing_is_made(tool: Tool, place: str, kind: str) -> None:
+def test_what_is_in_the_place_of_a_directory_is_reported_and_nothing_is_made(tool: Tool, place: str, kind: str) -> None:
     path = tool.cwd / place
     path.parent.mkdir(exist_ok=True)
     path.touch() if kind == "file" else path.symlink_to("nowhere")

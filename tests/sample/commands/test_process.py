@@ -254,7 +254,7 @@ def test_lines_are_counted_from_the_start_of_the_file_also_in_a_later_part(tool:
     ("name", "code"),
     [("dat.csv", "FILE_NOT_FOUND"), ("fifo.csv", "UNSAFE_PATH"), (".", "UNSAFE_PATH"), ("empty.csv", "INVALID_CSV")],
 )
-def test_an_input_that_cannot_be_read_is_told_before_anything_is_made(
+def test_an_input_that_cannot_be_read_is_reported_before_anything_is_made(
     tool: Tool, data: Path, home: Path, name: str, code: str
 ) -> None:
     os.mkfifo(tool.cwd / "fifo.csv")
@@ -266,7 +266,7 @@ def test_an_input_that_cannot_be_read_is_told_before_anything_is_made(
     assert list((home / "tmpdir").iterdir()) == []
 
 
-def test_all_inputs_that_cannot_be_used_are_told_in_one_answer(tool: Tool, data: Path, home: Path) -> None:
+def test_all_inputs_that_cannot_be_used_are_in_one_answer(tool: Tool, data: Path, home: Path) -> None:
     os.mkfifo(tool.cwd / "fifo.csv")
     (tool.cwd / "empty.csv").touch()
 
@@ -279,7 +279,7 @@ def test_all_inputs_that_cannot_be_used_are_told_in_one_answer(tool: Tool, data:
     assert list((home / "tmpdir").iterdir()) == []
 
 
-def test_that_no_more_inputs_can_be_open_at_once_is_told_with_its_remedy(tool: Tool, data: Path) -> None:
+def test_that_no_more_inputs_can_be_open_at_once_is_reported_with_its_remedy(tool: Tool, data: Path) -> None:
     limited = ["sh", "-c", 'ulimit -n 64; exec "$@"', "-", *COMMAND, "process", "--input", *["data.csv"] * 100]
 
     ran = subprocess.run(limited, cwd=tool.cwd, env=tool.environ, capture_output=True, stdin=subprocess.DEVNULL)
@@ -331,7 +331,7 @@ def test_an_input_that_changes_while_it_is_read_gives_no_result(tool: Tool, larg
     assert not (tool.cwd / "out.json").exists()
 
 
-def test_of_two_at_once_one_works_and_the_other_is_told_who_does(tool: Tool, data: Path, large: Path) -> None:
+def test_of_two_at_once_one_works_and_the_answer_of_the_other_names_it(tool: Tool, data: Path, large: Path) -> None:
     first = tool.start("process", "--input", large, "--output", "out.json")
     with workers_stopped(first):
         second = tool("process", "--input", data, "--output", tool.cwd / "." / "out.json", "--overwrite")

@@ -24,7 +24,7 @@ def test_checks_run_against_what_is_built(tool: Tool) -> None:
     }
 
 
-def test_a_failing_check_is_told_with_the_end_of_its_output(tool: Tool) -> None:
+def test_a_failing_check_is_reported_with_the_end_of_its_output(tool: Tool) -> None:
     declare(tool, check("good", "true") + check("bad", "echo because; exit 5"))
 
     ran = tool("test")
@@ -64,7 +64,7 @@ def test_many_tests_at_once_are_many_successes(tool: Tool) -> None:
     assert [ran.status for ran in results] == [0] * len(results)
 
 
-def test_a_build_is_kept_out_by_tests_and_told_by_which(tool: Tool) -> None:
+def test_a_build_is_kept_out_by_tests_and_learns_by_which(tool: Tool) -> None:
     declare(tool, target("a", "echo > x") + check("slow", "sleep 30"))
     tool("build")
     testing = tool.start("test", "--session-id", "testing")

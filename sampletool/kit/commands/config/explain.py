@@ -30,10 +30,10 @@ class Explanation(NamedTuple):
     help: str | None
 
     def lines(self) -> list[str]:
-        told = [f"{self.key} = {value_text(self.value)}", *([self.help] if self.help else [])]
+        lines = [f"{self.key} = {value_text(self.value)}", *([self.help] if self.help else [])]
         for given in self.sources:
-            told.append(f"{'->' if given.wins else '  '} {given.source}: {value_text(given.value)}  ({given.where})")
-        return told
+            lines.append(f"{'->' if given.wins else '  '} {given.source}: {value_text(given.value)}  ({given.where})")
+        return lines
 
 
 def command(ctx: typer.Context, key: KeyArgument, reveal: RevealOption = False) -> Explanation:

@@ -32,8 +32,8 @@ class Cleaned(NamedTuple):
     """The limit: how long a session has to be unused."""
 
     def lines(self) -> list[str]:
-        told = [f"{name}: removed" for name in self.removed] + [f"{name}: kept, in use" for name in self.in_use]
-        return told or [f"Nothing has been unused for {self.unused_for} (session_ttl)."]
+        lines = [f"{name}: removed" for name in self.removed] + [f"{name}: kept, in use" for name in self.in_use]
+        return lines or [f"Nothing has been unused for {self.unused_for} (session_ttl)."]
 
 
 def command(ctx: typer.Context, dry_run: DryRunOption = False) -> Cleaned:
