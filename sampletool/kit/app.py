@@ -70,7 +70,7 @@ def _answer_call(args: list[str], *, ends_process: bool) -> int:
             said = outcome.text(stdout.width(), stdout.screen().colour)
             status, content, notices = ExitStatus.OK, f"{said}\n".encode(), ""
         else:
-            status, content, notices = _told(outcome, context, form, stdout.screen())
+            status, content, notices = _rendered(outcome, context, form, stdout.screen())
         status = stdout.write(content, status)
         write_stderr(notices)
     finally:
@@ -85,14 +85,14 @@ def _answer_call(args: list[str], *, ends_process: bool) -> int:
 def call(args: list[str], signals: Signals) -> bytes:
     """The line of JSON of a call in this process, for a server. It may change the current directory: one at a time."""
     context = Context(signals)
-    return _told(_run(args, context), context)[1]
+    return _rendered(_run(args, context), context)[1]
 
 
 def refuse(error: ToolError, command: str) -> bytes:
     """The line of JSON of a call that could not be made."""
     context = Context(Signals())
     context.command = command.replace(" ", ".")
-    return _told(error, context)[1]
+    return _rendered(error, context)[1]
 
 
 def root(args: list[str]) -> CommandFolder:
@@ -141,7 +141,7 @@ def _crash(surprise: BaseException, context: Context) -> ToolError:
         return InternalError(kind, None)
 
 
-def _told(
+def _rendered(
     outcome: Outcome, context: Context, form: Callable[[], Format] = lambda: "json", screen: Screen = PIPE
 ) -> tuple[int, bytes, str]:
     """The exit status, what goes to stdout, and what to stderr."""
@@ -194,8 +194,8 @@ def _format(args: list[str], context: Context, stdout: Stdout) -> Format:
 def _format_in(args: list[str]) -> str | None:
     """Where parsing failed the options may not have been seen: the answer still has the form that was asked for."""
     own = args[: args.index("--")] if "--" in args else args
-    asked = re.search(r"(?<!\S)--(?:format[= ])?(json|jsonl|text|raw)(?!\S)", " ".join(own))
-    return asked[1] if asked else None
+    asked = re.search(r"(?<![^\0])--(?:(json|raw)|format[=\0](\w+))(?![^\0])", "\0".join(own))
+    return asked[1] or asked[2] if asked else None
 
 
 def _or_none(ask: Callable[[], str]) -> str | None:

@@ -313,6 +313,12 @@ def test_a_session_that_is_removed_under_a_call_does_not_cost_its_answer(tool: T
     assert with_command(tool, body).data == {"said": "done"}
 
 
+@pytest.mark.parametrize("value", ["use --format text here", "a --raw b", "--format=text b"])
+def test_a_value_that_speaks_of_a_form_does_not_choose_it(tool: Tool, workspace: Path, value: str) -> None:
+    assert tool("config", "set", "--", "a", value).data["effect"] == "created"
+    assert tool("config", "set", "b", f"x {value}").data["effect"] == "created"
+
+
 @pytest.mark.parametrize("form", ["text", "json", ""])
 def test_a_value_can_be_taken_into_a_variable_of_the_shell(tool: Tool, form: str) -> None:
     tool("config", "set", "greeting", "good  morning\n")
