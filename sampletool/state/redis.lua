@@ -239,9 +239,9 @@ function verbs.task_list(queue, status, after, limit)
 end
 
 function verbs.task_left(queue, limit)
-  local left = 0
-  for _, kind in ipairs({'free', 'later', 'leased', 'expired'}) do left = left + redis.call('ZCARD', key(kind, queue)) end
-  return whole(math.min(left, tonumber(limit)))
+  sweep(queue)
+  local function size(kind) return redis.call('ZCARD', key(kind, queue)) end
+  return whole(math.min(size('free') + size('later') + size('leased') + size('expired'), tonumber(limit)))
 end
 
 function verbs.task_retry(id)

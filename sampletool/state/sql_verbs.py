@@ -168,8 +168,9 @@ def _free_what_is_due(db: Session, queue: str) -> None:
 
 
 def task_left(db: Session, queue: str, most: int) -> int:
-    opened = "SELECT 1 AS one FROM tool_tasks WHERE queue = :queue AND due_at IS NOT NULL LIMIT :most"
-    return int(db.rows(f"SELECT count(*) FROM ({opened}) AS opened", queue=queue, most=most)[0][0])
+    opened = f"""SELECT 1 AS one FROM tool_tasks, clock WHERE queue = :queue AND due_at IS NOT NULL
+                 AND NOT (due_at BETWEEN 1 AND now AND status = 'claimed' AND {_IS_LAST}) LIMIT :most"""
+    return int(db.rows(f"{_clock(db)} SELECT count(*) FROM ({opened}) AS opened", queue=queue, most=most)[0][0])
 
 
 def task_retry(db: Session, task: str) -> str:

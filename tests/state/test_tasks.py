@@ -145,6 +145,7 @@ def test_after_its_last_attempt_a_task_is_failed(store: Store, ends: str) -> Non
         if ends == "released":
             store.task_release("a", task.generation)
 
+    assert store.task_left("work") == 0
     assert store.task_claim("work", "bob", lease_ms=LONG).tasks == []
     assert statuses(store) == {"failed": 1}
     assert [found.status for found in store.task_list(None, "failed", 0, 10)] == ["failed"]

@@ -44,6 +44,5 @@ def command(
     Who holds each, since when, and what became of it.
     """
     opened, position = _store.opened(ctx, store), int(read_cursor(after, is_number=True))
-    found = opened.task_list(queue, status, position, limit + 1)
-    rows = page(ctx.obj, found, limit, lambda row: row.position)
+    rows = page(ctx.obj, opened.task_list(queue, status, position, limit + 1), limit, lambda row: row.position)
     return Tasks(rows, None if queue is None else opened.task_left(queue))
