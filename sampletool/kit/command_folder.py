@@ -165,8 +165,8 @@ class CommandFolder(_Collecting, TyperGroup):
         sources = list(self._package_of.values())
         for package in [*sorted(self._packages[1:], key=sources.count, reverse=True), self._packages[0]]:
             names = [name for name, other in self._package_of.items() if other == package]
-            title = "Commands" if ctx.parent else _summary(import_module(package).__doc__).rstrip(".")
-            sections.append((title, [(name, _summary(self.get_command(ctx, name).help)) for name in names]))
+            title = "Commands" if ctx.parent else first_line(import_module(package).__doc__).rstrip(".")
+            sections.append((title, [(name, first_line(self.get_command(ctx, name).help)) for name in names]))
         return sections
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -211,7 +211,7 @@ def load(package: str, name: str) -> FileCommand | CommandFolder:
     return command
 
 
-def _summary(text: str | None) -> str:
+def first_line(text: str | None) -> str:
     return (text or "").partition("\n")[0]
 
 
@@ -248,6 +248,6 @@ def _leave_out(args: list[str], name: str) -> list[str] | None:
     """The command line without this mistake, to look for the next; None when there is nothing left to look at."""
     behind = args.index("--") if "--" in args else len(args)
     for position, token in enumerate(args[:behind]):
-        if token.split("=")[0] == name:
+        if token.split("=")[0] == name or (len(name) == 2 and re.match(f"-[^-]*{re.escape(name[1])}", token)):
             return args[:position] + args[position + 1 :]
     return None

@@ -56,6 +56,12 @@ def test_a_word_too_many_is_a_mistake_beside_the_others(tool: Tool) -> None:
     assert ran.error["suggestion"] == "Write tool config path [OPTIONS]; see `tool config path --help`."
 
 
+def test_an_unknown_letter_among_others_hides_no_other_mistake(tool: Tool) -> None:
+    for letters in ("-qx", "-xq", "-x5"):
+        ran = tool("config", "get", letters, "--bogus")
+        assert [error["param"] for error in ran.error["errors"]] == ["-x", "--bogus", "KEY"]
+
+
 @pytest.mark.parametrize(
     ("call", "hint"),
     [
