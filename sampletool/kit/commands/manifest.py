@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from ..command_folder import CommandFolder
+from ..command_folder import CommandFolder, first_line
 from ..context import AT_ONCE, PATIENT_SECONDS, Context
 from ..contract.command_spec import Changes, CommandSpec, written_out
 from ..contract.duration import say_duration
@@ -79,11 +79,9 @@ class Skill(NamedTuple):
 
 def skill(known: dict[str, Any]) -> Skill:
     """The text of the kit for this program, and a list of its commands."""
-    about = (import_module(PACKAGE).__doc__ or "").partition("\n")[0]
+    about = first_line(import_module(PACKAGE).__doc__)
     text = (Path(__file__).parents[1] / "skill.md").read_text().replace("PROGRAM", PROGRAM).replace("ABOUT", about)
-    rows = [
-        f"| `{name}` | {one.spec.effect} | {(one.help or '').partition(chr(10))[0]} |" for name, one in known.items()
-    ]
+    rows = [f"| `{name}` | {one.spec.effect} | {first_line(one.help)} |" for name, one in known.items()]
     return Skill("\n".join([f"{text}| command | changes | what it does |", "| --- | --- | --- |", *rows]))
 
 
@@ -184,10 +182,11 @@ def command(
     if as_skill:
         context.options.setdefault("format", "raw")
         return skill(known)
+    chosen = _chosen(words or [], known)
+    if every or not (words or schema):
+        chosen = dict(page_of(context, known.items(), limit, after, lambda item: item[0]))
     if not (words or every or schema):
-        listed = page_of(context, known.items(), limit, after, lambda item: item[0])
-        entries = [Entry(name, (one.help or "").partition("\n")[0], one.spec.effect) for name, one in listed]
+        entries = [Entry(name, first_line(one.help), one.spec.effect) for name, one in chosen.items()]
         return Index(entries, f"`{PROGRAM} manifest COMMAND...` describes these; --schema what all answers share.")
     shared = _shared(known) if every or schema else Description()
-    chosen = known if every else _chosen(words or [], known)
     return shared._replace(commands=[describe(name, one) for name, one in chosen.items()] or None)

@@ -70,6 +70,16 @@ def test_all_is_all_of_it(tool: Tool) -> None:
     assert manifest.keys() > tool("manifest", "--schema").data.keys()
 
 
+def test_all_of_it_comes_in_pages_too(tool: Tool) -> None:
+    names = [*described()]
+    page = tool("manifest", "--all", "--limit", "2")
+    more = tool("manifest", "--all", "--limit", "1", "--after", page.meta["next_cursor"])
+
+    shown = [entry["command"] for ran in (page, more) for entry in ran.data["commands"]]
+    assert shown == sorted(name.replace(".", " ") for name in names)[:3]
+    assert tool("manifest", "--all", "--after", "nonsense").code == "VALIDATION_ERROR"
+
+
 def test_a_command_that_is_not_there_is_not_found(tool: Tool) -> None:
     ran = tool("manifest", "config", "gte")
 
