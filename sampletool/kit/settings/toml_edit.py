@@ -95,7 +95,7 @@ def _with_owner(text: str, owner: _Statement, path: Path, value: Any) -> str:
         if value is None:
             del table[path[-1]]
         else:
-            table[path[-1]] = value
+            table[path[-1]] = tomlkit.value(_written(value))  # an item would be lines of tables
         return text[: owner.start] + statement.as_string() + text[owner.end :]
     if value is None:
         start, end = _line_of(text, owner)

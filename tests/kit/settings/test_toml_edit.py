@@ -322,3 +322,5 @@ def test_a_value_of_any_shape_is_read_back_as_it_was_set(value: object) -> None:
 
     assert tomllib.loads(text) == {"x": 1, "y": value}
     assert text.startswith("x = 1  # kept\n")
+    in_braces = set_value("x = {y.z = 1}\n", ("x", "y", "a"), value)
+    assert tomllib.loads(in_braces) == {"x": {"y": {"z": 1, "a": value}}}
