@@ -192,15 +192,15 @@ class _Source:
             if self.unfinished_bytes > _LONGEST_RECORD_BYTES:
                 raise csv.Error(f"it is longer than {_LONGEST_RECORD_BYTES} bytes")
             try:
-                text, bad = decoder.decode(block, position == part.end), block.find(b"\0")
+                text = decoder.decode(block, position == part.end)
             except UnicodeDecodeError as error:
-                block, bad = error.object, error.start
-            if bad >= 0:
-                line_in_block = len((block[:bad] + b".").splitlines())
-                raise BadRow(self.reader.line_num + line_in_block, "it holds a NUL byte, or is not UTF-8 text")
-            lines = io.StringIO(text, newline="").readlines() or [""]
+                text = error.object[: error.start].decode() + "\0"
+            good, bad, _ = text.partition("\0")
+            lines = io.StringIO(good, newline="").readlines() or [""]
             lines[0] = rest + lines[0]
-            rest = lines.pop() if position < part.end and not lines[-1].endswith("\n") else ""
+            rest = lines.pop() if (bad or position < part.end) and not lines[-1].endswith(("\n", "\r")) else ""
             self.batch += 1
             self.longest = max(self.longest, *map(len, lines), 0)
             yield lines
+            if bad:
+                raise BadRow(self.reader.line_num + 1, "it holds a NUL byte, or is not UTF-8 text")
