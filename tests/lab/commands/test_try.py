@@ -25,6 +25,19 @@ def invariant():
     if len(Path("log").read_text()) != 3:
         return "a line is lost."
 """
+COUNTER = """
+from pathlib import Path
+
+def prepare():
+    Path("count").write_text("0")
+
+def worker(name):
+    Path("count").write_text(str(int(Path("count").read_text()) + 1))
+
+def invariant():
+    if Path("count").read_text() != "2":
+        return "a count is lost."
+"""
 HOLDS = LOST.replace('"r+"', '"a+"').replace("text + name", "name")
 
 
@@ -43,6 +56,16 @@ def test_the_shortest_schedule_that_breaks_it_is_drawn_and_can_be_replayed(tool:
     assert "4                  write log   log: -B   <== broken" in again.text
     assert [path.name for path in tool.cwd.iterdir()] == ["mine.py"]
     assert sorted(os.walk(os.environ["TMPDIR"])) == before
+
+
+def test_a_schedule_on_which_nothing_else_is_wrong_is_drawn_before_a_shorter_one(tool: Tool) -> None:
+    (tool.cwd / "mine.py").write_text(COUNTER)
+
+    ran = tool("lab", "try", "mine.py")
+
+    run = ran.answer["data"]["run"]
+    assert (run["reason"], run["also"]) == ("a count is lost.", [])
+    assert any("invalid literal" in reason for reason in ran.answer["data"]["reasons"])
 
 
 def test_where_all_hold_it_says_how_many(tool: Tool) -> None:
@@ -72,6 +95,7 @@ def test_more_schedules_than_are_run_are_no_success(tool: Tool, monkeypatch: pyt
 def test_a_mistake_is_named(tool: Tool) -> None:
     (tool.cwd / "mine.py").write_text("worker = 1\n")
 
-    assert tool("lab", "try", "nowhere.py").code == "FILE_NOT_FOUND"
+    nowhere = tool("lab", "try", "nowhere.py")
+    assert (nowhere.code, nowhere.error["context"]["path"]) == ("FILE_NOT_FOUND", str(tool.cwd / "nowhere.py"))
     assert tool("lab", "try", ".").code == "UNSAFE_PATH"
     assert tool("lab", "try", "mine.py").code == "CANNOT_TRY"

@@ -55,13 +55,12 @@ class Tried:
 def try_out(context: Context, file: Path, schedule: str | None) -> Tried:
     """The schedule that is asked for; or all of them, or as many as are run at most."""
     with trying(file, context.signals.check) as follow:
-        if schedule is not None:
-            runs = [follow(schedule).recording]
-        else:
-            runs = list(islice(every_run(follow, context.tell), MOST_SCHEDULES + 1))
+        followed = every_run(follow, context.tell) if schedule is None else [follow(schedule).recording]
+        runs = list(islice(followed, MOST_SCHEDULES + 1))
     found = Exploration(tuple(runs[:MOST_SCHEDULES]))
     common = next(iter(found.reasons), None)
-    shown = min(found.bad, key=lambda run: (run.reason != common, len(run.schedule), run.schedule), default=None)
+    clearest = sorted(found.bad, key=lambda run: (run.reason != common, len(run.also), len(run.schedule), run.schedule))
+    shown = next(iter(clearest), None)
     is_complete = schedule is None and len(runs) <= MOST_SCHEDULES
     drawn = shown if schedule is None else runs[0]
     tried = Tried(str(file), len(found.recordings), len(found.bad), is_complete, found.reasons, drawn)
@@ -83,5 +82,5 @@ def command(
     invariant() looks at the directory: it asserts, or returns None or a sentence that says what is broken. The file is
     run as it is: try only what you would run yourself.
     """
-    read_regular(file, _LARGEST_BYTES)
+    read_regular(file.absolute(), _LARGEST_BYTES)
     return try_out(ctx.obj, file, schedule)
