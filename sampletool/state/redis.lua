@@ -54,7 +54,8 @@ local function queue_up(queue, id, position, due)
   else write('ZADD', key('free', queue), position, id) end
 end
 
--- A lease that is over has its task among the free ones, in a store of 0.1 among those of a place of their own.
+-- A lease that is over has its task among the free ones, in a store of 0.1 among those of a place of their own. That
+-- version would leave there what it finishes late, so the schema keeps it out.
 local function end_lease(task)
   for _, kind in ipairs({'free', 'expired', 'leased'}) do write('ZREM', key(kind, task.queue), task.id) end
 end
@@ -277,7 +278,7 @@ end
 local function run()
   local found = redis.call('GET', key('schema'))
   if found and tonumber(found) > tonumber(schema) then refuse('STATE_TOO_NEW', found) end
-  if not found then write('SET', key('schema'), schema) end
+  if found ~= schema then write('SET', key('schema'), schema) end
   if fence ~= '' then
     local task = held(fence, generation)
     if task.status ~= 'claimed' then lost(task) end

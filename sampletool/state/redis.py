@@ -27,7 +27,7 @@ from sampletool.state.store import Store, Write
 from sampletool.state.store_url import no_store, shown_url
 from sampletool.state.terms import ANSWER_SECONDS, Terms
 
-_SCHEMA = 1
+_SCHEMA = 2
 _PREFIX = "{sampletool}"
 """In braces: all keys of a store share one slot, as a script needs it on a cluster."""
 _SCHEMES = {"valkey": "redis", "valkeys": "rediss", "redis+unix": "unix"}

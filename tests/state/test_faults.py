@@ -449,6 +449,22 @@ def test_a_newer_redis_store_is_refused(server_of: Callable[[str], Server], work
     store.close()
 
 
+def test_version_0_1_refuses_a_redis_store_that_this_one_has_used(
+    server_of: Callable[[str], Server], worker_id: str
+) -> None:
+    """It would leave a task that it finishes late where others claim it."""
+    import redis
+
+    url = valkey_url(server_of("valkey"), worker_id)
+    with redis.Redis.from_url(url) as client:
+        client.set("{sampletool}:schema", 1)
+        for rehearse, schema in ((True, b"1"), (False, b"2")):
+            store = open_store(url, None, make_terms(rehearse=rehearse))
+            store.counter_add("hits", 1)
+            assert client.get("{sampletool}:schema") == schema
+            store.close()
+
+
 # Rehearsals
 
 
