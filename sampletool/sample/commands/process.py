@@ -1,10 +1,10 @@
 """CSV in, a profile of every column out: streaming, in parallel, and never over the result of another call."""
 
+import json
 import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -43,8 +43,8 @@ spec = CommandSpec(
     ),
 )
 _FACTS = ("type", "count", "empty", "distinct", "min", "max", "mean")
-_MOST_SHOWN = 1000
-"""Columns in an answer, more than fit into 64 KiB; the result has all of them."""
+_SHOWN_BYTES = 48 * 1024
+"""Of all columns in an answer, which is at most 64 KiB, so that it has every input; the result has all of them."""
 
 
 class Table(NamedTuple):
@@ -100,13 +100,13 @@ def process(
 
 
 def _tables(context: Context, inputs: list[Input], digests: list[str], columns: Columns) -> list[Table]:
-    most = len(columns) if context.size.is_full else _MOST_SHOWN // len(inputs)
-    left = iter(columns)
+    size, most = sum(len(json.dumps(column)) for column in columns), len(columns)
+    if size > _SHOWN_BYTES and not context.size.is_full:
+        most = most * _SHOWN_BYTES // size // len(inputs)
     tables = []
     for file, sha256 in zip(inputs, digests, strict=True):
-        own = [*islice(left, len(file.header))]
-        rows = own[0]["count"] + own[0]["empty"]
-        tables.append(Table(file.path, sha256, len(own), rows, printable_data(own[:most])))
+        own, columns = columns[: len(file.header)], columns[len(file.header) :]
+        tables.append(Table(file.path, sha256, len(own), own[0]["count"] + own[0]["empty"], printable_data(own[:most])))
     if any(table.columns > most for table in tables):
         context.meta["truncated"] = True
         context.warn("TRUNCATED", f"No more than {most} columns of an input are shown; --full shows all.")
@@ -130,9 +130,9 @@ def _profile(
                 progress.done += part.end - part.start
     except BadRow as error:
         line, reason = error.args
-        raise InvalidCsv(path=file.path, line=total.lines + line, reason=reason) from error
-    finally:
         file.must_be_unchanged()
+        raise InvalidCsv(path=file.path, line=total.lines + line, reason=reason) from error
+    file.must_be_unchanged()
     return total
 
 

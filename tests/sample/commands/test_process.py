@@ -107,9 +107,11 @@ def test_the_profile_of_many_columns_is_cut_in_the_answer_and_whole_in_the_outpu
 
     ran = tool("process", "--input", "wide.csv", "--output", "out.json")
     whole = tool("process", "--input", "wide.csv", "--output", "-", "--full")
+    twice = tool("process", "--input", "wide.csv", "--input", "wide.csv", "--output", "-")
 
     assert ran.meta["truncated"] is True
-    assert ran.answer["warnings"][0]["code"] == "TRUNCATED"
+    assert [warning["code"] for warning in ran.answer["warnings"]] == ["TRUNCATED"]
+    assert [table["columns"] for table in twice.data["inputs"]] == [2000, 2000]
     assert len(ran.stdout) < 64 * 1024
     assert len(read(tool.cwd / "out.json")["columns"]) == len(whole.data["inputs"][0]["profile"]) == 2000
 
@@ -329,6 +331,16 @@ def test_an_input_that_changes_while_it_is_read_gives_no_result(tool: Tool, larg
 
     assert answer.get("error", {}).get("code") == "INPUT_CHANGED"
     assert not (tool.cwd / "out.json").exists()
+
+
+def test_a_call_out_of_time_says_so_also_where_its_input_has_changed(tool: Tool, large: Path) -> None:
+    process = tool.start("process", "--input", large, "--output", "out.json", "--timeout", "2s")
+    with workers_stopped(process), large.open("a") as file:
+        file.write("1,2,3,4\n")
+        file.flush()
+        answer = json.loads(process.communicate()[0])
+
+    assert answer.get("error", {}).get("code") == "TIMEOUT"
 
 
 def test_of_two_at_once_one_works_and_the_answer_of_the_other_names_it(tool: Tool, data: Path, large: Path) -> None:
