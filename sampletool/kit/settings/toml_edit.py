@@ -61,7 +61,7 @@ def set_value(text: str, path: Path, value: Any) -> str:
     found = get(document, path)
     if owner is None and found is None:
         candidates = _insertions(text, path, _written(value), headers, last)
-    elif owner is None or (owner.depth < len(path) and isinstance(found, dict)):
+    elif owner is None or (found and isinstance(found, dict) and not isinstance(value, dict)):
         raise NotAValue(path, path, found)
     else:
         candidates = iter([_with_owner(text, owner, path, value)])

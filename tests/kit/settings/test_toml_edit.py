@@ -256,6 +256,15 @@ def test_a_way_that_leads_through_something_else_is_refused(text: str) -> None:
         set_value(text, ("a", "b"), 1)
 
 
+@pytest.mark.parametrize("text", ["a = {b = {c = 1}}\n", "[a]\nb = {c = 1}\n", "a.b = {c = 1}\n"])
+def test_a_table_in_braces_gives_way_to_another_but_to_no_value(text: str) -> None:
+    with pytest.raises(CannotEdit, match=r"a\.b is a table"):
+        set_value(text, ("a", "b"), 1)
+
+    assert set_value(text, ("a", "b"), {"d": 2}) == text.replace("c = 1", "d = 2")
+    assert set_value(text.replace("c = 1", ""), ("a", "b"), 1) == text.replace("{c = 1}", "1")
+
+
 def test_a_key_of_an_array_of_tables_cannot_be_unset() -> None:
     error = failure_of(lambda: unset_value("[[a]]\nb = 1\n", ("a", "b")))
 
