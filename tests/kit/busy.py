@@ -8,6 +8,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 _LOOP = "import os, sys\nwhile os.getppid() == int(sys.argv[1]):\n    for _ in range(1_000_000): pass"
 _SUITE = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
@@ -19,16 +21,37 @@ def main() -> int:
     chosen, arguments = parser.parse_known_args()
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
 
-    loops = [subprocess.Popen([sys.executable, "-S", "-c", _LOOP, str(os.getpid())]) for _ in range(chosen.loops)]
-    sys.stdout.write(f"busy loops: {' '.join(str(loop.pid) for loop in loops)}\n")
-    sys.stdout.flush()
-    try:
+    with busy_loops(chosen.loops) as pids:
+        sys.stdout.write(f"busy loops: {' '.join(map(str, pids))}\n")
+        sys.stdout.flush()
         beside = _suites(1, arguments)
+    return beside or _suites(2, arguments)
+
+
+@contextmanager
+def busy_loops(count: int) -> Iterator[list[int]]:
+    """Their pids. They end with the block, or with this process."""
+    loops = [subprocess.Popen([sys.executable, "-S", "-c", _LOOP, str(os.getpid())]) for _ in range(count)]
+    try:
+        yield [loop.pid for loop in loops]
     finally:
         for loop in loops:
             loop.kill()
             loop.wait()
-    return beside or _suites(2, arguments)
+
+
+@contextmanager
+def one_processor() -> Iterator[None]:
+    """For this process and those that it starts; where a system has no such thing, all of them."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(before)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def _suites(count: int, arguments: list[str]) -> int:

@@ -96,6 +96,7 @@ class Lock:
             if recorded or hold.crashed:
                 write_record(descriptor, self._me, hold.usual_ms, "free")
             unlock(descriptor)
+            os.sched_yield()  # to the waiter that this has woken, or a loop takes the lock back before it
             self._leave(descriptor)
 
     @contextmanager
