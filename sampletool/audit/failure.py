@@ -34,6 +34,10 @@ class Failure:
     output: Annotated[str, UNTRUSTED]
     count: int = 1
 
+    def say(self) -> str:
+        """On one line."""
+        return f"status {self.exit_status}: {' '.join(self.output.split())}"
+
 
 def understand(exit_status: int, stdout: str, stderr: str, output: str, other_pids: Collection[int]) -> Failure:
     """`other_pids` are the runs that it may have met: one of them in its text is a holder that it names."""

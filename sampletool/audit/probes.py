@@ -6,7 +6,6 @@ temporary one) says that they have begun.
 """
 
 import signal
-import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -142,7 +141,7 @@ def _succeeds(store: Store, longest_rest_seconds: float) -> bool:
 
 
 class Moment(NamedTuple):
-    """Either at this part of the time that a run usually takes, or after so many changes in the files."""
+    """When this part of the time that a run usually takes has passed, and so many changes are in the files."""
 
     part: float = 0.0
     changes: int = 0
@@ -159,28 +158,20 @@ def _in_the_middle(store: Store, before: Attempt, by_time: int) -> Iterator[Atte
     """A run at each of the moments, as far as it came to it. `before` is one that shows how long they take."""
     usual_seconds = before.run.lasted_seconds
     for moment in staggered(by_time, usual_seconds):
-        attempt, is_running = run_until(moment, store, usual_seconds)
-        if is_running:
+        if (attempt := run_until(moment, store, usual_seconds)) is not None:
             yield attempt
-        else:
-            store.finish(attempt)
 
 
-def run_until(moment: Moment, store: Store, usual_seconds: float) -> tuple[Attempt, bool]:
-    """Start a run and wait for the moment; False if the run was over before, or the moment did not come."""
-    seen = store.snapshot()
-    changes = 0
+def run_until(moment: Moment, store: Store, usual_seconds: float) -> Attempt | None:
+    """A run that has come to the moment; None if it was over before, or the moment did not come."""
+    changes, seen = 0, store.snapshot()
     attempt = store.start()
     while not attempt.run.is_over() and attempt.run.lasted_seconds < _PATIENCE * usual_seconds + _PATIENCE_SECONDS:
         store.signals.check()
-        if moment.changes:
-            now = store.snapshot()
-            changes += now != seen
-            seen = now
-            left = 0.0 if changes >= moment.changes else usual_seconds / _LOOKS_PER_RUN
-        else:
-            left = attempt.run.began_at + moment.part * usual_seconds - time.monotonic()
-        if left <= 0:
-            return attempt, True
-        store.signals.wait(left)
-    return attempt, False
+        if changes < moment.changes and (now := store.snapshot()) != seen:
+            changes, seen = changes + 1, now
+        if changes >= moment.changes and attempt.run.lasted_seconds >= moment.part * usual_seconds:
+            return attempt
+        store.signals.wait(usual_seconds / _LOOKS_PER_RUN)
+    store.finish(attempt)
+    return None

@@ -31,6 +31,12 @@ class FailureReport(NamedTuple):
     say_when_to_retry: int
     name_holder: int
 
+    def say(self, total: int) -> str:
+        return (
+            f"Of {total} failures {self.json_with_code} are JSON with a code, "
+            f"{self.say_when_to_retry} say when to retry, {self.name_holder} name the holder."
+        )
+
 
 @dataclass(frozen=True)
 class Report:
@@ -60,8 +66,9 @@ class Report:
             return ["Would run, without a shell:", *_items(commands)]
         lines = [f"## {_code(self.command)}: {self.score} of 3", "", f"In short: {self.meaning}."]
         lines += _items(self.because)
-        lines += ["", *_table(self.probes), "", _failures(self)]
-        lines += _items(_code(said) for said in _examples(self.probes))
+        failed = self.failures.say(self.failed_loudly) if self.failures and self.failed_loudly else "No run failed."
+        lines += ["", *_table(self.probes), "", failed]
+        lines += _items(_code(kind.say()) for kind in grouped(self.probes.failures))
         lines += _items(self.inconclusive, "Inconclusive")
         lines += _items(self.not_tested, "Not tested")
         if self.advice:
@@ -88,22 +95,6 @@ def _table(findings: Findings) -> Iterator[str]:
     for name, probe in findings._asdict().items():
         counts = [getattr(probe.tally, count) for count in COUNTS]
         yield row.format(name, *counts, probe.seen())
-
-
-def _failures(report: Report) -> str:
-    if not report.failed_loudly or not report.failures:
-        return "No run failed."
-    failures = report.failures
-    return (
-        f"Of {report.failed_loudly} failures {failures.json_with_code} are JSON with a code, "
-        f"{failures.say_when_to_retry} say when to retry, {failures.name_holder} name the holder."
-    )
-
-
-def _examples(findings: Findings) -> list[str]:
-    """One of each kind, on one line."""
-    kinds = grouped(findings.failures)
-    return [f"status {kind.exit_status}: {' '.join(kind.output.split())}" for kind in kinds]
 
 
 def _code(text: str) -> str:

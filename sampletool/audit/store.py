@@ -35,11 +35,6 @@ class Candidate(NamedTuple):
     get_command: CommandLine
     deadline_seconds: float
 
-    def located(self, base: Path) -> "Candidate":
-        """The same with both programs found; CommandNotFound for the first that is not."""
-        set_command, get_command = self.set_command.located("--set", base), self.get_command.located("--get", base)
-        return Candidate(set_command, get_command, self.deadline_seconds)
-
 
 class Attempt(NamedTuple):
     """One run that sets a key of its own to a value that nobody can guess."""
@@ -75,9 +70,7 @@ class Store:
         self.signals = signals
         self.runs: list[Run] = []
         self._candidate = candidate
-        self._claimed: list[Attempt] = []
-        self._failures: list[Failure] = []
-        self._hung = 0
+        self._outcomes: list[tuple[Attempt, Outcome]] = []
         self._unreadable = False
 
     def __enter__(self) -> Self:
@@ -114,27 +107,27 @@ class Store:
     def finish(self, *attempts: Attempt) -> list[Outcome]:
         """Wait until they are over and note what each answered; who is late is ended and has hung."""
         self._all_end([attempt.run for attempt in attempts])
-        return [self._note(attempt) for attempt in attempts]
+        outcomes = [self._outcome(attempt.run) for attempt in attempts]
+        self._outcomes += zip(attempts, outcomes, strict=True)
+        return outcomes
 
     def tally(self, before: Attempt) -> Tally:
         """Read back what was claimed, and what was there before."""
         still_readable = self._shows(before)
-        claimed, survived = len(self._claimed), sum(self._shows(attempt) for attempt in self._claimed)
-        failures = grouped(self._failures)
-        return Tally(claimed, survived, claimed - survived, len(self._failures), self._hung, failures, still_readable)
+        attempts = [attempt for attempt, outcome in self._outcomes if outcome == "claimed"]
+        failures = [outcome for _, outcome in self._outcomes if isinstance(outcome, Failure)]
+        claimed, survived, failed = len(attempts), sum(map(self._shows, attempts)), len(failures)
+        hung = len(self._outcomes) - claimed - failed
+        return Tally(claimed, survived, claimed - survived, failed, hung, grouped(failures), still_readable)
 
-    def _note(self, attempt: Attempt) -> Outcome:
-        run = attempt.run
+    def _outcome(self, run: Run) -> Outcome:
         if run.status is None:
             run.end()
-            self._hung += 1
             return "hung"
         if run.status == 0:
-            self._claimed.append(attempt)
             return "claimed"
         others = {other.pid for other in self.runs} - {run.pid}
-        self._failures.append(failure := understand(run.status, run.stdout, run.stderr, self.shown(run), others))
-        return failure
+        return understand(run.status, run.stdout, run.stderr, self.shown(run), others)
 
     def _shows(self, attempt: Attempt) -> bool:
         """Whether the value can be read back. After a reader that did not end no other is tried."""

@@ -21,8 +21,10 @@ def script(name: str, verb: str) -> str:
 
 
 def candidate(name: str, deadline_seconds: float = 10.0) -> Candidate:
-    set_command, get_command = (CommandLine.read(script(name, verb), ()) for verb in ("set", "get"))
-    return Candidate(set_command, get_command, deadline_seconds).located(Path.cwd())
+    set_command, get_command = (
+        CommandLine.read(script(name, verb), ()).located(f"--{verb}", Path.cwd()) for verb in ("set", "get")
+    )
+    return Candidate(set_command, get_command, deadline_seconds)
 
 
 def eventually(claim: Callable[[], bool]) -> bool:

@@ -93,18 +93,18 @@ def test_the_moment_after_a_change_comes_when_the_change_is_there(signals: Signa
     with Store(candidate("lockfile"), signals) as store:
         usual_seconds = store.prepare().run.lasted_seconds
 
-        attempt, is_running = run_until(Moment(changes=1), store, usual_seconds)
+        attempt = run_until(Moment(changes=1), store, usual_seconds)
 
-        assert is_running
+        assert attempt is not None
         assert (store.directory / "home" / "settings.lock").exists()
         store.finish(attempt)
 
 
 def test_a_moment_that_never_comes_is_given_up(signals: Signals) -> None:
     with Store(candidate("lockfile"), signals) as store:
-        usual_seconds = store.prepare().run.lasted_seconds
+        before = store.prepare()
 
-        attempt, is_running = run_until(Moment(changes=99), store, usual_seconds)
+        attempt = run_until(Moment(changes=99), store, before.run.lasted_seconds)
 
-        assert not is_running
-        assert store.finish(attempt) == ["claimed"]
+        assert attempt is None
+        assert store.tally(before).claimed == 1

@@ -16,7 +16,7 @@ LIMITS = {
     "lab/tried.py, lab/learner.py, lab/commands/lab/try.py": 223,
     "lab/explorer, lab/standing.py, lab/commands/lab/explore.py": 176,
     "lab/scenarios": 100 * 25,
-    "audit": 817,
+    "audit": 799,
     "mcp": 400,
     "fork": 450,
 }

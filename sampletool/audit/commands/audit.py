@@ -59,5 +59,7 @@ def command(
     only PATH and a few others are passed on.
     """
     context: Context = ctx.obj
-    candidate = Candidate(_read_set(set_text), _read_get(get_text), parse_limit(deadline)).located(context.cwd)
+    set_command = _read_set(set_text).located("--set", context.cwd)
+    get_command = _read_get(get_text).located("--get", context.cwd)
+    candidate = Candidate(set_command, get_command, parse_limit(deadline))
     return forecast(candidate) if dry_run else audit(candidate, context.signals, runs, context.say)

@@ -1,12 +1,10 @@
 """Run any other program one call at a time, and again while it says that its own lock is held."""
 
-import json
 import os
 import random
 import re
 import shutil
 import time
-from contextlib import suppress
 from errno import ENOENT
 from itertools import count
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from sampletool.audit.errors import ProgramNotRunnable
+from sampletool.audit.failure import understand
 from sampletool.kit.context import PATIENT_SECONDS, Context
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.duration import parse_limit
@@ -92,7 +91,7 @@ def run_safely(context: Context, argv: list[str], name: str, retries: int, until
                 for pid in children.strays:
                     context.warn("STRAY_ENDED", f"Process {pid}, which the program had left running, was ended.")
                 status = ended.status if ended.status >= 0 else 128 - ended.status
-                pause = _pause(output, status, tries) if status else None
+                pause = wanted_pause(output, status, tries) if status else None
                 if pause is None or tries > retries or time.monotonic() + pause > give_up_at:
                     break
                 context.tell(f"{name}: its lock is held; trying again in {pause:.1f} s")
@@ -103,19 +102,17 @@ def run_safely(context: Context, argv: list[str], name: str, retries: int, until
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _pause(output: Path, status: int, tries: int) -> float | None:
-    """Seconds until the next try; None where the program does not say that its lock is held.
+def wanted_pause(output: Path, status: int, tries: int) -> float | None:
+    """Seconds until the next try; None where the program does not say in its last line that its lock is held.
 
     As many as it says; else more each time, with a random part, so that a crowd does not come back as one.
     """
-    seconds, is_held = _FIRST_PAUSE_SECONDS * 2**tries * random.uniform(1, 1.5), status == ExitStatus.LOCK_HELD
-    with suppress(ValueError, LookupError, TypeError, RecursionError):
-        error = json.loads(output.read_bytes()[-_ANSWER_BYTES:].splitlines()[-1])["error"]
-        if error["code"] == "LOCK_HELD":
-            is_held = True
-            asked = error["retry_after_ms"]
-            seconds = max(0, min(asked, _LONGEST_PAUSE_SECONDS * 1000)) / 1000 if isinstance(asked, int) else seconds
-    return min(seconds, _LONGEST_PAUSE_SECONDS) if is_held else None
+    last_line = b"".join(output.read_bytes()[-_ANSWER_BYTES:].splitlines()[-1:])
+    said = understand(status, last_line.decode(errors="replace"), "", "", ())
+    if status != ExitStatus.LOCK_HELD and said.code != "LOCK_HELD":
+        return None
+    usual_seconds = _FIRST_PAUSE_SECONDS * 2**tries * random.uniform(1, 1.5)
+    return min(said.retry_after_seconds or usual_seconds, _LONGEST_PAUSE_SECONDS)
 
 
 def _passed_on(context: Context, output: Path, notices: Path, status: int) -> int:

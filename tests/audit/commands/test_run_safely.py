@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sampletool.audit.commands.run_safely import wanted_pause
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import COMMAND, Tool
 from tests.audit.support import eventually, is_gone
@@ -72,10 +73,31 @@ def test_it_waits_no_longer_than_it_may_whatever_the_program_says(tool: Tool, mi
     assert (ran.status, ran.stdout) == (3, f"{says}\n".encode())
 
 
-def test_what_is_no_answer_is_output(tool: Tool) -> None:
-    ran = tool("run-safely", "--", "sh", "-c", "printf '%060000d' 0 | tr 0 '['; exit 3")
+@pytest.mark.parametrize(
+    ("hint", "seconds"), [('"retry_after_ms":44', 0.044), ('"retry_after":4', 4), ('"retry_after_ms":999999', 60)]
+)
+def test_it_waits_for_as_long_as_the_program_says_and_a_minute_at_the_most(
+    tmp_path: Path, hint: str, seconds: float
+) -> None:
+    output = tmp_path / "out"
 
-    assert (ran.status, ran.stdout) == (3, b"[" * 60000)
+    output.write_text(f'text\n{{"error":{{"code":"LOCK_HELD",{hint}}}}}\n')
+
+    assert wanted_pause(output, 1, tries=1) == seconds
+
+
+def test_only_the_last_line_can_be_the_answer(tmp_path: Path) -> None:
+    output = tmp_path / "out"
+
+    output.write_text(f"{_HELD}\ntext\n")
+
+    assert wanted_pause(output, 1, tries=1) is None
+
+
+def test_what_is_no_answer_is_output(tool: Tool) -> None:
+    ran = tool("run-safely", "--", "sh", "-c", "printf '{\"a\":'; printf '%060000d' 0 | tr 0 '['; exit 3")
+
+    assert (ran.status, ran.stdout) == (3, b'{"a":' + b"[" * 60000)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
