@@ -12,9 +12,9 @@ _KIT = Path(__file__).parent
 LIST = _KIT / "CHECKSUMS"
 
 
-def folders(package: str) -> list[str]:
+def folders(package: str) -> tuple[str, ...]:
     """What is taken over as a whole."""
-    return ["tests/kit", "docs/kit", f"{package}/kit"]
+    return "tests/kit/", "docs/kit/", f"{package}/kit/"
 
 
 def listing(contents: Mapping[str, bytes]) -> str:
@@ -36,14 +36,10 @@ def contents() -> dict[str, bytes]:
     return of_kit({file.relative_to(top).as_posix(): file.read_bytes() for file in own}, package)
 
 
-def edited() -> list[str]:
-    """What was changed, added or deleted since CHECKSUMS was written."""
-    lines = {*LIST.read_text().splitlines()} ^ {*listing(contents()).splitlines()}
-    return sorted({line.split(maxsplit=1)[1] for line in lines})
-
-
 def refuse_edited() -> None:
-    if LIST.exists() and (names := edited()):
+    """What was changed, added or deleted since CHECKSUMS was written is named."""
+    if LIST.exists() and (lines := {*LIST.read_text().splitlines()} ^ {*listing(contents()).splitlines()}):
+        names = sorted({line.split(maxsplit=1)[1] for line in lines})
         raise SystemExit(f"Edited, so that no newer kit can replace it: {', '.join(names)}. Take the change back.")
 
 

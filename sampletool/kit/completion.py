@@ -17,7 +17,6 @@ from .context import Context
 from .program import PROGRAM, variable
 
 OPTIONS = ("--show-completion", "--install-completion")
-_LONGEST_SECONDS = 1.0
 _PLAIN = r"\w[\w./@%+,=:-]*"
 """A shell reads what is offered as program text: a name with a quote, a space or a `$` in it is not offered."""
 _ASKED_BY_A_SHELL = f"_{variable('COMPLETE')}"
@@ -30,7 +29,7 @@ def offering(names: Callable[[Context], Iterable[str]]) -> Callable[..., list[st
         context: Context = ctx.obj
         try:
             os.chdir(context.options.get("cwd", "."))
-            context.signals.limit(_LONGEST_SECONDS)
+            context.signals.limit(1.0)
             context.dry_run = True
             found = sorted(names(context))
             return [name for name in found if name.startswith(incomplete) and re.fullmatch(_PLAIN, name)]
@@ -48,16 +47,15 @@ def is_asked(args: list[str]) -> bool:
 
 def serve(args: list[str], root: Any, context: Context) -> int:
     """Not an answer: the shell reads what is printed, and a failure prints nothing."""
-    option, _, shell = args[0].partition("=") if args else ("", "", "")
-    shell = shell or "".join(args[1:2])
-    if shell:
+    words = [*args[0].split("=", 1), *args[1:2]] if args else []
+    if words[1:]:
         os.environ["_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION"] = "1"
     try:
         app = typer.Typer(add_completion=True, rich_markup_mode=None)
         app.command()(lambda: None)
         with_options: Any = get_command(app)  # making it also teaches Typer the shells
         if _ASKED_BY_A_SHELL not in os.environ:
-            return with_options.main(args=[option, *([shell] if shell else [])], prog_name=PROGRAM) or 0
+            return with_options.main(args=words, prog_name=PROGRAM) or 0
         with redirect_stderr(StringIO()):
             root.main(args=args, prog_name=PROGRAM, standalone_mode=False, obj=context)
     except SystemExit as end:

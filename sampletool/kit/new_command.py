@@ -56,13 +56,10 @@ def new_files(group: str, name: str) -> dict[str, str]:
     folder, file = group.replace("-", "_"), name.replace("-", "_")
     part = next((part for part in part_names() if (TOP / PACKAGE / part / "commands" / folder).is_dir()), folder)
     place, tests = f"{PACKAGE}/{part}", f"tests/{part}"
-    around = {
-        f"{place}/__init__.py": f'"""{group.capitalize()}: say here what this part is about."""\n',
-        f"{place}/commands/__init__.py": f'"""{group.capitalize()}."""\n',
-        f"{place}/commands/{folder}/__init__.py": f'"""Say here what {group} is about."""\n',
-        f"{tests}/__init__.py": "",
-        f"{tests}/commands/__init__.py": "",
-    }
+    about = f'"""{group.capitalize()}: say here what it is about."""\n'
+    packages = dict.fromkeys((place, f"{place}/commands", f"{place}/commands/{folder}"), about)
+    packages |= dict.fromkeys((tests, f"{tests}/commands"), "")
+    around = {f"{package}/__init__.py": text for package, text in packages.items()}
     names = {"package": PACKAGE, "program": PROGRAM, "group": group, "name": name}
     return {path: text for path, text in around.items() if not (TOP / path).exists()} | {
         f"{place}/commands/{folder}/{file}.py": _COMMAND.format(**names),

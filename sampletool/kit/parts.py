@@ -55,9 +55,7 @@ def folders_of(names: set[str], tracked: Iterable[str]) -> set[str]:
 
 
 def lines_without(names: set[str], path: str, text: str) -> str:
-    """The text of a file without the lines that are about these parts."""
-    if path not in ("pyproject.toml", "Makefile") and not path.endswith(".md"):
-        return text
+    """The text of a page, of pyproject.toml or the Makefile without the lines that are about these parts."""
     marks = tuple(f"<!-- {name} -->" if path.endswith(".md") else f"# {name}" for name in names)
     return "".join(line for line in text.splitlines(keepends=True) if not line.rstrip().endswith(marks))
 
@@ -67,18 +65,18 @@ def remove(names: set[str]) -> None:
         raise SystemExit(f"There is no part {', '.join(unknown)}. There are: {', '.join(part_names())}.")
     if run_git("status", "--porcelain", "--untracked-files=no"):
         raise SystemExit("Files differ from the last commit. Commit them first: then git can undo the removal.")
-    folders = folders_of(names, _tracked())
+    folders = folders_of(names, tracked())
     run_git("rm", "-rq", "--", *sorted(folders))
-    for path in _tracked():
-        if path.endswith((".toml", ".md", "Makefile")):
+    for path in tracked():
+        if path in ("pyproject.toml", "Makefile") or path.endswith(".md"):
             text = (TOP / path).read_text()
             (TOP / path).write_text(lines_without(names, path, text))
     sys.stdout.write("".join(f"removed {folder}/\n" for folder in sorted(folders)))
     sys.stdout.write("Undo: git restore --staged --worktree .    Next: make check test, and README.md if it names it\n")
 
 
-def _tracked() -> list[str]:
-    return run_git("ls-files", "-z").split("\0")[:-1]
+def tracked(directory: Path = TOP) -> list[str]:
+    return run_git("ls-files", "-z", directory=directory).split("\0")[:-1]
 
 
 def run_git(*args: str, directory: Path = TOP) -> str:

@@ -24,7 +24,7 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from .checksums import LIST, folders, listing, of_kit, refuse_edited
-from .parts import TOP, run_git
+from .parts import TOP, run_git, tracked
 from .program import PACKAGE, PROGRAM
 from .rename import Names, rename_files
 from .safety.flock import EXCLUSIVE, try_lock
@@ -49,8 +49,7 @@ def read(source: Path) -> dict[str, bytes]:
 def _members(archive: Path) -> Iterator[tuple[str, int, bool, Callable[[], bytes]]]:
     if archive.is_dir():
         top = archive.resolve()
-        names = run_git("ls-files", "-z", directory=archive).split("\0")[:-1]
-        for name in (name for name in names if (top / name).is_file()):
+        for name in (name for name in tracked(archive) if (top / name).is_file()):
             is_plain = (top / name).resolve() == top / name
             if is_plain or "kit" in name.split("/"):  # nothing is taken from elsewhere: links are all right there
                 yield name, 0, is_plain, (top / name).read_bytes
@@ -79,12 +78,6 @@ def laid_out(files: dict[str, bytes]) -> tuple[str, dict[str, bytes]]:
     tree = {path.replace(package, f"{name}/", 1): files[path] for path in files if path.startswith(package)}
     wanted = (f"{top}tests/kit/", f"{top}docs/kit/", f"{top}constraints.txt")
     return name, tree | {path.removeprefix(top): files[path] for path in files if path.startswith(wanted)}
-
-
-def version(changelog: str) -> tuple[int, ...]:
-    """Of a kit: its newest heading."""
-    found = re.search(r"^## (\d+(?:\.\d+)*)", changelog, re.MULTILINE)
-    return tuple(map(int, found[1].split("."))) if found else ()
 
 
 def refuse_what_git_could_not_restore() -> None:
@@ -133,7 +126,7 @@ def _unpack(source: Path, scratch: Path) -> str:
     except Exception as error:  # each format has its own
         raise SystemExit(f"{source} cannot be read: {error}. Nothing was changed.") from None
     before = (TOP / PACKAGE / "kit" / "CHANGELOG.md").read_text()
-    if version(changelog) < version(before):
+    if re.findall(r"^## [0-9.]+", before, re.MULTILINE)[0] not in changelog:  # our version: no newer kit forgets it
         raise SystemExit(f"{source} has an older kit than this project.")
     taken = files.get(f"{name}/kit/CHECKSUMS")
     if taken and taken.decode() != listing(of_kit(files, name)):
@@ -163,11 +156,11 @@ def take(tree: Path, package: str, program: str) -> None:
     files = {path.relative_to(TOP).as_posix(): path.read_bytes() for path in TOP.rglob("*") if path.is_file()}
     made = rename_files(files, Names(PACKAGE, PROGRAM), Names(package, program))
     made[f"{package}/kit/CHECKSUMS"] = listing(of_kit(made, package)).encode()
-    wanted = tuple(f"{folder}/" for folder in folders(package))
     beside = _raised(tree, made.get("constraints.txt", b"").decode())
     _sweep(tree)
-    _write(tree, {path.replace("/kit/", "/.kit.new/", 1): made[path] for path in made if path.startswith(wanted)})
-    for folder in folders(package):
+    taken = folders(package)
+    _write(tree, {path.replace("/kit/", "/.kit.new/", 1): made[path] for path in made if path.startswith(taken)})
+    for folder in taken:
         new, old = ((tree / folder).with_name(name) for name in (".kit.new", ".kit.old"))
         (tree / folder).rename(old)
         new.rename(tree / folder)
@@ -182,16 +175,14 @@ def _raised(tree: Path, newer_pins: str) -> dict[str, str]:
     needs = tomllib.loads((TOP / PACKAGE / "kit" / "NEEDS.toml").read_text())
     project, pins = (tree / "pyproject.toml").read_text(), (tree / "constraints.txt").read_text()
     lists = {"dependencies": needs["project"]["dependencies"], "dev": needs["dependency-groups"]["dev"]}
-    for key, requirement in [(key, requirement) for key, needed in lists.items() for requirement in needed]:
-        if f'"{requirement}"' in project:
-            continue
+    missing = [(key, each) for key, needed in lists.items() for each in needed if f'"{each}"' not in project]
+    for key, requirement in missing:
         (name,) = re.findall(r"^[\w-]+", requirement)
         project, count = re.subn(rf'"{name}(\[[^]"]*\])? *[<>=!~][^"]*"', f'"{requirement}"', project, count=1)
         if not count:
             project = re.sub(rf"^({key} = \[)", rf'\1\n    "{requirement}",', project, count=1, flags=re.MULTILINE)
         pin = "".join(re.findall(rf"^{name}==.*\n", newer_pins, re.MULTILINE))
         pins = re.sub(rf"^{name}==.*\n", "", pins, flags=re.MULTILINE) + pin
-        pins = "".join(sorted(pins.splitlines(keepends=True)))
         _say(f"pyproject.toml: {requirement}")
     return {"pyproject.toml": project, "constraints.txt": pins}
 

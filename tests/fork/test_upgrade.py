@@ -75,8 +75,7 @@ def test_both_archives_carry_the_kit_with_its_tests_pages_and_pins(archives: dic
     def kit_of(source: Path) -> dict[str, bytes]:
         package, files = upgrade.laid_out(upgrade.read(source))
         assert package == PACKAGE
-        folders = tuple(f"{folder}/" for folder in folders_of_kit(PACKAGE))
-        return {path: files[path] for path in files if path.startswith((*folders, "constraints.txt"))}
+        return {path: files[path] for path in files if path.startswith((*folders_of_kit(PACKAGE), "constraints.txt"))}
 
     carried = kit_of(archives[form])
 

@@ -307,11 +307,6 @@ def test_an_older_kit_is_refused(older: Path, newer: Path) -> None:
     assert git(older, "status", "--porcelain") == ""
 
 
-def test_versions_are_numbers_and_the_newest_stands_above() -> None:
-    assert upgrade.version("# Changes\n\n## 10.1.0, not released\n\n## 9.9.0\n") == (10, 1, 0)
-    assert upgrade.version("# Changes\n\n## 10.\n") == (10,)
-
-
 def test_the_kit_of_another_project_is_taken_only_as_that_has_taken_it(older: Path, newer: Path) -> None:
     write_checksums(newer)
     (newer / PACKAGE / "kit" / "fresh.py").write_text("edited there")
