@@ -16,14 +16,14 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from ..contract.errors import Interrupted, NestedCall, TimedOut, ToolError
 from ..contract.file_errors import LocksUnsupported, UnsafePath, from_os_error
 from ..program import variable
 from .flock import EXCLUSIVE, SHARED, Waiter, try_lock, unlock
-from .lock_record import Record, describe_me, read_record, readers_of, registered, write_record
+from .lock_record import READERS, Record, describe_me, read_record, registered, write_record
 from .signals import Signals
 
 MakeLock = Callable[[Path, str], "Lock"]
@@ -54,8 +54,8 @@ def say_locks(say: Callable[[str], None], *, verbose: bool) -> None:
 class Hold:
     """A lock that this process holds until the `with` block ends."""
 
-    def __init__(self, descriptor: int, waited_ms: int, signals: Signals) -> None:
-        record = read_record(descriptor)
+    def __init__(self, descriptor: int, waited_ms: int, signals: Signals, recorded: bool) -> None:
+        record = read_record(descriptor) if recorded else None
         self.signals = signals
         self.descriptors: tuple[int, ...] = (descriptor,)
         """What a child inherits to keep the lock for as long as it lives."""
@@ -81,10 +81,10 @@ class Lock:
     def exclusively(self, timeout_seconds: float = 10.0, *, recorded: bool = True) -> Iterator[Hold]:
         """Be alone. LockHeld when that cannot be had in time.
 
-        Not recorded: the kernel alone names the holder. For a process that takes the lock thousands of times, each
-        time for less than the writing of a record takes.
+        Not recorded: the kernel alone names the holder, and a record that is there is left to the next who reads it.
+        For a process that takes the lock thousands of times, each time for less than a record takes.
         """
-        hold = self._acquire(EXCLUSIVE, timeout_seconds)
+        hold = self._acquire(EXCLUSIVE, timeout_seconds, recorded=recorded)
         descriptor, began = hold.descriptors[0], time.monotonic()
         try:
             if recorded:
@@ -93,7 +93,7 @@ class Lock:
             if hold.did_work:
                 hold.usual_ms = round((time.monotonic() - began) * 1000)
         finally:
-            if recorded or hold.crashed:
+            if recorded:
                 write_record(descriptor, self._me, hold.usual_ms, "free")
             unlock(descriptor)
             os.sched_yield()  # to the waiter that this has woken, or a loop takes the lock back before it
@@ -113,7 +113,7 @@ class Lock:
         finally:
             self._leave(descriptor)
 
-    def _acquire(self, operation: int, timeout_seconds: float) -> Hold:
+    def _acquire(self, operation: int, timeout_seconds: float, *, recorded: bool = True) -> Hold:
         if str(self._path) in os.environ.get(ANCESTORS_LOCKS, "").split("\n"):
             raise NestedCall(lock=self._name)
         asked = time.monotonic()
@@ -121,7 +121,8 @@ class Lock:
         patience = timeout_seconds if left is None else min(timeout_seconds, left)
         log.debug("lock %s: asked for by pid %d", self._name, self._me.pid)
         try:
-            with self._gate(operation, asked + max(patience, _GATE_SECONDS)):
+            is_shared = operation == SHARED or os.path.exists(f"{self._path}{READERS}")
+            with self._gate(asked + max(patience, _GATE_SECONDS)) if is_shared else nullcontext():
                 descriptor = self._take(self._path, operation, asked + patience)
         except _TooLate:
             raise self._refusal(time.monotonic() - asked, timeout_seconds, patience) from None
@@ -129,16 +130,13 @@ class Lock:
             if error.errno in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):
                 raise LocksUnsupported(str(self._path), (error.strerror or str(error)).lower()) from error
             raise from_os_error(error, str(self._path)) from error
-        hold = Hold(descriptor, round((time.monotonic() - asked) * 1000), self._signals)
+        hold = Hold(descriptor, round((time.monotonic() - asked) * 1000), self._signals, recorded)
         log.debug("lock %s: got by pid %d after %d ms", self._name, self._me.pid, hold.waited_ms)
         return hold
 
     @contextmanager
-    def _gate(self, operation: int, deadline: float) -> Iterator[None]:
+    def _gate(self, deadline: float) -> Iterator[None]:
         """Wait first in the queue, so that new readers cannot overtake a waiting writer."""
-        if operation == EXCLUSIVE and not readers_of(self._path).exists():
-            yield
-            return
         gate = self._take(self._path.with_name(f"{self._path.name}.gate"), EXCLUSIVE, deadline)
         try:
             yield
@@ -149,12 +147,14 @@ class Lock:
     def _take(self, path: Path, operation: int, deadline: float) -> int:
         """A locked descriptor of the file that has this path then."""
         while True:
-            with ExitStack() as unless_taken:
-                descriptor = os.open(path, _FLAGS, 0o600)
-                unless_taken.callback(os.close, descriptor)
-                if self._wait(descriptor, operation, deadline) and _is_current(descriptor, path):
-                    unless_taken.pop_all()
-                    return descriptor
+            descriptor, is_taken = os.open(path, _FLAGS, 0o600), False
+            try:
+                is_taken = self._wait(descriptor, operation, deadline) and _is_current(descriptor, path)
+            finally:
+                if not is_taken:
+                    os.close(descriptor)
+            if is_taken:
+                return descriptor
             if time.monotonic() >= deadline or self._signals.is_over():
                 raise _TooLate
 

@@ -35,6 +35,8 @@ _BLOCK_BYTES = 1024
 _RECORD_AT = 1
 _VERSION = 1
 _FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+READERS = ".readers"
+"""Behind the name of a lock: the directory of its readers' records. None until it is shared for the first time."""
 
 
 class Record(NamedTuple):
@@ -107,8 +109,7 @@ def _boot_seconds() -> float:
 
 
 def readers_of(lock_path: Path) -> Path:
-    """The directory of the readers' records; there is none until the lock is shared for the first time."""
-    return lock_path.with_name(f"{lock_path.name}.readers")
+    return lock_path.with_name(f"{lock_path.name}{READERS}")
 
 
 @contextmanager

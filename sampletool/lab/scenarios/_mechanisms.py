@@ -17,7 +17,7 @@ def with_shared_lock(breaks: str) -> Removal:
     return Removal(
         "kit/safety/lock.py",
         says="a lock that several may hold",
-        line="hold = self._acquire(EXCLUSIVE, timeout_seconds)",
-        instead="hold = self._acquire(SHARED, timeout_seconds)",
+        line="hold = self._acquire(EXCLUSIVE, timeout_seconds, recorded=recorded)",
+        instead="hold = self._acquire(SHARED, timeout_seconds, recorded=recorded)",
         breaks=breaks,
     )
