@@ -134,13 +134,7 @@ def task_add(db: Session, queue: str, tasks: list[tuple[str, str]], delay_ms: in
 
 
 def task_claim(
-    db: Session,
-    queue: str,
-    worker: str,
-    lease_ms: int,
-    count: int,
-    max_attempts: int,
-    finish: list[tuple[str, int]],
+    db: Session, queue: str, worker: str, lease_ms: int, count: int, max_attempts: int, finish: list[tuple[str, int]]
 ) -> list[Any]:
     for task, generation in finish:
         task_finish(db, task, generation)
@@ -204,11 +198,15 @@ def task_renew(db: Session, task: str, generation: int, lease_ms: int) -> int:
 
 
 def task_finish(db: Session, task: str, generation: int) -> str:
-    written, status, now = held(db, task, generation)
-    if written not in ("claimed", "done"):
+    """In one statement, if nothing is wrong: a worker waits for each."""
+    finish = f"""UPDATE tool_tasks SET status = 'done', due_at = NULL, ended_at = {db.now}
+                 WHERE id = :id AND generation = :generation AND status = 'claimed'"""
+    if db.each(finish, [{"id": task, "generation": generation}]) == [1]:
+        return "updated"
+    written, status, _ = held(db, task, generation)
+    if written != "done":
         raise LeaseLost(task, generation, generation, status)
-    db.rows("UPDATE tool_tasks SET status = 'done', due_at = NULL, ended_at = :now WHERE id = :id", id=task, now=now)
-    return "unchanged" if written == "done" else "updated"
+    return "unchanged"
 
 
 def task_release(db: Session, task: str, generation: int, delay_ms: int) -> str:
@@ -242,7 +240,8 @@ def held(db: Session, task: str, generation: int) -> tuple[str, str, int]:
 
 
 def _alone_with(db: Session, task: str) -> tuple[str, str, int, int]:
-    db.rows(f"SELECT id FROM tool_tasks WHERE id = :id {db.locked}", id=task)
+    if db.locked:
+        db.rows(f"SELECT id FROM tool_tasks WHERE id = :id {db.locked}", id=task)
     asked = f"{_clock(db)} SELECT status, {_STATUS}, now, generation FROM tool_tasks, clock WHERE id = :id"
     for written, status, now, generation in db.rows(asked, id=task):
         return written, status, now, generation

@@ -13,7 +13,7 @@ import sqlite3
 import stat
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,8 @@ STEPS = (
 
 _BUSY_MS = 50
 """How long SQLite itself may wait before we look whether a signal or the deadline has come."""
+_LOG_PAGES = 250
+"""When the log begins again: to write over what is there is flushed faster than to make the file grow."""
 _OURS = 0x746F6F6C
 """Marks our files (`file` shows it), so that nobody else's database is ever migrated."""
 
@@ -68,7 +70,7 @@ class Sqlite(SqlStore):
     ) -> None:
         super().__init__(terms, steps)
         self._path = path
-        self._lock_path = path.with_name(f".{path.name}.lock")
+        self._lock = path.with_name(f".{path.name}.lock"), f"store {path.name}"
         """However the path is written, a file has one lock: it lies beside it."""
         self._prepare = prepare
         self._file: os.stat_result | None = None
@@ -88,37 +90,27 @@ class Sqlite(SqlStore):
         if self._terms.rehearse:
             with self._translated():
                 return body(self._open())
-        with self._writing() as db:
-            return body(db)
+        if is_first := self._connection is None:
+            self._prepare()
+        with self._terms.hold(*self._lock, is_first), self._translated():
+            db = self._open(to_write=True)
+            with self._transaction(db):
+                return body(db)
 
     def describe(self) -> tuple[str, list[str], dict[str, str]]:
         """A file that is there is written to, but not changed; of one that is not, whether it could be made."""
-        if self._path.exists():
-            with self._writing() as db:  # not to read: then nobody says that it cannot be written
-                found, mode, level = (db.execute(f"PRAGMA {name}").fetchall() for name in _ASKED)
+        if self._path.exists():  # written to, not read: else nobody says that it cannot be written
+            found, mode, level = self.transact(
+                lambda db: [db.rows(f"PRAGMA {name}") for name in _ASKED], may_repeat=True
+            )
             problems = [said for (said,) in found if said != "ok"]
             settings = {"journal_mode": mode[0][0], "synchronous": _LEVELS[level[0][0]]}
         else:
-            from tempfile import TemporaryFile
-
-            settings = {"file": "not there yet; the first write makes it"}
             directory = next(path for path in self._path.parents if path.is_dir())
-            try:
-                with TemporaryFile(dir=directory):
-                    problems = []
-            except OSError as error:
-                problems = [f"it cannot be created in {directory}: {(error.strerror or str(error)).lower()}"]
+            is_writable = os.access(directory, os.W_OK | os.X_OK, effective_ids=True)
+            problems = [] if is_writable else [f"it cannot be created in {directory}, which is not writable"]
+            settings = {"file": "not there yet; the first write makes it"}
         return f"SQLite {sqlite3.sqlite_version} ({self._path})", problems, settings
-
-    @contextmanager
-    def _writing(self) -> Iterator[Database]:
-        if self._connection is None:
-            self._prepare()
-        name = f"store {self._path.name}"
-        with self._terms.hold(self._lock_path, name, self._connection is None), self._translated():
-            db = self._open(to_write=True)
-            with self._transaction(db):
-                yield db
 
     @contextmanager
     def _transaction(self, db: Database) -> Iterator[None]:
@@ -131,29 +123,30 @@ class Sqlite(SqlStore):
                 db.execute("ROLLBACK")
 
     def _open(self, *, to_write: bool = False) -> Database:
-        opened: Database | None = self.current()
-        if opened is None:
+        kept: Database | None = self.current()
+        if kept is not None:
+            if not self._terms.rehearse and not _is_still(self._path, self._file):
+                raise IoFailure(str(self._path), "it was removed or replaced while it was open")
+            return kept
+        if to_write:
+            _make(self._path)
+        elif not os.path.lexists(self._path):
+            return self._copy(None)
+        _must_be_safe(self._path)
+        db = self._patiently(self._connect)
+        try:
+            is_behind = self._patiently(lambda: self._version(db)) < len(self._steps)
             if to_write:
-                _make_private(self._path)
-            elif not os.path.lexists(self._path):
-                return self._copy(None)
-            else:
-                _must_be_safe(self._path, os.lstat(self._path))
-            db = self._patiently(self._connect)
-            with ExitStack() as unless_kept:
-                unless_kept.callback(db.close)
-                is_behind = self._patiently(lambda: self._version(db)) < len(self._steps)
-                if to_write:
-                    self._patiently(lambda: db.execute("PRAGMA journal_mode = WAL"))
-                if to_write and is_behind:
-                    self._migrate(db)
-                elif is_behind or self._terms.rehearse:
-                    return self._copy(db)
-                unless_kept.pop_all()
-            opened, self._connection, self._file = db, db, os.stat(self._path)
-        elif not self._terms.rehearse and not _is_still(self._path, self._file):
-            raise IoFailure(str(self._path), "it was removed or replaced while it was open")
-        return opened
+                self._patiently(lambda: db.execute("PRAGMA journal_mode = WAL"))
+            if to_write and is_behind:
+                self._migrate(db)
+            elif is_behind or self._terms.rehearse:
+                return self._copy(db)
+            self._connection, self._file = db, os.stat(self._path)
+            return db
+        finally:
+            if self._connection is not db:
+                db.close()
 
     def _copy(self, source: Database | None) -> Database:
         """The store as it is now, in memory: to forecast in, or to read where there is none yet, or an older one."""
@@ -170,7 +163,8 @@ class Sqlite(SqlStore):
         """Where a log cannot be, a rollback journal whose end is flushed too: a power cut must not bring one back."""
         uri = f"{self._path.absolute().as_uri()}?mode=rw"
         db = sqlite3.connect(uri, uri=True, isolation_level=None, factory=Database)
-        for setting in (f"busy_timeout = {_BUSY_MS}", "synchronous = FULL", "fullfsync = ON"):
+        waits, log = f"busy_timeout = {_BUSY_MS}", f"wal_autocheckpoint = {_LOG_PAGES}"
+        for setting in (waits, log, "synchronous = FULL", "fullfsync = ON"):
             db.execute(f"PRAGMA {setting}")
         if db.execute("PRAGMA journal_mode").fetchone() != ("wal",):
             db.execute("PRAGMA journal_mode = TRUNCATE")
@@ -195,13 +189,14 @@ class Sqlite(SqlStore):
 
     def _patiently(self, attempt: Callable[[], T]) -> T:
         """Readers meet a commit, a commit meets readers: try again, until the deadline or a signal."""
-        deadline = time.monotonic() + self._terms.seconds()
+        deadline = None
         while True:
             try:
                 return attempt()
             except sqlite3.OperationalError as error:
                 if not getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
                     raise
+                deadline = deadline or time.monotonic() + self._terms.seconds()
                 self._terms.signals.check()
                 if time.monotonic() >= deadline:
                     raise self._terms.busy(self._path.name) from None
@@ -214,15 +209,14 @@ class Sqlite(SqlStore):
             raise _our_error(error, str(self._path)) from error
 
 
-def _make_private(path: Path) -> None:
-    """An empty file is an empty store. Never through a link: the user who planted it would choose what we write to.
+def _make(path: Path) -> None:
+    """An empty file is an empty store.
 
     A file that is there is not opened: to close it drops all locks that SQLite has on it for another store of this
     process. Then the next one who closes it takes himself for the last, and deletes the log that we go on writing to.
     """
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    _must_be_safe(path, os.lstat(path))
 
 
 def _is_still(path: Path, opened: os.stat_result | None) -> bool:
@@ -232,7 +226,9 @@ def _is_still(path: Path, opened: os.stat_result | None) -> bool:
     return False
 
 
-def _must_be_safe(path: Path, found: os.stat_result) -> None:
+def _must_be_safe(path: Path) -> None:
+    """Never through a link: the user who planted it would choose what we write to."""
+    found = os.lstat(path)
     if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
         raise UnsafePath(str(path), "a store has to be a regular file of your own")
     if found.st_nlink > 1:

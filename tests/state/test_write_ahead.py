@@ -1,10 +1,12 @@
 """The write-ahead log of sampletool/state/sqlite.py: what a commit costs, and that it never meets a checkpoint."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -28,21 +30,35 @@ def backend(make_backend: Any) -> SharedBackend:
     return backend
 
 
-def flushes(url: str, times: int, log: Path) -> int:
-    job = [sys.executable, "-m", "tests.state.support.store_client", "count", "0", f"[{times}]"]
-    traced = ["strace", "-f", "-e", "trace=fsync,fdatasync", "-o", str(log), *job]
-    subprocess.run(traced, env={**os.environ, "TEST_STORE": url}, stdin=subprocess.DEVNULL, check=True, timeout=60)
-    return log.read_text().count("sync(")
+def calls_of_an_addition(url: str, tmp_path: Path) -> Counter[str]:
+    """What one more change of an open store asks the kernel for."""
+    counted = []
+    for times in (1, 31):
+        job = [sys.executable, "-m", "tests.state.support.store_client", "count", "0", f"[{times}]"]
+        traced = ["strace", "-f", "-e", "trace=file,desc", "-o", str(tmp_path / "log"), *job]
+        subprocess.run(traced, env={**os.environ, "TEST_STORE": url}, stdin=subprocess.DEVNULL, check=True, timeout=60)
+        calls = re.findall(r"^\d+ +(\w+)\(", (tmp_path / "log").read_text(), re.MULTILINE)
+        counted.append(Counter("flush" if call in ("fsync", "fdatasync") else call for call in calls))
+    return Counter({call: round(number / 30) for call, number in (counted[1] - counted[0]).items() if number >= 30})
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
-def test_a_commit_is_one_flush(backend: SharedBackend, tmp_path: Path) -> None:
+def test_a_change_costs_one_flush_and_few_other_calls(backend: SharedBackend, tmp_path: Path) -> None:
     backend.open().counter_add("hits", 1)
-    few = flushes(backend.url, 1, tmp_path / "few")
 
-    many = flushes(backend.url, 31, tmp_path / "many")
+    calls = calls_of_an_addition(backend.url, tmp_path)
 
-    assert many - few == 30
+    assert (calls["flush"], calls["flock"], calls["pread64"]) == (1, 2, 0), calls
+    assert calls.total() <= 18, calls
+
+
+def test_the_log_begins_again_before_it_is_large(tmp_path: Path) -> None:
+    store = Sqlite(tmp_path / "state.db", make_terms())
+    for number in range(200):
+        store.task_add("work", [NewTask(number)])
+
+    assert (tmp_path / "state.db-wal").stat().st_size < 260 * 4200
+    store.close()
 
 
 def test_commits_and_checkpoints_happen_under_the_one_lock_of_the_file(tmp_path: Path) -> None:

@@ -104,10 +104,10 @@ class _Told:
 
 
 _TRANSACTION = """\
-        with self._terms.hold(self._lock_path, name, self._connection is None), self._translated():
+        with self._terms.hold(*self._lock, is_first), self._translated():
             db = self._open(to_write=True)
             with self._transaction(db):
-                yield db
+                return body(db)
 """
 
 
@@ -123,7 +123,7 @@ def no_transaction(breaks: str) -> Removal:
         line=_TRANSACTION,
         instead="""\
         with self._translated():
-            yield self._open(to_write=True)
+            return body(self._open(to_write=True))
 """,
         breaks=breaks,
     )
@@ -138,8 +138,9 @@ def with_reading_first(breaks: str) -> Removal:
         with self._translated():
             db = self._open(to_write=True)
             db.execute("BEGIN")
-            yield db
+            answer = body(db)
             db.execute("COMMIT")
+            return answer
 """,
         breaks=breaks,
     )

@@ -100,9 +100,9 @@ scenario = Scenario(
             says="the lock, and no transaction under it",
             line="""\
             with self._transaction(db):
-                yield db
+                return body(db)
 """,
-            instead="            yield db\n",
+            instead="            return body(db)\n",
             breaks="is on the list without the other",
         ),
     ),
