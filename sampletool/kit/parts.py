@@ -3,8 +3,9 @@
 What a part may offer, by the name of the file: `commands/`, `settings.py`, `doctor.py`.
 
 `python -m acme.kit.parts` lists them, and `python -m acme.kit.parts remove NAME...` removes some: every folder of that
-name outside the kit, and the lines that end in `# NAME` (pyproject.toml, Makefile) or `<!-- NAME -->` (pages). Only
-what git tracks is changed, and only while nothing differs from the last commit, so that git can bring everything back.
+name outside the kit, and the lines that end in `# NAME` (every pyproject and Makefile, those of templates too) or
+`<!-- NAME -->` (pages). Only what git tracks is changed, and only while nothing differs from the last commit, so that
+git can bring everything back.
 """
 
 import os
@@ -68,7 +69,7 @@ def remove(names: set[str]) -> None:
     folders = folders_of(names, tracked())
     run_git("rm", "-rq", "--", *sorted(folders))
     for path in tracked():
-        if path in ("pyproject.toml", "Makefile") or path.endswith(".md"):
+        if Path(path).stem in ("pyproject", "Makefile") or path.endswith(".md"):
             text = (TOP / path).read_text()
             (TOP / path).write_text(lines_without(names, path, text))
     sys.stdout.write("".join(f"removed {folder}/\n" for folder in sorted(folders)))

@@ -25,6 +25,7 @@ _FILES = {
     "docs/index.md": "* [a](alpha/a.md) <!-- alpha -->\n* [b](beta/b.md) <!-- beta -->\n# alpha\n",
     "pyproject.toml": "one = [\n  1,  # alpha\n  2,  # beta\n  3,  # alphabet\n]\n",
     "Makefile": "EXTRAS := [alpha]# alpha\n",
+    f"{PACKAGE}/beta/template/pyproject.template": "two = 2  # alpha\n",
     "script.py": "kept = 1  # alpha\n",
 }
 
@@ -68,6 +69,7 @@ def test_a_part_goes_with_every_folder_of_its_name_and_every_line_that_ends_in_i
     assert (tree / "pyproject.toml").read_text() == "one = [\n  2,  # beta\n  3,  # alphabet\n]\n"
     assert (tree / "docs" / "index.md").read_text() == "* [b](beta/b.md) <!-- beta -->\n# alpha\n"
     assert (tree / "Makefile").read_text() == ""
+    assert (tree / PACKAGE / "beta" / "template" / "pyproject.template").read_text() == ""
     assert (tree / "script.py").read_text() == _FILES["script.py"]
     assert parts_command(tree).stdout == "beta\n"
 

@@ -27,7 +27,7 @@ from sampletool.kit.program import PACKAGE
 spec = CommandSpec(
     effect="files",
     errors=(OutputExists, GitFailed, ProgramNotFound),
-    examples=("fork acme", "fork acme-stock --command stock --with state --to stock"),
+    examples=("fork acme", "fork acme-stock --command stock --to stock"),
 )
 
 _NAME = re.compile(r"[a-z](-?[a-z0-9]){0,39}")
