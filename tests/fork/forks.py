@@ -1,5 +1,7 @@
 """`make forks`: projects without parts, with each part, and with all are made, tested, and upgraded to a newer kit.
 
+Before them this project itself is tested, with no other part than this one.
+
 `python -m tests.fork.forks PART…` makes one with these parts, `python -m tests.fork.forks none` one without.
 """
 
@@ -13,7 +15,7 @@ from pathlib import Path
 
 from sampletool.fork.project import offered_parts
 from sampletool.kit.program import PACKAGE, PROGRAM
-from tests.kit.trees import ROOT, commit, copy_tree, make_environment
+from tests.kit.trees import ROOT, commit, copy_tree, make_environment, mark_as_made
 
 _ENVIRON = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
@@ -30,6 +32,17 @@ def fork(parts: list[str], scratch: Path) -> Path:
     return tree
 
 
+def alone(scratch: Path) -> Path:
+    """This project without the other parts."""
+    tree = copy_tree(ROOT, scratch / "alone")
+    commit(tree)
+    removing = [str(make_environment(tree)), "-m", f"{PACKAGE}.kit.parts", "remove", *offered_parts()]
+    subprocess.run(removing, env=_ENVIRON, cwd=tree, check=True, stdout=subprocess.DEVNULL)
+    commit(tree)
+    mark_as_made(tree)
+    return tree
+
+
 def newer(scratch: Path) -> Path:
     """A checkout of a newer version of this project."""
     tree = copy_tree(ROOT, scratch / "newer")
@@ -39,29 +52,32 @@ def newer(scratch: Path) -> Path:
     return tree
 
 
+def run(said: str, command: list[str], tree: Path) -> list[str]:
+    """What is said of it, if it fails."""
+    began = time.monotonic()
+    ran = subprocess.run(command, cwd=tree, env=_ENVIRON, check=False)
+    sys.stdout.write(f"{said}, {time.monotonic() - began:.0f} s, status {ran.returncode}\n")
+    sys.stdout.flush()
+    return [said] if ran.returncode else []
+
+
 def main(asked: list[str]) -> int:
     chosen = (
         [[part for part in asked if part != "none"]]
         if asked
         else [[], *([p] for p in offered_parts()), offered_parts()]
     )
-    failed = []
+    failed: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="alone-") as name:
+        if not asked:
+            failed += run("this project without other parts: tested", ["make", "check", "test"], alone(Path(name)))
     for parts in chosen:
         with tempfile.TemporaryDirectory(prefix="fork-") as name:
-            scratch, said = Path(name), ", ".join(parts) or "no part"
-            began = time.monotonic()
+            scratch, said = Path(name), f"fork with {', '.join(parts) or 'no part'}"
             tree = fork(parts, scratch)
-            steps = {
-                "made and tested": ["make", "check", "test"],
-                "upgraded": [".venv/bin/python", "-m", "acme.kit.upgrade", str(newer(scratch))],
-            }
-            for step, command in steps.items():
-                ran = subprocess.run(command, cwd=tree, env=_ENVIRON, check=False)
-                failed += [f"{said}: {step}"] if ran.returncode else []
-                sys.stdout.write(
-                    f"fork with {said}: {step}, {time.monotonic() - began:.0f} s, status {ran.returncode}\n"
-                )
-                sys.stdout.flush()
+            failed += run(f"{said}: made and tested", ["make", "check", "test"], tree)
+            upgrade = [".venv/bin/python", "-m", "acme.kit.upgrade", str(newer(scratch))]
+            failed += run(f"{said}: upgraded", upgrade, tree)
     sys.stdout.write(f"failed: {'; '.join(failed) or 'none'}\n")
     return int(bool(failed))
 
