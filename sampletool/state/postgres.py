@@ -15,7 +15,6 @@ from typing import Any
 
 import psycopg
 from psycopg import errors as said
-from psycopg.conninfo import conninfo_to_dict
 
 from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied
@@ -23,7 +22,7 @@ from sampletool.kit.contract.text import redact
 from sampletool.kit.program import PACKAGE
 from sampletool.kit.safety.signals import Signals
 from sampletool.state import errors
-from sampletool.state.interruptible import interruptibly
+from sampletool.state.asking import interruptibly, until_answered
 from sampletool.state.sql import SqlStore, T
 from sampletool.state.sql_verbs import Session, schema, schema_of_0_2
 from sampletool.state.store_url import no_store, shown_url
@@ -44,8 +43,8 @@ _GRACE_SECONDS = 0.5
 """The server is asked to give up a little before the driver does, so that its own reason is heard."""
 _IDLE_MS = 2000
 """A client that is paused inside a transaction loses it after this long, and with it everything it locks."""
-_PAUSE_SECONDS = 0.05
-_TOO_IDLE = said.IdleInTransactionSessionTimeout
+_UNDONE = ("25P03", "57014", "40")
+"""The server has undone the transaction: the client was silent in it, it took too long, or others were in its way."""
 _REASONS = {
     r"authentication failed|no password|no pg_hba.conf entry|role .* (does not exist|is not permitted)": "auth",
     r"database .* does not exist": "none",
@@ -54,6 +53,7 @@ _REASONS = {
     r"translate host name|name or service": "the name of its host is not known",
     r"refused|no such file": "nothing listens there",
     r"ssl|certificate": "they and we did not agree on encryption",
+    r"deadlock|serialize": "too many change the same at once",
     r"starting up|shutting down|recovery": "it is starting or stopping",
 }
 """What a failed connection means: it carries no code, only a text, which may quote a part of a badly escaped URL."""
@@ -106,10 +106,6 @@ class Postgres(SqlStore):
         super().__init__(terms, steps)
         self._shown = shown_url(url)
         self._url = url
-        try:
-            conninfo_to_dict(url)
-        except psycopg.Error:
-            raise no_store(url, f"{self._shown} is not the URL of a PostgreSQL server") from None
 
     def look(self, body: Callable[[Session], T]) -> T:
         return self.transact(body, may_repeat=True)
@@ -123,29 +119,22 @@ class Postgres(SqlStore):
 
     def transact(self, body: Callable[[Session], T], *, may_repeat: bool) -> T:
         """Committed when it returns, undone if it raises."""
-        deadline = time.monotonic() + self._terms.seconds(ANSWER_SECONDS)
-        while True:
-            is_certain = True
-            try:
-                link = self._connected(deadline + 2 * _GRACE_SECONDS)
-                self._begin(link)
-                answer = body(link)
-                if not self._terms.rehearse:
-                    is_certain = False
-                    link.commit()
-                return answer
-            except psycopg.Error as error:
-                is_certain = is_certain or not _is_lost(error) or isinstance(error, _TOO_IDLE)
-                is_passing = _is_lost(error) or isinstance(error, (said.DeadlockDetected, said.SerializationFailure))
-                is_final = time.monotonic() >= deadline or (_is_lost(error) and _reason(error) in ("auth", "none"))
-                if is_final or not (is_passing and (is_certain or may_repeat)):
-                    raise self._our_error(error, is_outcome_unknown=not is_certain and not may_repeat) from None
-                self._terms.signals.wait(_PAUSE_SECONDS)
-                self._terms.signals.check()
-            except UnicodeError:
-                raise no_store(self._url, f"{self._shown} names no host that there can be") from None
-            finally:
-                self._leave()
+        return until_answered(self._terms, self._url, lambda deadline: self._attempt(body, deadline, may_repeat))
+
+    def _attempt(self, body: Callable[[Session], T], deadline: float, may_repeat: bool) -> T:
+        is_certain = True
+        try:
+            link = self._connected(deadline + 2 * _GRACE_SECONDS)
+            self._begin(link)
+            answer = body(link)
+            if not self._terms.rehearse:
+                is_certain = may_repeat
+                link.commit()
+            return answer
+        except psycopg.Error as error:
+            raise self._our_error(error, is_certain=is_certain) from None
+        finally:
+            self._leave()
 
     def _connected(self, deadline: float) -> Link:
         link: Link | None = self.current()
@@ -219,10 +208,10 @@ class Postgres(SqlStore):
             if self._terms.rehearse:
                 link.close()
 
-    def _our_error(self, error: psycopg.Error, *, is_outcome_unknown: bool) -> ToolError:
+    def _our_error(self, error: psycopg.Error, *, is_certain: bool) -> ToolError:
         self._terms.signals.check()
         first_line, reason = redact(str(error).partition("\n")[0]), _reason(error)
-        if isinstance(error, (said.LockNotAvailable, said.DeadlockDetected)):
+        if isinstance(error, said.LockNotAvailable):
             return self._terms.busy(self._shown)
         if isinstance(error, said.InsufficientPrivilege):
             return PermissionDenied(self._shown, first_line)
@@ -230,13 +219,16 @@ class Postgres(SqlStore):
             return errors.StoreReadOnly(self._shown)
         if isinstance(error, said.DiskFull):
             return NoSpace(self._shown)
-        if not _is_lost(error) and not isinstance(error, said.QueryCanceled):
+        if isinstance(error, psycopg.ProgrammingError) and error.sqlstate is None:
+            return no_store(self._url, f"{self._shown} is not the URL of a PostgreSQL server")
+        if not _is_lost(error) and not (error.sqlstate or "").startswith(_UNDONE):
             return IoFailure(self._shown, first_line)
         if reason == "auth":
             return errors.StoreAuthFailed(store=self._shown, reason="the user or password is not accepted")
         if reason == "none":
             return no_store(self._url, f"there is no database {self._shown}", "Create it, or name another.")
-        unavailable = errors.OutcomeUnknown if is_outcome_unknown else errors.StoreUnavailable
+        is_known = is_certain or not _is_lost(error)
+        unavailable = errors.StoreUnavailable if is_known else errors.OutcomeUnknown
         return unavailable(store=self._shown, reason=reason)
 
 
@@ -248,15 +240,10 @@ def _placed(statement: str) -> Any:
 
 def _is_lost(error: psycopg.Error) -> bool:
     """The connection, or the server behind it, and not a statement that failed."""
-    is_about_it = isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError, _TOO_IDLE))
-    return is_about_it and (error.sqlstate is None or error.sqlstate.startswith(("57P", "08", "25P03")))
+    is_about_it = isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError))
+    return is_about_it and (error.sqlstate or "08").startswith(("57P", "08"))
 
 
 def _reason(error: psycopg.Error) -> str:
-    pgconn = error.pgconn
-    if isinstance(error, said.QueryCanceled):
-        return "it did not answer in time"
-    if pgconn is not None and pgconn.status == psycopg.pq.ConnStatus.BAD and pgconn.needs_password:
-        return "auth"
     found = (reason for words, reason in _REASONS.items() if re.search(words, str(error), re.IGNORECASE))
     return next(found, "no connection")

@@ -19,9 +19,8 @@ from redis.retry import Retry
 
 from sampletool.kit.contract.errors import InvalidValues, Mistake, ToolError, VersionConflict
 from sampletool.kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied
-from sampletool.kit.safety.signals import Signals
 from sampletool.state import errors
-from sampletool.state.interruptible import interruptibly
+from sampletool.state.asking import interruptibly, until_answered
 from sampletool.state.promises import Health
 from sampletool.state.store import Store, Write
 from sampletool.state.store_url import no_store, shown_url
@@ -32,13 +31,9 @@ _PREFIX = "{sampletool}"
 """In braces: all keys of a store share one slot, as a script needs it on a cluster."""
 _SCHEMES = {"valkey": "redis", "valkeys": "rediss", "redis+unix": "unix"}
 _MOST_AT_ONCE = 1000
-_PAUSE_SECONDS = _LOOK_SECONDS = 0.05
 _QUOTED = re.compile("\n|, with args|`|'")
 """From here on an error of a server may quote what it was sent, and that may be a password."""
 _SETTINGS = ("maxmemory_policy", "aof_enabled", "role", "appendfsync")
-_NOT_DONE = (exceptions.BusyLoadingError, exceptions.AuthenticationError, exceptions.MaxConnectionsError)
-"""Failures of a connection that tell that nothing was done."""
-
 _REFUSALS: dict[str, tuple[Callable[..., ToolError], str]] = {
     "TASK_NOT_FOUND": (errors.TaskNotFound, "task"),
     "TASK_CONFLICT": (errors.TaskConflict, "task"),
@@ -67,7 +62,6 @@ class RedisStore(Store):
             )
             pool = self._client.connection_pool
             pool.connection_class(**pool.connection_kwargs)  # connects nowhere, but refuses an option it does not know
-            pool.connection_class = _noticing(pool.connection_class, terms.signals)
         except (ValueError, TypeError):
             problem = f"{self._shown} is not the URL of a Redis server, or has an option that there is not"
             raise no_store(url, problem) from None
@@ -130,28 +124,24 @@ class RedisStore(Store):
             self._terms.warn("STORE_NOT_DURABLE", f"{self._shown}: {problem}.")
         self._is_checked = True
 
-    def _talk(self, ask: Any, *, may_repeat: bool) -> Any:
-        """Ask; ask again until the deadline if that cannot do anything twice."""
-        deadline = time.monotonic() + self._terms.seconds(ANSWER_SECONDS)
-        while True:
-            is_sent = False
-            try:
-                self._client.connection_pool.release(self._client.connection_pool.get_connection())
-                is_sent = True  # a failure to connect would be known to have done nothing
-                return ask()
-            except (exceptions.ConnectionError, exceptions.TimeoutError, OSError) as error:
-                is_certain = not is_sent or isinstance(error, _NOT_DONE)
-                is_final = isinstance(error, exceptions.AuthenticationError) or not (may_repeat or is_certain)
-                if is_final or time.monotonic() >= deadline:
-                    raise self._our_error(error, is_outcome_unknown=not is_certain and not may_repeat) from None
-                self._terms.signals.wait(_PAUSE_SECONDS)
-                self._terms.signals.check()
-            except exceptions.RedisError as error:
-                raise self._our_error(error, is_outcome_unknown=False) from None
-            except UnicodeError:
-                raise no_store(self._shown, f"{self._shown} names no host that there can be") from None
+    def _talk(self, ask: Callable[[], Any], *, may_repeat: bool) -> Any:
+        def attempt(_deadline: float) -> Any:
+            is_certain = True
 
-    def _our_error(self, error: Exception, *, is_outcome_unknown: bool) -> ToolError:
+            def connect_and_ask() -> Any:
+                nonlocal is_certain
+                self._client.connection_pool.release(self._client.connection_pool.get_connection())
+                is_certain = may_repeat  # a failure to connect would be known to have done nothing
+                return ask()
+
+            try:
+                return interruptibly(self._terms.signals, connect_and_ask)
+            except (exceptions.RedisError, OSError) as error:
+                raise self._our_error(error, is_certain=is_certain) from None
+
+        return until_answered(self._terms, self._shown, attempt)
+
+    def _our_error(self, error: Exception, *, is_certain: bool) -> ToolError:
         said = str(error)
         if isinstance(error, exceptions.AuthenticationError) or said.startswith(("NOAUTH", "WRONGPASS")):
             return errors.StoreAuthFailed(store=self._shown, reason="the password or user is not accepted")
@@ -164,31 +154,9 @@ class RedisStore(Store):
         if isinstance(error, exceptions.ResponseError) and not said.startswith("BUSY"):
             return IoFailure(self._shown, _QUOTED.split(said)[0])
         reason = "it did not answer in time" if isinstance(error, exceptions.TimeoutError) else "no connection"
-        unavailable = errors.OutcomeUnknown if is_outcome_unknown else errors.StoreUnavailable
+        is_known = is_certain or isinstance(error, (exceptions.ResponseError, exceptions.BusyLoadingError))
+        unavailable = errors.StoreUnavailable if is_known else errors.OutcomeUnknown
         return unavailable(store=self._shown, reason=reason)
-
-
-def _noticing(kind: Any, signals: Signals) -> Any:
-    """The driver's kind of connection, except that a signal ends the wait for an answer, and for the connection."""
-
-    class Noticing(kind):  # type: ignore[misc]
-        def connect(self) -> None:
-            if not self.is_connected:
-                interruptibly(signals, super().connect, lambda _: self.disconnect())
-
-        def read_response(self, *args: Any, **named: Any) -> Any:
-            give_up_at = time.monotonic() + self.socket_timeout
-            try:
-                while not self.can_read(_LOOK_SECONDS):
-                    signals.check()
-                    if time.monotonic() >= give_up_at:
-                        raise exceptions.TimeoutError
-            except BaseException:
-                self.disconnect()
-                raise
-            return super().read_response(*args, **named)
-
-    return Noticing
 
 
 def _problems(info: dict[str, Any]) -> list[str]:

@@ -1,0 +1,50 @@
+"""Ask a server through a driver that does not look at signals: not beyond a signal, and again until the deadline."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from threading import Thread
+from typing import Any, TypeVar
+
+from sampletool.kit.safety.signals import Signals
+from sampletool.state.errors import OutcomeUnknown, StoreUnavailable
+from sampletool.state.store_url import no_store, shown_url
+from sampletool.state.terms import ANSWER_SECONDS, Terms
+
+T = TypeVar("T")
+_LOOK_SECONDS = _PAUSE_SECONDS = 0.05
+
+
+def until_answered(terms: Terms, url: str, ask: Callable[[float], T]) -> T:
+    """Ask; ask again until the deadline, which `ask` gets, unless that could do something twice: OutcomeUnknown."""
+    deadline = time.monotonic() + terms.seconds(ANSWER_SECONDS)
+    while True:
+        try:
+            return ask(deadline)
+        except StoreUnavailable as error:
+            if isinstance(error, OutcomeUnknown) or time.monotonic() >= deadline:
+                raise
+        except UnicodeError:
+            raise no_store(url, f"{shown_url(url)} names no host that there can be") from None
+        terms.signals.wait(_PAUSE_SECONDS)
+        terms.signals.check()
+
+
+def interruptibly(signals: Signals, ask: Callable[[], T], close: Callable[[T], Any] = lambda answer: None) -> T:
+    """The answer, or an interrupt as soon as one comes: then the thread that asks closes what it gets."""
+    asked: Future[T] = Future()
+
+    def work() -> None:
+        try:
+            asked.set_result(ask())
+        except BaseException as error:
+            asked.set_exception(error)
+
+    Thread(target=work, daemon=True).start()
+    try:
+        while not wait([asked], _LOOK_SECONDS).done:
+            signals.check()
+    except BaseException:
+        asked.add_done_callback(lambda late: late.exception() or close(late.result()))
+        raise
+    return asked.result()
