@@ -21,6 +21,7 @@ from sampletool.kit.context import Context
 from sampletool.kit.contract.answer import value_text
 from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.contract.lock_held import LockHeld
+from sampletool.kit.program import variable
 from sampletool.kit.safety.children import Children, Ended
 from sampletool.kit.safety.orphans import end_orphans
 from sampletool.state.errors import LeaseLost, StoreUnavailable
@@ -48,12 +49,10 @@ _LEAVING_MS = 15_000
 @dataclass
 class _Running:
     task: Claimed
+    claim: Fence
     body_file: Path
     lease_ends_at: float
     is_asked_to_end: bool = False
-    is_lost: bool = False
-    ended: Ended | None = None
-    """How it ended, if the store does not know yet."""
 
 
 @dataclass
@@ -67,43 +66,43 @@ class Worker:
     """Of the store, if --store names one."""
     queue: str
     argv: list[str]
-    environment: dict[str, str]
     jobs: int
     lease_ms: int
     max_attempts: int
     running: dict[str, _Running] = field(default_factory=dict)
+    """By the names of their processes. A command that has lost its lease is killed, and no longer here."""
+    unreported: list[tuple[_Running, Ended]] = field(default_factory=list)
+    """What has ended, and the store does not know yet."""
     given_up: list[str] = field(default_factory=list)
     away_since: float | None = None
-    is_leaving: bool = False
 
     def __post_init__(self) -> None:
         self.result = Worked(self.queue)
         self._logs = self.context.session_directory / f"tasks-{self.context.request_id}"
 
-    def turn(self) -> bool:
-        """Fill what is free, settle what has ended, keep what is ours. False if nothing runs."""
-        if len(self.running) < self.jobs:
+    def turn(self) -> None:
+        """Report what has ended, fill what is free, keep what is ours."""
+        self._end_in_time()
+        for one, ended in [*self.unreported]:
+            with self.patiently():
+                self._report(one, ended)
+        if len(self.running) + len(self.unreported) < self.jobs:
             with self.patiently():
                 self._claim()
-        for one in list(self.running.values()):
-            self._end_in_time()
-            with self.patiently():
-                if one.ended is not None:
-                    self._settle(one, one.ended)
-                elif not one.is_lost and one.lease_ends_at - time.monotonic() < self.lease_ms / 1500:
-                    self._renew(one, self.lease_ms)
-        self._end_in_time()
-        if all(one.ended for one in self.running.values()):
-            if self.running:
-                self.pause()
-            return bool(self.running)
-        if (ended := self.children.next_ended(min(IDLE_SECONDS, self.lease_ms / 20_000))) is not None:
-            self.running[ended.name].ended = ended
-        return True
+        for name, one in [*self.running.items()]:
+            if name in self.running and one.lease_ends_at - time.monotonic() < self.lease_ms / 1500:
+                with self.patiently():
+                    self._renew(name, self.lease_ms)
 
-    def pause(self) -> None:
-        self.context.signals.wait(IDLE_SECONDS)
-        self.context.signals.check()
+    def wait(self) -> None:
+        """Until a command ends, or it is time for the next turn."""
+        if not self.running:
+            self.context.signals.wait(IDLE_SECONDS)
+            self.context.signals.check()
+            return
+        ended = self.children.next_ended(min(IDLE_SECONDS, self.lease_ms / 20_000))
+        if ended is not None and ended.name in self.running:
+            self.unreported.append((self.running.pop(ended.name), ended))
 
     @contextmanager
     def patiently(self) -> Iterator[None]:
@@ -116,34 +115,33 @@ class Worker:
             if self.away_since is None:
                 self.away_since = now
                 self.context.tell(f"{self.queue}: the store is away; commands go on while their leases last")
-            if self.is_leaving or now - self.away_since >= self.lease_ms / 1000:
+            if now - self.away_since >= self.lease_ms / 1000:
                 raise
+        finally:
+            self._end_in_time()
 
     def prepare_to_leave(self) -> None:
         """Leases that last until the commands have been ended; one that cannot be had ends its command now."""
-        self.store, self.is_leaving = parting_store_of(self.context, self.url), True
-        for one in self.running.values():
-            is_short = one.lease_ends_at < time.monotonic() + _LEAVING_MS / 1000
-            if is_short and one.ended is None and not one.is_lost:
+        self.store = parting_store_of(self.context, self.url)
+        for name, one in [*self.running.items()]:
+            if one.lease_ends_at < time.monotonic() + _LEAVING_MS / 1000:
                 try:
-                    self._renew(one, max(self.lease_ms, _LEAVING_MS))
+                    self._renew(name, max(self.lease_ms, _LEAVING_MS))
                 except ToolError:
-                    self.children.signal(one.task.id, signal.SIGKILL)
+                    self.children.signal(name, signal.SIGKILL)
 
     def give_all_back(self) -> None:
         """On the way out: nobody has to wait for our leases to end."""
-        for one in list(self.running.values()):
+        for one, ended in [*self.unreported, *((one, None) for one in self.running.values())]:
             try:
-                if one.ended is not None:
-                    self._settle(one, one.ended)
-                elif not one.is_lost:
-                    self.store.task_release(one.task.id, one.task.generation)
-                    self.result.given_back += 1
+                if ended is not None and ended.status == 0:
+                    self.store.task_finish(*one.claim)
+                    self.result.finished += 1
                 else:
-                    self.result.lost += 1
+                    self.store.task_release(*one.claim)
+                    self.result.given_back += 1
             except ToolError as error:
                 self.context.tell(f"{one.task.id}: not given back: {error.message}")
-            one.body_file.unlink(missing_ok=True)
 
     def sum_up(self, left: int | None) -> Worked:
         self.result.left = left
@@ -163,7 +161,7 @@ class Worker:
             self.queue,
             self.context.session_id,
             lease_ms=self.lease_ms,
-            count=self.jobs - len(self.running) + len(finish),
+            count=self.jobs - len(self.running) - len(self.unreported) + len(finish),
             max_attempts=self.max_attempts,
             finish=finish,
         )
@@ -172,61 +170,74 @@ class Worker:
         for task in claim.tasks:
             body_file = self.context.session_directory / self.context.request_id / f"{os.urandom(8).hex()}.json"
             body_file.write_text(encode(task.body))
-            one = self.running[task.id] = _Running(task, body_file, asked + self.lease_ms / 1000)
-            env = self.environment | environment_of(task, body_file)
+            one = _Running(task, Fence(task.id, task.generation), body_file, asked + self.lease_ms / 1000)
+            name, env = f"{task.id}:{task.generation}", self._environment(task, body_file)
             try:
-                self.children.start(task.id, self.argv, cwd=self.context.cwd, env=env, log=partial(self._log_of, task))
+                self.children.start(name, self.argv, cwd=self.context.cwd, env=env, log=partial(self._log_of, task))
+                self.running[name] = one
                 self.context.tell(f"{task.id}: started, attempt {task.attempts}")
             except OSError as error:
-                one.ended = Ended(task.id, _CANNOT_START, f"{self.argv[0]}: {error.strerror}\n", None, ())
+                tail = f"{self.argv[0]}: {error.strerror}\n"
+                self.unreported.append((one, Ended(name, _CANNOT_START, tail, None, ())))
+
+    def _environment(self, task: Claimed, body_file: Path) -> dict[str, str]:
+        """How a command finds its task. A body that an environment cannot carry is in the file only."""
+        text = value_text(task.body)
+        given = {
+            variable("SESSION_ID"): self.context.session_id,
+            variable("STORE"): self.url or os.environ.get(variable("STORE")),
+            "TOOL_TASK_ID": task.id,
+            "TOOL_TASK_GENERATION": str(task.generation),
+            "TOOL_TASK_FENCE": f"{task.id}:{task.generation}",
+            "TOOL_TASK_FILE": str(body_file),
+            "TOOL_TASK_BODY": text if len(text) <= _BODY_IN_ENVIRONMENT and text.isprintable() else None,
+        }
+        return {name: value for name, value in {**os.environ, **given}.items() if value is not None}
 
     def _log_of(self, task: Claimed) -> Path:
         self._logs.mkdir(mode=0o700, exist_ok=True)
         return self._logs / f"{quote(task.id, safe='')[:150]}.{task.generation}.log"
 
-    def _renew(self, one: _Running, lease_ms: int) -> None:
-        asked = time.monotonic()
+    def _renew(self, name: str, lease_ms: int) -> None:
+        one, asked = self.running[name], time.monotonic()
         try:
-            self.store.task_renew(one.task.id, one.task.generation, lease_ms=lease_ms)
+            self.store.task_renew(*one.claim, lease_ms=lease_ms)
             one.lease_ends_at, one.is_asked_to_end = asked + lease_ms / 1000, False
         except LeaseLost:
-            self._lose(one)
+            self._lose(name)
 
     def _end_in_time(self) -> None:
         """Asked before the lease is over, killed when it is: another worker may have the task then."""
-        for one in self.running.values():
+        for name, one in [*self.running.items()]:
             left = one.lease_ends_at - margin_seconds(self.lease_ms) - time.monotonic()
-            if one.ended is not None or one.is_lost:
-                continue
             if left <= 0:
-                self._lose(one)
+                self._lose(name)
             elif not one.is_asked_to_end and left <= min(_GRACE_SECONDS, self.lease_ms / 4000):
                 one.is_asked_to_end = True
-                self.children.signal(one.task.id, signal.SIGTERM)
+                self.children.signal(name, signal.SIGTERM)
                 self.context.tell(f"{one.task.id}: the store is away and its lease ends, asked to end")
 
-    def _lose(self, one: _Running) -> None:
-        one.is_lost = True
-        self.children.signal(one.task.id, signal.SIGKILL)
+    def _lose(self, name: str) -> None:
+        one = self.running.pop(name)
+        self.children.signal(name, signal.SIGKILL)
+        self.result.lost += 1
+        one.body_file.unlink(missing_ok=True)
         self.context.tell(f"{one.task.id}: lease lost, stopped")
 
-    def _settle(self, one: _Running, ended: Ended) -> None:
+    def _report(self, one: _Running, ended: Ended) -> None:
         """Tell the store how it ended: now, or when it is back."""
-        task, is_done = one.task, ended.status == 0
+        task, is_done, is_lost = one.task, ended.status == 0, False
         try:
-            if is_done and self.is_leaving:
-                self.store.task_finish(task.id, task.generation)
-            elif is_done:
-                self._claim(Fence(task.id, task.generation))
-            elif not one.is_lost:
+            if is_done:
+                self._claim(one.claim)
+            else:
                 longest = min(_LONGEST_DELAY_MS, _FIRST_DELAY_MS * 2 ** min(task.attempts - 1, 16))
-                self.store.task_release(task.id, task.generation, delay_ms=round(longest * random.uniform(0.5, 1)))
-            one.is_lost = one.is_lost and not is_done
+                self.store.task_release(*one.claim, delay_ms=round(longest * random.uniform(0.5, 1)))
         except LeaseLost:
-            one.is_lost = True
-        del self.running[task.id]
+            is_lost = True
+        self.unreported.remove((one, ended))
         one.body_file.unlink(missing_ok=True)
-        if one.is_lost:
+        if is_lost:
             self.result.lost += 1
         elif is_done:
             self.result.finished += 1
@@ -243,16 +254,3 @@ class Worker:
 def margin_seconds(lease_ms: int) -> float:
     """How long before its lease ends a command is killed. No question to the store takes more than half of it."""
     return min(10.0, lease_ms / 4000)
-
-
-def environment_of(task: Claimed, body_file: Path) -> dict[str, str]:
-    """How a command finds its task. A body that an environment cannot carry is in the file only."""
-    text = value_text(task.body)
-    fits = len(text) <= _BODY_IN_ENVIRONMENT and text.isprintable()
-    return {
-        "TOOL_TASK_ID": task.id,
-        "TOOL_TASK_GENERATION": str(task.generation),
-        "TOOL_TASK_FENCE": f"{task.id}:{task.generation}",
-        "TOOL_TASK_FILE": str(body_file),
-        **({"TOOL_TASK_BODY": text} if fits else {}),
-    }

@@ -127,7 +127,7 @@ def test_what_commands_write_is_kept_in_the_session(tool: Tool, workspace: Path)
 def test_a_worker_with_nothing_to_do_says_once_that_it_waits(tool: Tool, workspace: Path) -> None:
     waiting = tool("task", "work", "mail", "--verbose", "--timeout", "2500ms", "--", "true")
     assert waiting.code == "TIMEOUT"
-    assert waiting.stderr.count(b"mail: nothing to do; waiting for tasks (Ctrl-C ends it, --until-empty") == 1
+    assert waiting.stderr.count(b"mail: nothing to do; waiting for tasks; --until-empty does not wait") == 1
 
     tool("task", "add", "mail", "x", "--id", "a")
     tool("task", "claim", "mail", "--lease", "10m")

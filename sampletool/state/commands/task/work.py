@@ -1,6 +1,5 @@
 """Run a command for every task of a queue: claim, keep the lease, finish or give back."""
 
-import os
 import shutil
 from typing import Annotated
 
@@ -9,7 +8,6 @@ import typer
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import InvalidValues, Mistake, ProgramNotFound, ToolError
 from sampletool.kit.global_options import DryRunOption
-from sampletool.kit.program import variable
 from sampletool.kit.safety.children import Children
 from sampletool.kit.safety.places import private_directory, state_directory
 from sampletool.state.commands import _store
@@ -26,11 +24,6 @@ spec = _store.changes(
     before=("task add mail 'to: ann' 'to: bob'",),
     idempotent=False,
 )._replace(locks=("session", "workers", "store"))
-
-_END = {
-    False: "tasks (Ctrl-C ends it, --until-empty does not wait)",
-    True: "tasks that are claimed or delayed (Ctrl-C ends it)",
-}
 
 
 def work(worker: Worker, *, until_empty: bool) -> Worked:
@@ -55,15 +48,16 @@ def work(worker: Worker, *, until_empty: bool) -> Worked:
 def _work_on(worker: Worker, *, until_empty: bool) -> None:
     has_said = False
     while True:
-        if worker.turn():
-            continue
-        with worker.patiently():
-            if until_empty and worker.store.task_left(worker.queue, 1) == 0:
-                return
-        if not has_said:
-            worker.context.tell(f"{worker.queue}: nothing to do; waiting for {_END[until_empty]}")
-            has_said = True
-        worker.pause()
+        worker.turn()
+        if not worker.running and not worker.unreported:
+            with worker.patiently():
+                if until_empty and worker.store.task_left(worker.queue, 1) == 0:
+                    return
+            if not has_said:
+                awaited = "tasks that are claimed or delayed" if until_empty else "tasks; --until-empty does not wait"
+                worker.context.tell(f"{worker.queue}: nothing to do; waiting for {awaited} (Ctrl-C ends it)")
+                has_said = True
+        worker.wait()
 
 
 def command(
@@ -93,12 +87,10 @@ def command(
     context: Context = ctx.obj
     if lease < 1000:
         raise InvalidValues(Mistake("--lease", "INVALID_VALUE", "a lease shorter than 1s cannot be kept", f"{lease}ms"))
-    program = shutil.which(argv[0], path=os.environ.get("PATH"))
-    if program is None:
+    if (program := shutil.which(argv[0])) is None:
         raise ProgramNotFound(what="The command", command=argv[0])
     if dry_run:
         return Worked(queue, left=store_of(context, store).task_left(queue))
-    environment = {variable("SESSION_ID"): context.session_id, **({variable("STORE"): store} if store else {})}
     path = private_directory(state_directory()) / "workers.lock"
     scratch = private_directory(context.session_directory / context.request_id)
     context.opened.callback(shutil.rmtree, scratch, ignore_errors=True)
@@ -111,7 +103,6 @@ def command(
         url=store,
         queue=queue,
         argv=[program, *argv[1:]],
-        environment={**os.environ, **environment},
         jobs=jobs or context.jobs(),
         lease_ms=lease,
         max_attempts=max_attempts,
