@@ -7,8 +7,6 @@ from sampletool.kit.contract.file_errors import ReadOnly
 from sampletool.kit.contract.lock_held import LockHeld, Owners
 from sampletool.kit.program import variable
 
-_NEVER = "Pass the generation that your claim returned."
-
 
 class TaskNotFound(ToolError):
     """There is no task of that id."""
@@ -38,14 +36,11 @@ class LeaseLost(ToolError):
     """This claim of the task is over; another one may have begun."""
 
     code, exit_status = "LEASE_LOST", ExitStatus.CONFLICT
-    sentence = "Generation {generation} of the task {task!r} {past}: it is {now}."
+    sentence = "Generation {generation} does not hold the task {task!r}: it is at {actual_generation} ({status})."
     advice = "Drop what you did for it; claim a task again."
 
     def __init__(self, task: str, generation: int, actual: int, status: str) -> None:
-        now = f"{status} now" if generation == actual else f"at generation {actual} ({status})"
-        facts = {"task": task, "generation": generation, "actual_generation": actual, "status": status}
-        past, hint = ("is over", "") if generation <= actual else ("has never been", _NEVER)
-        super().__init__("", hint, past=past, now=now, **facts)
+        super().__init__(task=task, generation=generation, actual_generation=actual, status=status)
 
 
 class IdempotencyKeyReused(ToolError):

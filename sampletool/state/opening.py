@@ -17,26 +17,23 @@ from sampletool.kit.safety.signals import Signals
 from sampletool.kit.settings.known import check
 from sampletool.state.store import Store
 from sampletool.state.store_url import FORMS, no_store, refuse_password, shown_url
-from sampletool.state.terms import USUAL_SECONDS, Terms
+from sampletool.state.terms import Terms
 
-_NAME = "state.db"
-_PARTING = "2s"
+_FILE, _NAME = "sqlite://", "state.db"
+_PARTING_SECONDS = 2.0
 _POSTGRES = ("postgresql", "postgres")
 _REDIS = ("redis", "rediss", "valkey", "valkeys", "unix", "redis+unix")
 
 
 def open_store(url: str | None, workspace: Path | None, terms: Terms) -> Store:
     """Without a URL it is the workspace's own file, else the user's."""
-    if url is None and workspace is not None:
-        path = workspace / WORKSPACE_DIRECTORY / _NAME
-        return _open_file(path, terms, partial(make_workspace_directory, workspace))
-    if url is None:
-        path = state_directory() / _NAME
-        return _open_file(path, terms, partial(private_directory, path.parent))
-    scheme, separator, rest = url.partition("://")
-    if scheme == "sqlite" and separator:
-        path = _path(url, rest)
-        return _open_file(path, terms, partial(_must_be_there, path.parent))
+    if url is None or url.startswith(_FILE):
+        path, prepare = _file(url, workspace)
+        hint = "This Python was built without its sqlite3 module: use another one, or a server as the store."
+        with needing("sqlite3", "A SQLite store", hint):
+            from sampletool.state.sqlite import Sqlite
+        return Sqlite(path, terms, prepare=prepare)
+    scheme, separator, _ = url.partition("://")
     if scheme in _POSTGRES and separator:
         with needing("postgres", "A PostgreSQL store"):
             from sampletool.state.postgres import Postgres
@@ -45,8 +42,6 @@ def open_store(url: str | None, workspace: Path | None, terms: Terms) -> Store:
         with needing("redis", "A Redis or Valkey store"):
             from sampletool.state.redis import RedisStore
         return RedisStore(url, terms)
-    if scheme.startswith("memory"):
-        raise no_store(url, "the in-process store ends with its process, so a call of its own cannot share it")
     raise no_store(url, f"{shown_url(url)!r} is not {FORMS}", did_you_mean(scheme, ["sqlite", *_POSTGRES, *_REDIS]))
 
 
@@ -55,8 +50,7 @@ def store_of(context: Context, store: str | None = None, longest_seconds: float 
 
     @contextmanager
     def hold(path: Path, name: str, recorded: bool) -> Iterator[None]:
-        seconds = context.patience(min(USUAL_SECONDS, longest_seconds))
-        with context.make_lock(path, name).exclusively(seconds, recorded=recorded) as held:
+        with context.make_lock(path, name).exclusively(terms.patience_seconds, recorded=recorded) as held:
             context.note(held)
             yield
 
@@ -71,26 +65,24 @@ def store_of(context: Context, store: str | None = None, longest_seconds: float 
 def parting_store_of(context: Context, store: str | None) -> Store:
     """For what remains to be said on the way out: the signal that ended the call does not end this."""
     leaving = Context(Signals())
-    leaving.options = context.options | {"lock_timeout": _PARTING}
+    leaving.options = context.options
     context.opened.enter_context(leaving.opened)
-    return store_of(leaving, store)
+    return store_of(leaving, store, _PARTING_SECONDS)
 
 
-def _open_file(path: Path, terms: Terms, prepare: Callable[[], object]) -> Store:
-    hint = "This Python was built without its sqlite3 module: use another one, or a server as the store."
-    with needing("sqlite3", "A SQLite store", hint):
-        from sampletool.state.sqlite import Sqlite
-    return Sqlite(path, terms, prepare=prepare)
+def _file(url: str | None, workspace: Path | None) -> tuple[Path, Callable[[], object]]:
+    """With what makes its directory, or finds out that it is not there."""
+    if url is None and workspace is not None:
+        return workspace / WORKSPACE_DIRECTORY / _NAME, partial(make_workspace_directory, workspace)
+    if url is None:
+        return state_directory() / _NAME, partial(private_directory, state_directory())
+    name = url.removeprefix(_FILE)
+    if not name.startswith("/") or name.endswith("/") or "\0" in name:  # `sqlite://name` would be a host
+        raise no_store(url, f"{shown_url(url)!r} does not name a file", "Write sqlite:///absolute/path/state.db.")
+    path = Path(os.path.realpath(os.path.dirname(name)), os.path.basename(name))
+    return path, partial(_must_be_there, path.parent)
 
 
 def _must_be_there(directory: Path) -> None:
     if not directory.is_dir():
         raise FileNotFound(str(directory))
-
-
-def _path(url: str, rest: str) -> Path:
-    """Three slashes begin an absolute path; `sqlite://name` would be a host."""
-    if not rest.startswith("/") or rest == "/" or rest.endswith("/") or "\0" in rest:
-        raise no_store(url, f"{shown_url(url)!r} does not name a file", "Write sqlite:///absolute/path/state.db.")
-    path = Path(rest)
-    return Path(os.path.realpath(path.parent)) / path.name

@@ -67,6 +67,8 @@ class Link(psycopg.Connection[Any]):
     unclaimed = "FOR UPDATE SKIP LOCKED"
     signals: Signals
     give_up_at: float
+    is_prepared = False
+    """Whether its store has been found to have our schema."""
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
         return super().wait(self._watched(gen), interval, timeout)
@@ -136,11 +138,11 @@ class Postgres(SqlStore):
         finally:
             self._leave()
 
-    def _connected(self, deadline: float) -> Link:
+    def _connected(self, give_up_at: float) -> Link:
         link: Link | None = self.current()
         if link is None or link.closed:
-            seconds = max(2, round(deadline - time.monotonic()))
-            link = interruptibly(
+            seconds = max(2, round(give_up_at - time.monotonic()))
+            link = self._connection = interruptibly(
                 self._terms.signals,
                 lambda: Link.connect(
                     self._url,
@@ -152,14 +154,10 @@ class Postgres(SqlStore):
                 ),
                 Link.close,
             )
-            link.signals, link.give_up_at = self._terms.signals, deadline
-            try:
-                self._prepare(link)
-            except BaseException:
-                link.close()
-                raise
-            self._connection = link
-        link.give_up_at = deadline
+        link.signals, link.give_up_at = self._terms.signals, give_up_at
+        if not link.is_prepared:
+            self._prepare(link)
+            link.is_prepared = True
         return link
 
     def _begin(self, link: Link) -> None:

@@ -32,7 +32,7 @@ end
 
 -- `asked` is the generation that was named, if it is another than the current one.
 local function lost(task, asked)
-  refuse('LEASE_LOST', task.id, asked or task.generation, task.generation, task.is_now)
+  refuse('LEASE_LOST', task.id, tonumber(asked or task.generation), tonumber(task.generation), task.is_now)
 end
 
 -- The task, if that generation is its current one.
@@ -92,7 +92,7 @@ local function versions(name, wanted)
   local stored, current = tonumber(found[1] or '0'), tonumber(found[1] or '0')
   if found[2] and found[2] ~= '' and tonumber(found[2]) <= now then current = 0 end
   if wanted ~= '' and tonumber(wanted) ~= current then
-    refuse('VERSION_CONFLICT', name, wanted, whole(current))
+    refuse('VERSION_CONFLICT', name, tonumber(wanted), current)
   end
   return stored, current
 end
@@ -109,7 +109,7 @@ local verbs = {}
 function verbs.counter_add(name, amount)
   local found = redis.call('HGET', key('counters'), name)
   local value = tonumber(found or '0') + tonumber(amount)
-  if math.abs(value) > 9007199254740991 then refuse('COUNTER_RANGE', name, found or '0', amount) end
+  if math.abs(value) > 9007199254740991 then refuse('COUNTER_RANGE', name, tonumber(found or '0'), tonumber(amount)) end
   write('HSET', key('counters'), name, whole(value))
   write('ZADD', key('names'), 0, name)
   return {whole(value), found and 'updated' or 'created'}
@@ -277,7 +277,7 @@ end
 
 local function run()
   local found = redis.call('GET', key('schema'))
-  if found and tonumber(found) > tonumber(schema) then refuse('STATE_TOO_NEW', found) end
+  if found and tonumber(found) > tonumber(schema) then refuse('STATE_TOO_NEW', tonumber(found)) end
   if found ~= schema then write('SET', key('schema'), schema) end
   if fence ~= '' then
     local task = held(fence, generation)

@@ -57,7 +57,6 @@ class RedisStore(Store):
                 socket_timeout=seconds,
                 socket_connect_timeout=seconds,
                 retry=Retry(NoBackoff(), 0),
-                health_check_interval=0,
                 decode_responses=True,
             )
             pool = self._client.connection_pool
@@ -81,13 +80,11 @@ class RedisStore(Store):
         if kind in ("done", "again"):
             return found[0], kind == "again"
         if kind == "STATE_TOO_NEW":
-            raise errors.StateTooNew(store=self._shown, found=int(found[0]), known=_SCHEMA)
+            raise errors.StateTooNew(store=self._shown, found=found[0], known=_SCHEMA)
         if kind == "IDEMPOTENCY_KEY_REUSED":
             raise write.reused()
         error, names = _REFUSALS[kind]
-        name, *numbers = found
-        facts = [name, *(int(fact) if fact.lstrip("-").isdecimal() else fact for fact in numbers)]
-        raise error(**dict(zip(names.split(), facts, strict=True)))
+        raise error(**dict(zip(names.split(), found, strict=True)))
 
     def read(self, verb: str, *arguments: Any) -> Any:
         if verb not in ("state_list", "task_list"):
@@ -154,7 +151,7 @@ class RedisStore(Store):
         if isinstance(error, exceptions.ResponseError) and not said.startswith("BUSY"):
             return IoFailure(self._shown, _QUOTED.split(said)[0])
         reason = "it did not answer in time" if isinstance(error, exceptions.TimeoutError) else "no connection"
-        is_known = is_certain or isinstance(error, (exceptions.ResponseError, exceptions.BusyLoadingError))
+        is_known = is_certain or isinstance(error, exceptions.ResponseError)
         unavailable = errors.StoreUnavailable if is_known else errors.OutcomeUnknown
         return unavailable(store=self._shown, reason=reason)
 

@@ -1,14 +1,15 @@
 """What the store's errors say."""
 
+import pytest
+
 from sampletool.state.errors import LeaseLost, OutcomeUnknown, StoreUnavailable
 
 
-def test_a_generation_that_never_was_is_not_said_to_be_over() -> None:
-    assert LeaseLost("a", 2, 1, "claimed").message == (
-        "Generation 2 of the task 'a' has never been: it is at generation 1 (claimed)."
+@pytest.mark.parametrize(("actual", "status"), [(1, "claimed"), (2, "done"), (3, "free")])
+def test_a_generation_that_is_over_or_has_never_been_does_not_hold_the_task(actual: int, status: str) -> None:
+    assert LeaseLost("a", 2, actual, status).message == (
+        f"Generation 2 does not hold the task 'a': it is at {actual} ({status})."
     )
-    assert "is over: it is at generation 3" in LeaseLost("a", 2, 3, "claimed").message
-    assert "is over: it is done now" in LeaseLost("a", 2, 2, "done").message
 
 
 def test_a_write_that_may_have_happened_is_not_to_be_retried() -> None:

@@ -6,7 +6,7 @@ import typer
 
 from sampletool.kit.completion import offering
 from sampletool.kit.context import Context
-from sampletool.kit.contract.answer import Effect
+from sampletool.kit.contract.answer import UNTRUSTED, Effect
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.duration import parse_duration
 from sampletool.kit.contract.errors import ToolError
@@ -27,9 +27,22 @@ _Outcome = TypeVar("_Outcome", promises.Counted, promises.Written, promises.Adde
 class Counter(NamedTuple):
     name: str
     value: int
+    effect: Effect | None = None
+    """Of adding to it."""
 
     def lines(self) -> list[str]:
-        return [str(self.value)]
+        return [f"{self.name} = {self.value}" if self.effect else str(self.value)]
+
+
+class ValueChanged(NamedTuple):
+    key: str
+    version: int
+    """The one it has now; the one it had, if it was removed, 0 if there was none."""
+    effect: Effect
+    value: Annotated[Any, UNTRUSTED] = None
+
+    def lines(self) -> list[str]:
+        return [f"{self.key}: {self.effect}, version {self.version}"]
 
 
 class TaskChanged(NamedTuple):
@@ -80,6 +93,11 @@ def parse_ms(text: str) -> int:
         raise typer.BadParameter(str(error)) from error
 
 
+def duration(help: str) -> Any:
+    """For `Annotated`: in milliseconds."""
+    return typer.Option(metavar="DURATION", parser=parse_ms, help=help)
+
+
 @offering
 def counter_names(context: Context) -> list[str]:
     return [name for name, _ in store_of(context).counter_list("", _OFFERED)]
@@ -111,9 +129,9 @@ FenceOption = Annotated[
 IfVersionOption = Annotated[
     int | None, typer.Option(min=0, metavar="N", help="Only if it still has this version; 0: only if there is none.")
 ]
-DelayOption = Annotated[int, typer.Option(metavar="DURATION", parser=parse_ms, help="How long nobody may claim it.")]
+DelayOption = Annotated[int, duration("How long nobody may claim it.")]
 MaxAttemptsOption = Annotated[int, typer.Option(min=0, metavar="N", help="Fail a task after so many tries; 0: never.")]
-LeaseOption = Annotated[int, typer.Option(metavar="DURATION", parser=parse_ms, help="How long the claim lasts.")]
+LeaseOption = Annotated[int, duration("How long the claim lasts.")]
 NameArgument = Annotated[
     str, typer.Argument(metavar="NAME", help="A new one is 0.", callback=NAME, autocompletion=counter_names)
 ]

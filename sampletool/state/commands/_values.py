@@ -29,18 +29,20 @@ def parse_value(text: str, context: Context) -> Any:
         if text.lstrip().startswith(("{", "[")):
             context.warn("NOT_JSON", f"{quoted(text[:80])} is taken as text, for it is not JSON: {error}.")
         return text
-    if _is_deeper(value, _DEEPEST):
-        raise InvalidValues(Mistake("VALUE", "INVALID_VALUE", f"the value is nested more than {_DEEPEST} deep"))
     prints_otherwise = isinstance(value, (int, float)) and json.dumps(value) != text
     return text if prints_otherwise else value
 
 
 def parse_json(text: str) -> Any:
-    """Only what any reader of JSON takes: no NaN, nothing infinite, no member twice; ValueError for the rest."""
+    """Only what any reader of JSON takes: no NaN, nothing infinite, no member twice, not too deep; else ValueError."""
     try:
-        return json.loads(text, parse_constant=_finite, parse_float=_finite, object_pairs_hook=_members)
-    except RecursionError as error:
-        raise ValueError(f"{len(text)} characters are nested too deep") from error
+        value = json.loads(text, parse_constant=_finite, parse_float=_finite, object_pairs_hook=_members)
+        is_deep = _is_deeper(value, _DEEPEST)
+    except RecursionError:
+        is_deep = True
+    if is_deep:
+        raise ValueError(f"it is nested more than {_DEEPEST} deep")
+    return value
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -65,8 +67,7 @@ def read_input(name: str, signals: Signals, *, allow_empty: bool = True) -> str:
     """All of stdin (`-`) or of a file, as text, up to a limit."""
     if name == "-":
         return read_stdin(signals, _STDIN_LIMIT_BYTES, allow_empty=allow_empty)
-    content = read_regular(Path(name).absolute(), _STDIN_LIMIT_BYTES)
     try:
-        return content.decode()
+        return read_regular(Path(name).absolute(), _STDIN_LIMIT_BYTES).decode()
     except UnicodeDecodeError:
         raise InvalidValues(Mistake("VALUE", "INVALID_VALUE", f"{name} is not UTF-8 text", name)) from None

@@ -1,10 +1,9 @@
 """Add to a counter, and get the value that this call made."""
 
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import typer
 
-from sampletool.kit.contract.answer import Effect
 from sampletool.kit.global_options import DryRunOption
 from sampletool.state.commands import _store
 from sampletool.state.errors import CounterRange
@@ -18,15 +17,6 @@ spec = _store.changes(
 )
 
 
-class Counter(NamedTuple):
-    name: str
-    value: int
-    effect: Effect
-
-    def lines(self) -> list[str]:
-        return [f"{self.name} = {self.value}"]
-
-
 def command(
     ctx: typer.Context,
     name: _store.NameArgument,
@@ -35,10 +25,10 @@ def command(
     fence: _store.FenceOption = None,
     store: _store.StoreOption = None,
     dry_run: DryRunOption = False,
-) -> Counter:
+) -> _store.Counter:
     """Add to a counter.
 
     No addition is lost, and the answer is the value that this one made.
     """
     counted = _store.answered(ctx, _store.opened(ctx, store).counter_add(name, amount, Once(idempotency_key, fence)))
-    return Counter(name, counted.value, counted.effect)
+    return _store.Counter(name, counted.value, counted.effect)

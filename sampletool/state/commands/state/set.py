@@ -1,10 +1,9 @@
 """Set a value: always, only over the version you read, or only if there is none."""
 
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated
 
 import typer
 
-from sampletool.kit.contract.answer import UNTRUSTED, Effect
 from sampletool.kit.contract.errors import VersionConflict
 from sampletool.kit.global_options import AllowEmptyOption, DryRunOption
 from sampletool.state.commands import _store
@@ -21,31 +20,19 @@ spec = _store.changes(
 )
 
 
-class Changed(NamedTuple):
-    key: str
-    value: Annotated[Any, UNTRUSTED]
-    version: int
-    effect: Effect
-
-    def lines(self) -> list[str]:
-        return [f"{self.key}: {self.effect}, version {self.version}"]
-
-
 def command(
     ctx: typer.Context,
     key: _store.ValueKeyArgument,
     value: Annotated[str, typer.Argument(metavar="VALUE", help="JSON, else text; `-` reads it from stdin.")],
     if_version: _store.IfVersionOption = None,
-    expires: Annotated[
-        int | None, typer.Option(metavar="DURATION", parser=_store.parse_ms, help="Expires after this long.")
-    ] = None,
+    expires: Annotated[int | None, _store.duration("Expires after this long.")] = None,
     as_text: Annotated[bool, typer.Option("--string", help="Take the value as text.")] = False,
     allow_empty: AllowEmptyOption = False,
     idempotency_key: _store.KeyOption = None,
     fence: _store.FenceOption = None,
     store: _store.StoreOption = None,
     dry_run: DryRunOption = False,
-) -> Changed:
+) -> _store.ValueChanged:
     """Set a value.
 
     With --if-version nobody's change is overwritten unseen.
@@ -55,4 +42,4 @@ def command(
     parsed = value if as_text else parse_value(value, ctx.obj)
     once = Once(idempotency_key, fence)
     written = _store.opened(ctx, store).state_set(key, parsed, if_version=if_version, expires_ms=expires, once=once)
-    return Changed(key, parsed, written.version, _store.answered(ctx, written).effect)
+    return _store.ValueChanged(key, written.version, _store.answered(ctx, written).effect, parsed)

@@ -1,10 +1,7 @@
 """Remove a value."""
 
-from typing import NamedTuple
-
 import typer
 
-from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.errors import VersionConflict
 from sampletool.kit.global_options import DryRunOption
 from sampletool.state.commands import _store
@@ -19,16 +16,6 @@ spec = _store.changes(
 )
 
 
-class Removed(NamedTuple):
-    key: str
-    version: int
-    """The one it had; 0 if there was none."""
-    effect: Effect
-
-    def lines(self) -> list[str]:
-        return [f"{self.key}: {self.effect}"]
-
-
 def command(
     ctx: typer.Context,
     key: _store.ValueKeyArgument,
@@ -37,11 +24,11 @@ def command(
     fence: _store.FenceOption = None,
     store: _store.StoreOption = None,
     dry_run: DryRunOption = False,
-) -> Removed:
+) -> _store.ValueChanged:
     """Remove a value.
 
     Its version is never used again.
     """
     once = Once(idempotency_key, fence)
     written = _store.answered(ctx, _store.opened(ctx, store).state_unset(key, if_version=if_version, once=once))
-    return Removed(key, written.version, written.effect)
+    return _store.ValueChanged(key, written.version, written.effect)

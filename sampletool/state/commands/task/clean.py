@@ -25,12 +25,8 @@ class Cleaned(NamedTuple):
 
 def command(
     ctx: typer.Context,
-    older_than: Annotated[
-        int, typer.Option(metavar="DURATION", parser=_store.parse_ms, help="How long ago they ended.")
-    ],
-    status: Annotated[
-        Literal["done", "failed", "done,failed"], typer.Option(metavar="STATUSES", help="done, failed, or done,failed.")
-    ] = "done",
+    older_than: Annotated[int, _store.duration("How long ago they ended.")],
+    status: Annotated[Literal["done", "failed", "done,failed"], typer.Option(help="How they ended.")] = "done",
     store: _store.StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Cleaned:

@@ -28,13 +28,8 @@ class Tasks(NamedTuple):
 
 def command(
     ctx: typer.Context,
-    queue: Annotated[
-        str | None, typer.Argument(metavar="[QUEUE]", autocompletion=_store.queue_names, help="Only this queue.")
-    ] = None,
-    status: Annotated[
-        Status | None,
-        typer.Option("--status", metavar="STATUS", help="Only free, claimed, expired, done or failed ones."),
-    ] = None,
+    queue: Annotated[str | None, typer.Argument(autocompletion=_store.queue_names, help="Only this queue.")] = None,
+    status: Annotated[Status | None, typer.Option(help="Only those that are this.")] = None,
     after: AfterOption = None,
     limit: LimitOption = 100,
     store: _store.StoreOption = None,

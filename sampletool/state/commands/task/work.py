@@ -68,9 +68,7 @@ def command(
         int | None,
         typer.Option(min=1, max=256, metavar="N", help="How many at once.  [default: one for each processor]"),
     ] = None,
-    until_empty: Annotated[
-        bool, typer.Option("--until-empty", help="Do not wait for more: end when all are done or failed.")
-    ] = False,
+    until_empty: Annotated[bool, typer.Option("--until-empty", help="End when all are done or failed.")] = False,
     lease: _store.LeaseOption = "60s",  # type: ignore[assignment]
     max_attempts: _store.MaxAttemptsOption = 5,
     store: _store.StoreOption = None,
