@@ -3,7 +3,6 @@
 from sampletool.kit.commands.doctor import Probe
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import ToolError
-from sampletool.kit.contract.file_errors import from_os_error
 from sampletool.state.opening import store_of
 
 _SKEW_MS = 2000
@@ -14,8 +13,7 @@ def probe(context: Context) -> list[Probe]:
     try:
         found = store_of(context).health()
     except (ToolError, OSError) as error:
-        failed = error if isinstance(error, ToolError) else from_os_error(error)
-        return [Probe("store is reachable", "the store", False, failed.message)]
+        return [Probe("store is reachable", "the store", False, str(error))]
     settings = ", ".join(f"{name} {value}" for name, value in sorted(found.settings.items()))
     kept = "; ".join(found.problems) or settings
     skew = f"its clock is {found.clock_skew_ms} ms from ours" if abs(found.clock_skew_ms) > _SKEW_MS else None

@@ -45,6 +45,8 @@ _IDLE_MS = 2000
 """A client that is paused inside a transaction loses it after this long, and with it everything it locks."""
 _UNDONE = ("25P03", "57014", "40")
 """The server has undone the transaction: the client was silent in it, it took too long, or others were in its way."""
+_REFUSALS = {"42501": PermissionDenied, "25006": errors.StoreReadOnly, "53100": NoSpace}
+"""By SQLSTATE: the privilege is missing, the server or the user is read-only, the disk is full."""
 _REASONS = {
     r"authentication failed|no password|no pg_hba.conf entry|role .* (does not exist|is not permitted)": "auth",
     r"database .* does not exist": "none",
@@ -211,16 +213,10 @@ class Postgres(SqlStore):
         first_line, reason = redact(str(error).partition("\n")[0]), _reason(error)
         if isinstance(error, said.LockNotAvailable):
             return self._terms.busy(self._shown)
-        if isinstance(error, said.InsufficientPrivilege):
-            return PermissionDenied(self._shown, first_line)
-        if isinstance(error, said.ReadOnlySqlTransaction):
-            return errors.StoreReadOnly(self._shown)
-        if isinstance(error, said.DiskFull):
-            return NoSpace(self._shown)
         if isinstance(error, psycopg.ProgrammingError) and error.sqlstate is None:
             return no_store(self._url, f"{self._shown} is not the URL of a PostgreSQL server")
         if not _is_lost(error) and not (error.sqlstate or "").startswith(_UNDONE):
-            return IoFailure(self._shown, first_line)
+            return _REFUSALS.get(error.sqlstate or "", IoFailure)(self._shown, first_line)
         if reason == "auth":
             return errors.StoreAuthFailed(store=self._shown, reason="the user or password is not accepted")
         if reason == "none":

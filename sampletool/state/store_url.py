@@ -21,10 +21,8 @@ _PLACE = re.compile(r"(\[[\da-f:.]+\]|[^\[:/])*(:\d{1,5}(,[^:/]*)?)*(/[^:]*)?", 
 def shown_url(url: str) -> str:
     """Where the store is, for messages: without user, password and options, whatever characters are in them."""
     scheme, separator, rest = url.partition("://")
-    if not separator:
+    if not separator or not _SCHEME.fullmatch(scheme):
         return url if _WORD.fullmatch(url) else "…"
-    if not _SCHEME.fullmatch(scheme):
-        return "…"
     place, *options = _OPTIONS.split(rest)
     place = place.rpartition("@")[2]
     is_certain = scheme == "sqlite" or _PLACE.fullmatch(place)

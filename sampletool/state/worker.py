@@ -8,6 +8,7 @@ runs beside its successor. What a paused or cut-off worker still writes with its
 
 import os
 import random
+import shutil
 import signal
 import time
 from collections.abc import Iterator
@@ -24,10 +25,11 @@ from sampletool.kit.contract.lock_held import LockHeld
 from sampletool.kit.program import variable
 from sampletool.kit.safety.children import Children, Ended
 from sampletool.kit.safety.orphans import end_orphans
+from sampletool.kit.safety.places import private_directory, state_directory
 from sampletool.state.errors import LeaseLost, StoreUnavailable
-from sampletool.state.opening import parting_store_of
+from sampletool.state.opening import parting_store_of, store_of
 from sampletool.state.promises import Claimed, Fence
-from sampletool.state.store import Store
+from sampletool.state.terms import USUAL_SECONDS
 from sampletool.state.values import encode
 from sampletool.state.worked import Failure, Worked
 
@@ -58,10 +60,6 @@ class _Running:
 @dataclass
 class Worker:
     context: Context
-    store: Store
-    children: Children
-    lock_path: Path
-    """Of the lock that every worker of this machine and its commands share."""
     url: str | None
     """Of the store, if --store names one."""
     queue: str
@@ -77,6 +75,13 @@ class Worker:
     away_since: float | None = None
 
     def __post_init__(self) -> None:
+        context = self.context
+        self.store = store_of(context, self.url, margin_seconds(self.lease_ms) / 2)
+        self._lock_path = private_directory(state_directory()) / "workers.lock"  # of all workers of this machine
+        hold = context.opened.enter_context(context.hold(self._lock_path, "workers", "shared", USUAL_SECONDS))
+        self.children = Children(context.signals, hold.descriptors)
+        self._scratch = private_directory(context.session_directory / context.request_id)
+        context.opened.callback(shutil.rmtree, self._scratch, ignore_errors=True)
         self.result = Worked(self.queue)
         self._logs = self.context.session_directory / f"tasks-{self.context.request_id}"
 
@@ -151,7 +156,7 @@ class Worker:
 
     def end_orphans(self) -> None:
         """A worker that died cannot keep its leases: none of its commands may run beside its successor."""
-        for pid in end_orphans(self.lock_path, self.context.signals):
+        for pid in end_orphans(self._lock_path, self.context.signals):
             self.context.warn("ORPHAN_ENDED", f"Process {pid}, left behind by a worker that has died, was ended.")
 
     def _claim(self, *finish: Fence) -> None:
@@ -168,7 +173,7 @@ class Worker:
         if any(task.attempts > 1 for task in claim.tasks):
             self.end_orphans()
         for task in claim.tasks:
-            body_file = self.context.session_directory / self.context.request_id / f"{os.urandom(8).hex()}.json"
+            body_file = self._scratch / f"{os.urandom(8).hex()}.json"
             body_file.write_text(encode(task.body))
             one = _Running(task, Fence(task.id, task.generation), body_file, asked + self.lease_ms / 1000)
             name, env = f"{task.id}:{task.generation}", self._environment(task, body_file)

@@ -2,15 +2,15 @@
 
 import sqlite3
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from sampletool.kit.safety.children import Children
+from sampletool.kit.context import Context
 from sampletool.kit.safety.signals import Signals
 from sampletool.state.opening import open_store
 from sampletool.state.promises import NewTask
@@ -37,26 +37,16 @@ class SlowToAnswer:
 
 
 @pytest.fixture
-def worker(tmp_path: Path) -> Worker:
-    store = open_store(f"sqlite://{tmp_path}/state.db", None, make_terms(patience=0.1))
-    store.task_add("work", [NewTask("x", "a")])
-    signals = Signals()
-    slow: Any = SlowToAnswer(store)
-    (tmp_path / "request").mkdir()
-    named = {"tell": lambda line: None, "cwd": tmp_path, "session_directory": tmp_path, "request_id": "request"}
-    context: Any = SimpleNamespace(signals=signals, session_id="ann", **named)
-    return Worker(
-        context,
-        slow,
-        Children(signals, []),
-        tmp_path / "workers.lock",
-        url=None,
-        queue="work",
-        argv=["/bin/sleep", "600"],
-        jobs=1,
-        lease_ms=60_000,
-        max_attempts=0,
-    )
+def worker(tmp_path: Path) -> Iterator[Worker]:
+    context = Context(Signals())
+    context.options = {"lock_timeout": "100ms"}
+    url = f"sqlite://{tmp_path}/state.db"
+    with context.opened:
+        worker = Worker(context, url, "work", ["/bin/sleep", "600"], 1, lease_ms=60_000, max_attempts=0)
+        worker.store.task_add("work", [NewTask("x", "a")])
+        slow: Any = SlowToAnswer(worker.store)
+        worker.store = slow
+        yield worker
 
 
 def test_a_lease_is_counted_from_when_it_was_asked_for(worker: Worker) -> None:

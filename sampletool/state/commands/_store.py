@@ -5,7 +5,6 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 import typer
 
 from sampletool.kit.completion import offering
-from sampletool.kit.context import Context
 from sampletool.kit.contract.answer import UNTRUSTED, Effect
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.duration import parse_duration
@@ -39,7 +38,7 @@ class ValueChanged(NamedTuple):
     version: int
     """The one it has now; the one it had, if it was removed, 0 if there was none."""
     effect: Effect
-    value: Annotated[Any, UNTRUSTED] = None
+    value: Annotated[Any | None, UNTRUSTED] = None
 
     def lines(self) -> list[str]:
         return [f"{self.key}: {self.effect}, version {self.version}"]
@@ -98,22 +97,10 @@ def duration(help: str) -> Any:
     return typer.Option(metavar="DURATION", parser=parse_ms, help=help)
 
 
-@offering
-def counter_names(context: Context) -> list[str]:
-    return [name for name, _ in store_of(context).counter_list("", _OFFERED)]
-
-
-@offering
-def state_keys(context: Context) -> list[str]:
-    return [value.key for value in store_of(context).state_list("", "", _OFFERED)]
-
-
-@offering
-def queue_names(context: Context) -> set[str]:
-    """Of the oldest tasks: looking at all of them takes too long while a shell waits."""
-    return {task.queue for task in store_of(context).task_list(None, None, 0, _OFFERED)}
-
-
+counter_names = offering(lambda context: [name for name, _ in store_of(context).counter_list("", _OFFERED)])
+state_keys = offering(lambda context: [value.key for value in store_of(context).state_list("", "", _OFFERED)])
+queue_names = offering(lambda context: {task.queue for task in store_of(context).task_list(None, None, 0, _OFFERED)})
+"""Of the oldest tasks: looking at all of them takes too long while a shell waits."""
 NAME = strictly(check_name)
 StoreOption = Annotated[str | None, typer.Option(metavar="URL", help="Which store; without a password in it.")]
 KeyOption = Annotated[

@@ -1,7 +1,6 @@
 """Values of the store, as they are typed."""
 
 import json
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,8 @@ def parse_value(text: str, context: Context) -> Any:
 def parse_json(text: str) -> Any:
     """Only what any reader of JSON takes: no NaN, nothing infinite, no member twice, not too deep; else ValueError."""
     try:
-        value = json.loads(text, parse_constant=_finite, parse_float=_finite, object_pairs_hook=_members)
+        value = json.loads(text, object_pairs_hook=_members)
+        json.dumps(value, allow_nan=False)
         is_deep = _is_deeper(value, _DEEPEST)
     except RecursionError:
         is_deep = True
@@ -50,12 +50,6 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(members) < len(pairs):
         raise ValueError("a member is given twice")
     return members
-
-
-def _finite(text: str) -> float:
-    if not isfinite(number := float(text)):
-        raise ValueError(f"{text} is not a number of JSON")
-    return number
 
 
 def _is_deeper(value: Any, depth: int) -> bool:

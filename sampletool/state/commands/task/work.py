@@ -8,14 +8,11 @@ import typer
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import InvalidValues, Mistake, ProgramNotFound, ToolError
 from sampletool.kit.global_options import DryRunOption
-from sampletool.kit.safety.children import Children
-from sampletool.kit.safety.places import private_directory, state_directory
 from sampletool.state.commands import _store
 from sampletool.state.errors import TasksFailed
 from sampletool.state.opening import store_of
-from sampletool.state.terms import USUAL_SECONDS
 from sampletool.state.worked import Worked
-from sampletool.state.worker import Worker, margin_seconds
+from sampletool.state.worker import Worker
 
 spec = _store.changes(
     "task work mail --until-empty -- printenv TOOL_TASK_BODY",
@@ -89,21 +86,7 @@ def command(
         raise ProgramNotFound(what="The command", command=argv[0])
     if dry_run:
         return Worked(queue, left=store_of(context, store).task_left(queue))
-    path = private_directory(state_directory()) / "workers.lock"
-    scratch = private_directory(context.session_directory / context.request_id)
-    context.opened.callback(shutil.rmtree, scratch, ignore_errors=True)
-    hold = context.opened.enter_context(context.hold(path, "workers", "shared", USUAL_SECONDS))
-    worker = Worker(
-        context,
-        store_of(context, store, margin_seconds(lease) / 2),
-        Children(context.signals, hold.descriptors),
-        path,
-        url=store,
-        queue=queue,
-        argv=[program, *argv[1:]],
-        jobs=jobs or context.jobs(),
-        lease_ms=lease,
-        max_attempts=max_attempts,
-    )
+    run = [program, *argv[1:]]
+    worker = Worker(context, store, queue, run, jobs or context.jobs(), lease_ms=lease, max_attempts=max_attempts)
     worker.end_orphans()
     return work(worker, until_empty=until_empty)
