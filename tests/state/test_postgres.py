@@ -168,7 +168,7 @@ def test_a_signal_cancels_on_the_server_what_it_waits_for(backend: SharedBackend
         with pytest.raises(Interrupted):
             store.counter_add("hits", 1)
 
-        assert waiting_for_locks(backend.url) == 0
+        wait_until(lambda: waiting_for_locks(backend.url) == 0)
     store.close()
 
 
