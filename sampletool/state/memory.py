@@ -65,9 +65,6 @@ class _Tables(SqlStore):
         return answer, is_replayed
 
     def transact(self, body: Callable[[Session], T], *, may_repeat: bool) -> T:
-        return self.look(body)
-
-    def look(self, body: Callable[[Session], T]) -> T:
         return body(self.connection)
 
     def describe(self) -> tuple[str, list[str], dict[str, str]]:

@@ -111,9 +111,6 @@ class Postgres(SqlStore):
         self._shown = shown_url(url)
         self._url = url
 
-    def look(self, body: Callable[[Session], T]) -> T:
-        return self.transact(body, may_repeat=True)
-
     def describe(self) -> tuple[str, list[str], dict[str, str]]:
         names = "('fsync', 'synchronous_commit', 'full_page_writes', 'server_version')"
         settings = dict(self.look(lambda db: db.rows(f"SELECT name, setting FROM pg_settings WHERE name IN {names}")))

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from sampletool.state import sql_verbs
-from sampletool.state.errors import LeaseLost
 from sampletool.state.promises import Health
 from sampletool.state.sql_verbs import Session
 from sampletool.state.store import Store, Write
@@ -49,9 +48,9 @@ class SqlStore(Store):
     def transact(self, body: Callable[[Session], T], *, may_repeat: bool) -> T:
         """Committed when it returns, undone if it raises."""
 
-    @abstractmethod
     def look(self, body: Callable[[Session], T]) -> T:
-        """Changes nothing."""
+        """For what changes nothing."""
+        return self.transact(body, may_repeat=True)
 
     @abstractmethod
     def describe(self) -> tuple[str, list[str], dict[str, str]]:
@@ -62,9 +61,7 @@ class SqlStore(Store):
             if write.key is not None:
                 db.be_alone_with(write.key)
             if (fence := write.once.fence) is not None:
-                written, status, _ = sql_verbs.held(db, fence.task, fence.generation)
-                if written != "claimed":
-                    raise LeaseLost(fence.task, fence.generation, fence.generation, status)
+                sql_verbs.held(db, *fence, "claimed")
             known = f"SELECT digest, answer FROM tool_once WHERE key = :key AND {sql_verbs.living(db)}"
             for said, answer in db.rows(known, key=write.key) if write.key else []:
                 if said != write.said:
@@ -95,4 +92,4 @@ def _remember(db: Session, write: Write, answer: Any) -> None:
     task = write.once.fence.task if write.once.fence else None
     db.rows(put, key=write.key, digest=write.said, answer=json.dumps(answer), life=write.key_life_ms, task=task)
     expired = f"SELECT key FROM tool_once WHERE expires_at <= {db.now} LIMIT 20 {db.unclaimed}"
-    db.each("DELETE FROM tool_once WHERE key = :key", [{"key": old} for (old,) in db.rows(expired)])
+    db.rows(f"DELETE FROM tool_once WHERE key IN ({expired})")

@@ -127,9 +127,9 @@ def task_add(db: Session, queue: str, tasks: list[tuple[str, str]], delay_ms: in
     created = db.each(put, rows)
     known = [row for row, is_new in zip(rows, created, strict=True) if not is_new]
     is_other = "UPDATE tool_tasks SET id = id WHERE id = :id AND (queue <> :queue OR body <> :body)"
-    for row, others in zip(known, db.each(is_other, known), strict=True):
-        if others:
-            raise TaskConflict(task=row["id"])
+    others = db.each(is_other, known)
+    if 1 in others:
+        raise TaskConflict(task=known[others.index(1)]["id"])
     return [(task, "created" if is_new else "unchanged") for (task, _), is_new in zip(tasks, created, strict=True)]
 
 
@@ -168,7 +168,7 @@ def task_left(db: Session, queue: str, most: int) -> int:
 
 
 def task_retry(db: Session, task: str) -> str:
-    _, status, *_ = _alone_with(db, task)
+    _, status, _ = held(db, task, None)
     if status == "free":
         return "unchanged"
     if status != "failed":
@@ -190,7 +190,7 @@ def task_clean(db: Session, older_ms: int, statuses: str, after: int, limit: int
 
 
 def task_renew(db: Session, task: str, generation: int, lease_ms: int) -> int:
-    _, status, now = held(db, task, generation)
+    _, status, now = held(db, task, generation, "claimed")
     if status != "claimed":
         raise LeaseLost(task, generation, generation, status)
     db.rows("UPDATE tool_tasks SET due_at = :due WHERE id = :id", due=now + lease_ms, id=task)
@@ -203,16 +203,12 @@ def task_finish(db: Session, task: str, generation: int) -> str:
                  WHERE id = :id AND generation = :generation AND status = 'claimed'"""
     if db.each(finish, [{"id": task, "generation": generation}]) == [1]:
         return "updated"
-    written, status, _ = held(db, task, generation)
-    if written != "done":
-        raise LeaseLost(task, generation, generation, status)
+    held(db, task, generation, "done")
     return "unchanged"
 
 
 def task_release(db: Session, task: str, generation: int, delay_ms: int) -> str:
-    written, status, now = held(db, task, generation)
-    if written == "done":
-        raise LeaseLost(task, generation, generation, status)
+    written, _, now = held(db, task, generation, "claimed", "free", "failed")
     if written != "claimed":
         return "unchanged"
     put = f"""UPDATE tool_tasks SET claimed_by = NULL, claimed_at = NULL,
@@ -231,20 +227,16 @@ def task_list(db: Session, queue: str | None, status: str | None, after: int, li
     return db.rows(page, queue=queue, status=status, after=after, limit=limit)
 
 
-def held(db: Session, task: str, generation: int) -> tuple[str, str, int]:
-    """Alone with the task, if that is its generation: the status as written, and as it is now, and the time."""
-    written, status, now, actual = _alone_with(db, task)
-    if actual != generation:
-        raise LeaseLost(task, generation, actual, status)
-    return written, status, now
-
-
-def _alone_with(db: Session, task: str) -> tuple[str, str, int, int]:
+def held(db: Session, task: str, generation: int | None, *allowed: str) -> tuple[str, str, int]:
+    """Alone with the task, if that is its generation and it was written as one of these: how, and as what it counts
+    now, and the time. Without a generation whatever it is."""
     if db.locked:
         db.rows(f"SELECT id FROM tool_tasks WHERE id = :id {db.locked}", id=task)
     asked = f"{_clock(db)} SELECT status, {_STATUS}, now, generation FROM tool_tasks, clock WHERE id = :id"
-    for written, status, now, generation in db.rows(asked, id=task):
-        return written, status, now, generation
+    for written, status, now, actual in db.rows(asked, id=task):
+        if generation is not None and (actual != generation or written not in allowed):
+            raise LeaseLost(task, generation, actual, status)
+        return written, status, now
     raise TaskNotFound(task=task)
 
 

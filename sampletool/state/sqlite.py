@@ -31,7 +31,7 @@ STEPS = (
 )
 """The schema, as the steps that lead to it: a file remembers how many it has been through. Only ever append."""
 
-_BUSY_MS = 50
+_BUSY_SECONDS = 0.05
 """How long SQLite itself may wait before we look whether a signal or the deadline has come."""
 _LOG_PAGES = 250
 """When the log begins again: to write over what is there is flushed faster than to make the file grow."""
@@ -88,8 +88,7 @@ class Sqlite(SqlStore):
     def transact(self, body: Callable[[Session], T], *, may_repeat: bool) -> T:
         """Committed, and on the disk, when it returns. A local file is never lost half-way, so nothing is repeated."""
         if self._terms.rehearse:
-            with self._translated():
-                return body(self._open())
+            return self.look(body)
         if is_first := self._connection is None:
             self._prepare()
         with self._terms.hold(*self._lock, is_first), self._translated():
@@ -162,9 +161,8 @@ class Sqlite(SqlStore):
     def _connect(self) -> Database:
         """Where a log cannot be, a rollback journal whose end is flushed too: a power cut must not bring one back."""
         uri = f"{self._path.absolute().as_uri()}?mode=rw"
-        db = sqlite3.connect(uri, uri=True, isolation_level=None, factory=Database)
-        waits, log = f"busy_timeout = {_BUSY_MS}", f"wal_autocheckpoint = {_LOG_PAGES}"
-        for setting in (waits, log, "synchronous = FULL", "fullfsync = ON"):
+        db = sqlite3.connect(uri, _BUSY_SECONDS, uri=True, isolation_level=None, factory=Database)
+        for setting in (f"wal_autocheckpoint = {_LOG_PAGES}", "synchronous = FULL", "fullfsync = ON"):
             db.execute(f"PRAGMA {setting}")
         if db.execute("PRAGMA journal_mode").fetchone() != ("wal",):
             db.execute("PRAGMA journal_mode = TRUNCATE")

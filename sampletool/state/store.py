@@ -178,7 +178,7 @@ class Store(ABC):
         if once is None:
             return self.write(Write(verb, arguments))
         key = once_key(once, verb, arguments[0])
-        agreed = "" if key is None else digest(verb, arguments[0], arguments[1:] if said is None else said)
+        agreed = "" if key is None else digest(verb, arguments[0], *(arguments[1:] if said is None else said))
         return self.write(Write(verb, arguments, once, key, agreed, may_repeat=key is not None))
 
     def _read(self, verb: str, /, **given: Any) -> Any:
@@ -198,10 +198,9 @@ def _claimed(row: Any) -> promises.Claimed:
 
 def _task_state(row: Any) -> TaskState:
     task, queue, status, generation, attempts, by, at, due, position, body = row
-    head = (task, queue, status, int(generation), int(attempts), decode(body))
-    if by:
-        return TaskState(*head, by, _when(at), _when(due), None, int(position))
-    return TaskState(*head, None, None, None, _when(due), int(position))
+    head = (task, queue, status, int(generation), int(attempts), decode(body), by or None, _when(at))
+    lease_ends, free = (due, None) if by else (None, due)
+    return TaskState(*head, _when(lease_ends), _when(free), int(position))
 
 
 def _when(at_ms: Any) -> str | None:

@@ -2,7 +2,6 @@
 
 import json
 import secrets
-from collections.abc import Sequence
 from typing import Any
 
 from sampletool.kit.contract.errors import InvalidValues, Mistake
@@ -64,20 +63,17 @@ def once_key(once: Once, verb: str, name: str) -> str | None:
         check(idempotency_key=once.key)
     if once.fence is not None:
         check(task=once.fence.task, generation=once.fence.generation)
-        text = json.dumps([once.fence.task, verb, name, once.key])
-        return f"task:{text if len(text) <= _LONGEST_KEY else _digest(text)}"
+        parts = (once.fence.task, verb, name, once.key)
+        text = json.dumps(parts)
+        return f"task:{text if len(text) <= _LONGEST_KEY else digest(*parts)}"
     return None if once.key is None else f"key:{once.key}"
 
 
-def digest(verb: str, name: str, arguments: Sequence[Any]) -> str:
+def digest(*parts: Any) -> str:
     """What a repeated write has to agree with."""
-    return _digest(json.dumps([verb, name, *arguments]))
-
-
-def _digest(text: str) -> str:
     from hashlib import sha256
 
-    return sha256(text.encode()).hexdigest()
+    return sha256(json.dumps(parts).encode()).hexdigest()
 
 
 def with_ids(tasks: list[NewTask]) -> list[tuple[str, str]]:
