@@ -12,7 +12,6 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command
 
-from .completion import offering
 from .context import Context
 from .contract.answer import FormatName
 from .contract.duration import parse_duration, parse_limit
@@ -52,9 +51,9 @@ def global_options() -> Any:
 
 def describe(params: list[Any], hints: Mapping[str, Any]) -> list[dict[str, Any]]:
     """As programs and help read them. Imported when it is asked for: most calls describe nothing."""
-    from .contract.manifest import describe_params
+    from .contract.manifest import describe_param
 
-    return describe_params(params, hints)
+    return [describe_param(param, hints[param.name]) for param in params]
 
 
 @cache
@@ -93,16 +92,8 @@ def keep_given(ctx: typer.Context) -> None:
     context.dry_run = bool(ctx.params.get("dry_run"))
 
 
-def _value(name: str, metavar: str, help: str, *other: str, **declared: Any) -> Any:
-    return Annotated[str, typer.Option(name, *other, metavar=metavar, help=help, **declared)]
-
-
-@offering
-def _sessions(_context: Context) -> list[str]:
-    from .safety.places import session_root
-    from .safety.session import list_sessions
-
-    return [session.session_id for session in list_sessions(session_root())]
+def _value(name: str, metavar: str, help: str, *other: str, check: Callable[[str], object] = str) -> Any:
+    return Annotated[str, typer.Option(name, *other, metavar=metavar, help=help, callback=strictly(check))]
 
 
 @cache
@@ -115,16 +106,10 @@ def _every_command() -> dict[str, Any]:
         "full": Annotated[bool, typer.Option("--full", help="Answer also in more than 64 KiB.")],
         "quiet": Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notices on stderr.")],
         "verbose": Annotated[bool, typer.Option("--verbose", "-v", help="Print on stderr what happens to locks.")],
-        "session_id": _value(
-            "--session-id", "ID", "Keep outputs together with calls of the same id.", autocompletion=_sessions
-        ),
+        "session_id": _value("--session-id", "ID", "Keep outputs together with calls of the same id."),
         "cwd": _value("--cwd", "DIR", "Run as if started in this directory.", "-C"),
-        "lock_timeout": _value(
-            "--lock-timeout", "DURATION", "How long to wait for locks: 0, 500ms, 5s.", callback=strictly(parse_duration)
-        ),
-        "timeout": _value(
-            "--timeout", "DURATION", "Stop the call after this long: 30s, 5m.", callback=strictly(parse_limit)
-        ),
+        "lock_timeout": _value("--lock-timeout", "DURATION", "The wait for locks: 0, 500ms, 5s.", check=parse_duration),
+        "timeout": _value("--timeout", "DURATION", "Stop the call after this long: 30s, 5m.", check=parse_limit),
         "help": Annotated[bool, typer.Option("--help", "-h", help="Show this text.")],
     }
 

@@ -269,7 +269,7 @@ def test_a_directory_to_run_in_that_cannot_be_is_named_in_full(tool: Tool, works
     file = tool("config", "list", "-C", "tool.toml").error
 
     assert (missing["code"], missing["context"]["path"]) == ("FILE_NOT_FOUND", str(workspace / "nope"))
-    assert (file["code"], file["suggestion"].partition(",")[0]) == ("UNSAFE_PATH", "Name a directory")
+    assert (file["code"], file["suggestion"].partition(",")[0]) == ("UNSAFE_PATH", "Name another path")
 
 
 def test_the_time_may_come_from_the_environment_and_is_checked(tool: Tool) -> None:
@@ -287,7 +287,7 @@ def test_completion_offers_commands_and_keys_and_never_fails_loudly(tool: Tool, 
     assert "lock_timeout" in offered("tool config get lock")
     assert "level" in offered("tool config get lev")
     (workspace / "tool.toml").write_text("[broken")
-    assert "lock_timeout" in offered("tool config get lock")
+    assert offered("tool config get lock").strip() == ""
 
 
 @pytest.mark.parametrize("call", [["--", "x"], ["--", "config", "list"], ["--"], ["config", "--"]])

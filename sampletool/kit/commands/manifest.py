@@ -150,12 +150,11 @@ def _statuses(*some: CommandSpec) -> dict[str, str]:
 
 def _shared(commands: dict[str, Any]) -> Description:
     """What is the same for all commands."""
-    known = {name: {"default": one["default"], "help": one["help"]} for name, one in all_known().items()}
     return Description(
         exit_statuses=_statuses(*(one.spec for one in commands.values())),
         options=[_with_variable(option) for option in described_options()],
         answer=envelope_schema({"type": ["object", "array"]}),
-        settings={name: {"environment": variable(name), **facts} for name, facts in known.items()},
+        settings={name: {"environment": variable(name), **one} for name, one in all_known().items()},
         environment=_ENVIRONMENT,
     )
 

@@ -5,9 +5,7 @@ Built from the live commands, so it cannot disagree with them.
 
 import types
 import typing
-from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from pathlib import Path
 from typing import Any
 
 from .answer import SCHEMA_VERSION
@@ -15,61 +13,47 @@ from .command_spec import CommandSpec
 from .errors import Mistake
 
 _JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null", dict: "object"}
-_VALUE_TYPES = {int: "integer", float: "number", bool: "boolean", Path: "path"}
 _METAVAR_TYPES = {"DURATION": "duration", "FILE": "path", "DIR": "path"}
 
 
-def describe_params(params: list[Any], hints: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What to write for each parameter, and what happens without it."""
-    return [_describe_param(param, hints[param.name]) for param in params]
-
-
-def _describe_param(param: Any, hint: Any) -> dict[str, Any]:
-    """The type of the parser is left out: callers write text."""
-    value, *declared = typing.get_args(hint) if typing.get_origin(hint) is typing.Annotated else (hint,)
-    kind = _without_none_and_list(value)
+def describe_param(param: Any, hint: Any) -> dict[str, Any]:
+    """What to write for a parameter, and what happens without it. The type of the parser is left out: it reads text."""
+    kind, declared = _kind_of(hint), getattr(hint, "__metadata__", ())
     is_option = param.param_type_name == "option"
     is_flag = is_option and kind is bool
-    metavar = param.metavar or ""
     choices = typing.get_args(kind)
     several = "..." if param.nargs == -1 else ""
     written = ("N" if kind in (int, float) else "TEXT") if is_option else f"{param.name.upper()}{several}"
+    metavar = param.metavar or "|".join(choices) or written
     described = {
         "name": param.name,
         "flags": [*param.opts, *param.secondary_opts] if is_option else None,
-        "type": "choice" if choices else _METAVAR_TYPES.get(metavar) or _VALUE_TYPES.get(kind, "string"),
+        "type": "choice" if choices else _METAVAR_TYPES.get(metavar) or _JSON_TYPES.get(kind, "string"),
         "choices": list(choices) or None,
         "minimum": next((each.min for each in declared if hasattr(each, "min")), None),
         "maximum": next((each.max for each in declared if hasattr(each, "max")), None),
         "default": None if is_flag or param.default in (None, "") else param.default,
-        "metavar": None if is_flag else metavar or "|".join(choices) or written,
+        "metavar": None if is_flag else metavar,
         "required": param.required,
         "repeatable": param.multiple or param.nargs == -1,
-        "completion": True if any(getattr(each, "autocompletion", None) for each in declared) else None,
         "help": param.help,
     }
     return {key: value for key, value in described.items() if value is not None}
 
 
-def _without_none_and_list(hint: Any) -> Any:
-    """`list[str] | None` has values of `str`."""
+def _kind_of(hint: Any) -> Any:
+    """`Annotated[list[str] | None, ...]` has values of `str`."""
     parts = [part for part in typing.get_args(hint) if part is not type(None)]
-    if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        return _without_none_and_list(parts[0])
-    return parts[0] if typing.get_origin(hint) is list else hint
+    return _kind_of(parts[0]) if parts and typing.get_origin(hint) is not typing.Literal else hint
 
 
 def describe_errors(spec: CommandSpec) -> dict[str, Any]:
     """Every code that a command can end with; the first line of its docstring says what it means."""
-    errors = {error.code: error for error in reversed(spec.all_errors())}
-    return {
-        code: {
-            "exit_status": error.exit_status,
-            "retryable": error.retryable,
-            "meaning": (error.__doc__ or "").partition("\n")[0],
-        }
-        for code, error in sorted(errors.items())
-    }
+    errors = {}
+    for error in reversed(spec.all_errors()):
+        meaning = (error.__doc__ or "").partition("\n")[0]
+        errors[error.code] = {"exit_status": error.exit_status, "retryable": error.retryable, "meaning": meaning}
+    return dict(sorted(errors.items()))
 
 
 def schema_of(kind: Any) -> dict[str, Any]:
@@ -79,7 +63,9 @@ def schema_of(kind: Any) -> dict[str, Any]:
         return schema_of(parts[0]) | {name: fact for facts in parts[1:] for name, fact in facts.items()}
     if names := [each.name for each in fields(kind)] if is_dataclass(kind) else getattr(kind, "_fields", ()):
         hints = typing.get_type_hints(kind, include_extras=True)
-        return _object({name: schema_of(hints[name]) for name in names}, [n for n in names if _is_needed(hints[n])])
+        plain = typing.get_type_hints(kind)
+        needed = [name for name in names if type(None) not in typing.get_args(plain[name])]  # None is left out
+        return _object({name: schema_of(hints[name]) for name in names}, needed)
     if origin in (list, tuple):
         return {"type": "array", "items": schema_of(parts[0])}
     if origin is dict:
@@ -92,12 +78,6 @@ def schema_of(kind: Any) -> dict[str, Any]:
     return {"type": _JSON_TYPES[kind]} if kind in _JSON_TYPES else {}
 
 
-def _is_needed(hint: Any) -> bool:
-    """A member that may be None is left out of the answer then."""
-    inner = typing.get_args(hint)[0] if typing.get_origin(hint) is typing.Annotated else hint
-    return type(None) not in typing.get_args(inner)
-
-
 def _object(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": required}
 
@@ -105,7 +85,8 @@ def _object(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
 def envelope_schema(data: dict[str, Any]) -> dict[str, Any]:
     """Of every answer whose data is this. What fails has an `error`, and as `data` what was done, or null."""
     members = {"ok": {"type": "boolean"}, "data": {"anyOf": [data, {"type": "null"}]}, "error": ERROR}
-    members |= {"warnings": {"type": "array", "items": _WARNING}, "meta": META}
+    warning = _object(_members(string="code message"), ["code", "message"])
+    members |= {"warnings": {"type": "array", "items": warning}, "meta": META}
     return _object(members, ["ok", "data", "warnings", "meta"])
 
 
@@ -114,7 +95,6 @@ def _members(**names: str) -> dict[str, Any]:
     return {name: {"type": kind} for kind, some in names.items() for name in some.split()}
 
 
-_WARNING = _object(_members(string="code message"), ["code", "message"])
 _CRASHED = _object(_members(integer="pid", string="command started_at"), ["pid"])
 _META = _members(string="command request_id tool_version timestamp", integer="duration_ms exit_code")
 _META |= {"schema_version": {"enum": [SCHEMA_VERSION]}}

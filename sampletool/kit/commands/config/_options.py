@@ -7,9 +7,8 @@ import typer
 from ...completion import offering
 from ...context import Context
 from ...contract.command_spec import CommandSpec
-from ...contract.errors import InvalidValues, KeyNotFound, Mistake, ToolError, VersionConflict
+from ...contract.errors import InvalidValues, KeyNotFound, Mistake, VersionConflict
 from ...program import WORKSPACE_FILE
-from ...settings.known import all_known
 from ...settings.precedence import Key, Scope, Settings
 from ...settings.toml_key import parse_key
 
@@ -43,10 +42,7 @@ def read_key(text: str) -> Key:
 
 @offering
 def setting_keys(context: Context) -> list[str]:
-    try:
-        return context.settings.names()
-    except (ToolError, OSError):
-        return list(all_known())
+    return context.settings.names()
 
 
 GlobalOption = Annotated[bool, typer.Option("--global", help="Use your own settings, also inside a workspace.")]
