@@ -6,7 +6,7 @@ from typing import Any
 
 from sampletool.kit.app import root
 from sampletool.kit.commands.manifest import _shared, describe, find_commands
-from sampletool.kit.contract.errors import ExitStatus, category
+from sampletool.kit.contract.errors import INTERRUPTED, ExitStatus, category
 from sampletool.kit.contract.file_errors import ANY_CALL
 from sampletool.kit.parts import offered
 from sampletool.kit.program import variable
@@ -74,7 +74,7 @@ def _of_every_call() -> Iterator[str]:
     yield "What every command takes, before or after its name:"
     yield _table("option", "default", "what it is", rows=map(_param, shared.options or []))
     yield "## Exit statuses"
-    statuses = sorted(value for name, value in vars(ExitStatus).items() if name.isupper())
+    statuses = [*sorted(value for name, value in vars(ExitStatus).items() if name.isupper()), *INTERRUPTED]
     yield _table("status", "what it says", rows=([str(status), category(status)] for status in statuses))
     environment = (shared.environment or {}).items()
     yield "## Variables"

@@ -21,12 +21,9 @@ _Row = TypeVar("_Row")
 def page(context: Context, rows: list[_Row], limit: int, position: Callable[[_Row], object]) -> list[_Row]:
     """Up to `limit` of one row more than that: if it is there, the answer tells how to go on."""
 
-    def cursor_after(count: int) -> str:
-        return f"{_CURSOR}{position(rows[count - 1])}"
-
-    context.size.cursor_after = cursor_after
+    context.size.cursor_after = lambda count: f"{_CURSOR}{position(rows[count - 1])}"
     if len(rows) > limit:
-        context.meta["next_cursor"] = cursor_after(limit)
+        context.meta["next_cursor"] = context.size.cursor_after(limit)
     return rows[:limit]
 
 

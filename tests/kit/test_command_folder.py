@@ -89,7 +89,7 @@ def test_a_mistake_comes_with_a_way_out(tool: Tool, call: list[str], hint: str) 
 def test_the_sentences_of_several_mistakes_read_as_one(tool: Tool) -> None:
     message = tool("--bogus", "config", "nope", "--wrong").error["message"]
 
-    assert message == "No such option: --bogus; no such command: tool config nope."
+    assert message == "No such option: --bogus; No such command: tool config nope."
 
 
 def test_a_usage_error_has_the_form_that_was_asked_for(tool: Tool) -> None:

@@ -5,7 +5,7 @@ import platform
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
@@ -26,9 +26,6 @@ from ..safety.places import config_file, private_directory, session_root, state_
 from ..safety.processes import can_see
 
 spec = CommandSpec(effect="nothing", errors=(ChecksFailed,), reads=("machine",), examples=("doctor",))
-
-_PACKAGES = ("typer", "filelock", "tomlkit", "platformdirs")
-
 
 _TAKE = """
 import fcntl, sys
@@ -88,8 +85,7 @@ def probe_directories(directories: list[Path]) -> list[Probe]:
                     seen.add(device)
                     probes += probe_directory(Path(scratch))
         except OSError as error:
-            cannot = "it cannot be created: " if found != wanted else ""
-            problem = f"{cannot}nothing can be written in {found}: {(error.strerror or str(error)).lower()}"
+            problem = f"nothing can be written in {found}: {(error.strerror or str(error)).lower()}"
             probes.append(Probe("writable", str(wanted), False, problem))
     return probes
 
@@ -107,15 +103,14 @@ def probe_directory(directory: Path) -> list[Probe]:
 
 
 def _excludes(directory: Path) -> str | None:
-    with _taken_by_another(directory / "exclusion"), _taken_by_another(directory / "exclusion") as is_taken_again:
+    with _taken_by_another(directory / "lock"), _taken_by_another(directory / "lock") as is_taken_again:
         return "two processes have one lock at a time" if is_taken_again else None
 
 
 def _freed_by_kill(directory: Path) -> str | None:
-    for _ in range(2):
-        with _taken_by_another(directory / "killed") as is_taken:
-            pass
-    return None if is_taken else "the lock outlived its holder"
+    """The lock of the probe before, whose holder has been killed."""
+    with _taken_by_another(directory / "lock") as is_taken:
+        return None if is_taken else "the lock outlived its holder"
 
 
 def _renames_over_open_file(directory: Path) -> str | None:
@@ -128,12 +123,11 @@ def _renames_over_open_file(directory: Path) -> str | None:
 
 
 def _links_without_replacing(directory: Path) -> str | None:
-    create(directory / "linked", b"")
-    try:
-        create(directory / "linked", b"")
-    except FileExistsError:
-        return None
-    return "link() replaced an existing file"
+    path = directory / "linked"
+    create(path, b"old")
+    with suppress(FileExistsError):
+        create(path, b"new")
+    return None if path.read_bytes() == b"old" else "link() replaced an existing file"
 
 
 def _keeps_private(directory: Path) -> str | None:
@@ -174,7 +168,7 @@ def command(ctx: typer.Context) -> Health:
         private_directory(session_root())
     probes = [*probe_directories(places), *(probe for part in offered("doctor") for probe in part.probe(context))]
     versions = {"python": platform.python_version(), "system": f"{platform.system()} {platform.release()}"}
-    versions |= {package: version(package) for package in _PACKAGES}
+    versions |= {package: version(package) for package in ("typer", "filelock", "tomlkit", "platformdirs")}
     failed = [probe.name for probe in probes if not probe.ok]
     health = Health(not failed, probes, versions, not_promised())
     if failed:

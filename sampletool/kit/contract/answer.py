@@ -53,8 +53,6 @@ class Answer(NamedTuple):
 
 def to_data(value: Any) -> Any:
     """Named tuples as objects; a member that is None does not apply, and is absent."""
-    if isinstance(value, (str, int)):
-        return value
     if hasattr(value, "_asdict") or hasattr(value, "__dataclass_fields__"):
         members = value._asdict() if hasattr(value, "_asdict") else vars(value)
         return {name: to_data(member) for name, member in members.items() if member is not None}

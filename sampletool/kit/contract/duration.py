@@ -7,16 +7,16 @@ from .text import quoted
 
 _UNIT_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _LONGEST_SECONDS = 100 * 365 * 86400
-_FORM = r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|m|h|d)"
 
 
 def parse_duration(text: str) -> float:
     """Seconds, or ValueError with a sentence. A bare number other than 0 has no unit and is refused."""
     if text == "0":
         return 0.0
-    form = re.fullmatch(_FORM, text)
+    form = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|m|h|d)", text)
     if form is None:
-        hint = f"; {text} seconds are {text}s" if text.isdecimal() else _meant(text)
+        meant = re.fullmatch(r"([0-9.]+)(ms|milli|s|m|h|d|$)[a-z]*", "".join(text.lower().split()))
+        hint = f"; write {meant[1]}{meant[2].replace('milli', 'ms') or 's'}" if meant else ""
         raise ValueError(f"{quoted(text)} is not a duration such as 0, 500ms, 5s, 2m, 1h or 7d{hint}")
     seconds = float(form[1]) * _UNIT_SECONDS[form[2]]
     if seconds > _LONGEST_SECONDS:
@@ -27,12 +27,6 @@ def parse_duration(text: str) -> float:
 def utc(seconds: float | None = None) -> str:
     """This moment, or the one that is so many seconds after 1970."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
-
-
-def _meant(text: str) -> str:
-    """Units are written in many ways, and with spaces."""
-    form = re.fullmatch(r"([0-9.]+)(ms|milli|s|m|h|d)[a-z]*", "".join(text.lower().split()))
-    return f"; write {form[1]}{form[2].replace('milli', 'ms')}" if form else ""
 
 
 def parse_limit(text: str) -> float:

@@ -31,18 +31,14 @@ class ExitStatus:
     LOCK_HELD = 75
     """EX_TEMPFAIL of sysexits.h: the shell's word for "try again"."""
 
-    HANGUP = 129
-    INTERRUPT = 130
-    QUIT = 131
-    TERMINATE = 143
-
 
 def category(status: int) -> str:
-    """The name callers read in the manifest; four statuses share INTERRUPTED."""
+    """The name callers read in the manifest; what a signal ends is INTERRUPTED."""
     return "INTERRUPTED" if status > 128 else next(name for name, one in vars(ExitStatus).items() if one == status)
 
 
-INTERRUPTED = (ExitStatus.HANGUP, ExitStatus.INTERRUPT, ExitStatus.QUIT, ExitStatus.TERMINATE)
+INTERRUPTED = (129, 130, 131, 143)
+"""HUP, INT, QUIT and TERM: 128 and the number of the signal."""
 
 
 class ToolError(Exception):
@@ -109,19 +105,13 @@ class InvalidValues(ToolError):
     code, exit_status = "VALIDATION_ERROR", ExitStatus.USAGE
 
     def __init__(self, *mistakes: Mistake, suggestion: str = "Correct the values and run it again.") -> None:
-        first, *others = (mistake.message.rstrip(".") for mistake in mistakes)
-        said = "; ".join([first, *map(_inside, others)])
+        said = "; ".join(mistake.message.rstrip(".") for mistake in mistakes)
         hints = " ".join(dict.fromkeys(mistake.suggestion for mistake in mistakes if mistake.suggestion))
         super().__init__(f"{said}.", hints or suggestion)
         self.mistakes = [*mistakes]
 
     def describe(self) -> dict[str, Any]:
         return {**super().describe(), "errors": self.mistakes}
-
-
-def _inside(message: str) -> str:
-    """A sentence behind another one: `No such option` goes on as `no such option`."""
-    return message[:1].lower() + message[1:] if message[1:2].islower() or message[1:2] == " " else message
 
 
 class UsageMistakes(InvalidValues):
@@ -220,9 +210,8 @@ class TimedOut(ToolError):
     def __init__(self, timeout_seconds: float, waited_for: ToolError | None = None) -> None:
         """`waited_for` says what it was waiting for when the time was up."""
         waited = waited_for.context if waited_for else {}
-        super().__init__(
-            timeout=say_duration(timeout_seconds), **{**waited, "timeout_ms": round(timeout_seconds * 1000)}
-        )
+        facts = {**waited, "timeout_ms": round(timeout_seconds * 1000)}
+        super().__init__(timeout=say_duration(timeout_seconds), **facts)
         if waited_for:
             self.message += f" {waited_for.message}"
 
@@ -230,7 +219,7 @@ class TimedOut(ToolError):
 class Interrupted(ToolError):
     """A signal ended the call; the status is 128 and the signal's number."""
 
-    code, exit_status = "INTERRUPTED", ExitStatus.INTERRUPT
+    code, exit_status = "INTERRUPTED", 130
     sentence = "Stopped by {signal}."
     advice = "Run it again; locks are released and nothing is half done."
 

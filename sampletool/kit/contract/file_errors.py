@@ -34,7 +34,7 @@ class UnsafePath(PathError):
 
     code, exit_status = "UNSAFE_PATH", ExitStatus.USAGE
     sentence = "{path} cannot be used: {reason}."
-    advice = "Name another path, or put a regular file there."
+    advice = "Name another path, or put there what is needed."
 
 
 class LocksUnsupported(PathError):
@@ -117,14 +117,7 @@ _KINDS: dict[int | None, type[PathError]] = {
     errno.ENOENT: FileNotFound,
 }
 
-_ADVICE = {
-    errno.ELOOP: "Name what the link leads to.",
-    errno.EISDIR: "Name a file; this is a directory.",
-    errno.ENOTDIR: "Name a directory, or a path that leads through directories only.",
-    errno.ENXIO: "Name a regular file; this is a socket or a device.",
-    errno.EMFILE: "Name fewer files in one call, or let it open more at once (ulimit -n).",
-    errno.ENAMETOOLONG: "Choose a shorter name.",
-}
+_ADVICE = {errno.EMFILE: "Name fewer files in one call, or let it open more at once (ulimit -n)."}
 
 ANY_CALL = (UsageMistakes, InvalidValues, InvalidToml, FileNotFound, PermissionDenied, UnsafePath, UnsafeDirectory,
             ReadOnly, NoSpace, NotFlushed, IoFailure, TimedOut, Interrupted, InternalError)  # fmt: skip

@@ -77,8 +77,7 @@ def _sentence(lock: str, holders: list[Holder], shared: bool) -> str:
 def _advice(lock: str, holder: Holder | None, timeout_ms: int) -> str:
     if holder is not None and holder.state == "orphaned":
         return f"Wait for its children to end, or end them with `{PROGRAM} lock release {lock}`."
-    seconds = f" longer than {say_duration(timeout_ms / 1000)}" if timeout_ms else " 30s"
-    return f"Wait for it and retry, or pass {'a ' if timeout_ms else ''}--lock-timeout{seconds}."
+    return f"Wait for it and retry, or pass --lock-timeout {say_duration(max(30, timeout_ms / 500))}."
 
 
 def estimate_retry_ms(age_ms: int | None, usual_ms: int | None) -> int:

@@ -3,13 +3,11 @@
 For names, keys, ids and the paths of new files. Free text may be anything; where it is JSON, broken JSON is refused.
 """
 
-import json
 import re
 import unicodedata
 
 from .text import NOTHING, quoted
 
-_BEGINS_AS_JSON = r'\s*[\[{]\s*["{}\[\]0-9-]'
 _DASHES = "\u2012\u2013\u2014\u2015\u2212"
 
 
@@ -38,7 +36,7 @@ def check_name(text: str) -> None:
     """Mistyped, unless it may be a name."""
     check_path(text)
     if begins_as_json(text) or (text[:1] == text[-1:] == '"'):
-        raise Mistyped(f"{quoted(text)} is JSON, not a name", text, _text_of(text))
+        raise Mistyped(f"{quoted(text)} is JSON, not a name", text, text.strip('"') if text[0] == '"' else "")
     if (plain := unicodedata.normalize("NFKC", text)) != text:
         raise Mistyped(f"{quoted(text)} has letters that only look like others", text, plain)
     for word in re.findall(r"\w+", text):
@@ -49,12 +47,4 @@ def check_name(text: str) -> None:
 
 def begins_as_json(text: str) -> bool:
     """Whether an object or array was probably meant, also where the rest of it is broken."""
-    return re.match(_BEGINS_AS_JSON, text) is not None
-
-
-def _text_of(text: str) -> str:
-    try:
-        read = json.loads(text)
-    except ValueError:
-        return ""
-    return read if isinstance(read, str) else ""
+    return re.match(r'\s*[\[{]\s*["{}\[\]0-9-]', text) is not None

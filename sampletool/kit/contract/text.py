@@ -80,7 +80,6 @@ _CONFIDENTIAL_PARTS = ("token", "pass", "pwd", "secret", "dsn", "cred", "auth", 
 _IN_URL = r"((?:[a-z][a-z0-9+.-]*:?//)?[^\s:/@]*):(?!//)[^\s]+@"
 """Up to the last `@`: a password may contain slashes and more of them, and the scheme may be misspelt."""
 _IN_WORDS = r"\b(password|passwd|pwd)(\s*=\s*)('[^']*'|\"[^\"]*\"|[^\s&;]+)"
-_BEARER = r"\b(bearer|basic)\s+[^\s]+"
 
 
 def is_secret(key: str) -> bool:
@@ -95,5 +94,5 @@ def redact(text: str) -> str:
     if "=" in text:
         text = re.sub(_IN_WORDS, rf"\1\2{MASK}", text, flags=re.IGNORECASE)
     if any(word in text.lower() for word in ("bearer", "basic")):
-        text = re.sub(_BEARER, rf"\1 {MASK}", text, flags=re.IGNORECASE)
+        text = re.sub(r"\b(bearer|basic)\s+[^\s]+", rf"\1 {MASK}", text, flags=re.IGNORECASE)
     return text

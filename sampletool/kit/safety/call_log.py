@@ -21,7 +21,6 @@ from .places import private_directory
 
 NAMES = ("calls.jsonl", "calls.before.jsonl")
 """The file that is written to, and the one before it. Older ones are not kept."""
-_LARGEST = 4 << 20
 _OF_META = ("command", "exit_code", "duration_ms", "request_id", "cwd", "session_id", "trace_id", "dry_run")
 _SUBJECTS = ("key", "name", "id", "queue", "lock", "path", "output")
 """The members of an answer that say what a call was about."""
@@ -38,7 +37,7 @@ def call_of(answer: Answer) -> dict[str, Any]:
     return call | {"about": _subjects_of(data)}
 
 
-def append(directory: Path, call: Mapping[str, Any], largest: int = _LARGEST) -> None:
+def append(directory: Path, call: Mapping[str, Any], largest: int = 4 << 20) -> None:
     line = json.dumps(call, separators=(",", ":")).encode() + b"\n"
     path = private_directory(directory) / NAMES[0]
     while True:

@@ -121,7 +121,7 @@ def test_string_forces_text(tool: Tool) -> None:
     ("call", "said", "hint"),
     [
         (["set", "jobs=0"], "is not a whole", "Give a whole number from 1, or auto."),
-        (["set", "lock_timeout", "3"], "3 seconds are 3s", "Give a duration such as 30s, or 0, or auto."),
+        (["set", "lock_timeout", "3"], "write 3s", "Give a duration such as 30s, or 0, or auto."),
         (["set", "a="], "a is a table, not a value", "Unset the keys in it: a.b.c, a.d."),
         (["set", "a.b.c.x=1"], "a.b.c.x cannot be set: a.b.c is not a table", "Unset what is there: a.b.c."),
         (["unset", "a"], "a is a table, not a value", "Unset the keys in it: a.b.c, a.d."),
@@ -148,7 +148,7 @@ def test_a_value_of_several_words_is_not_taken_for_keys_without_a_value() -> Non
     with pytest.raises(InvalidValues) as refused:
         read_arguments(["name", "Ada", "Lovelace"], as_text=False)
 
-    assert refused.value.message == "name is followed by 2 values, not one."
+    assert refused.value.message == "name has no value; Ada has no value; Lovelace has no value."
     assert "quotes" in refused.value.suggestion
 
 

@@ -12,7 +12,7 @@ from string import Formatter
 import pytest
 
 from sampletool.kit import contract
-from sampletool.kit.contract.errors import ExitStatus, ToolError, did_you_mean
+from sampletool.kit.contract.errors import INTERRUPTED, ExitStatus, ToolError, did_you_mean
 from sampletool.kit.contract.file_errors import PathError, from_os_error
 from sampletool.kit.contract.lock_held import Holder, LockHeld, Owners
 from sampletool.kit.parts import offered
@@ -98,8 +98,8 @@ def test_the_exit_statuses_are_the_ones_that_scripts_know() -> None:
     assert {name: number for name, number in vars(ExitStatus).items() if name.isupper()} == {
         "OK": 0, "INTERNAL": 1, "USAGE": 2, "PARTIAL": 3, "PRECONDITION": 4, "NOT_FOUND": 5, "CONFLICT": 6,
         "PERMISSION": 7, "AUTH": 8, "TIMEOUT": 10, "UNAVAILABLE": 12, "LOCK_HELD": 75,
-        "HANGUP": 129, "INTERRUPT": 130, "QUIT": 131, "TERMINATE": 143,
     }  # fmt: skip
+    assert INTERRUPTED == (129, 130, 131, 143)
 
 
 @pytest.mark.parametrize(
@@ -152,9 +152,16 @@ def test_a_refusal_names_the_directory_where_something_could_not_be_made() -> No
     assert refused.suggestion == "Check the owner and the mode of it, and of /w."
 
 
-@pytest.mark.parametrize(("number", "said"), [(errno.ENOTDIR, "Name a directory"), (errno.EISDIR, "Name a file")])
-def test_a_path_of_the_wrong_kind_comes_with_the_right_one(number: int, said: str) -> None:
-    assert said in from_os_error(OSError(number, os.strerror(number), "/w/x")).suggestion
+@pytest.mark.parametrize("number", [errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO, errno.ENAMETOOLONG])
+def test_a_path_of_the_wrong_kind_is_refused_with_the_kind(number: int) -> None:
+    unsafe = from_os_error(OSError(number, os.strerror(number), "/w/x"))
+
+    assert (unsafe.code, unsafe.message) == ("UNSAFE_PATH", f"/w/x cannot be used: {os.strerror(number).lower()}.")
+    assert unsafe.suggestion == "Name another path, or put there what is needed."
+
+
+def test_too_many_open_files_are_no_fault_of_the_disk() -> None:
+    assert "ulimit -n" in from_os_error(OSError(errno.EMFILE, os.strerror(errno.EMFILE), "/w/x")).suggestion
 
 
 def test_did_you_mean_is_silent_where_nothing_is_near() -> None:

@@ -1,6 +1,5 @@
 """The value of one setting, and where it comes from."""
 
-from datetime import date, time
 from math import isfinite
 from typing import Annotated, Any, NamedTuple
 
@@ -41,11 +40,10 @@ def shown(key: Key, value: Any, *, reveal: bool) -> Any:
         return MASK
     if isinstance(value, list):
         return [shown(key, member, reveal=reveal) for member in value]
-    if isinstance(value, (date, time)):
-        return value.isoformat()
-    if isinstance(value, float) and not isfinite(value):
-        return str(value)
-    return redact(value) if isinstance(value, str) and not reveal else value
+    if isinstance(value, str):
+        return value if reveal else redact(value)
+    is_in_json = isinstance(value, int) or (isinstance(value, float) and isfinite(value))
+    return value if is_in_json else str(value).replace(" ", "T")
 
 
 KeyArgument = Annotated[str, typer.Argument(metavar="KEY", help="A dotted key.", autocompletion=setting_keys)]

@@ -21,13 +21,12 @@ spec = changes_settings._replace(
     examples=("config set key1 val1", "config set jobs=4 lock_timeout=30s", "echo s3cret | config set api.token -"),
 )
 
-_STDIN_LIMIT_BYTES = 1024 * 1024
-
 
 def read_arguments(words: list[str], *, as_text: bool) -> dict[Key, Any]:
     """KEY VALUE, or KEY=VALUE several times; every mistake of all of them at once."""
-    if not _is_one_pair(words) and (missing := _missing(words)):
-        raise InvalidValues(*missing)
+    if not _is_one_pair(words) and (alone := [word for word in words if "=" not in word]):
+        hint = f"Write `{PROGRAM} config set KEY VALUE`, with quotes around a VALUE of several words, or KEY=VALUE..."
+        raise InvalidValues(*(Mistake("VALUE", "MISSING", f"{word} has no value", word, hint) for word in alone))
     pairs = [words] if _is_one_pair(words) else [word.split("=", 1) for word in words]
     values: dict[Key, Any] = {}
     mistakes: list[Mistake] = []
@@ -51,17 +50,6 @@ def read_arguments(words: list[str], *, as_text: bool) -> dict[Key, Any]:
 
 def _is_one_pair(words: list[str]) -> bool:
     return len(words) == 2 and "=" not in words[0]
-
-
-def _missing(words: list[str]) -> list[Mistake]:
-    """The words that are no KEY=VALUE, where they have to be."""
-    if len(words) > 2 and not any("=" in word for word in words):
-        problem = f"{words[0]} is followed by {len(words) - 1} values, not one"
-        hint = "Put quotes around a value of several words; give several keys as KEY=VALUE."
-        return [Mistake("VALUE", "INVALID_VALUE", problem, suggestion=hint)]
-    alone = [word for word in words if "=" not in word]
-    hint = f"Write `{PROGRAM} config set {{0}} VALUE` or {{0}}=VALUE."
-    return [Mistake("VALUE", "MISSING", f"{word} has no value", word, hint.format(word)) for word in alone]
 
 
 def _warn(context: Context, values: dict[Key, Any], *, are_in_argv: bool) -> None:
@@ -97,7 +85,7 @@ def command(
     if is_on_stdin:
         from ...safety.stdin import read_stdin
 
-        value = read_stdin(context.signals, _STDIN_LIMIT_BYTES, allow_empty=allow_empty)
+        value = read_stdin(context.signals, 1024 * 1024, allow_empty=allow_empty)
         words = [words[0], value.removesuffix("\n").removesuffix("\r")]
     values = read_arguments(words, as_text=as_text)
     _warn(context, values, are_in_argv=not is_on_stdin)

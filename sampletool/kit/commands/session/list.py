@@ -17,9 +17,7 @@ class Listing(NamedTuple):
     sessions: list[SessionState]
 
     def lines(self) -> list[Line]:
-        rows: list[Line] = [
-            (name, used_at, ", ".join(map(str, users)) or "-", path) for name, used_at, users, path in self.sessions
-        ]
+        rows = [(name, at, ", ".join(map(str, users)) or "-", path) for name, at, users, path in self.sessions]
         return [heads("session", "last used", "used by", "path"), *rows] if rows else ["No session has left anything."]
 
 
