@@ -54,9 +54,6 @@ _REASONS = {
     r"timeout|timed out": "it did not answer in time",
     r"translate host name|name or service": "the name of its host is not known",
     r"refused|no such file": "nothing listens there",
-    r"ssl|certificate": "they and we did not agree on encryption",
-    r"deadlock|serialize": "too many change the same at once",
-    r"starting up|shutting down|recovery": "it is starting or stopping",
 }
 """What a failed connection means: it carries no code, only a text, which may quote a part of a badly escaped URL."""
 

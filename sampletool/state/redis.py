@@ -6,7 +6,6 @@ whether a write happened, so it is repeated only if it carries an idempotency ke
 """
 
 import re
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from importlib.resources import files
@@ -99,15 +98,12 @@ class RedisStore(Store):
         return rows
 
     def health(self) -> Health:
-        began = time.time()
-        seconds, microseconds = self._talk(self._client.time, may_repeat=True)
-        skew_ms = round((seconds + microseconds / 1e6 - (began + time.time()) / 2) * 1000)
         info = self._talk(self._client.info, may_repeat=True)
         with suppress(exceptions.RedisError):  # not everybody may ask
             info |= self._client.config_get("appendfsync")
         settings = {name: str(info[name]) for name in _SETTINGS if name in info}
         name, version = ("Valkey", "valkey_version") if "valkey_version" in info else ("Redis", "redis_version")
-        return Health(f"{name} {info[version]} ({self._shown})", _problems(info), skew_ms, settings)
+        return Health(f"{name} {info[version]} ({self._shown})", _problems(info), settings)
 
     def close(self) -> None:
         self._client.close()

@@ -44,8 +44,8 @@ _BODY_IN_ENVIRONMENT = 16_384
 _REMEMBERED_FAILURES = 100
 _GRACE_SECONDS = 5.0
 """How long before it is killed a command is asked to end, if the lease is long enough."""
-_LEAVING_MS = 15_000
-"""A lease that lasts until commands that are stubborn have been ended."""
+_LEAVING_SECONDS = 10.0
+"""How long it takes at the most to end commands that are stubborn, and the store to hear of it."""
 
 
 @dataclass
@@ -72,7 +72,8 @@ class Worker:
     unreported: list[tuple[_Running, Ended]] = field(default_factory=list)
     """What has ended, and the store does not know yet."""
     given_up: list[str] = field(default_factory=list)
-    away_since: float | None = None
+    answered_at: float = field(default_factory=time.monotonic)
+    """When the store answered last: no lease is newer."""
 
     def __post_init__(self) -> None:
         context = self.context
@@ -97,7 +98,7 @@ class Worker:
         for name, one in [*self.running.items()]:
             if name in self.running and one.lease_ends_at - time.monotonic() < self.lease_ms / 1500:
                 with self.patiently():
-                    self._renew(name, self.lease_ms)
+                    self._renew(name)
 
     def wait(self) -> None:
         """Until a command ends, or it is time for the next turn."""
@@ -111,32 +112,26 @@ class Worker:
 
     @contextmanager
     def patiently(self) -> Iterator[None]:
-        """What the block asks of the store may wait, if the store has been away for less time than a lease lasts."""
+        """What the block asks of the store may wait, as long as there may be a lease that lasts."""
         try:
             yield
-            self.away_since = None
+            self.answered_at = time.monotonic()
         except _AWAY:
-            now = time.monotonic()
-            if self.away_since is None:
-                self.away_since = now
-                self.context.tell(f"{self.queue}: the store is away; commands go on while their leases last")
-            if now - self.away_since >= self.lease_ms / 1000:
+            self.context.tell(f"{self.queue}: the store is away; commands go on while their leases last")
+            if time.monotonic() - self.answered_at >= self.lease_ms / 1000:
                 raise
         finally:
             self._end_in_time()
 
     def prepare_to_leave(self) -> None:
-        """Leases that last until the commands have been ended; one that cannot be had ends its command now."""
-        self.store = parting_store_of(self.context, self.url)
-        for name, one in [*self.running.items()]:
-            if one.lease_ends_at < time.monotonic() + _LEAVING_MS / 1000:
-                try:
-                    self._renew(name, max(self.lease_ms, _LEAVING_MS))
-                except ToolError:
-                    self.children.signal(name, signal.SIGKILL)
+        """A command that could take longer to end than its lease lasts is killed."""
+        for name, one in self.running.items():
+            if one.lease_ends_at < time.monotonic() + _LEAVING_SECONDS:
+                self.children.signal(name, signal.SIGKILL)
 
     def give_all_back(self) -> None:
         """On the way out: nobody has to wait for our leases to end."""
+        self.store = parting_store_of(self.context, self.url)
         for one, ended in [*self.unreported, *((one, None) for one in self.running.values())]:
             try:
                 if ended is not None and ended.status == 0:
@@ -203,11 +198,11 @@ class Worker:
         self._logs.mkdir(mode=0o700, exist_ok=True)
         return self._logs / f"{quote(task.id, safe='')[:150]}.{task.generation}.log"
 
-    def _renew(self, name: str, lease_ms: int) -> None:
+    def _renew(self, name: str) -> None:
         one, asked = self.running[name], time.monotonic()
         try:
-            self.store.task_renew(*one.claim, lease_ms=lease_ms)
-            one.lease_ends_at, one.is_asked_to_end = asked + lease_ms / 1000, False
+            self.store.task_renew(*one.claim, lease_ms=self.lease_ms)
+            one.lease_ends_at, one.is_asked_to_end = asked + self.lease_ms / 1000, False
         except LeaseLost:
             self._lose(name)
 
