@@ -67,7 +67,7 @@ class Link(psycopg.Connection[Any]):
     signals: Signals
     give_up_at: float
     is_prepared = False
-    """Whether its store has been found to have our schema."""
+    """Whether its store has our schema, and not only until a rehearsal ends."""
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
         return super().wait(self._watched(gen), interval, timeout)
@@ -153,7 +153,7 @@ class Postgres(SqlStore):
         link.signals, link.give_up_at = self._terms.signals, give_up_at
         if not link.is_prepared:
             self._prepare(link)
-            link.is_prepared = True
+            link.is_prepared = not self._terms.rehearse
         return link
 
     def _begin(self, link: Link) -> None:
@@ -193,13 +193,11 @@ class Postgres(SqlStore):
         return int(version)
 
     def _leave(self) -> None:
-        """Out of the transaction, whatever happened in it; after a rehearsal not even its tables may be left."""
+        """Out of the transaction, whatever happened in it."""
         if (link := self.current()) is not None:
             try:
                 link.rollback()
             except psycopg.Error:  # in the middle of something, or lost
-                link.close()
-            if self._terms.rehearse:
                 link.close()
 
     def _our_error(self, error: psycopg.Error, *, is_certain: bool) -> ToolError:

@@ -77,12 +77,12 @@ class Worker:
 
     def __post_init__(self) -> None:
         context = self.context
-        self.store = store_of(context, self.url, margin_seconds(self.lease_ms) / 2)
+        self._scratch = private_directory(context.session_directory / context.request_id)
+        context.opened.callback(shutil.rmtree, self._scratch, ignore_errors=True)
         self._lock_path = private_directory(state_directory()) / "workers.lock"  # of all workers of this machine
         hold = context.opened.enter_context(context.hold(self._lock_path, "workers", "shared", USUAL_SECONDS))
         self.children = Children(context.signals, hold.descriptors)
-        self._scratch = private_directory(context.session_directory / context.request_id)
-        context.opened.callback(shutil.rmtree, self._scratch, ignore_errors=True)
+        self.store = store_of(context, self.url, margin_seconds(self.lease_ms) / 2)
         self.result = Worked(self.queue)
         self._logs = self.context.session_directory / f"tasks-{self.context.request_id}"
 

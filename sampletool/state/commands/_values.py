@@ -23,7 +23,7 @@ def parse_value(text: str, context: Context) -> Any:
         value = parse_json(text)
     except ValueError as error:
         if begins_as_json(text):
-            problem = f"{quoted(text)} begins as JSON and is not: {error}"
+            problem = f"{quoted(text)} begins as JSON and cannot be read: {error}"
             raise InvalidValues(Mistake("VALUE", "INVALID_VALUE", problem, text[:80], _AS_TEXT)) from error
         if text.lstrip().startswith(("{", "[")):
             context.warn("NOT_JSON", f"{quoted(text[:80])} is taken as text, for it is not JSON: {error}.")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 from sampletool.kit.testing.tool import Tool
+from sampletool.state.commands.task.work import spec
 from tests.state.support.servers import Server
 from tests.state.support.waiting import is_alive, wait_for_line, wait_for_pid, wait_until
 
@@ -136,6 +138,15 @@ def test_a_worker_with_nothing_to_do_says_once_that_it_waits(tool: Tool, workspa
     tool("task", "release", "a:1")
     stdout, _ = worker.communicate(timeout=60)
     assert json.loads(stdout)["data"]["finished"] == 1
+
+
+def test_locks_are_taken_in_the_order_that_the_manifest_tells(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", "x")
+
+    ran = tool("task", "work", "mail", "--until-empty", "--verbose", "--", "true")
+
+    asked = re.findall(r"^lock (\w+).*: asked", ran.stderr.decode(), re.MULTILINE)
+    assert [*dict.fromkeys(asked)] == list(spec.locks)
 
 
 def test_a_command_that_is_not_there_claims_nothing(tool: Tool, workspace: Path) -> None:
