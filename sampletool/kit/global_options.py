@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command
 
+from .completion import offering
 from .context import Context
 from .contract.answer import FormatName
 from .contract.duration import parse_duration, parse_limit
@@ -92,8 +93,16 @@ def keep_given(ctx: typer.Context) -> None:
     context.dry_run = bool(ctx.params.get("dry_run"))
 
 
-def _value(name: str, metavar: str, help: str, *other: str, check: Callable[[str], object] = str) -> Any:
-    return Annotated[str, typer.Option(name, *other, metavar=metavar, help=help, callback=strictly(check))]
+def _value(name: str, metavar: str, help: str, *other: str, check: Callable[[str], object] = str, **more: Any) -> Any:
+    return Annotated[str, typer.Option(name, *other, metavar=metavar, help=help, callback=strictly(check), **more)]
+
+
+@offering
+def _sessions(_context: Context) -> list[str]:
+    from .safety.places import session_root
+    from .safety.session import list_sessions
+
+    return [session.session_id for session in list_sessions(session_root())]
 
 
 @cache
@@ -106,7 +115,9 @@ def _every_command() -> dict[str, Any]:
         "full": Annotated[bool, typer.Option("--full", help="Answer also in more than 64 KiB.")],
         "quiet": Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notices on stderr.")],
         "verbose": Annotated[bool, typer.Option("--verbose", "-v", help="Print on stderr what happens to locks.")],
-        "session_id": _value("--session-id", "ID", "Keep outputs together with calls of the same id."),
+        "session_id": _value(
+            "--session-id", "ID", "Keep outputs together with calls of the same id.", autocompletion=_sessions
+        ),
         "cwd": _value("--cwd", "DIR", "Run as if started in this directory.", "-C"),
         "lock_timeout": _value("--lock-timeout", "DURATION", "The wait for locks: 0, 500ms, 5s.", check=parse_duration),
         "timeout": _value("--timeout", "DURATION", "Stop the call after this long: 30s, 5m.", check=parse_limit),

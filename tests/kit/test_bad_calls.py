@@ -109,7 +109,7 @@ def test_a_duration_in_other_words_is_suggested_as_it_is_written_here(tool: Tool
 
 
 def test_an_empty_duration_is_a_mistake_like_any_other(tool: Tool) -> None:
-    for call in (["config", "list", "--timeout", ""], ["config", "list", "--lock-timeout", ""]):
+    for call in (["log", "--since", ""], ["config", "list", "--lock-timeout", ""]):
         ran = tool(*call)
         assert (ran.status, ran.code) == (2, "USAGE_ERROR"), call
         assert "'' is not a duration" in ran.error["message"]

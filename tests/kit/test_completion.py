@@ -42,10 +42,14 @@ def offered(tool: Tool, shell: str, words: str) -> list[str]:
         ("tool config get lev", "level"),
         ("tool config unset level lock", "lock_timeout"),
         (f"tool lock release {PROGRAM}", "tool.toml"),
+        ("tool config list --session-id my", "my-session"),
     ],
 )
 def test_what_may_be_written_here_is_offered(tool: Tool, workspace: Path, shell: str, words: str, name: str) -> None:
     tool("config", "set", "level", "3")
+    sessions = Path(tool.environ["TMPDIR"]) / f"tool-{os.geteuid()}"
+    for directory in (sessions, sessions / "my-session"):
+        directory.mkdir(mode=0o700)
 
     assert name in offered(tool, shell, words)
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
@@ -12,13 +13,14 @@ import typer
 
 from ..contract.answer import Effect
 from ..contract.command_spec import CommandSpec
-from ..contract.duration import say_duration
+from ..contract.duration import parse_limit, say_duration, utc
 from ..contract.table import Line, heads
+from ..global_options import strictly
 from ..pages import AfterOption, LimitOption, no_cursor, page, read_cursor
 from ..safety.call_log import NAMES, opened_log
 from ..safety.places import state_directory
 
-spec = CommandSpec(effect="nothing", reads=("files",), examples=("log", "log --failed --limit 10"))
+spec = CommandSpec(effect="nothing", reads=("files",), examples=("log", "log --since 1h --failed"))
 
 _TYPES = {"exit_code": int, "duration_ms": int, "dry_run": bool, "about": list}
 """Of the members that are not text."""
@@ -68,6 +70,9 @@ def read_calls(directory: Path) -> Iterator[Call]:
 
 def command(
     ctx: typer.Context,
+    since: Annotated[
+        str, typer.Option(metavar="DURATION", callback=strictly(parse_limit), help="How far back.")
+    ] = "7d",
     failed: Annotated[bool, typer.Option("--failed", help="Only calls that failed.")] = False,
     only: Annotated[str, typer.Option("--command", metavar="NAME", help="Only this one, such as config.set.")] = "",
     limit: LimitOption = 100,
@@ -77,8 +82,9 @@ def command(
 
     Each call leaves one line: what it was about (keys and paths, no values), how it ended, how long it took.
     """
-    calls = read_calls(state_directory())
+    oldest, calls = utc(time.time() - parse_limit(since)), read_calls(state_directory())
     if (last := read_cursor(after)) and all(call.request_id != last for call in calls):
         raise no_cursor(after or "")
-    found = (call for call in calls if not (failed and call.exit_code == 0) and only in ("", call.command))
+    recent = (call for call in calls if call.at >= oldest and only in ("", call.command))
+    found = (call for call in recent if call.exit_code or not failed)
     return Calls(page(ctx.obj, list(islice(found, limit + 1)), limit, lambda call: call.request_id))

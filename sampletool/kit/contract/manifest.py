@@ -36,6 +36,7 @@ def describe_param(param: Any, hint: Any) -> dict[str, Any]:
         "metavar": None if is_flag else metavar,
         "required": param.required,
         "repeatable": param.multiple or param.nargs == -1,
+        "completion": True if any(getattr(each, "autocompletion", None) for each in declared) else None,
         "help": param.help,
     }
     return {key: value for key, value in described.items() if value is not None}

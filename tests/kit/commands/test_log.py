@@ -46,8 +46,9 @@ def test_the_list_can_be_narrowed(tool: Tool, workspace: Path) -> None:
 
     assert [call["command"] for call in logged(tool, "--failed")] == ["config.get"]
     assert [call["command"] for call in logged(tool, "--command", "lock.list")] == ["lock.list"]
-    assert [call["command"] for call in logged(tool, "--limit", "1")] == ["log"]
+    assert [call["command"] for call in logged(tool, "--limit", "1", "--since", "1h")] == ["log"]
     assert logged(tool, "--command", "no.such") == []
+    assert tool("log", "--since", "0").code == "USAGE_ERROR"
     assert workspace
 
 

@@ -106,6 +106,7 @@ def test_what_every_command_takes_is_described_once(tool: Tool) -> None:
     assert told["--format"]["choices"] == ["json", "jsonl", "text"]
     assert (told["--timeout"]["type"], told["--cwd"]["type"], told["--json"]["type"]) == ("duration", "path", "boolean")
     assert (told["--timeout"]["variable"], told["--lock-timeout"]["variable"]) == ("TOOL_TIMEOUT", "TOOL_LOCK_TIMEOUT")
+    assert told["--session-id"]["completion"]
     assert not {flag for option in described()["config.get"]["options"] for flag in option["flags"]} & told.keys()
 
 
