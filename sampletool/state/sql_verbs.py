@@ -120,8 +120,7 @@ def state_list(db: Session, prefix: str, after: str, limit: int) -> list[Any]:
 
 def task_add(db: Session, queue: str, tasks: list[tuple[str, str]], delay_ms: int) -> list[tuple[str, str]]:
     """Who adds an id that another caller is just adding waits for that one, and for nobody else."""
-    due = f"{db.now} + {int(delay_ms)}" if delay_ms else "0"
-    put = f"""INSERT INTO tool_tasks (id, queue, body, due_at) VALUES (:id, :queue, :body, {due})
+    put = f"""INSERT INTO tool_tasks (id, queue, body, due_at) VALUES (:id, :queue, :body, {_after(db, delay_ms)})
               ON CONFLICT (id) DO NOTHING"""
     rows = [{"id": task, "queue": queue, "body": body} for task, body in tasks]
     created = db.each(put, rows)
@@ -198,25 +197,23 @@ def task_renew(db: Session, task: str, generation: int, lease_ms: int) -> int:
 
 
 def task_finish(db: Session, task: str, generation: int) -> str:
-    """In one statement, if nothing is wrong: a worker waits for each."""
-    finish = f"""UPDATE tool_tasks SET status = 'done', due_at = NULL, ended_at = {db.now}
-                 WHERE id = :id AND generation = :generation AND status = 'claimed'"""
-    if db.each(finish, [{"id": task, "generation": generation}]) == [1]:
-        return "updated"
-    held(db, task, generation, "done")
-    return "unchanged"
+    return _end(db, task, generation, f"status = 'done', due_at = NULL, ended_at = {db.now}", "done")
 
 
 def task_release(db: Session, task: str, generation: int, delay_ms: int) -> str:
-    written, _, now = held(db, task, generation, "claimed", "free", "failed")
-    if written != "claimed":
-        return "unchanged"
-    put = f"""UPDATE tool_tasks SET claimed_by = NULL, claimed_at = NULL,
-              status = CASE WHEN {_IS_LAST} THEN 'failed' ELSE 'free' END,
-              ended_at = CASE WHEN {_IS_LAST} THEN CAST(:now AS bigint) END,
-              due_at = CASE WHEN {_IS_LAST} THEN NULL ELSE CAST(:due AS bigint) END WHERE id = :id"""
-    db.rows(put, due=now + delay_ms if delay_ms else 0, now=now, id=task)
-    return "updated"
+    put = f"""claimed_by = NULL, claimed_at = NULL, status = CASE WHEN {_IS_LAST} THEN 'failed' ELSE 'free' END,
+              ended_at = CASE WHEN {_IS_LAST} THEN {db.now} END,
+              due_at = CASE WHEN {_IS_LAST} THEN NULL ELSE {_after(db, delay_ms)} END"""
+    return _end(db, task, generation, put, "free", "failed")
+
+
+def _end(db: Session, task: str, generation: int, put: str, *ended: str) -> str:
+    """End a claim, in one statement if nothing is wrong; unchanged if that is how it has ended before."""
+    put = f"UPDATE tool_tasks SET {put} WHERE id = :id AND generation = :generation AND status = 'claimed'"
+    if db.each(put, [{"id": task, "generation": generation}]) == [1]:
+        return "updated"
+    held(db, task, generation, *ended)
+    return "unchanged"
 
 
 def task_list(db: Session, queue: str | None, status: str | None, after: int, limit: int) -> list[Any]:
@@ -259,6 +256,11 @@ def _sweep_values(db: Session, key: str, now: int) -> None:
     if gone and db.rows(f"SELECT version FROM tool_floor {db.unclaimed}"):
         db.rows("UPDATE tool_floor SET version = :v WHERE version < :v", v=max(version for _, version in gone))
         db.each("DELETE FROM tool_state WHERE key = :key", [{"key": key} for key, _ in gone])
+
+
+def _after(db: Session, delay_ms: int) -> str:
+    """When a task is due that may be claimed after this long: without a delay at once."""
+    return f"{db.now} + {int(delay_ms)}" if delay_ms else "0"
 
 
 def living(db: Session) -> str:

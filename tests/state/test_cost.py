@@ -27,7 +27,7 @@ STATEMENTS = {
     "task_add": 1,
     "task_claim": 3,
     "task_renew": 3,
-    "task_release": 3,
+    "task_release": 1,
     "task_finish": 1,
     "task_retry": 3,
     "task_left": 1,
@@ -35,7 +35,7 @@ STATEMENTS = {
     "task_clean": 3,
 }
 """Without an idempotency key, beside beginning and committing: on a server each is a way there and back."""
-_LOCKING = ("task_renew", "task_release", "task_retry")
+_LOCKING = ("task_renew", "task_retry")
 """They lock a row before they look at it, where there are such locks."""
 _SMALL = ("tool_floor",)
 """Of one row."""
