@@ -7,12 +7,14 @@ import json
 import logging
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
+from types import FrameType, SimpleNamespace
+from typing import Any
 
 import pytest
 from filelock import FileLock, Timeout
@@ -44,6 +46,23 @@ def refusal(path: Path, timeout_seconds: float = 0.0, mode: str = "exclusive") -
     ):
         pass
     return caught.value
+
+
+def test_a_release_leaves_the_processor_to_whom_it_has_woken(path: Path) -> None:
+    """Whether a loop takes its lock back before a waiter gets a processor is up to the machine; this is what we do."""
+    called: list[str] = []
+
+    def record(_frame: FrameType, event: str, function: Any) -> None:
+        called.extend([function.__name__] if event == "c_call" else [])
+
+    sys.setprofile(record)
+    try:
+        with make_lock(path).exclusively(0):
+            pass
+    finally:
+        sys.setprofile(None)
+
+    assert [name for name in called if name in ("flock", "sched_yield")] == ["flock", "flock", "sched_yield"]
 
 
 def test_a_free_lock_is_had_at_once_and_left_empty_handed(path: Path) -> None:
