@@ -18,6 +18,7 @@ from redis.retry import Retry
 
 from sampletool.kit.contract.errors import InvalidValues, Mistake, ToolError, VersionConflict
 from sampletool.kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied
+from sampletool.kit.safety.signals import Signals
 from sampletool.state import errors
 from sampletool.state.asking import interruptibly, until_answered
 from sampletool.state.promises import Health
@@ -60,6 +61,7 @@ class RedisStore(Store):
             )
             pool = self._client.connection_pool
             pool.connection_class(**pool.connection_kwargs)  # connects nowhere, but refuses an option it does not know
+            pool.connection_class = _noticing(pool.connection_class, terms.signals)
         except (ValueError, TypeError):
             problem = f"{self._shown} is not the URL of a Redis server, or has an option that there is not"
             raise no_store(url, problem) from None
@@ -120,15 +122,10 @@ class RedisStore(Store):
     def _talk(self, ask: Callable[[], Any], *, may_repeat: bool) -> Any:
         def attempt(_deadline: float) -> Any:
             is_certain = True
-
-            def connect_and_ask() -> Any:
-                nonlocal is_certain
+            try:
                 self._client.connection_pool.release(self._client.connection_pool.get_connection())
                 is_certain = may_repeat  # a failure to connect would be known to have done nothing
                 return ask()
-
-            try:
-                return interruptibly(self._terms.signals, connect_and_ask)
             except (exceptions.RedisError, OSError) as error:
                 raise self._our_error(error, is_certain=is_certain) from None
 
@@ -150,6 +147,24 @@ class RedisStore(Store):
         is_known = is_certain or isinstance(error, exceptions.ResponseError)
         unavailable = errors.StoreUnavailable if is_known else errors.OutcomeUnknown
         return unavailable(store=self._shown, reason=reason)
+
+
+def _noticing(kind: Any, signals: Signals) -> Any:
+    """The driver's kind of connection, except that a signal ends the wait for an answer, and for the connection."""
+
+    class Noticing(kind):  # type: ignore[misc]
+        def connect(self) -> None:
+            if not self.is_connected:
+                interruptibly(signals, super().connect, lambda _: self.disconnect())
+
+        def read_response(self, *args: Any, **named: Any) -> Any:
+            if not (self.can_read(0) or signals.wait(self.socket_timeout, [self._sock.fileno()])):
+                self.disconnect()
+                signals.check()
+                raise exceptions.TimeoutError
+            return super().read_response(*args, **named)
+
+    return Noticing
 
 
 def _problems(info: dict[str, Any]) -> list[str]:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 from pathlib import Path
 from urllib.parse import quote
 
@@ -72,8 +73,7 @@ class Worker:
     unreported: list[tuple[_Running, Ended]] = field(default_factory=list)
     """What has ended, and the store does not know yet."""
     given_up: list[str] = field(default_factory=list)
-    answered_at: float = field(default_factory=time.monotonic)
-    """When the store answered last: no lease is newer."""
+    away_since: float = inf
 
     def __post_init__(self) -> None:
         context = self.context
@@ -112,13 +112,14 @@ class Worker:
 
     @contextmanager
     def patiently(self) -> Iterator[None]:
-        """What the block asks of the store may wait, as long as there may be a lease that lasts."""
+        """What the block asks of the store may wait, if the store has been away for less time than a lease lasts."""
         try:
             yield
-            self.answered_at = time.monotonic()
+            self.away_since = inf
         except _AWAY:
+            self.away_since = min(self.away_since, time.monotonic())
             self.context.tell(f"{self.queue}: the store is away; commands go on while their leases last")
-            if time.monotonic() - self.answered_at >= self.lease_ms / 1000:
+            if time.monotonic() - self.away_since >= self.lease_ms / 1000:
                 raise
         finally:
             self._end_in_time()

@@ -345,7 +345,8 @@ def test_a_signal_does_not_wait_for_a_server_that_does_not_answer(
     if is_connected:
         store.counter_add("hits", 1)
     server.pause()
-    Timer(0.3, lambda: setattr(terms.signals, "received", signal.SIGTERM)).start()
+    terms.signals.listen()
+    Timer(0.3, lambda: terms.signals.receive(signal.SIGTERM)).start()
     began = time.monotonic()
 
     with pytest.raises(Interrupted):
@@ -354,6 +355,7 @@ def test_a_signal_does_not_wait_for_a_server_that_does_not_answer(
     assert time.monotonic() - began < 5
     server.resume()
     store.close()
+    terms.signals.close()
 
 
 def test_a_server_that_is_not_there_is_said_so_in_time(kind: str, tmp_path: Path) -> None:
