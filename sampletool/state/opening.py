@@ -20,7 +20,6 @@ from sampletool.state.store_url import FORMS, no_store, refuse_password, shown_u
 from sampletool.state.terms import Terms
 
 _FILE, _NAME = "sqlite://", "state.db"
-_PARTING_SECONDS = 2.0
 _POSTGRES = ("postgresql", "postgres")
 _REDIS = ("redis", "rediss", "valkey", "valkeys", "unix", "redis+unix")
 
@@ -67,7 +66,7 @@ def parting_store_of(context: Context, store: str | None) -> Store:
     leaving = Context(Signals())
     leaving.options = context.options
     context.opened.enter_context(leaving.opened)
-    return store_of(leaving, store, _PARTING_SECONDS)
+    return store_of(leaving, store, longest_seconds=2.0)
 
 
 def _file(url: str | None, workspace: Path | None) -> tuple[Path, Callable[[], object]]:

@@ -173,7 +173,6 @@ def _problems(info: dict[str, Any]) -> list[str]:
         f"its maxmemory-policy {policy} may evict what it keeps": policy != "noeviction",
         "it has no append-only file, so a crash loses everything since its last snapshot": not info.get("aof_enabled"),
         "appendfsync is no, so a crash of the machine loses what the system has not yet written": not flushes,
-        "it could not write its append-only file": info.get("aof_last_write_status", "ok") != "ok",
         "it is a replica: what is written here is refused, or lost": info.get("role") in ("slave", "replica"),
     }
     return [problem for problem, is_so in found.items() if is_so]

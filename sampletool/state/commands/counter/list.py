@@ -20,10 +20,7 @@ class Counters(NamedTuple):
 
 
 def command(
-    ctx: typer.Context,
-    after: AfterOption = None,
-    limit: LimitOption = 100,
-    store: _store.StoreOption = None,
+    ctx: typer.Context, after: AfterOption = None, limit: LimitOption = 100, store: _store.StoreOption = None
 ) -> Counters:
     """List the counters by name."""
     found = _store.opened(ctx, store).counter_list(read_cursor(after), limit + 1)

@@ -9,10 +9,7 @@ spec = _store.changes("task finish ann:1", before=_store.A_CLAIM)
 
 
 def command(
-    ctx: typer.Context,
-    claim: _store.ClaimArgument,
-    store: _store.StoreOption = None,
-    dry_run: DryRunOption = False,
+    ctx: typer.Context, claim: _store.ClaimArgument, store: _store.StoreOption = None, dry_run: DryRunOption = False
 ) -> _store.TaskChanged:
     """Mark a claimed task as done.
 

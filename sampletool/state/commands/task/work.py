@@ -5,14 +5,12 @@ from typing import Annotated
 
 import typer
 
-from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import InvalidValues, Mistake, ProgramNotFound, ToolError
 from sampletool.kit.global_options import DryRunOption
 from sampletool.state.commands import _store
 from sampletool.state.errors import TasksFailed
 from sampletool.state.opening import store_of
-from sampletool.state.worked import Worked
-from sampletool.state.worker import Worker
+from sampletool.state.worker import Worked, Worker
 
 spec = _store.changes(
     "task work mail --until-empty -- printenv TOOL_TASK_BODY",
@@ -79,14 +77,13 @@ def command(
     a growing delay. While the store is away commands go on as long as their leases. What commands write is kept in
     the session.
     """
-    context: Context = ctx.obj
     if lease < 1000:
         raise InvalidValues(Mistake("--lease", "INVALID_VALUE", "a lease shorter than 1s cannot be kept", f"{lease}ms"))
     if (program := shutil.which(argv[0])) is None:
         raise ProgramNotFound(what="The command", command=argv[0])
     if dry_run:
-        return Worked(queue, left=store_of(context, store).task_left(queue))
+        return Worked(queue, left=store_of(ctx.obj, store).task_left(queue))
     run = [program, *argv[1:]]
-    worker = Worker(context, store, queue, run, jobs or context.jobs(), lease_ms=lease, max_attempts=max_attempts)
+    worker = Worker(ctx.obj, store, queue, run, jobs or ctx.obj.jobs(), lease_ms=lease, max_attempts=max_attempts)
     worker.end_orphans()
     return work(worker, until_empty=until_empty)
