@@ -165,9 +165,9 @@ async def stop_before_the_commit(store: Any, number: int) -> int:
     return int((await store.counter_add("hits", 1)).value)
 
 
-async def finish(store: Any, _number: int, task: str, generation: int) -> str:
+async def renew(store: Any, _number: int, task: str, generation: int) -> str:
     try:
-        return str(await store.task_finish(task, generation))
+        return str(await store.task_renew(task, generation, lease_ms=60_000))
     except LeaseLost as lost:
         return lost.code
 

@@ -136,7 +136,7 @@ def test_limits_end_with_the_transaction_so_that_a_pooler_may_share_connections(
 
 
 def test_a_claim_that_is_changed_while_its_holder_looks_is_looked_at_again(backend: SharedBackend) -> None:
-    """The holder's finish waits for the row, and must then see that the claim is another's."""
+    """The holder's renewal waits for the row, and must then see that the claim is another's."""
     import psycopg
 
     store = backend.open()
@@ -144,7 +144,7 @@ def test_a_claim_that_is_changed_while_its_holder_looks_is_looked_at_again(backe
     (task,) = store.task_claim("work", "ann", lease_ms=60_000).tasks
     with psycopg.connect(backend.url) as outsider:
         outsider.execute("UPDATE tool_tasks SET generation = 2 WHERE id = 'a'")
-        client = backend.start("finish", 0, task.id, task.generation)
+        client = backend.start("renew", 0, task.id, task.generation)
         client.wait_until_ready()
         client.go()
         wait_until(lambda: waiting_for_locks(backend.url))
