@@ -45,7 +45,8 @@ def _members(schema: dict[str, Any]) -> dict[str, Any] | None:
         return _members(schema["items"])
     if "anyOf" in schema:
         choices = [_members(choice) for choice in schema["anyOf"]]
-        merged = {name: member for choice in choices for name, member in (choice or {}).items()}
+        names = dict.fromkeys(name for choice in choices for name in choice or {})
+        merged = {name: {"anyOf": [choice[name] for choice in choices if choice and name in choice]} for name in names}
         return None if None in choices else merged
     is_scalar = "enum" in schema or schema.get("type") not in (None, "object")
     return {} if is_scalar else schema.get("properties")
@@ -84,7 +85,7 @@ def _fitted(value: Any, most: int, where: str, cut: dict[str, tuple[int, int]]) 
     if isinstance(value, str) and len(value) > most:
         cut[where] = most, len(value)
         return f"{value[:most]}…"
-    if not isinstance(value, (list, dict)):
+    if where == ".meta" or not isinstance(value, (list, dict)):
         return value
     is_list, left = isinstance(value, list), most
     kept: dict[Any, Any] = {}

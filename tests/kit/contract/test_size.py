@@ -25,7 +25,7 @@ class Told(NamedTuple):
 
 
 class Other(NamedTuple):
-    parts: list[Part]
+    parts: int
     mood: str
 
 
@@ -64,10 +64,9 @@ def test_names_that_the_schema_does_not_have_are_all_reported_with_what_is_near(
 
 
 def test_of_two_shapes_the_fields_of_both_may_be_named() -> None:
-    both = schema_of(Told | Other)
-
-    assert read_fields("mood,parts.name,version", both)[1] == []
-    assert [mistake.value for mistake in read_fields("moods,parts.nam", both)[1]] == ["moods", "nam"]
+    for both in (schema_of(Told | Other), schema_of(Other | Told)):
+        assert read_fields("mood,parts.name,version", both)[1] == []
+        assert [mistake.value for mistake in read_fields("moods,parts.nam", both)[1]] == ["moods", "nam"]
 
 
 def cut(data: Any) -> dict[str, Any]:
@@ -140,6 +139,17 @@ def test_whatever_is_large_is_cut_to_64_kib_and_the_place_is_named(value: Any) -
     small = cut({"value": value, "other": ["y" * 70_000]})
 
     assert "data." in small["warnings"][0]["message"]
+
+
+def test_what_is_said_of_the_call_stays_whole_however_little_of_the_data_is_left() -> None:
+    tree: Any = "x" * 40
+    for _ in range(15):
+        tree = {"a": tree, "b": tree}
+    meta = {"command": "x", "cwd": f"/{'d' * 300}"}
+
+    small = shortened({"ok": True, "data": {"value": tree}, "warnings": [], "meta": meta}, None)
+
+    assert small["meta"] == {**meta, "truncated": True}
 
 
 @settings(deadline=None)
