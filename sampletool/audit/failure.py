@@ -13,7 +13,6 @@ from typing import Annotated, Any
 from sampletool.kit.contract.answer import UNTRUSTED
 from sampletool.kit.contract.text import printable_lines, redact
 
-_DEPTH = 4
 _LONGEST_HINT = 1e9
 _SHOWN_CHARACTERS = 400
 _CODE = ("code", "errorcode")
@@ -39,17 +38,20 @@ class Failure:
         return f"status {self.exit_status}: {' '.join(self.output.split())}"
 
 
-def understand(exit_status: int, stdout: str, stderr: str, output: str, other_pids: Collection[int]) -> Failure:
-    """`other_pids` are the runs that it may have met: one of them in its text is a holder that it names."""
-    members = [member for text in (stdout, stderr) for found in _objects(text) for member in _members(found, _DEPTH)]
+def understand(status: int, stdout: str, stderr: str, output: str, others: Collection[int], depth: int = 4) -> Failure:
+    """`others` are the pids of runs that it may have met: one of them in its text is a holder that it names.
+
+    A depth of 1 is only what an answer says of itself, and in its `error`.
+    """
+    members = [member for text in (stdout, stderr) for found in _objects(text) for member in _members(found, depth)]
     codes = [str(value) for name, value in members if name in _CODE and _says_something(value)]
     pids = {int(number) for number in _PID.findall(stdout + stderr)}
     return Failure(
-        exit_status,
+        status,
         code=codes[0] if codes else None,
         retry_after_seconds=next((hint for name, value in members if (hint := _retry_seconds(name, value))), None),
         names_holder=any(name in _HOLDER and _says_something(value) for name, value in members)
-        or not pids.isdisjoint(other_pids),
+        or not pids.isdisjoint(others),
         output=printable_lines(_sentence(codes, members) or output),
     )
 
@@ -74,7 +76,8 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
     for part in (text, *text.splitlines()):
         if part.lstrip().startswith("{"):
             with suppress(ValueError, RecursionError):
-                yield json.loads(part)
+                found = json.loads(part)
+                yield found | (error if isinstance(error := found.get("error"), dict) else {})
 
 
 def _members(value: Any, depth: int) -> Iterator[tuple[str, Any]]:

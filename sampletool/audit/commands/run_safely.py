@@ -105,10 +105,11 @@ def run_safely(context: Context, argv: list[str], name: str, retries: int, until
 def wanted_pause(output: Path, status: int, tries: int) -> float | None:
     """Seconds until the next try; None where the program does not say in its last line that its lock is held.
 
-    As many as it says; else more each time, with a random part, so that a crowd does not come back as one.
+    As many as it says; else more each time, with a random part, so that a crowd does not come back as one. What else
+    is in an answer may be about another lock, and a program that did something must not do it again.
     """
     last_line = b"".join(output.read_bytes()[-_ANSWER_BYTES:].splitlines()[-1:])
-    said = understand(status, last_line.decode(errors="replace"), "", "", ())
+    said = understand(status, last_line.decode(errors="replace"), "", "", (), depth=1)
     if status != ExitStatus.LOCK_HELD and said.code != "LOCK_HELD":
         return None
     usual_seconds = _FIRST_PAUSE_SECONDS * 2**tries * random.uniform(1, 1.5)

@@ -94,6 +94,25 @@ def test_only_the_last_line_can_be_the_answer(tmp_path: Path) -> None:
     assert wanted_pause(output, 1, tries=1) is None
 
 
+@pytest.mark.parametrize(
+    ("answer", "is_held"),
+    [
+        ('{"data":{"code":"X"},"error":{"code":"LOCK_HELD"}}', True),
+        ('{"warnings":[{"code":"X"}],"code":"LOCK_HELD"}', True),
+        ('{"data":{"tasks":[{"code":"LOCK_HELD"}]},"error":{"code":"PARTIAL"}}', False),
+        ('{"tasks":[{"code":"LOCK_HELD"}],"error":"one has failed"}', False),
+        ('[{"code":"LOCK_HELD"}]', False),
+    ],
+)
+def test_only_the_error_of_an_answer_says_that_its_lock_is_held(tmp_path: Path, answer: str, is_held: bool) -> None:
+    """A program that did something, and tells that a lock was held for one part of it, must not do it all again."""
+    output = tmp_path / "out"
+
+    output.write_text(answer)
+
+    assert (wanted_pause(output, 3, tries=1) is not None) == is_held
+
+
 def test_what_is_no_answer_is_output(tool: Tool) -> None:
     ran = tool("run-safely", "--", "sh", "-c", "printf '{\"a\":'; printf '%060000d' 0 | tr 0 '['; exit 3")
 
