@@ -64,9 +64,9 @@ def store_of(context: Context, store: str | None = None, longest_seconds: float 
 def parting_store_of(context: Context, store: str | None) -> Store:
     """For what remains to be said on the way out: the signal that ended the call does not end this."""
     leaving = Context(Signals())
-    leaving.options = context.options
+    leaving.options = context.options | {"lock_timeout": "2s"}
     context.opened.enter_context(leaving.opened)
-    return store_of(leaving, store, longest_seconds=2.0)
+    return store_of(leaving, store)
 
 
 def _file(url: str | None, workspace: Path | None) -> tuple[Path, Callable[[], object]]:

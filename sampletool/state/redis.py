@@ -144,7 +144,7 @@ class RedisStore(Store):
         if isinstance(error, exceptions.ResponseError) and not said.startswith("BUSY"):
             return IoFailure(self._shown, _QUOTED.split(said)[0])
         reason = "it did not answer in time" if isinstance(error, exceptions.TimeoutError) else "no connection"
-        is_known = is_certain or isinstance(error, exceptions.ResponseError)
+        is_known = is_certain or isinstance(error, (exceptions.ResponseError, exceptions.BusyLoadingError))
         unavailable = errors.StoreUnavailable if is_known else errors.OutcomeUnknown
         return unavailable(store=self._shown, reason=reason)
 

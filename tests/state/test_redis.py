@@ -1,9 +1,10 @@
-"""sampletool/state/redis.lua: how long one call keeps the server from everybody else."""
+"""sampletool/state/redis.lua: how long one call keeps the server from everybody else. redis.py: what is asked again."""
 
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from redis.exceptions import BusyLoadingError
 
 from sampletool.kit.contract.errors import InvalidValues
 from sampletool.state.promises import NewTask
@@ -50,6 +51,21 @@ def commands_for_a_script(admin: Any, call: Callable[[], Any]) -> float:
     counts: dict[str, int] = {name: facts["calls"] for name, facts in admin.info("commandstats").items()}
     scripts = counts.pop("cmdstat_evalsha", 0)
     return sum(counts.values()) / max(1, scripts)
+
+
+def test_a_server_that_is_still_loading_has_done_nothing_and_is_asked_again(
+    make_backend: Callable[[str], SharedBackend],
+) -> None:
+    store: Any = make_backend("valkey").open()
+    asked = []
+
+    def ask() -> int:
+        asked.append("once more")
+        if len(asked) == 1:
+            raise BusyLoadingError("LOADING Valkey is loading the dataset in memory")
+        return len(asked)
+
+    assert store._talk(ask, may_repeat=False) == 2
 
 
 def test_more_tasks_than_a_script_may_add_are_refused(make_backend: Callable[[str], SharedBackend]) -> None:

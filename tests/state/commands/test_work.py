@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from sampletool.kit.testing.holding import make_lock
 from sampletool.kit.testing.tool import Tool
 from sampletool.state.commands.task.work import spec
 from tests.state.support.servers import Server
@@ -170,6 +171,20 @@ def test_a_lost_lease_ends_the_command(tool: Tool, workspace: Path) -> None:
     wait_until(lambda: not is_alive(child), 20)
     assert ended(worker)["lost"] == 1
     assert tool("task", "finish", "a:2").data["effect"] == "updated"
+
+
+def test_a_worker_that_waits_for_no_lock_waits_for_it_to_give_a_task_back(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", "x")
+    work = ["task", "work", "mail", "--jobs", "1", "--lock-timeout", "0", "--verbose"]
+    worker = tool.start(*work, "--", "sh", "-c", "echo $$ > pid; exec sleep 600")
+    wait_for_pid(workspace / "pid")
+
+    with make_lock(workspace / ".tool" / ".state.db.lock").exclusively():
+        worker.send_signal(signal.SIGTERM)
+        wait_for_line(worker, "lock store state.db: waiting")
+
+    worker.communicate(timeout=30)
+    assert statuses(tool) == ["free"]
 
 
 @pytest.fixture(params=["sqlite locked", "postgres killed", "valkey stopped"])
