@@ -5,16 +5,20 @@ from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import ToolError
 from sampletool.state.opening import store_of
 
+_SKEW_MS = 2000
+
 
 def probe(context: Context) -> list[Probe]:
-    """Is the configured store there, and does it keep what it acknowledges?"""
+    """Is the configured store there, does it keep what it acknowledges, and is its clock near ours?"""
     try:
         found = store_of(context).health()
     except (ToolError, OSError) as error:
         return [Probe("store is reachable", "the store", False, str(error))]
     settings = ", ".join(f"{name} {value}" for name, value in sorted(found.settings.items()))
     kept = "; ".join(found.problems) or settings
+    skew = f"its clock is {found.clock_skew_ms} ms from ours" if abs(found.clock_skew_ms) > _SKEW_MS else None
     return [
         Probe("store is reachable", found.server, True),
         Probe("store keeps what it acknowledges", found.server, not found.problems, kept),
+        Probe("store and clock agree", found.server, skew is None, skew),
     ]

@@ -119,4 +119,5 @@ class Health(NamedTuple):
     server: str
     problems: list[str]
     """Everything about it that could lose what it has acknowledged."""
+    clock_skew_ms: int
     settings: dict[str, str]

@@ -6,6 +6,7 @@ whether a write happened, so it is repeated only if it carries an idempotency ke
 """
 
 import re
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from importlib.resources import files
@@ -31,9 +32,12 @@ _PREFIX = "{sampletool}"
 """In braces: all keys of a store share one slot, as a script needs it on a cluster."""
 _SCHEMES = {"valkey": "redis", "valkeys": "rediss", "redis+unix": "unix"}
 _MOST_AT_ONCE = 1000
+_LOOK_SECONDS = 0.05
 _QUOTED = re.compile("\n|, with args|`|'")
 """From here on an error of a server may quote what it was sent, and that may be a password."""
 _SETTINGS = ("maxmemory_policy", "aof_enabled", "role", "appendfsync")
+_NOT_DONE = (exceptions.ResponseError, exceptions.BusyLoadingError, exceptions.MaxConnectionsError)
+"""What a server refuses without having done anything."""
 _REFUSALS: dict[str, tuple[Callable[..., ToolError], str]] = {
     "TASK_NOT_FOUND": (errors.TaskNotFound, "task"),
     "TASK_CONFLICT": (errors.TaskConflict, "task"),
@@ -100,12 +104,15 @@ class RedisStore(Store):
         return rows
 
     def health(self) -> Health:
+        began = time.time()
+        seconds, microseconds = self._talk(self._client.time, may_repeat=True)
+        skew_ms = round((seconds + microseconds / 1e6 - (began + time.time()) / 2) * 1000)
         info = self._talk(self._client.info, may_repeat=True)
         with suppress(exceptions.RedisError):  # not everybody may ask
             info |= self._client.config_get("appendfsync")
         settings = {name: str(info[name]) for name in _SETTINGS if name in info}
         name, version = ("Valkey", "valkey_version") if "valkey_version" in info else ("Redis", "redis_version")
-        return Health(f"{name} {info[version]} ({self._shown})", _problems(info), settings)
+        return Health(f"{name} {info[version]} ({self._shown})", _problems(info), skew_ms, settings)
 
     def close(self) -> None:
         self._client.close()
@@ -144,7 +151,7 @@ class RedisStore(Store):
         if isinstance(error, exceptions.ResponseError) and not said.startswith("BUSY"):
             return IoFailure(self._shown, _QUOTED.split(said)[0])
         reason = "it did not answer in time" if isinstance(error, exceptions.TimeoutError) else "no connection"
-        is_known = is_certain or isinstance(error, (exceptions.ResponseError, exceptions.BusyLoadingError))
+        is_known = is_certain or isinstance(error, _NOT_DONE)
         unavailable = errors.StoreUnavailable if is_known else errors.OutcomeUnknown
         return unavailable(store=self._shown, reason=reason)
 
@@ -158,10 +165,15 @@ def _noticing(kind: Any, signals: Signals) -> Any:
                 interruptibly(signals, super().connect, lambda _: self.disconnect())
 
         def read_response(self, *args: Any, **named: Any) -> Any:
-            if not (self.can_read(0) or signals.wait(self.socket_timeout, [self._sock.fileno()])):
+            give_up_at = time.monotonic() + self.socket_timeout
+            try:
+                while not self.can_read(_LOOK_SECONDS):
+                    signals.check()
+                    if time.monotonic() >= give_up_at:
+                        raise exceptions.TimeoutError
+            except BaseException:
                 self.disconnect()
-                signals.check()
-                raise exceptions.TimeoutError
+                raise
             return super().read_response(*args, **named)
 
     return Noticing
@@ -173,6 +185,7 @@ def _problems(info: dict[str, Any]) -> list[str]:
         f"its maxmemory-policy {policy} may evict what it keeps": policy != "noeviction",
         "it has no append-only file, so a crash loses everything since its last snapshot": not info.get("aof_enabled"),
         "appendfsync is no, so a crash of the machine loses what the system has not yet written": not flushes,
+        "it could not write its append-only file": info.get("aof_last_write_status", "ok") != "ok",
         "it is a replica: what is written here is refused, or lost": info.get("role") in ("slave", "replica"),
     }
     return [problem for problem, is_so in found.items() if is_so]

@@ -7,6 +7,7 @@ may read and write like the only one there is. SQLite has one lock for everythin
 
 import json
 import os
+import time
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -77,7 +78,9 @@ class SqlStore(Store):
         return self.look(lambda db: getattr(sql_verbs, verb)(db, *arguments))
 
     def health(self) -> Health:
-        return Health(*self.describe())
+        server, problems, settings = self.describe()
+        now = self.look(lambda db: db.rows(f"SELECT {db.now}"))[0][0]
+        return Health(server, problems, round(now - time.time() * 1000), settings)
 
 
 def _remember(db: Session, write: Write, answer: Any) -> None:

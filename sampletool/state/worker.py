@@ -138,9 +138,7 @@ class Worker:
             self.context.signals.wait(IDLE_SECONDS)
             self.context.signals.check()
             return
-        ended = self.children.next_ended(min(IDLE_SECONDS, self.lease_ms / 20_000))
-        if ended is not None and ended.name in self.running:
-            self.unreported.append((self.running.pop(ended.name), ended))
+        self._take_ended(min(IDLE_SECONDS, self.lease_ms / 20_000))
 
     @contextmanager
     def patiently(self) -> Iterator[None]:
@@ -241,6 +239,8 @@ class Worker:
 
     def _end_in_time(self) -> None:
         """Asked before the lease is over, killed when it is: another worker may have the task then."""
+        while self._take_ended(0):
+            continue
         for name, one in [*self.running.items()]:
             left = one.lease_ends_at - margin_seconds(self.lease_ms) - time.monotonic()
             if left <= 0:
@@ -249,6 +249,13 @@ class Worker:
                 one.is_asked_to_end = True
                 self.children.signal(name, signal.SIGTERM)
                 self.context.tell(f"{one.task.id}: the store is away and its lease ends, asked to end")
+
+    def _take_ended(self, within_seconds: float) -> bool:
+        """What has ended is reported, however late that is noticed: the store knows whether it still counts."""
+        ended = self.children.next_ended(within_seconds)
+        if ended is not None and ended.name in self.running:
+            self.unreported.append((self.running.pop(ended.name), ended))
+        return ended is not None
 
     def _lose(self, name: str) -> None:
         one = self.running.pop(name)

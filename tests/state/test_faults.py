@@ -104,6 +104,7 @@ def test_a_clock_that_is_an_hour_off_changes_no_lease(shared: SharedBackend, mon
     assert shared.open().task_claim("work", "bob", lease_ms=60_000).tasks == []
     ends = datetime.fromisoformat(store.task_renew("a", task.generation, lease_ms=60_000))
     assert ends.timestamp() < real() + 600
+    assert abs(shared.open().health().clock_skew_ms + 3_600_000) < 60_000
 
 
 def test_a_fork_opens_a_connection_of_its_own(shared: SharedBackend) -> None:

@@ -212,9 +212,10 @@ def test_numbers_out_of_range_and_ids_given_twice_are_refused(store: Store) -> N
     assert {outcome(ask) for ask in asks} == {"VALIDATION_ERROR"}
 
 
-def test_health_names_the_server(backend: Backend) -> None:
+def test_health_names_the_server_and_its_clock(backend: Backend) -> None:
     health = backend.open().health()
 
     assert health.server
+    assert abs(health.clock_skew_ms) < 1000
     if backend.name != "memory":
         assert health.problems == []

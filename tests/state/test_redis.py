@@ -75,3 +75,12 @@ def test_more_tasks_than_a_script_may_add_are_refused(make_backend: Callable[[st
         store.task_add("work", [NewTask("x") for _ in range(1001)])
 
     assert statuses(store, "work") == {}
+
+
+def test_an_append_only_file_that_cannot_be_written_is_a_problem() -> None:
+    from sampletool.state.redis import _problems
+
+    working = {"aof_enabled": 1, "appendfsync": "always", "role": "master"}
+
+    assert _problems({**working, "aof_last_write_status": "ok"}) == []
+    assert len(_problems({**working, "aof_last_write_status": "err"})) == 1

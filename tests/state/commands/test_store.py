@@ -323,7 +323,7 @@ def test_half_of_a_value_from_an_interrupted_producer_is_not_stored(tool: Tool, 
 def test_doctor_checks_the_store(tool: Tool, workspace: Path) -> None:
     tool("counter", "add", "hits")
     where = {probe["name"]: probe["where"] for probe in tool("doctor").data["probes"]}
-    assert {"store is reachable", "store keeps what it acknowledges"} <= set(where)
+    assert {"store is reachable", "store keeps what it acknowledges", "store and clock agree"} <= set(where)
     assert where["store is reachable"].endswith(f"({workspace}/.tool/state.db)")
 
     broken = tool("doctor", "--lock-timeout", "0", TOOL_STORE="redis://127.0.0.1:1/0")

@@ -187,6 +187,25 @@ def test_a_worker_that_waits_for_no_lock_waits_for_it_to_give_a_task_back(tool: 
     assert statuses(tool) == ["free"]
 
 
+def test_what_succeeded_while_the_worker_was_stopped_past_its_lease_is_kept(tool: Tool, workspace: Path) -> None:
+    """Nobody else has claimed it, so the store still takes it."""
+    tool("task", "add", "mail", "x", "y")
+    work = ("task", "work", "mail", "--jobs", "2", "--lease", "2s", "--until-empty")
+    worker = tool.start(*work, "--", "sh", "-c", UNTIL_GO)
+    children = [wait_for_pid(workspace / f"pid-{body}") for body in ("x", "y")]
+    os.kill(worker.pid, signal.SIGSTOP)
+    for body in ("x", "y"):
+        (workspace / f"go-{body}").touch()
+    wait_until(lambda: not any(map(is_alive, children)))
+    wait_until(lambda: statuses(tool) == ["expired"] * 2)
+
+    os.kill(worker.pid, signal.SIGCONT)
+
+    assert (counts := ended(worker))["finished"] == 2
+    assert counts["lost"] == 0
+    assert [task["attempts"] for task in tool("task", "list", "mail").data["tasks"]] == [1, 1]
+
+
 @pytest.fixture(params=["sqlite locked", "postgres killed", "valkey stopped"])
 def outage(
     request: pytest.FixtureRequest, tool: Tool, workspace: Path, private_server: Callable[[str], Server]
