@@ -17,11 +17,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 from pathlib import Path
-from typing import Annotated, NamedTuple
 from urllib.parse import quote
 
 from sampletool.kit.context import Context
-from sampletool.kit.contract.answer import UNTRUSTED, Effect, value_text
+from sampletool.kit.contract.answer import value_text
 from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.contract.lock_held import LockHeld
 from sampletool.kit.program import variable
@@ -33,6 +32,7 @@ from sampletool.state.opening import parting_store_of, store_of
 from sampletool.state.promises import Claimed, Fence
 from sampletool.state.terms import USUAL_SECONDS
 from sampletool.state.values import encode
+from sampletool.state.worked import Failure, Worked
 
 _AWAY = (StoreUnavailable, LockHeld)
 """What may pass while a lease lasts."""
@@ -47,39 +47,6 @@ _GRACE_SECONDS = 5.0
 """How long before it is killed a command is asked to end, if the lease is long enough."""
 _LEAVING_SECONDS = 10.0
 """How long it takes at the most to end commands that are stubborn, and the store to hear of it."""
-
-
-class Failure(NamedTuple):
-    """One attempt that went wrong, and the end of what it said."""
-
-    id: str
-    attempts: int
-    exit_status: int
-    tail: Annotated[str, UNTRUSTED]
-    log: str | None = None
-
-
-@dataclass
-class Worked:
-    """What a worker has done."""
-
-    queue: str
-    finished: int = 0
-    given_back: int = 0
-    lost: int = 0
-    """Claims that ended before their command did; it was stopped, and its task is another worker's."""
-    failures: list[Failure] = field(default_factory=list)
-    left: int | None = None
-    """Tasks of the queue that are neither done nor failed; not counted by a worker that was interrupted."""
-    effect: Effect = "unchanged"
-    logs: str | None = None
-    """The directory with the output of every command."""
-
-    def lines(self) -> list[str]:
-        left = "" if self.left is None else f", {self.left} left"
-        lines = [f"{self.queue}: {self.finished} finished, {self.given_back} given back, {self.lost} lost{left}"]
-        lines += [f"  {one.id}: exit status {one.exit_status}: {one.tail.strip()}" for one in self.failures]
-        return [*lines, f"What the commands wrote is in {self.logs}"] if self.logs else lines
 
 
 @dataclass

@@ -10,7 +10,8 @@ from sampletool.kit.global_options import DryRunOption
 from sampletool.state.commands import _store
 from sampletool.state.errors import TasksFailed
 from sampletool.state.opening import store_of
-from sampletool.state.worker import Worked, Worker
+from sampletool.state.worked import Worked
+from sampletool.state.worker import Worker
 
 spec = _store.changes(
     "task work mail --until-empty -- printenv TOOL_TASK_BODY",
