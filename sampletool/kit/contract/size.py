@@ -87,17 +87,20 @@ def _fitted(value: Any, most: int, where: str, cut: dict[str, tuple[int, int]]) 
         return f"{value[:most]}…"
     if where == ".meta" or not isinstance(value, (list, dict)):
         return value
-    is_list, left = isinstance(value, list), most
+    is_list, left, room = isinstance(value, list), most, _ROOM_BYTES
     kept: dict[Any, Any] = {}
     for name, member in enumerate(value) if isinstance(value, list) else value.items():
         inner: dict[str, tuple[int, int]] = {}
         small = _fitted(member, most, f"{where}[{name}]" if is_list else f"{where}.{name}", inner)
-        left -= _size(small) if is_list else _size(name) + min(_size(small), _LEAST_BYTES)
+        size = _size(small)
+        left -= size if is_list else _size(name) + min(size, _LEAST_BYTES)
         if left < 0 and (kept if is_list else where.count(".") > 1):  # the members of the data itself always stay
             cut[f"{where}[]" if is_list else f"{where}{{}}"] = len(kept), len(value)
             break
         kept[name] = small
         cut |= inner
+        if (room := room - size) < 0:  # too large already, whatever follows
+            break
     return [*kept.values()] if is_list else kept
 
 

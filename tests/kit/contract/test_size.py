@@ -152,6 +152,24 @@ def test_what_is_said_of_the_call_stays_whole_however_little_of_the_data_is_left
     assert small["meta"] == {**meta, "truncated": True}
 
 
+def test_of_what_cannot_fit_no_more_is_looked_at_than_fits() -> None:
+    looks = 0
+
+    class Branch(dict[str, Any]):
+        def items(self) -> Any:
+            nonlocal looks
+            looks += 1
+            return super().items()
+
+    def tree(depth: int) -> Any:
+        return Branch((name, tree(depth - 1)) for name in "abcd") if depth else "x" * 10
+
+    small = cut({"value": tree(8)})
+
+    assert "data.value" in small["warnings"][0]["message"]
+    assert looks < 150_000  # 290,000 where each limit is tried on all of it
+
+
 @settings(deadline=None)
 @given(_VALUES, st.integers(min_value=1, max_value=9))
 def test_whatever_is_cut_keeps_its_shape(value: Any, times: int) -> None:
