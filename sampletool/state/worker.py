@@ -11,7 +11,7 @@ import random
 import shutil
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -90,7 +90,7 @@ class Worker:
         self._end_in_time()
         for one, ended in [*self.unreported]:
             with self.patiently():
-                self._report(one, ended)
+                self._report(one, ended, self._claim)
         if len(self.running) + len(self.unreported) < self.jobs:
             with self.patiently():
                 self._claim()
@@ -132,9 +132,8 @@ class Worker:
         self.store = parting_store_of(self.context, self.url)
         for one, ended in [*self.unreported, *((one, None) for one in self.running.values())]:
             try:
-                if ended is not None and ended.status == 0:
-                    self.store.task_finish(*one.claim)
-                    self.result.finished += 1
+                if ended is not None:
+                    self._report(one, ended, lambda claim: self.store.task_finish(*claim))
                 else:
                     self.store.task_release(*one.claim)
                     self.result.given_back += 1
@@ -231,12 +230,12 @@ class Worker:
         one.body_file.unlink(missing_ok=True)
         self.context.tell(f"{one.task.id}: lease lost, stopped")
 
-    def _report(self, one: _Running, ended: Ended) -> None:
+    def _report(self, one: _Running, ended: Ended, finish: Callable[[Fence], object]) -> None:
         """Tell the store how it ended: now, or when it is back."""
         task, is_done, is_lost = one.task, ended.status == 0, False
         try:
             if is_done:
-                self._claim(one.claim)
+                finish(one.claim)
             else:
                 longest = min(_LONGEST_DELAY_MS, _FIRST_DELAY_MS * 2 ** min(task.attempts - 1, 16))
                 self.store.task_release(*one.claim, delay_ms=round(longest * random.uniform(0.5, 1)))

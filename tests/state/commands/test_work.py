@@ -206,6 +206,23 @@ def test_what_succeeded_while_the_worker_was_stopped_past_its_lease_is_kept(tool
     assert [task["attempts"] for task in tool("task", "list", "mail").data["tasks"]] == [1, 1]
 
 
+def test_a_failure_that_the_store_has_not_heard_of_is_told_on_the_way_out(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", "x")
+    work = ["task", "work", "mail", "--jobs", "1", "--lock-timeout", "100ms", "--verbose"]
+    worker = tool.start(*work, "--", "sh", "-c", f"{UNTIL_GO}; echo why; exit 3")
+    wait_for_pid(workspace / "pid-x")
+
+    with make_lock(workspace / ".tool" / ".state.db.lock").exclusively():
+        (workspace / "go-x").touch()
+        wait_for_line(worker, "the store is away")
+        worker.send_signal(signal.SIGTERM)
+
+    data = ended(worker, is_told=True)
+    assert [(one["exit_status"], one["tail"]) for one in data["failures"]] == [(3, "why\n")]
+    assert (data["given_back"], data["lost"]) == (1, 0)
+    assert "free_at" in tool("task", "list", "mail").data["tasks"][0]
+
+
 @pytest.fixture(params=["sqlite locked", "postgres killed", "valkey stopped"])
 def outage(
     request: pytest.FixtureRequest, tool: Tool, workspace: Path, private_server: Callable[[str], Server]
@@ -284,9 +301,10 @@ def test_a_task_whose_command_failed_is_left_alone_for_a_while(tool: Tool, works
     assert datetime.fromisoformat(freed[0]["free_at"]).timestamp() > began + 0.3
 
 
-def ended(worker: "subprocess.Popen[bytes]") -> dict[str, Any]:
+def ended(worker: "subprocess.Popen[bytes]", *, is_told: bool = False) -> dict[str, Any]:
     """What a worker that waits for more has done, as it answers a signal."""
-    worker.send_signal(signal.SIGTERM)
+    if not is_told:
+        worker.send_signal(signal.SIGTERM)
     stdout, _ = worker.communicate(timeout=60)
     answer = json.loads(stdout)
     assert answer["error"]["code"] == "INTERRUPTED"
