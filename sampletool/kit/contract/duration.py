@@ -6,6 +6,7 @@ import time
 from .text import quoted
 
 _UNIT_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_NUMBER = r"([0-9]{1,9}(?:\.[0-9]{1,3})?)"
 _LONGEST_SECONDS = 100 * 365 * 86400
 
 
@@ -13,9 +14,9 @@ def parse_duration(text: str) -> float:
     """Seconds, or ValueError with a sentence. A bare number other than 0 has no unit and is refused."""
     if text == "0":
         return 0.0
-    form = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|m|h|d)", text)
+    form = re.fullmatch(f"{_NUMBER}(ms|s|m|h|d)", text)
     if form is None:
-        meant = re.fullmatch(r"([0-9.]+)(ms|milli|s|m|h|d|$)[a-z]*", "".join(text.lower().split()))
+        meant = re.fullmatch(f"{_NUMBER}(ms|milli|s|m|h|d|$)[a-z]*", "".join(text.lower().split()))
         hint = f"; write {meant[1]}{meant[2].replace('milli', 'ms') or 's'}" if meant else ""
         raise ValueError(f"{quoted(text)} is not a duration such as 0, 500ms, 5s, 2m, 1h or 7d{hint}")
     seconds = float(form[1]) * _UNIT_SECONDS[form[2]]

@@ -15,11 +15,13 @@ def test_a_duration_is_a_number_and_a_unit(text: str, seconds: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "5", "-1s", "1 s", "s", "1e3s", "nan", "infs", "1s\n", "\u0661s", "99999999999s", "0.1"]
+    "text", ["", "5", "-1s", "1 s", "s", "1e3s", "nan", "infs", "1s\n", "\u0661s", "99999999999s", "0.1", ".", "1.2.3s"]
 )
 def test_anything_else_is_refused_by_name(text: str) -> None:
-    with pytest.raises(ValueError, match="is not a duration"):
+    with pytest.raises(ValueError, match="is not a duration") as refused:
         parse_duration(text)
+    if hint := str(refused.value).partition("; write ")[2]:
+        parse_duration(hint)
 
 
 @given(st.floats(min_value=0.001, max_value=10**7))
