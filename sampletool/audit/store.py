@@ -107,7 +107,7 @@ class Store:
     def finish(self, *attempts: Attempt) -> list[Outcome]:
         """Wait until they are over and note what each answered; who is late is ended and has hung."""
         self._all_end([attempt.run for attempt in attempts])
-        outcomes = [self._outcome(attempt.run) for attempt in attempts]
+        outcomes: list[Outcome] = [self._outcome(attempt.run) for attempt in attempts]
         self._outcomes += zip(attempts, outcomes, strict=True)
         return outcomes
 
