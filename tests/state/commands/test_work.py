@@ -18,6 +18,7 @@ import pytest
 from sampletool.kit.testing.holding import make_lock
 from sampletool.kit.testing.tool import Tool
 from sampletool.state.commands.task.work import spec
+from tests.kit.trees import files
 from tests.state.support.servers import Server
 from tests.state.support.waiting import is_alive, wait_for_line, wait_for_pid, wait_until
 
@@ -155,6 +156,16 @@ def test_a_command_that_is_not_there_claims_nothing(tool: Tool, workspace: Path)
 
     assert tool("task", "work", "mail", "--", "./no-such-program").code == "COMMAND_NOT_FOUND"
     assert statuses(tool) == ["free"]
+
+
+@pytest.mark.parametrize("queue", ["", "x" * 201])
+def test_a_queue_that_cannot_be_leaves_nothing_behind(tool: Tool, workspace: Path, tmp_path: Path, queue: str) -> None:
+    before = files(tmp_path)
+
+    assert tool("task", "work", queue, "--", "true").code == "VALIDATION_ERROR"
+
+    assert files(tmp_path) == before
+    assert workspace
 
 
 def test_a_lost_lease_ends_the_command(tool: Tool, workspace: Path) -> None:

@@ -10,6 +10,7 @@ from sampletool.kit.global_options import DryRunOption
 from sampletool.state.commands import _store
 from sampletool.state.errors import TasksFailed
 from sampletool.state.opening import store_of
+from sampletool.state.values import check
 from sampletool.state.worked import Worked
 from sampletool.state.worker import Worker
 
@@ -78,6 +79,7 @@ def command(
     a growing delay. While the store is away commands go on as long as their leases. What commands write is kept in
     the session.
     """
+    check(queue=queue)  # before anything is made
     if lease < 1000:
         raise InvalidValues(Mistake("--lease", "INVALID_VALUE", "a lease shorter than 1s cannot be kept", f"{lease}ms"))
     if (program := shutil.which(argv[0])) is None:
