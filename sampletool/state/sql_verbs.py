@@ -122,7 +122,7 @@ def task_add(db: Session, queue: str, tasks: list[tuple[str, str]], delay_ms: in
     """Who adds an id that another caller is just adding waits for that one, and for nobody else."""
     put = f"""INSERT INTO tool_tasks (id, queue, body, due_at) VALUES (:id, :queue, :body, {_after(db, delay_ms)})
               ON CONFLICT (id) DO NOTHING"""
-    rows = [{"id": task, "queue": queue, "body": body} for task, body in tasks]
+    rows = [{"id": task, "queue": queue, "body": body, "delay": delay_ms} for task, body in tasks]
     created = db.each(put, rows)
     known = [row for row, is_new in zip(rows, created, strict=True) if not is_new]
     is_other = "UPDATE tool_tasks SET id = id WHERE id = :id AND (queue <> :queue OR body <> :body)"
@@ -204,13 +204,13 @@ def task_release(db: Session, task: str, generation: int, delay_ms: int) -> str:
     put = f"""claimed_by = NULL, claimed_at = NULL, status = CASE WHEN {_IS_LAST} THEN 'failed' ELSE 'free' END,
               ended_at = CASE WHEN {_IS_LAST} THEN {db.now} END,
               due_at = CASE WHEN {_IS_LAST} THEN NULL ELSE {_after(db, delay_ms)} END"""
-    return _end(db, task, generation, put, "free", "failed")
+    return _end(db, task, generation, put, "free", "failed", delay_ms=delay_ms)
 
 
-def _end(db: Session, task: str, generation: int, put: str, *ended: str) -> str:
+def _end(db: Session, task: str, generation: int, put: str, *ended: str, delay_ms: int = 0) -> str:
     """End a claim, in one statement if nothing is wrong; unchanged if that is how it has ended before."""
     put = f"UPDATE tool_tasks SET {put} WHERE id = :id AND generation = :generation AND status = 'claimed'"
-    if db.each(put, [{"id": task, "generation": generation}]) == [1]:
+    if db.each(put, [{"id": task, "generation": generation, "delay": delay_ms}]) == [1]:
         return "updated"
     held(db, task, generation, *ended)
     return "unchanged"
@@ -259,8 +259,8 @@ def _sweep_values(db: Session, key: str, now: int) -> None:
 
 
 def _after(db: Session, delay_ms: int) -> str:
-    """When a task is due that may be claimed after this long: without a delay at once."""
-    return f"{db.now} + {int(delay_ms)}" if delay_ms else "0"
+    """When a task is due that may be claimed after this `:delay`: without one at once."""
+    return f"{db.now} + CAST(:delay AS bigint)" if delay_ms else "0"
 
 
 def living(db: Session) -> str:

@@ -17,6 +17,7 @@ from sampletool.kit.safety.signals import Signals
 from sampletool.state.errors import StoreUnavailable, StoreUnsafe
 from sampletool.state.opening import open_store
 from sampletool.state.postgres import STEPS, Postgres
+from sampletool.state.postgres import _placed as placed
 from sampletool.state.promises import NewTask, Once
 from tests.state.support.outcomes import outcome
 from tests.state.support.servers import Server
@@ -227,3 +228,17 @@ def waiting_for_locks(url: str) -> int:
     with psycopg.connect(url, autocommit=True) as watcher:
         found = watcher.execute(asked, (watcher.info.dbname,)).fetchone()
     return int(found[0]) if found else 0
+
+
+def test_a_delay_is_a_value_and_no_other_statement(backend: SharedBackend) -> None:
+    """A worker that lives for months chooses a new delay for each failure, and every statement is kept."""
+    store = backend.open()
+
+    def fail_once(delay_ms: int) -> int:
+        store.task_add("work", [NewTask("x")], delay_ms=delay_ms)
+        store.task_add("work", [NewTask("x")])
+        (task,) = store.task_claim("work", "ann", lease_ms=60_000).tasks
+        store.task_release(task.id, task.generation, delay_ms=delay_ms)
+        return placed.cache_info().currsize
+
+    assert fail_once(900_001) == fail_once(900_002)
