@@ -34,8 +34,6 @@ from sampletool.state.terms import USUAL_SECONDS
 from sampletool.state.values import encode
 from sampletool.state.worked import Failure, Worked
 
-_AWAY = (StoreUnavailable, LockHeld)
-"""What may pass while a lease lasts."""
 IDLE_SECONDS = 0.5
 """How long an empty queue is left alone, and a store that is away."""
 _CANNOT_START = 126
@@ -86,12 +84,15 @@ class Worker:
         self._logs = self.context.session_directory / f"tasks-{self.context.request_id}"
 
     def turn(self) -> None:
-        """Report what has ended, fill what is free, keep what is ours."""
+        """Report what has ended, fill what is free, keep what is ours.
+
+        Nothing is claimed before all is reported: what ended after its lease would be claimed here once more.
+        """
         self._end_in_time()
         for one, ended in [*self.unreported]:
             with self.patiently():
-                self._report(one, ended, self._claim)
-        if len(self.running) + len(self.unreported) < self.jobs:
+                self._report(one, ended, self._finish if len(self.unreported) > 1 else self._claim)
+        if not self.unreported and len(self.running) < self.jobs:
             with self.patiently():
                 self._claim()
         for name, one in [*self.running.items()]:
@@ -101,11 +102,12 @@ class Worker:
 
     def wait(self) -> None:
         """Until a command ends, or it is time for the next turn."""
-        if not self.running:
-            self.context.signals.wait(IDLE_SECONDS)
+        seconds = IDLE_SECONDS if not self.unreported or self.away_since < inf else 0.0
+        if self.running:
+            self._take_ended(min(seconds, self.lease_ms / 20_000))
+        else:
+            self.context.signals.wait(seconds)
             self.context.signals.check()
-            return
-        self._take_ended(min(IDLE_SECONDS, self.lease_ms / 20_000))
 
     @contextmanager
     def patiently(self) -> Iterator[None]:
@@ -113,7 +115,7 @@ class Worker:
         try:
             yield
             self.away_since = inf
-        except _AWAY:
+        except (StoreUnavailable, LockHeld):  # it may pass while a lease lasts
             self.away_since = min(self.away_since, time.monotonic())
             self.context.tell(f"{self.queue}: the store is away; commands go on while their leases last")
             if time.monotonic() - self.away_since >= self.lease_ms / 1000:
@@ -133,7 +135,7 @@ class Worker:
         for one, ended in [*self.unreported, *((one, None) for one in self.running.values())]:
             try:
                 if ended is not None:
-                    self._report(one, ended, lambda claim: self.store.task_finish(*claim))
+                    self._report(one, ended, self._finish)
                 else:
                     self.store.task_release(*one.claim)
                     self.result.given_back += 1
@@ -151,6 +153,9 @@ class Worker:
         for pid in end_orphans(self._lock_path, self.context.signals):
             self.context.warn("ORPHAN_ENDED", f"Process {pid}, left behind by a worker that has died, was ended.")
 
+    def _finish(self, claim: Fence) -> None:
+        self.store.task_finish(*claim)
+
     def _claim(self, *finish: Fence) -> None:
         """As many as can run, and finish those in the same step: one flush of the disk, where two would be needed."""
         asked = time.monotonic()
@@ -158,7 +163,7 @@ class Worker:
             self.queue,
             self.context.session_id,
             lease_ms=self.lease_ms,
-            count=self.jobs - len(self.running) - len(self.unreported) + len(finish),
+            count=self.jobs - len(self.running),
             max_attempts=self.max_attempts,
             finish=finish,
         )

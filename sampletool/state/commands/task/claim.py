@@ -21,8 +21,7 @@ class Claim(NamedTuple):
 
     def lines(self) -> list[str]:
         lines = [
-            f"{task.id}:{task.generation}  {value_text(task.body)}  (until {task.lease_expires_at})"
-            for task in self.tasks
+            f"{one.id}:{one.generation}  {value_text(one.body)}  (until {one.lease_expires_at})" for one in self.tasks
         ]
         return lines or [f"Nothing to claim in {self.queue}."]
 

@@ -34,8 +34,7 @@ def command(
 
     In steps of a few hundred, so that nobody waits long. From then on their ids are as good as new.
     """
-    statuses: list[str] = [*status.split(",")]
-    opened = _store.opened(ctx, store)
+    opened, statuses = _store.opened(ctx, store), status.split(",")
     removed, after = opened.task_clean(older_than, statuses)
     while after:
         ctx.obj.signals.check()
