@@ -147,7 +147,7 @@ class Store(ABC):
         effect: Effect = self._write("task_retry", task=task)[0]
         return effect
 
-    def task_clean(self, older_ms: int, statuses: list[str], after: int = 0, limit: int = 500) -> tuple[int, int]:
+    def task_clean(self, older_ms: int, statuses: Sequence[str], after: int = 0, limit: int = 500) -> tuple[int, int]:
         """Look at `limit` tasks in the order of adding, and remove those that ended that long ago, as `done` or
         `failed`, with what their fences remember. How many were removed, and where to go on; 0 if there is nothing
         left to look at. The id of a removed task means nothing any more: adding it adds a new task."""
