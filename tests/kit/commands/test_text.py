@@ -31,6 +31,9 @@ from sampletool.kit.testing.tool import Tool
         ("lock list", r"No lock is held\.\n"),
         ("session list", r"No session has left anything\.\n"),
         ("session clean", r"Nothing has been unused for 7d \(session_ttl\)\.\n"),
+        ("log", r"No such call is in the log\.\n"),
+        ("manifest", r"COMMAND +EFFECT +WHAT IT DOES\n(.+\n)*config get +nothing +Show the value of a key\.\n(.+\n)*"),
+        ("manifest --skill", r"---\nname: (.*\n)+\| `config get` \| nothing \| .+ \|\n(.+\n)*"),
         ("manifest config get", r'\{\n(.+\n)* +"summary": "Show the value of a key.",\n(.+\n)*\}\n'),
         ("doctor", r"/.+\n(.*\n)*  ok +writable\n(.*\n)+python +3\..+\n(.*\n)+"),
     ],
@@ -42,6 +45,15 @@ def test_each_command_says_its_answer_in_lines(tool: Tool, workspace: Path, word
 
     assert ran.status == 0
     assert re.fullmatch(said, ran.text), ran.text
+
+
+def test_calls_that_are_logged_are_a_table(tool: Tool, workspace: Path) -> None:
+    tool("config", "get", "no_such_key")
+
+    lines = tool("log", "--format", "text").text.splitlines()
+
+    assert lines[0].split() == ["AT", "COMMAND", "ENDED", "TOOK", "ABOUT"]
+    assert re.fullmatch(r"\S+Z +config\.get +KEY_NOT_FOUND +\S+ +no_such_key", lines[1]), lines
 
 
 def test_held_locks_and_sessions_are_tables() -> None:
