@@ -6,19 +6,25 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from sampletool.kit.context import Context
+from sampletool.kit.safety import children as children_module
 from sampletool.kit.safety.signals import Signals
-from sampletool.state.opening import open_store
+from sampletool.state import worker as worker_module
+from sampletool.state.errors import StoreUnavailable
 from sampletool.state.promises import NewTask
 from sampletool.state.store import Store
 from sampletool.state.worker import Worker
-from tests.state.support.store_client import make_terms
+from tests.state.support.waiting import is_alive, wait_until
 
 ANSWER_SECONDS = 0.2
+LONG = 3_600_000
+STUBBORN = 'trap "" TERM; echo > "$TOOL_TASK_ID.ready"; until [ -e "$TOOL_TASK_ID.go" ]; do sleep 0.05; done'
+"""A command that cannot be asked to end, says so, and ends with success when it may."""
 
 
 class SlowToAnswer:
@@ -36,36 +42,85 @@ class SlowToAnswer:
         return ask
 
 
+class Lasting:
+    """A store whose leases last for an hour, whatever is asked for: they do not end because the machine is slow."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __getattr__(self, verb: str) -> Any:
+        def ask(*args: Any, **options: Any) -> Any:
+            if "lease_ms" in options:
+                options["lease_ms"] = LONG
+            return getattr(self._store, verb)(*args, **options)
+
+        return ask
+
+
+class Away:
+    """A store that does not answer: each question takes its time to fail."""
+
+    def __init__(self, clock: SimpleNamespace, seconds: float) -> None:
+        self._clock, self._seconds = clock, seconds
+
+    def __getattr__(self, verb: str) -> Any:
+        def ask(*_args: Any, **_options: Any) -> Any:
+            self._clock.now += self._seconds
+            raise StoreUnavailable("The store is away.", "Wait.")
+
+        return ask
+
+
 @pytest.fixture
-def worker(tmp_path: Path) -> Iterator[Worker]:
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """What the worker and its children go by: only what sleeps makes it go on, and a test, but no slow machine."""
+    fake = SimpleNamespace(now=1000.0)
+
+    def sleep(seconds: float) -> None:
+        time.sleep(seconds)
+        fake.now += seconds
+
+    fake.monotonic, fake.sleep = lambda: fake.now, sleep
+    for module in (worker_module, children_module):
+        monkeypatch.setattr(module, "time", fake)
+    return fake
+
+
+@pytest.fixture
+def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
+    monkeypatch.chdir(tmp_path)
     context = Context(Signals())
     context.options = {"lock_timeout": "100ms"}
     url = f"sqlite://{tmp_path}/state.db"
     with context.opened:
         worker = Worker(context, url, "work", ["/bin/sleep", "600"], 1, lease_ms=60_000, max_attempts=0)
         worker.store.task_add("work", [NewTask("x", "a")])
-        slow: Any = SlowToAnswer(worker.store)
-        worker.store = slow
         yield worker
+
+
+def ready(directory: Path, count: int) -> None:
+    wait_until(lambda: len([*directory.glob("*.ready")]) == count)
 
 
 def test_a_lease_is_counted_from_when_it_was_asked_for(worker: Worker) -> None:
     """The store counts from before its answer: who counts from the answer works on when the task is another's."""
+    worker.store = cast(Store, SlowToAnswer(worker.store))
     with worker.children:
         for _ in range(2):
             worker.turn()
             (task,) = worker.store.task_list("work", None, 0, 9)
             (one,) = worker.running.values()
-            ends_at = datetime.fromisoformat(str(task.lease_expires_at)).timestamp()
-            assert one.lease_ends_at - time.monotonic() <= ends_at - time.time() + ANSWER_SECONDS / 4
+            left = datetime.fromisoformat(str(task.lease_expires_at)).timestamp() - time.time()
+            assert one.lease_ends_at - time.monotonic() <= left + ANSWER_SECONDS / 4
             one.lease_ends_at -= 30  # in the second turn it is renewed
 
 
-def test_a_renewal_that_meets_an_outage_is_tried_again(worker: Worker, tmp_path: Path) -> None:
+def test_a_renewal_that_meets_an_outage_is_tried_again(worker: Worker, clock: SimpleNamespace, tmp_path: Path) -> None:
     with worker.children, closing(sqlite3.connect(tmp_path / "state.db", isolation_level=None)) as outsider:
         worker.turn()
         (one,) = worker.running.values()
-        before = one.lease_ends_at = one.lease_ends_at - 30
+        before = one.lease_ends_at
+        clock.now += 30
         outsider.execute("BEGIN EXCLUSIVE")
         worker.turn()
         outsider.execute("ROLLBACK")
@@ -76,19 +131,71 @@ def test_a_renewal_that_meets_an_outage_is_tried_again(worker: Worker, tmp_path:
 
 
 def test_while_the_store_is_away_no_command_outlives_its_lease_however_many_there_are(
-    worker: Worker, tmp_path: Path
+    worker: Worker, clock: SimpleNamespace, tmp_path: Path
 ) -> None:
     """Each question takes its time to fail, and the commands ignore SIGTERM."""
-    worker.jobs, worker.lease_ms, worker.argv = 8, 4000, ["/bin/sh", "-c", 'trap "" TERM; while :; do sleep 1; done']
-    worker.store = open_store(f"sqlite://{tmp_path}/state.db", None, make_terms(patience=0.5))
-    worker.store.task_add("work", [NewTask("x") for _ in range(7)])
-    with worker.children, closing(sqlite3.connect(tmp_path / "state.db", isolation_level=None)) as outsider:
+    worker.jobs, worker.lease_ms, worker.argv = 8, 4000, ["/bin/sh", "-c", STUBBORN]
+    worker.store.task_add("work", [NewTask("x", f"{number}") for number in range(7)])
+    with worker.children:
         worker.turn()
         lease_ends_at = min(one.lease_ends_at for one in worker.running.values())
-        outsider.execute("BEGIN EXCLUSIVE")
+        ready(tmp_path, 8)
+        worker.store = cast(Store, Away(clock, seconds=0.5))
 
         while worker.running:
             worker.turn()
+            clock.now += 0.1
 
-        assert time.monotonic() < lease_ends_at
-        outsider.execute("ROLLBACK")
+        assert clock.now < lease_ends_at
+        assert worker.result.lost == 8
+
+
+def test_a_stubborn_command_keeps_the_worker_from_renewing_no_other(
+    worker: Worker, clock: SimpleNamespace, tmp_path: Path
+) -> None:
+    """One lease is lost, and its command ignores SIGTERM: the other one is renewed for longer than it lasts."""
+    worker.jobs, worker.lease_ms, worker.argv = 2, 4000, ["/bin/sh", "-c", STUBBORN]
+    worker.store.task_add("work", [NewTask("x", "steady")])
+    worker.store = cast(Store, Lasting(worker.store))
+    with worker.children:
+        worker.turn()
+        ready(tmp_path, 2)
+        lost, steady = worker.running.values()
+        worker.store.task_release(*lost.claim, delay_ms=LONG)
+        ends_at = clock.now + 3 * worker.lease_ms / 1000
+
+        while clock.now < ends_at and steady in worker.running.values():
+            worker.turn()
+            clock.now += 0.2
+
+        assert [*worker.running.values()] == [steady]
+        (tmp_path / "steady.go").touch()
+        turn_until_all_is_reported(worker)
+    assert (worker.result.finished, worker.result.lost) == (1, 1)
+    assert [task.attempts for task in worker.store.task_list("work", None, 0, 9)] == [1, 1]
+
+
+def test_what_succeeded_while_the_worker_was_stopped_past_its_lease_is_kept(
+    worker: Worker, clock: SimpleNamespace, tmp_path: Path
+) -> None:
+    """Nobody else has claimed it, so the store still takes it; nor does the worker claim what it has yet to report."""
+    worker.jobs, worker.argv = 2, ["/bin/sh", "-c", STUBBORN]
+    worker.store.task_add("work", [NewTask("y", "b")])
+    with worker.children:
+        worker.turn()
+        for task in ("a", "b"):
+            (tmp_path / f"{task}.go").touch()
+        wait_until(lambda: not any(is_alive(child.process.pid) for child in worker.children._running.values()))
+        for one in worker.running.values():
+            worker.store.task_renew(*one.claim, lease_ms=0)
+        clock.now += 2 * worker.lease_ms / 1000
+
+        turn_until_all_is_reported(worker)
+    assert (worker.result.finished, worker.result.lost) == (2, 0)
+    assert [task.attempts for task in worker.store.task_list("work", None, 0, 9)] == [1, 1]
+
+
+def turn_until_all_is_reported(worker: Worker) -> None:
+    while worker.running or worker.unreported:
+        worker.turn()
+        worker.wait()

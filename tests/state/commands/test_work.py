@@ -9,12 +9,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sampletool.kit.contract.lock_held import LockHeld
 from sampletool.kit.testing.holding import make_lock
 from sampletool.kit.testing.tool import Tool
 from sampletool.state.commands.task.work import spec
@@ -102,13 +103,14 @@ def test_an_interrupted_worker_ends_its_commands_and_gives_their_tasks_back(tool
 
 def test_the_command_of_a_killed_worker_does_not_run_beside_its_successor(tool: Tool, workspace: Path) -> None:
     """It has even left its process group."""
-    tool("task", "add", "mail", "x")
+    tool("task", "add", "mail", "x", "--id", "a")
     script = 'echo $$ > "pid-$TOOL_TASK_GENERATION"; [ "$TOOL_TASK_GENERATION" = 2 ] || exec sleep 600'
-    work = ["task", "work", "mail", "--until-empty", "--lease", "2s", "--", "setsid", "-w", "sh", "-c", script]
+    work = ["task", "work", "mail", "--until-empty", "--", "setsid", "-w", "sh", "-c", script]
     worker = tool.start(*work)
     child = wait_for_pid(workspace / "pid-1")
     worker.kill()
     worker.wait()
+    end_lease(tool, "a:1")
 
     ran = tool(*work)
 
@@ -129,9 +131,12 @@ def test_what_commands_write_is_kept_in_the_session(tool: Tool, workspace: Path)
 
 
 def test_a_worker_with_nothing_to_do_says_once_that_it_waits(tool: Tool, workspace: Path) -> None:
-    waiting = tool("task", "work", "mail", "--verbose", "--timeout", "2500ms", "--", "true")
-    assert waiting.code == "TIMEOUT"
-    assert waiting.stderr.count(b"mail: nothing to do; waiting for tasks; --until-empty does not wait") == 1
+    worker = tool.start("task", "work", "mail", "--verbose", "--", "true")
+    wait_for_line(worker, "mail: nothing to do; waiting for tasks; --until-empty does not wait")
+    later = lines_until(worker, b"lock store state.db: asked for", times=3)
+    ended(worker)
+    assert b"nothing to do" not in b"".join(later)
+    assert tool("task", "work", "mail", "--timeout", "100ms", "--", "true").code == "TIMEOUT"
 
     tool("task", "add", "mail", "x", "--id", "a")
     tool("task", "claim", "mail", "--lease", "10m")
@@ -171,15 +176,16 @@ def test_a_queue_that_cannot_be_leaves_nothing_behind(tool: Tool, workspace: Pat
 def test_a_lost_lease_ends_the_command(tool: Tool, workspace: Path) -> None:
     """The worker is stopped past its lease and another caller takes the task: on waking up it must let go."""
     tool("task", "add", "mail", "x", "--id", "a")
-    worker = tool.start("task", "work", "mail", "--lease", "2s", "--", "sh", "-c", UNTIL_GO)
+    worker = tool.start("task", "work", "mail", "--lease", "10s", "--", "sh", "-c", UNTIL_GO)
     child = wait_for_pid(workspace / "pid-x")
-    os.kill(worker.pid, signal.SIGSTOP)
+    stop(worker, workspace)
+    end_lease(tool, "a:1")
     (claimed,) = wait_until(lambda: tool("task", "claim", "mail", "--lease", "10m").data["tasks"])
     assert claimed["generation"] == 2
 
     os.kill(worker.pid, signal.SIGCONT)
 
-    wait_until(lambda: not is_alive(child), 20)
+    wait_until(lambda: not is_alive(child))
     assert ended(worker)["lost"] == 1
     assert tool("task", "finish", "a:2").data["effect"] == "updated"
 
@@ -196,26 +202,6 @@ def test_a_worker_that_waits_for_no_lock_waits_for_it_to_give_a_task_back(tool: 
 
     worker.communicate(timeout=30)
     assert statuses(tool) == ["free"]
-
-
-def test_what_succeeded_while_the_worker_was_stopped_past_its_lease_is_kept(tool: Tool, workspace: Path) -> None:
-    """Nobody else has claimed it, so the store still takes it; nor does the worker claim what it has yet to report."""
-    tool("task", "add", "mail", "x", "y")
-    work = ("task", "work", "mail", "--jobs", "2", "--lease", "2s", "--until-empty")
-    worker = tool.start(*work, "--", "sh", "-c", UNTIL_GO)
-    children = [wait_for_pid(workspace / f"pid-{body}") for body in ("x", "y")]
-    os.kill(worker.pid, signal.SIGSTOP)
-    for body in ("x", "y"):
-        (workspace / f"go-{body}").touch()
-    wait_until(lambda: not any(map(is_alive, children)))
-    wait_until(lambda: statuses(tool) == ["expired"] * 2)
-
-    os.kill(worker.pid, signal.SIGCONT)
-
-    stdout, _ = worker.communicate(timeout=60)
-    counts = json.loads(stdout)["data"]
-    assert (counts["finished"], counts["lost"]) == (2, 0)
-    assert [task["attempts"] for task in tool("task", "list", "mail").data["tasks"]] == [1, 1]
 
 
 def test_a_failure_that_the_store_has_not_heard_of_is_told_on_the_way_out(tool: Tool, workspace: Path) -> None:
@@ -284,25 +270,6 @@ def test_a_worker_outlives_outages_and_reports_what_succeeded_meanwhile(
     assert counts["lost"] == counts["given_back"] == 0
 
 
-def test_a_stubborn_command_keeps_the_worker_from_renewing_no_other(tool: Tool, workspace: Path) -> None:
-    """One lease is lost, and its command ignores SIGTERM: the other one is renewed for longer than it lasts."""
-    tool("task", "add", "mail", "stubborn", "steady", "--id", "stubborn", "--id", "steady")
-    work = ["task", "work", "mail", "--jobs", "2", "--lease", "3s", "--verbose"]
-    worker = tool.start(*work, "--", "sh", "-c", f'trap "" TERM; {UNTIL_GO}')
-    for body in ("stubborn", "steady"):
-        wait_for_pid(workspace / f"pid-{body}")
-    assert tool("task", "release", "stubborn:1", "--delay", "1h").status == 0
-    wait_for_line(worker, "stubborn: lease lost")
-    lost_at = lease_end(tool, 1)
-
-    wait_until(lambda: lease_end(tool, 1) > lost_at + timedelta(seconds=3))
-    (workspace / "go-steady").touch()
-
-    wait_until(lambda: "done" in statuses(tool))
-    assert (counts := ended(worker))["lost"] == counts["finished"] == 1
-    assert [task["attempts"] for task in tool("task", "list", "mail").data["tasks"]] == [1, 1]
-
-
 def test_a_task_whose_command_failed_is_left_alone_for_a_while(tool: Tool, workspace: Path) -> None:
     tool("task", "add", "mail", "x")
     worker = tool.start("task", "work", "mail", "--", "sh", "-c", "echo $$ > pid-$TOOL_TASK_GENERATION; exit 1")
@@ -324,9 +291,32 @@ def ended(worker: "subprocess.Popen[bytes]", *, is_told: bool = False) -> dict[s
     return data
 
 
-def lease_end(tool: Tool, number: int = 0) -> datetime:
-    """Of a task that is claimed."""
-    return datetime.fromisoformat(tool("task", "list", "mail").data["tasks"][number]["lease_expires_at"])
+def stop(worker: "subprocess.Popen[bytes]", workspace: Path) -> None:
+    """Where it has no lock of the store, which nobody else could use meanwhile."""
+    lock = make_lock(workspace / ".tool" / ".state.db.lock")
+    while True:
+        os.kill(worker.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, worker.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        try:
+            with lock.exclusively(0):
+                return
+        except LockHeld:
+            os.kill(worker.pid, signal.SIGCONT)
+
+
+def end_lease(tool: Tool, claim: str) -> None:
+    """As if its time had passed; who has claimed it does not hear of it."""
+    assert tool("task", "renew", claim, "--lease", "1ms").status == 0
+
+
+def lines_until(worker: "subprocess.Popen[bytes]", text: bytes, times: int) -> list[bytes]:
+    """Of its stderr, to the one that has the text for so many times."""
+    assert worker.stderr is not None
+    lines: list[bytes] = []
+    while sum(text in line for line in lines) < times:
+        lines.append(worker.stderr.readline())
+        assert lines[-1], f"the process ended, and wrote {lines}"
+    return lines
 
 
 def statuses(tool: Tool) -> list[str]:
