@@ -354,7 +354,6 @@ def test_a_reader_that_does_not_read_keeps_nobody_beyond_a_signal(tool: Tool, nu
 
 def test_a_reader_that_does_not_read_keeps_nobody_beyond_the_timeout(tool: Tool) -> None:
     process = start_added(tool, f"context.signals.limit(2); {_MUCH}")
-    wait_until_the_pipe_is_full(process)
 
     assert process.wait(30) == 10
     assert process.stderr is not None

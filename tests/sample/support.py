@@ -15,6 +15,9 @@ from sampletool.kit.testing.tool import Ran, Tool
 T = TypeVar("T")
 PATIENCE_SECONDS = 40.0
 """For a machine that has much else to do."""
+TIMES = (2, 8, 32)
+"""For --timeout, one after the other until a call has come as far as a test needs it: one second is no time on a slow
+machine, and a waste of it on a fast one."""
 
 
 def wait_until(look: Callable[[], T], seconds: float = PATIENCE_SECONDS) -> T:

@@ -337,9 +337,9 @@ def test_a_signal_that_came_before_is_obeyed_although_the_lock_is_free(path: Pat
 @pytest.mark.parametrize("limit", [0.0, 0.1])
 def test_the_end_of_the_whole_call_s_time_is_reported_as_such_with_who_was_waited_for(path: Path, limit: float) -> None:
     signals = Signals()
-    signals.limit(limit)
 
     with holding(path) as other:
+        signals.limit(limit)
         error = failure_in(make_lock(path, signals).exclusively(10))
 
     assert isinstance(error, TimedOut)
@@ -351,10 +351,11 @@ def test_the_end_of_the_whole_call_s_time_is_reported_as_such_with_who_was_waite
 def test_a_wait_that_ends_by_its_own_patience_is_lock_held_also_where_the_call_has_a_limit(path: Path) -> None:
     for patience, limit in ((0.1, 5.0), (0.0, 0.0)):
         signals = Signals()
-        signals.limit(limit)
 
-        with holding(path), pytest.raises(LockHeld) as caught, make_lock(path, signals).exclusively(patience):
-            pass
+        with holding(path):
+            signals.limit(limit)
+            with pytest.raises(LockHeld) as caught, make_lock(path, signals).exclusively(patience):
+                pass
 
         assert caught.value.context["timeout_ms"] == patience * 1000
 
