@@ -161,8 +161,7 @@ class Store(ABC):
 
     def task_list(self, queue: str | None, status: str | None, after: int, limit: int) -> list[TaskState]:
         """In the order of adding."""
-        found = self._read("task_list", queue=queue, status=status, cursor=after, limit=limit)
-        return [_task_state(row) for row in found]
+        return [*map(_task_state, self._read("task_list", queue=queue, status=status, cursor=after, limit=limit))]
 
     @abstractmethod
     def health(self) -> promises.Health: ...

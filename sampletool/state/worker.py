@@ -158,7 +158,7 @@ class Worker:
 
     def _claim(self, *finish: Fence) -> None:
         """As many as can run, and finish those in the same step: one flush of the disk, where two would be needed."""
-        asked = time.monotonic()
+        ends_at = time.monotonic() + self.lease_ms / 1000
         claim = self.store.task_claim(
             self.queue,
             self.context.session_id,
@@ -167,20 +167,22 @@ class Worker:
             max_attempts=self.max_attempts,
             finish=finish,
         )
+        claimed = {f"{task.id}:{task.generation}": self._new(task, ends_at) for task in claim.tasks}
+        self.running |= claimed  # from here on they are given back, also what a signal keeps from being started
         if any(task.attempts > 1 for task in claim.tasks):
             self.end_orphans()
-        for task in claim.tasks:
-            body_file = self._scratch / f"{os.urandom(8).hex()}.json"
-            body_file.write_text(encode(task.body))
-            one = _Running(task, Fence(task.id, task.generation), body_file, asked + self.lease_ms / 1000)
-            name, env = f"{task.id}:{task.generation}", self._environment(task, body_file)
+        for name, one in claimed.items():
+            one.body_file.write_text(encode(one.task.body))
+            env, log = self._environment(one.task, one.body_file), partial(self._log_of, one.task)
             try:
-                self.children.start(name, self.argv, cwd=self.context.cwd, env=env, log=partial(self._log_of, task))
-                self.running[name] = one
-                self.context.tell(f"{task.id}: started, attempt {task.attempts}")
+                self.children.start(name, self.argv, cwd=self.context.cwd, env=env, log=log)
+                self.context.tell(f"{one.task.id}: started, attempt {one.task.attempts}")
             except OSError as error:
                 tail = f"{self.argv[0]}: {error.strerror}\n"
-                self.unreported.append((one, Ended(name, _CANNOT_START, tail, None, ())))
+                self.unreported.append((self.running.pop(name), Ended(name, _CANNOT_START, tail, None, ())))
+
+    def _new(self, task: Claimed, ends_at: float) -> _Running:
+        return _Running(task, Fence(task.id, task.generation), self._scratch / f"{os.urandom(8).hex()}.json", ends_at)
 
     def _environment(self, task: Claimed, body_file: Path) -> dict[str, str]:
         """How a command finds its task. A body that an environment cannot carry is in the file only."""

@@ -1,5 +1,6 @@
 """sampletool/state/worker.py: how long a lease lasts, as the worker sees it, and what an outage does to it."""
 
+import signal
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -12,9 +13,11 @@ from typing import Any, cast
 import pytest
 
 from sampletool.kit.context import Context
+from sampletool.kit.contract.errors import Interrupted
 from sampletool.kit.safety import children as children_module
 from sampletool.kit.safety.signals import Signals
 from sampletool.state import worker as worker_module
+from sampletool.state.commands.task.work import work
 from sampletool.state.errors import StoreUnavailable
 from sampletool.state.promises import NewTask
 from sampletool.state.store import Store
@@ -69,6 +72,21 @@ class Away:
             raise StoreUnavailable("The store is away.", "Wait.")
 
         return ask
+
+
+class Signalled:
+    """A store: when it has given tasks to a worker, a signal to that has come."""
+
+    def __init__(self, store: Store, signals: Signals) -> None:
+        self._store, self._signals = store, signals
+
+    def __getattr__(self, verb: str) -> Any:
+        return getattr(self._store, verb)
+
+    def task_claim(self, *args: Any, **options: Any) -> Any:
+        claim = self._store.task_claim(*args, **options)
+        self._signals.received = signal.SIGTERM
+        return claim
 
 
 @pytest.fixture
@@ -193,6 +211,19 @@ def test_what_succeeded_while_the_worker_was_stopped_past_its_lease_is_kept(
         turn_until_all_is_reported(worker)
     assert (worker.result.finished, worker.result.lost) == (2, 0)
     assert [task.attempts for task in worker.store.task_list("work", None, 0, 9)] == [1, 1]
+
+
+def test_what_a_signal_keeps_from_being_started_is_given_back(worker: Worker) -> None:
+    """It comes between the claim and the first command. Naive: nobody gets these tasks before their leases end."""
+    worker.jobs = 2
+    worker.store.task_add("work", [NewTask("y", "b")])
+    worker.store = cast(Store, Signalled(worker.store, worker.context.signals))
+
+    with pytest.raises(Interrupted) as interrupted:
+        work(worker, until_empty=False)
+
+    assert interrupted.value.data.given_back == 2
+    assert [task.status for task in worker.store.task_list("work", None, 0, 9)] == ["free", "free"]
 
 
 def turn_until_all_is_reported(worker: Worker) -> None:
