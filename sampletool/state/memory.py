@@ -73,5 +73,4 @@ class _Tables(SqlStore):
     def close(self) -> None:
         self.connection.close()
 
-    def __del__(self) -> None:
-        self.close()
+    __del__ = close

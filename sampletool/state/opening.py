@@ -20,6 +20,8 @@ from sampletool.state.store_url import FORMS, no_store, refuse_password, shown_u
 from sampletool.state.terms import Terms
 
 _FILE, _NAME = "sqlite://", "state.db"
+_PARTING_SECONDS = 4.0
+"""How long what remains to be said on the way out may take, however much that is."""
 _POSTGRES = ("postgresql", "postgres")
 _REDIS = ("redis", "rediss", "valkey", "valkeys", "unix", "redis+unix")
 
@@ -62,8 +64,9 @@ def store_of(context: Context, store: str | None = None, longest_seconds: float 
 
 
 def parting_store_of(context: Context, store: str | None) -> Store:
-    """For what remains to be said on the way out: the signal that ended the call does not end this."""
+    """For what remains to be said on the way out: the signal that ended the call does not end this, its time does."""
     leaving = Context(Signals())
+    leaving.signals.limit(_PARTING_SECONDS)
     leaving.options = context.options | {"lock_timeout": "2s"}
     context.opened.enter_context(leaving.opened)
     return store_of(leaving, store)

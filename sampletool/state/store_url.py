@@ -33,14 +33,11 @@ def refuse_password(url: str) -> None:
     """A command line can be read by every user of the machine."""
     scheme, _, rest = url.partition("://")
     names = [unquote(option).partition("=")[0] for option in _OPTIONS.split(rest)[1:]]
-    if scheme != "sqlite" and (
-        ":" in rest.rpartition("@")[0] or any(is_secret(name) or name.startswith("scram_") for name in names)
-    ):
-        raise no_store(
-            url,
-            "a password on the command line can be seen by others",
-            "Put the URL into TOOL_STORE or the settings, or the password into the driver's own variables.",
-        )
+    is_told = ":" in rest.rpartition("@")[0] or any(is_secret(name) or name.startswith("scram_") for name in names)
+    if scheme != "sqlite" and is_told:
+        problem = "a password on the command line can be seen by others"
+        advice = "Put the URL into TOOL_STORE or the settings, or the password into the driver's own variables."
+        raise no_store(url, problem, advice)
 
 
 def no_store(url: str, problem: str, suggestion: str = "") -> InvalidValues:

@@ -27,7 +27,7 @@ from sampletool.kit.program import variable
 from sampletool.kit.safety.children import Children, Ended
 from sampletool.kit.safety.orphans import end_orphans
 from sampletool.kit.safety.places import private_directory, state_directory
-from sampletool.state.errors import LeaseLost, StoreUnavailable
+from sampletool.state.errors import LeaseLost, StoreUnavailable, TaskNotFound
 from sampletool.state.opening import parting_store_of, store_of
 from sampletool.state.promises import Claimed, Fence
 from sampletool.state.terms import USUAL_SECONDS
@@ -70,7 +70,8 @@ class Worker:
     """By the names of their processes. A command that has lost its lease is killed, and no longer here."""
     unreported: list[tuple[_Running, Ended]] = field(default_factory=list)
     """What has ended, and the store does not know yet."""
-    given_up: list[str] = field(default_factory=list)
+    last_tries: set[str] = field(default_factory=set)
+    """Tasks that have failed for good if this attempt of ours does not succeed, however it ends."""
     away_since: float = inf
 
     def __post_init__(self) -> None:
@@ -169,7 +170,8 @@ class Worker:
         )
         claimed = {f"{task.id}:{task.generation}": self._new(task, ends_at) for task in claim.tasks}
         self.running |= claimed  # from here on they are given back, also what a signal keeps from being started
-        if any(task.attempts > 1 for task in claim.tasks):
+        self.last_tries |= {task.id for task in claim.tasks if 0 < self.max_attempts <= task.attempts}
+        if any(task.generation > 1 for task in claim.tasks):
             self.end_orphans()
         for name, one in claimed.items():
             one.body_file.write_text(encode(one.task.body))
@@ -207,7 +209,7 @@ class Worker:
         try:
             self.store.task_renew(*one.claim, lease_ms=self.lease_ms)
             one.lease_ends_at, one.is_asked_to_end = asked + self.lease_ms / 1000, False
-        except LeaseLost:
+        except (LeaseLost, TaskNotFound):
             self._lose(name)
 
     def _end_in_time(self) -> None:
@@ -246,7 +248,7 @@ class Worker:
             else:
                 longest = min(_LONGEST_DELAY_MS, _FIRST_DELAY_MS * 2 ** min(task.attempts - 1, 16))
                 self.store.task_release(*one.claim, delay_ms=round(longest * random.uniform(0.5, 1)))
-        except LeaseLost:
+        except (LeaseLost, TaskNotFound):
             is_lost = True
         self.unreported.remove((one, ended))
         one.body_file.unlink(missing_ok=True)
@@ -254,13 +256,12 @@ class Worker:
             self.result.lost += 1
         elif is_done:
             self.result.finished += 1
+            self.last_tries.discard(task.id)
             self.context.tell(f"{task.id}: done")
         else:
             self.result.given_back += 1
             failure = Failure(task.id, task.attempts, ended.status, ended.tail, str(ended.log) if ended.log else None)
             self.result.failures = [*self.result.failures, failure][-_REMEMBERED_FAILURES:]
-            if 0 < self.max_attempts <= task.attempts:
-                self.given_up.append(task.id)
             self.context.tell(f"{task.id}: exit status {ended.status}, given back")
 
 

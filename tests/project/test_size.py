@@ -10,7 +10,7 @@ LIMITS = {
     "kit/completion.py, kit/upgrade.py, kit/parts.py, kit/rename.py, kit/checksums.py, kit/new_command.py": 400,
     "kit/stepping, kit/testing": 699,
     "sample": 1399,
-    "state": 2147,
+    "state": 2142,
     "state/redis.lua": 248,
     "lab": 1100,
     "lab/tried.py, lab/learner.py, lab/commands/lab/try.py": 223,

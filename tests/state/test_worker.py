@@ -3,9 +3,10 @@
 import signal
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -18,7 +19,7 @@ from sampletool.kit.safety import children as children_module
 from sampletool.kit.safety.signals import Signals
 from sampletool.state import worker as worker_module
 from sampletool.state.commands.task.work import work
-from sampletool.state.errors import StoreUnavailable
+from sampletool.state.errors import StoreUnavailable, TasksFailed
 from sampletool.state.promises import NewTask
 from sampletool.state.store import Store
 from sampletool.state.worker import Worker
@@ -74,19 +75,20 @@ class Away:
         return ask
 
 
-class Signalled:
-    """A store: when it has given tasks to a worker, a signal to that has come."""
+class Followed:
+    """A store, and what happens right after it has answered one verb."""
 
-    def __init__(self, store: Store, signals: Signals) -> None:
-        self._store, self._signals = store, signals
+    def __init__(self, store: Store, verb: str, deed: Callable[[], object]) -> None:
+        self._store, self._verb, self._deed = store, verb, deed
 
     def __getattr__(self, verb: str) -> Any:
-        return getattr(self._store, verb)
+        def ask(*args: Any, **options: Any) -> Any:
+            answer = getattr(self._store, verb)(*args, **options)
+            if verb == self._verb:
+                self._deed()
+            return answer
 
-    def task_claim(self, *args: Any, **options: Any) -> Any:
-        claim = self._store.task_claim(*args, **options)
-        self._signals.received = signal.SIGTERM
-        return claim
+        return ask
 
 
 @pytest.fixture
@@ -217,13 +219,75 @@ def test_what_a_signal_keeps_from_being_started_is_given_back(worker: Worker) ->
     """It comes between the claim and the first command. Naive: nobody gets these tasks before their leases end."""
     worker.jobs = 2
     worker.store.task_add("work", [NewTask("y", "b")])
-    worker.store = cast(Store, Signalled(worker.store, worker.context.signals))
+    stop = partial(worker.context.signals.receive, signal.SIGTERM)
+    worker.store = cast(Store, Followed(worker.store, "task_claim", stop))
 
     with pytest.raises(Interrupted) as interrupted:
         work(worker, until_empty=False)
 
     assert interrupted.value.data.given_back == 2
     assert [task.status for task in worker.store.task_list("work", None, 0, 9)] == ["free", "free"]
+
+
+def test_a_task_that_is_lost_in_its_last_attempt_has_failed(worker: Worker, clock: SimpleNamespace) -> None:
+    """Nobody else gets it any more, so a success would call it done."""
+    store, worker.max_attempts = worker.store, 1
+
+    def lose() -> None:
+        store.task_release("a", 1)
+        clock.now += 30  # so that it is renewed
+
+    worker.store = cast(Store, Followed(store, "task_claim", lose))
+
+    with pytest.raises(TasksFailed) as failed:
+        work(worker, until_empty=True)
+
+    assert failed.value.context["failed"] == ["a"]
+    assert (failed.value.data.lost, failed.value.data.finished) == (1, 0)
+
+
+def test_a_task_that_is_removed_meanwhile_ends_no_other(worker: Worker, clock: SimpleNamespace) -> None:
+    worker.jobs, worker.max_attempts = 2, 1
+    worker.store.task_add("work", [NewTask("y", "b")])
+    with worker.children:
+        worker.turn()
+        worker.store.task_release("a", 1)
+        assert worker.store.task_clean(0, ["failed"])[0] == 1
+        clock.now += 30
+
+        worker.turn()
+
+        assert [one.task.id for one in worker.running.values()] == ["b"]
+        assert worker.result.lost == 1
+
+
+def test_what_was_done_is_told_also_if_the_store_goes_away_at_the_end(worker: Worker, clock: SimpleNamespace) -> None:
+    worker.argv = ["/bin/true"]
+    gone = partial(setattr, worker, "store", Away(clock, seconds=1))
+    worker.store = cast(Store, Followed(worker.store, "task_left", gone))
+
+    worked = work(worker, until_empty=True)
+
+    assert (worked.finished, worked.left) == (1, 0)
+
+
+def test_the_way_out_ends_however_many_claims_a_store_that_is_away_does_not_take_back(
+    worker: Worker, tmp_path: Path
+) -> None:
+    worker.jobs = 16
+    worker.store.task_add("work", [NewTask("x") for _ in range(15)])
+    with closing(sqlite3.connect(tmp_path / "state.db", isolation_level=None)) as outsider:
+        with worker.children:
+            worker.turn()
+        assert len(worker.running) == 16
+        outsider.execute("BEGIN EXCLUSIVE")
+        began = time.monotonic()
+
+        worker.give_all_back()
+
+        assert time.monotonic() - began < 20
+        outsider.execute("ROLLBACK")
+    assert worker.result.given_back == 0
 
 
 def turn_until_all_is_reported(worker: Worker) -> None:

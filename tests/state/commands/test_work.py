@@ -119,6 +119,27 @@ def test_the_command_of_a_killed_worker_does_not_run_beside_its_successor(tool: 
     assert [warning["code"] for warning in ran.answer["warnings"]][:1] == ["ORPHAN_ENDED"]
 
 
+def test_what_a_dead_worker_left_is_ended_also_if_its_task_is_tried_again_by_hand(tool: Tool, workspace: Path) -> None:
+    """Then all its attempts are before it again, but this claim is not its first."""
+    tool("task", "add", "mail", "busy", "x", "--id", "busy", "--id", "x")
+    work = ("task", "work", "mail", "--until-empty", "--jobs", "1", "--max-attempts", "1")
+    script = f'[ "$TOOL_TASK_BODY" = x ] || {{ {UNTIL_GO}; }}'
+    successor = tool.start(*work, "--", "sh", "-c", script)
+    wait_for_pid(workspace / "pid-busy")
+    killed = tool.start(*work, "--", "setsid", "-w", "sh", "-c", UNTIL_GO)
+    child = wait_for_pid(workspace / "pid-x")
+    killed.kill()
+    killed.wait()
+    end_lease(tool, "x:1")
+    assert tool("task", "retry", "x").status == 0
+
+    (workspace / "go-busy").touch()
+
+    stdout, _ = successor.communicate(timeout=60)
+    assert json.loads(stdout)["data"]["finished"] == 2
+    assert not is_alive(child)
+
+
 def test_what_commands_write_is_kept_in_the_session(tool: Tool, workspace: Path) -> None:
     tool("task", "add", "mail", "hello", "--id", "a/b")
 
@@ -188,6 +209,18 @@ def test_a_lost_lease_ends_the_command(tool: Tool, workspace: Path) -> None:
     wait_until(lambda: not is_alive(child))
     assert ended(worker)["lost"] == 1
     assert tool("task", "finish", "a:2").data["effect"] == "updated"
+
+
+def test_a_worker_whose_logs_cannot_be_written_gives_its_tasks_back(tool: Tool, workspace: Path) -> None:
+    """As on a full disk."""
+    tool("task", "add", "mail", "x", "y")
+    spoil = 'mine=$(dirname "$TOOL_TASK_FILE"); : > "$(dirname "$mine")/tasks-$(basename "$mine")"'
+
+    ran = tool("task", "work", "mail", "--jobs", "2", "--", "sh", "-c", f"{spoil}; echo something; exec sleep 600")
+
+    assert ran.code == "IO_ERROR"
+    assert ran.answer["data"]["given_back"] == 2
+    assert statuses(tool) == ["free"] * 2
 
 
 def test_a_worker_that_waits_for_no_lock_waits_for_it_to_give_a_task_back(tool: Tool, workspace: Path) -> None:

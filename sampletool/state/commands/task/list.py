@@ -19,9 +19,7 @@ class Tasks(NamedTuple):
     """Of the queue that is asked for, whatever the page: how many are neither done nor failed."""
 
     def lines(self) -> list[Line]:
-        rows: list[Line] = [
-            (task.id, task.queue, task.status, task.claimed_by or "-", value_text(task.body)) for task in self.tasks
-        ]
+        rows = [(one.id, one.queue, one.status, one.claimed_by or "-", value_text(one.body)) for one in self.tasks]
         lines = [heads("task", "queue", "status", "claimed by", "body"), *rows] if rows else ["No tasks."]
         return [*lines, *([] if self.left is None else [f"{self.left} left"])]
 

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from sampletool.kit.contract.errors import InvalidValues, Mistake, ProgramNotFound, ToolError
+from sampletool.kit.contract.file_errors import from_os_error
 from sampletool.kit.global_options import DryRunOption
 from sampletool.state.commands import _store
 from sampletool.state.errors import TasksFailed
@@ -29,16 +30,17 @@ def work(worker: Worker, *, until_empty: bool) -> Worked:
         with worker.children:
             try:
                 _work_on(worker, until_empty=until_empty)
-            except ToolError:
+            except OSError as error:  # no space for a log, for one
+                raise from_os_error(error) from error
+            finally:
                 worker.prepare_to_leave()
-                raise
     except ToolError as error:
         worker.give_all_back()
         error.data = worker.sum_up(None)
         raise
-    result = worker.sum_up(worker.store.task_left(worker.queue))
-    if worker.given_up:
-        raise TasksFailed(count=len(worker.given_up), failed=worker.given_up, data=result)
+    result = worker.sum_up(0)
+    if worker.last_tries:
+        raise TasksFailed(count=len(worker.last_tries), failed=sorted(worker.last_tries), data=result)
     return result
 
 
