@@ -409,13 +409,14 @@ def test_a_signal_leaves_no_process_and_no_half_output(
 ) -> None:
     for turn in range(scale(1, 50)):
         output = tool.cwd / f"{turn}.json"
-        process = tool.start("process", "--input", large, "--output", output)
         if "read" in moment:
-            wait_until(lambda process=process: large.name in opened_by(process.pid))  # type: ignore[misc]
+            process = stopped_while_it_reads(tool, large, output)
             workers = []
             process.send_signal(number)
+            process.send_signal(signal.SIGCONT)
             stdout, _ = process.communicate()
         else:
+            process = tool.start("process", "--input", large, "--output", output)
             with workers_stopped(process) as workers:
                 process.send_signal(number)
             stdout, _ = process.communicate()
@@ -427,10 +428,26 @@ def test_a_signal_leaves_no_process_and_no_half_output(
     assert tool("process", "--input", large, "--output", "after.json").data["effect"] == "created"
 
 
+def stopped_while_it_reads(tool: Tool, large: Path, output: Path) -> subprocess.Popen[bytes]:
+    """A call that was faster than this process is made again."""
+    while True:
+        process = tool.start("process", "--input", large, "--output", output)
+        while process.poll() is None and large.name not in opened_by(process.pid):
+            time.sleep(0.005)
+        if process.returncode is None:
+            os.kill(process.pid, signal.SIGSTOP)
+            os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+            if large.name in opened_by(process.pid):
+                return process
+        process.kill()
+        process.communicate()
+        output.unlink(missing_ok=True)
+
+
 def opened_by(pid: int) -> set[str]:
     """The names of the files that it has open."""
     names = set()
-    with suppress(FileNotFoundError):
+    with suppress(OSError):
         for number in os.listdir(f"/proc/{pid}/fd"):
             names.add(os.path.basename(os.readlink(f"/proc/{pid}/fd/{number}")))
     return names
