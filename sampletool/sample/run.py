@@ -15,6 +15,7 @@ from typing import Annotated, Literal, NamedTuple, TypeVar
 from sampletool.kit.context import AT_ONCE, Context
 from sampletool.kit.contract.answer import UNTRUSTED
 from sampletool.kit.contract.errors import ToolError
+from sampletool.kit.contract.file_errors import from_os_error
 from sampletool.kit.contract.lock_held import LockHeld
 from sampletool.kit.program import variable
 from sampletool.kit.safety.children import Children, Ended
@@ -118,10 +119,11 @@ def run_stale(
                     order.done(name)
             for name in [name for name in done if done[name].status == "not_started"]:
                 done[name] = done[name]._replace(status="skipped", note="something it needs failed")
-        except ToolError as error:
+        except (ToolError, OSError) as failure:  # no space for a log, for one
+            error = from_os_error(failure) if isinstance(failure, OSError) else failure
             done |= {name: done[name]._replace(status="stopped") for name in progress.running}
             error.data = report([*done.values()])
-            raise
+            raise error from None
     return report([*done.values()])
 
 

@@ -57,10 +57,7 @@ def build(context: Context, names: list[str], jobs: int | None, *, force_unlock:
 def forecast(context: Context, names: list[str]) -> Build:
     """What would be built, and why. Takes no lock, makes nothing."""
     planned = plan(read_workspace(context), names, Outputs(context.workspace, context.signals.check))
-    targets = [
-        Done(name, "up_to_date" if target.reason is None else "stale", target.reason)
-        for name, target in planned.items()
-    ]
+    targets = [Done(name, "up_to_date" if job.reason is None else "stale", job.reason) for name, job in planned.items()]
     return _report(targets)
 
 

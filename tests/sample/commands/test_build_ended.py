@@ -53,6 +53,18 @@ def test_of_two_builds_one_works_and_the_answer_of_the_other_names_it(tool: Tool
     slow.communicate(timeout=PATIENCE_SECONDS)
 
 
+def test_a_build_whose_log_cannot_be_written_says_what_it_has_built(tool: Tool) -> None:
+    """As on a full disk."""
+    spoil = 'cd "$TMPDIR"/*/"$TOOL_SESSION_ID"/logs-*; mkdir target-b.log; echo something; exec sleep 600'
+    declare(tool, target("a", "echo something; echo > x") + target("b", spoil, needs="'a'"))
+
+    ran = tool("build")
+
+    assert ran.code == "UNSAFE_PATH"
+    assert statuses(ran.answer["data"]) == {"a": "built", "b": "stopped"}
+    assert statuses(tool("build", "--dry-run").data) == {"a": "up_to_date", "b": "stale"}
+
+
 def test_with_patience_two_builds_succeed_in_turn(tool: Tool) -> None:
     declare(tool, target("a", "sleep 0.3; echo > x"))
 
