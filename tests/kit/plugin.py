@@ -1,5 +1,6 @@
 """Every test has a home of its own, and one that reaches outside it fails by name."""
 
+import gc
 import os
 import signal
 import sys
@@ -105,6 +106,12 @@ def signals() -> Signals:
 
 def pytest_report_header() -> str:
     return f"scale: {'soak' if SOAK else 'usual'}"
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays to the end: to look through it for garbage again and again is work for nothing."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_xdist_auto_num_workers() -> int:
