@@ -23,7 +23,7 @@ from sampletool.kit.testing.schema import described, problems_of
 from sampletool.kit.testing.tool import Tool, ended
 from sampletool.mcp.calls import in_thread
 from tests.kit.waiting import wait_until
-from tests.mcp.support import connected, mcp, talk
+from tests.mcp.support import connected, talk
 
 _HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 _NOISE = """
@@ -48,6 +48,8 @@ def children_of(pid: int) -> list[int]:
 def test_a_client_finds_tools_and_calls_them_and_nothing_printed_gets_in_between(
     tool: Tool, workspace: Path, tmp_path: Path
 ) -> None:
+    from mcp import MCPError
+
     (tmp_path / "sitecustomize.py").write_text(_NOISE)
     tool.environ["PYTHONPATH"] += f":{tmp_path}"
     here = {"cwd": str(workspace)}
@@ -60,7 +62,7 @@ def test_a_client_finds_tools_and_calls_them_and_nothing_printed_gets_in_between
             got = await client.call_tool("config_get", {"key": "a", "session_id": "s-1", **here})
             missing = await client.call_tool("config_get", {"key": "levle", **here})
             wrong = await client.call_tool("config_get", {"kye": "a"})
-            with pytest.raises(mcp.MCPError, match="Did you mean 'config_get'"):
+            with pytest.raises(MCPError, match="Did you mean 'config_get'"):
                 await client.call_tool("confg_get", {})
 
         assert [hint.read_only_hint for hint in hints] == [False, True]
@@ -83,6 +85,8 @@ def test_a_client_finds_tools_and_calls_them_and_nothing_printed_gets_in_between
 
 
 def test_resources_and_prompts_can_be_read_and_a_call_can_be_cancelled(tool: Tool, workspace: Path) -> None:
+    from mcp import MCPError
+
     tool("config", "set", "warm", "1")
     directory = session_root() / "s-1"
     for path in (directory.parent, directory):
@@ -98,11 +102,11 @@ def test_resources_and_prompts_can_be_read_and_a_call_can_be_cancelled(tool: Too
             output = await client.read_resource(f"{PROGRAM}://session/s-1/a%20b.json")
             odd = await client.read_resource(f"{PROGRAM}://session/s-1/bad%FF.txt")
             for wrong in ("session/s-1/link", "session/../x", "session/s-1/no", "no"):
-                with suppress(mcp.MCPError):
+                with suppress(MCPError):
                     assert (await client.read_resource(f"{PROGRAM}://{wrong}")) is None
             prompt = (await client.list_prompts()).prompts[0]
             said = await client.get_prompt(prompt.name, {"task": "count {sheep}"})
-            with pytest.raises(mcp.MCPError, match="argument task"):
+            with pytest.raises(MCPError, match="argument task"):
                 await client.get_prompt(prompt.name, {})
             await cancelled(client.call_tool("config_set", {"words": ["a=1"], "lock_timeout": "60s"}))
             other = await client.call_tool("config_get", {"key": "level"})
