@@ -1,4 +1,4 @@
-"""A hundred calls over one connection beside twenty processes of the command line, in one workspace, all at once."""
+"""Many calls over one connection beside processes of the command line, in one workspace, all at once."""
 
 import asyncio
 import json
@@ -6,12 +6,14 @@ from pathlib import Path
 from subprocess import Popen
 from typing import Any
 
+from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import Tool, ended
 from tests.mcp.support import connected, talk
 
 _WAIT = {"lock_timeout": "60s"}
-_CALLS = 100
-_PROCESSES = 20
+_CALLS = scale(60, 100)
+"""Three of five change something, each in a process: more than the server lets run at the same time."""
+_PROCESSES = scale(10, 20)
 
 
 def calls(number: int) -> tuple[str, dict[str, Any]]:
@@ -36,7 +38,7 @@ def commands(number: int) -> list[str]:
     return [*kinds[number % len(kinds)], "--lock-timeout", "60s"]
 
 
-def test_nothing_is_lost_between_a_hundred_calls_and_twenty_processes(tool: Tool, workspace: Path) -> None:
+def test_nothing_is_lost_between_calls_of_the_server_and_processes(tool: Tool, workspace: Path) -> None:
     answers: list[dict[str, Any]] = []
     beside: list[Popen[bytes]] = []
 
