@@ -19,7 +19,7 @@ import pytest
 
 from sampletool.kit import upgrade
 from sampletool.kit.program import PACKAGE
-from tests.kit.trees import ROOT, commit, copy_tree, write_checksums
+from tests.kit.trees import ROOT, commit, copy_made, copy_tree, write_checksums
 from tests.kit.waiting import wait_until
 
 _MAKEFILE = "check test:\n\t@test ! -e broken\n\t@{python} -m {package}.kit.checksums && echo $@ >> made\n"
@@ -33,13 +33,13 @@ def git(tree: Path, *args: str) -> str:
 @pytest.fixture
 def older(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project that has taken the kit, with work of its own."""
-    return Path(shutil.copytree(_older(tmp_path_factory.getbasetemp()), tmp_path / "older"))
+    return copy_made(_older(tmp_path_factory.getbasetemp()), tmp_path / "older")
 
 
 @pytest.fixture
 def newer(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkout of a newer version: a file is changed, one is new, one is gone, and it needs more."""
-    return Path(shutil.copytree(_newer(tmp_path_factory.getbasetemp()), tmp_path / "newer"))
+    return copy_made(_newer(tmp_path_factory.getbasetemp()), tmp_path / "newer")
 
 
 @cache

@@ -37,6 +37,18 @@ def copy_tree(source: Path, target: Path) -> Path:
     return target
 
 
+def copy_made(template: Path, target: Path) -> Path:
+    """A copy of a tree that was made once. They share what git and Python replace and never write into: fewer files."""
+
+    def copy(source: str, place: str) -> None:
+        if source.endswith(".pyc") or "/.git/objects/" in source:
+            os.link(source, place)
+        else:
+            shutil.copy2(source, place)
+
+    return Path(shutil.copytree(template, target, copy_function=copy))
+
+
 def write_checksums(tree: Path) -> None:
     """The tree has taken the kit over, as a fork has."""
     files = {path.relative_to(tree).as_posix(): path.read_bytes() for path in tree.rglob("*") if path.is_file()}
@@ -80,8 +92,9 @@ def mark_as_made(tree: Path) -> None:
 
 
 def commit(tree: Path) -> None:
-    """Everything in it, into a repository of its own."""
-    for command in (["init", "-q"], ["add", "-A"], [*_AUTHOR, "commit", "-qm", "As it is"]):
+    """Everything in it, into a repository of its own. In one file of git's, as one for each takes longer to copy."""
+    in_one_file = ["-c", "core.bigFileThreshold=1"]
+    for command in (["init", "-q"], [*in_one_file, "add", "-A"], [*_AUTHOR, "commit", "-qm", "As it is"]):
         subprocess.run(["git", *command], cwd=tree, check=True)
 
 
