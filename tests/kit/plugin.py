@@ -18,7 +18,9 @@ from sampletool.kit.testing.scale import SOAK
 from sampletool.kit.testing.tool import Tool
 
 _KEPT = ("PATH", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "TOOL_TEST_REQUIRE", "TOOL_TEST_SCALE")
-_PRIVATE = ("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR")
+_MADE = ("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR")
+_NOT_MADE = ("XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME")
+"""Who needs one makes it, as for a new user: for most tests nobody does."""
 
 _guard: dict[str, Any] = {"home": None, "trespasses": [], "failed": False}
 
@@ -53,9 +55,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtur
     """HOME, XDG and TMPDIR of this test, for the test itself and for every process it starts."""
     for name in [name for name in os.environ if name not in _KEPT]:
         monkeypatch.delenv(name)
-    for name in _PRIVATE:
+    (tmp_path / "home").mkdir()
+    for name in (*_MADE, *_NOT_MADE):
         directory = tmp_path / "home" / name.lower()
-        directory.mkdir(parents=True)
+        if name in _MADE:
+            directory.mkdir()
         monkeypatch.setenv(name, str(directory))
     monkeypatch.setenv("TZ", "UTC")
     monkeypatch.setenv("LC_ALL", "C.UTF-8")

@@ -162,7 +162,7 @@ def test_the_lock_of_a_session_s_result_goes_with_the_session() -> None:
 
 def test_looking_says_what_would_happen_and_leaves_nothing(path: Path, home: Path) -> None:
     effects = [look_for(path)]
-    left = [*path.parent.glob("*.json"), *(home / "xdg_state_home").iterdir()]
+    left = [*path.parent.glob("*.json"), *home.glob("xdg_state_home/*")]
     put(path)
     effects += [look_for(path), look_for(path, "new", overwrite=True)]
     with pytest.raises(OutputExists):
