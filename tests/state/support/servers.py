@@ -25,6 +25,8 @@ from urllib.parse import quote
 _NOBODY = 65534
 _START_SECONDS = 30
 _POLL_SECONDS = 0.02
+_WATCH_SECONDS = 0.1
+"""A supervisor looks for as long as the tests run: each look takes processor time from them."""
 
 
 class NoServer(Exception):
@@ -201,7 +203,7 @@ def supervise(kind: str, directory: Path) -> None:
                     fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     return
                 except BlockingIOError:
-                    time.sleep(_POLL_SECONDS)
+                    time.sleep(_WATCH_SECONDS)
             process = start.launch()
     finally:
         process.send_signal(signal.SIGCONT)
