@@ -58,7 +58,14 @@ def test_a_fork_with_work_of_its_own_is_green_with_a_newer_kit(
     run(fork, "git", "-c", "user.name=n", "-c", "user.email=n@example.org", "commit", "-qm", "Work of its own")
 
     some = "fresh or test_names or test_files or inventory or test_needs"
-    said = run(fork, python, "-m", "acme_stock.kit.upgrade", str(newer), PYTEST_ADDOPTS=f"-n0 -k '{some}'")
+    said = run(
+        fork,
+        python,
+        "-m",
+        "acme_stock.kit.upgrade",
+        str(newer),
+        PYTEST_ADDOPTS=f"-n0 -p no:anyio -p no:valkey -k '{some}'",
+    )
 
     assert "* Faster than before." in said
     assert "The new kit is in place" in said

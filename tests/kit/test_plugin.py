@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from sampletool.kit.safety.processes import started
+from tests.kit.trees import FEW_PLUGINS
 
 _TESTS = """
 import pathlib, signal, subprocess
@@ -28,10 +29,16 @@ def test_a_suite_that_ignores_signals_tests_as_any_other_and_a_test_that_fails_l
     """As with nohup or `&`: naive is that all that the suite starts ignores them too."""
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["tests.kit.plugin"]\n')
     (tmp_path / "test_it.py").write_text(_TESTS)
-    pytest_here = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), "test_it.py"]
+    pytest_here = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *FEW_PLUGINS]
     ignoring = ["sh", "-c", 'trap "" INT HUP; exec "$@"', "sh"]
 
-    ran = subprocess.run([*ignoring, *pytest_here], cwd=tmp_path, capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        [*ignoring, *pytest_here, "--rootdir", str(tmp_path), "test_it.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
     assert "1 failed, 1 passed" in ran.stdout
     assert "test_that_fails" in ran.stdout

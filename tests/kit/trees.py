@@ -13,6 +13,8 @@ from sampletool.kit.checksums import listing, of_kit
 from sampletool.kit.program import PACKAGE
 
 ROOT = Path(__file__).parents[2]
+FEW_PLUGINS = ["-p", "no:anyio", "-p", "no:hypothesispytest", "-p", "no:valkey"]
+"""For a small suite of its own: to import what it has no use for takes longer than its tests."""
 _AUTHOR = ["-c", "user.name=nobody", "-c", "user.email=nobody@example.org", "-c", "commit.gpgsign=false"]
 
 

@@ -15,7 +15,7 @@ from sampletool.fork.project import Choice, offered_parts, project
 from sampletool.fork.source import source_files
 from sampletool.kit.program import PACKAGE, PROGRAM
 from sampletool.kit.testing.tool import Ran, Tool
-from tests.kit.trees import ROOT, commit, copy_tree, make_environment, tracked
+from tests.kit.trees import FEW_PLUGINS, ROOT, commit, copy_tree, make_environment, tracked
 from tests.project.test_size import code_lines
 
 _LEFT_OVER = re.compile(
@@ -89,9 +89,8 @@ def test_its_tests_pass(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = made(tool)
     monkeypatch.delenv("PYTHONPATH")
 
-    in_project(
-        tree, str(make_environment(tree)), "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "tests/inventory"
-    )
+    pytest_there = [str(make_environment(tree)), "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", *FEW_PLUGINS]
+    in_project(tree, *pytest_there, "tests/inventory")
     assert in_project(tree, "git", "status", "--porcelain") == ""
 
 

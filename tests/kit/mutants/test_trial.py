@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.program import PACKAGE
+from tests.kit.trees import FEW_PLUGINS
 
 from . import trial
 from .__main__ import status
@@ -70,7 +71,7 @@ def tree(tmp_path: Path) -> Path:
     (tree / PACKAGE / "kit" / "small.py").write_text(_CODE)
     (tree / "tests").mkdir()
     (tree / "tests" / "test_small.py").write_text(_TESTS)
-    (tree / "pyproject.toml").write_text("[tool.pytest.ini_options]\naddopts = ['-n', 'auto', '-p', 'no:valkey']\n")
+    (tree / "pyproject.toml").write_text(f"[tool.pytest.ini_options]\naddopts = {['-n', 'auto', *FEW_PLUGINS]}\n")
     return tree
 
 
