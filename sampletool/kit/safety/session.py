@@ -82,11 +82,13 @@ def list_sessions(root: Path) -> list[SessionState]:
     return sorted(sessions, key=lambda session: session.last_used_at, reverse=True)
 
 
-def remove(directory: Path, make_lock: MakeLock) -> bool:
-    """Rename away, then delete. False if it is in use, or another process has removed it."""
+def remove(directory: Path, make_lock: MakeLock, oldest: str | None = None) -> bool:
+    """Rename away, then delete. False if it is in use, was used after `oldest`, or another process has removed it."""
     trash = directory.with_name(f"{_TRASH}{os.urandom(8).hex()}")
     try:
         with make_lock(directory / _LOCK_NAME, f"session {directory.name}").exclusively(0):
+            if oldest is not None and utc(directory.stat().st_mtime) > oldest:  # used since it was looked at
+                return False
             directory.rename(trash)
     except (LockHeld, FileNotFound, FileNotFoundError):
         return False

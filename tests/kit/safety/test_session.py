@@ -1,5 +1,6 @@
 """A session's directory: private, shared by its calls, and never removed under anybody."""
 
+import json
 import os
 from pathlib import Path
 
@@ -130,6 +131,23 @@ def test_a_session_is_renamed_away_before_anything_of_it_is_deleted(tool: Tool) 
 
         assert not directory.exists()
         assert stepped.finish().status == 0
+
+
+def test_a_session_that_is_used_while_it_is_looked_at_keeps_what_was_just_made(tool: Tool) -> None:
+    """Naive: who was stopped after looking at the age removes a result of a moment ago."""
+    root = session_root()
+    with opened(root, "s", make_lock, 1) as directory:
+        pass
+    os.utime(directory, (0, 0))
+    with tool.stepped("session", "clean", watch=root) as stepped:
+        stepped.run_until(lambda event: event.name == "open" and event.path.endswith(".lock.gate"))
+        with opened(root, "s", make_lock, 1):
+            (directory / "result").touch()
+
+        answer = json.loads(stepped.finish().stdout)
+
+    assert (directory / "result").exists()
+    assert answer["data"]["removed"] == []
 
 
 _OPEN = """

@@ -49,7 +49,7 @@ def command(ctx: typer.Context, dry_run: DryRunOption = False) -> Cleaned:
     for session in list_sessions(root):
         context.signals.check()
         if session.last_used_at <= oldest:
-            gone = not session.in_use_by if dry_run else remove(Path(session.path), context.make_lock)
+            gone = not session.in_use_by if dry_run else remove(Path(session.path), context.make_lock, oldest)
             (removed if gone else in_use).append(session.session_id)
     if not dry_run:
         sweep_trash(root)
