@@ -129,10 +129,11 @@ class Children:
         deadline = None if within_seconds is None else time.monotonic() + within_seconds
         while self._running:
             for child in list(self._running.values()):
-                self._read(child)
+                has_exited = _has_exited(child.process)
+                self._read(child)  # after looking: its last words too have to be in the log
                 if self._log_failure is not None:
                     raise self._log_failure
-                if _has_exited(child.process):
+                if has_exited:
                     return self._bury(child)
             self._signals.check()
             left = 1.0 if deadline is None else deadline - time.monotonic()

@@ -211,6 +211,25 @@ def test_leaving_the_block_ends_all(signals: Signals) -> None:
     assert not any(map(is_running, pids))
 
 
+def test_last_words_that_cannot_be_logged_are_not_passed_over(
+    signals: Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Naive: the child writes and ends between reading and looking whether it has ended."""
+
+    def looked_at_late(process: subprocess.Popen[bytes]) -> bool:
+        (tmp_path / "go").touch()
+        wait_until(lambda: not is_running(process.pid))
+        return has_exited(process)
+
+    has_exited = module._has_exited
+    monkeypatch.setattr(module, "_has_exited", looked_at_late)
+    with Children(signals) as children:
+        start(children, f"until [ -e {tmp_path}/go ]; do sleep 0.01; done; echo last", tmp_path / "none" / "log")
+
+        with pytest.raises(FileNotFoundError):
+            children.next_ended()
+
+
 def test_a_log_that_cannot_be_written_keeps_nobody_from_ending_the_children(
     signals: Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
