@@ -97,8 +97,8 @@ class Calls:
             await asyncio.wait_for(self._reading.acquire(), _READ_SECONDS)
         except TimeoutError:
             return await self._process(one, argv)
-        one.signals.listen()
         try:
+            one.signals.listen()
             os.chdir(self._home)  # it may be gone, or another one now
             return await in_thread(partial(call, argv, one.signals))
         finally:

@@ -1,6 +1,7 @@
 """sampletool/mcp/calls.py: many calls at once, none in another's way, each stopped when nobody waits for it."""
 
 import asyncio
+import errno
 import json
 import os
 import signal
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from sampletool.kit.safety.processes import members_of_group
+from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.holding import holding
 from sampletool.mcp import calls as module
 from sampletool.mcp.calls import Calls
@@ -215,3 +217,26 @@ def test_a_process_that_cannot_be_started_is_an_answer(here: Path, tmp_path: Pat
         return json.loads(await calls.make(["config", "path"], False))
 
     assert asyncio.run(call_from_nowhere())["error"]["code"] == "FILE_NOT_FOUND"
+
+
+def test_a_call_that_cannot_begin_to_read_keeps_no_other_from_reading(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With too many open files there is no pipe for its signals."""
+    first = [True]
+
+    def listen(signals: Signals) -> int:
+        if first and first.pop():
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return listens(signals)
+
+    listens = Signals.listen
+    monkeypatch.setattr(Signals, "listen", listen)
+
+    async def ask() -> None:
+        calls = Calls()
+        assert json.loads(await calls.make(get(here), reads_only=True))["error"]["code"] == "IO_ERROR"
+        assert await data(calls.make(get(here), reads_only=True))
+        assert not calls._reading.locked()
+
+    asyncio.run(ask())
