@@ -44,18 +44,15 @@ def main(argv: list[str] | None = None) -> int:
     except Exception:  # not even an answer could be made: too few descriptors, or a fault right here
         import traceback
 
-        write_stderr(redact(traceback.format_exc()))
-        return write(1, _LAST_RESORT, ExitStatus.INTERNAL)
+        write_stderr(redact(traceback.format_exc()), Signals())
+        return write(1, _LAST_RESORT, ExitStatus.INTERNAL, Signals())
 
 
 def _answer_call(args: list[str], *, ends_process: bool) -> int:
     signals = Signals()
     signals.install()
 
-    def over() -> int:
-        return 128 + signals.received if signals.received else ExitStatus.TIMEOUT if signals.is_over() else 0
-
-    stdout = Stdout(over)
+    stdout = Stdout(signals)
     try:
         context = Context(signals)
         form = cache(partial(_format, args, context, stdout))
@@ -72,7 +69,7 @@ def _answer_call(args: list[str], *, ends_process: bool) -> int:
         else:
             status, content, notices = _rendered(outcome, context, form, stdout.screen())
         status = stdout.write(content, status)
-        write_stderr(notices)
+        write_stderr(notices, signals)
     finally:
         stdout.close()
         if not ends_process:  # to the end of the process a signal is recorded, and changes nothing any more
@@ -137,7 +134,7 @@ def _crash(surprise: BaseException, context: Context) -> ToolError:
         report.write_text(text, errors="backslashreplace")
         return InternalError(kind, str(report))
     except Exception:
-        write_stderr(text)
+        write_stderr(text, context.signals)
         return InternalError(kind, None)
 
 

@@ -6,7 +6,7 @@ Leaving closes everything once, in reverse order, however the call ends.
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -181,7 +181,7 @@ class Context:
     def say(self, line: str) -> None:
         """Progress and notices, for people: on stderr, and never a reason to fail."""
         if not self.options.get("quiet"):
-            write_stderr(f"{printable(line)}\n")
+            write_stderr(f"{printable(line)}\n", self.signals)
 
     def tell(self, line: str) -> None:
         """A notice on stderr: with --verbose, and at a terminal."""
@@ -193,8 +193,6 @@ def in_ci() -> bool:
     return os.environ.get("CI", "").lower() not in ("", "0", "false")
 
 
-def write_stderr(text: str) -> None:
-    try:
-        os.write(2, text.encode("utf-8", "backslashreplace"))
-    except OSError:
-        pass
+def write_stderr(text: str, signals: Signals) -> None:
+    with suppress(OSError):
+        signals.write(2, text.encode("utf-8", "backslashreplace"))

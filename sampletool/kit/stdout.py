@@ -6,24 +6,21 @@ Meanwhile file descriptor 1 leads to stderr.
 import errno
 import os
 import sys
-from collections.abc import Callable
 from contextlib import suppress
-from select import PIPE_BUF, POLLOUT, poll
 
 from .context import write_stderr
 from .contract.answer import Screen
 from .contract.errors import ExitStatus
+from .safety.signals import Signals
 
 _USUAL_WIDTH = 80
-_STALLED_SECONDS = 0.25
-"""When the call is over, a reader that takes nothing for so long gets no more."""
 
 
 class Stdout:
-    """Closing it gives descriptor 1 back. What is called `over` says with which status the call has to end, or 0."""
+    """Closing it gives descriptor 1 back."""
 
-    def __init__(self, over: Callable[[], int]) -> None:
-        self._real, self._over = os.dup(1), over
+    def __init__(self, signals: Signals) -> None:
+        self._real, self._signals = os.dup(1), signals
         self._is_broken = False
         os.dup2(2, 1)
 
@@ -54,48 +51,30 @@ class Stdout:
 
     def write(self, content: bytes, status: int) -> int:
         """The answer. The status is its own, unless it could not be written."""
-        return write(self._real, content, status, self._over)
+        return write(self._real, content, status, self._signals)
 
     def tell(self, line: bytes) -> None:
         """Progress."""
         if not self._is_broken:
             try:
-                self._is_broken = not _write_all(self._real, line, self._over)
+                self._is_broken = not self._signals.write(self._real, line)
             except OSError:
                 self._is_broken = True  # the answer will say so, once
 
 
-def write(descriptor: int, content: bytes, status: int, over: Callable[[], int] = lambda: 0) -> int:
+def write(descriptor: int, content: bytes, status: int, signals: Signals) -> int:
     """Write it all. A reader that has gone changes nothing; any other failure is a line on stderr, and status 1."""
     try:
-        if _write_all(descriptor, content, over):
+        if signals.write(descriptor, content):
             return status
-        problem, failed = "nobody reads it, and the call is over", over()
+        problem = "nobody reads it, and the call is over"
+        failed = 128 + signals.received if signals.received else ExitStatus.TIMEOUT
     except BrokenPipeError:
         return status
     except OSError as error:
         problem, failed = os.strerror(error.errno or errno.EIO), ExitStatus.INTERNAL
-    write_stderr(f"The answer could not be written: {problem}\n")
+    write_stderr(f"The answer could not be written: {problem}\n", signals)
     return status or failed
-
-
-def _write_all(descriptor: int, content: bytes, over: Callable[[], int]) -> bool:
-    """A reader that does not read must not keep us, and our locks, beyond a signal or timeout."""
-    left = memoryview(content)
-    watched = poll()
-    watched.register(descriptor, POLLOUT)
-    was_over = False
-    while left:
-        if not watched.poll(_STALLED_SECONDS * 1000):
-            if was_over:
-                return False
-            was_over = bool(over())
-            continue
-        was_over = False
-        # A pipe that is ready for writing takes PIPE_BUF bytes without blocking, unless another writer was faster.
-        with suppress(BlockingIOError):
-            left = left[os.write(descriptor, left[:PIPE_BUF]) :]
-    return True
 
 
 def _wants_colour(descriptor: int) -> bool:

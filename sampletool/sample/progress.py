@@ -64,7 +64,7 @@ class Progress:
             share = min(1.0, self.done / max(1, self._total))
             bar = f"{self._context.command} [{'#' * round(share * _WIDTH):<{_WIDTH}}] {share:4.0%}"
             line = f"{bar} {printable(work)}"[: get_terminal_size().columns - 1]
-            write_stderr(f"{_CLEAR_LINE}{line}")
+            write_stderr(f"{_CLEAR_LINE}{line}", self._context.signals)
 
     def seconds_to_beat(self) -> float:
         return max(0.0, self._spoke_at + _SILENCE_SECONDS - time.monotonic())
@@ -77,5 +77,5 @@ class Progress:
 
     def _clear(self) -> None:
         if self._shown_at:
-            write_stderr(_CLEAR_LINE)
+            write_stderr(_CLEAR_LINE, self._context.signals)
             self._shown_at = 0.0

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import termios
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -360,6 +361,23 @@ def test_a_reader_that_does_not_read_keeps_nobody_beyond_the_timeout(tool: Tool)
     assert process.stderr.read().count(b"\n") == 1
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, None])
+def test_a_stderr_that_nobody_reads_keeps_nobody_beyond_a_signal_or_the_timeout(
+    tool: Tool, number: signal.Signals | None
+) -> None:
+    """Naive: who writes to a pipe that is full waits in the kernel, with the lock, through every signal."""
+    fill = "os.set_blocking(2, False); os.write(2, bytes(1_000_000)); os.set_blocking(2, True)"
+    body = f"{fill}; context.say('never read'); return Result('')"
+    process = start_added(tool, body if number else f"context.signals.limit(2); {body}")
+    if number:
+        wait_until_the_pipe_is_full(process, "stderr")
+        process.send_signal(number)
+
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(20)
+    assert process.poll() == (-number if number else 0)
+
+
 def test_a_slow_reader_gets_all_of_an_answer_even_if_stdout_does_not_block(tool: Tool) -> None:
     process = start_added(tool, f"os.set_blocking(3, False); {_MUCH}", before="os.dup2(1, 3)")
     wait_until_the_pipe_is_full(process)
@@ -385,13 +403,12 @@ def test_a_signal_while_an_answer_is_read_changes_nothing(tool: Tool) -> None:
     assert json.loads(read)["ok"] is True
 
 
-def wait_until_the_pipe_is_full(process: "subprocess.Popen[bytes]") -> None:
+def wait_until_the_pipe_is_full(process: "subprocess.Popen[bytes]", name: str = "stdout") -> None:
     """Until it has written, and then nothing for a while: the size of what can be read stays."""
-    assert process.stdout is not None
-    before = -1
-    while before <= 0 or before != waiting(process.stdout.fileno()):
+    pipe, before = getattr(process, name).fileno(), -1
+    while before <= 0 or before != waiting(pipe):
         assert process.poll() is None
-        before = waiting(process.stdout.fileno())
+        before = waiting(pipe)
         time.sleep(0.05)
 
 

@@ -122,7 +122,7 @@ def _passed_on(context: Context, output: Path, notices: Path, status: int) -> in
     said = notices.read_bytes() if notices.exists() else b""
     end = b"\n" if said and not said.endswith(b"\n") else b""
     for descriptor, content in ((2, said + end), (stdout, output.read_bytes())):
-        status = write(descriptor, content, status, lambda: int(context.signals.is_over()))
+        status = write(descriptor, content, status, context.signals)
     os.close(stdout)
     return status
 

@@ -12,7 +12,7 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from select import POLLIN, poll
+from select import PIPE_BUF, POLLIN, POLLOUT, poll
 from types import FrameType
 from typing import NoReturn
 
@@ -20,6 +20,8 @@ from ..contract.errors import Interrupted, TimedOut
 
 HANDLED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 _SAME_WISH_SECONDS = 0.5
+_STALLED_SECONDS = 0.25
+"""When the call is over, a reader that takes nothing for so long gets no more."""
 
 
 class Signals:
@@ -108,6 +110,24 @@ class Signals:
             watched.register(descriptor, POLLIN)
         left = seconds if self.seconds_left is None else min(seconds, self.seconds_left)
         return [descriptor for descriptor, _ in watched.poll(1000 * left) if descriptor in descriptors]
+
+    def write(self, descriptor: int, content: bytes) -> bool:
+        """Write it all; False if nobody reads. That must not keep us, and our locks, beyond a signal or timeout."""
+        left = memoryview(content)
+        watched = poll()
+        watched.register(descriptor, POLLOUT)
+        was_over = False
+        while left:
+            if not watched.poll(_STALLED_SECONDS * 1000):
+                if was_over:
+                    return False
+                was_over = self.is_over()
+                continue
+            was_over = False
+            # A pipe that is ready for writing takes PIPE_BUF bytes without blocking, unless another writer was faster.
+            with suppress(BlockingIOError):
+                left = left[os.write(descriptor, left[:PIPE_BUF]) :]
+        return True
 
     def _record(self, number: int, _frame: FrameType | None) -> None:
         if self.received is None:
