@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from sampletool.kit.program import variable
 from sampletool.kit.safety.processes import pids
 from sampletool.kit.safety.signals import HANDLED, Signals
 from sampletool.kit.testing.scale import SOAK
@@ -64,6 +65,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtur
     monkeypatch.setenv("TZ", "UTC")
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    # A workspace file above the temporary directory belongs to somebody else.
+    monkeypatch.setenv(variable("CEILING_DIRECTORIES"), str(tmp_path.parent))
     monkeypatch.setattr(tempfile, "tempdir", None)
     _guard.update(home=str(tmp_path), trespasses=[], failed=False)
     yield tmp_path / "home"

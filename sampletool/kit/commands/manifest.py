@@ -29,6 +29,7 @@ _ENVIRONMENT = {
     variable("TRACE_ID"): "Given back in meta.trace_id.",
     variable("CONFIG_DIR"): "Where your own settings lie.",
     variable("STATE_DIR"): "Where the store and the locks of outputs lie outside a workspace.",
+    variable("CEILING_DIRECTORIES"): "Do not search these directories, or any above them, for a workspace.",
     "TMPDIR": "Where sessions lie.",
     "CI": "Set: answers are JSON also at a terminal.",
     "NO_COLOR": "Set: no colour.",

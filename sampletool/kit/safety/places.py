@@ -38,7 +38,7 @@ def session_root() -> Path:
 
 def find_workspace(start: Path) -> Path | None:
     """The nearest directory, here or above, that is a workspace. A stranger's is refused: it says what to run."""
-    for directory in (start, *start.parents):
+    for directory in _searched_directories(start):
         file = directory / WORKSPACE_FILE
         try:
             owners = {file.stat().st_uid, file.lstat().st_uid}
@@ -49,6 +49,35 @@ def find_workspace(start: Path) -> Path | None:
             raise UnsafeDirectory(str(directory), reason)
         return directory
     return None
+
+
+def _searched_directories(start: Path) -> list[Path]:
+    """Return the directories in which to look for a workspace: `start`, then its parents, nearest first.
+
+    The search ends below a ceiling directory. `start` itself is always searched, even if it is a ceiling.
+    """
+    ceilings = _ceiling_directories()
+    searched = [start]
+    for parent in start.parents:
+        if parent in ceilings:
+            break
+        searched.append(parent)
+    return searched
+
+
+def _ceiling_directories() -> set[Path]:
+    """Return the directories that the search for a workspace must not enter. Git has the same variable.
+
+    Tests and sandboxes set it, so that a file above their directory cannot become their workspace.
+    """
+    value = os.environ.get(variable("CEILING_DIRECTORIES"), "")
+    ceilings = set()
+    for entry in value.split(os.pathsep):
+        # A relative entry is ignored: it would mean another directory for each process.
+        if os.path.isabs(entry):
+            # The search goes through real paths, so a ceiling that is a link would never be met.
+            ceilings.add(Path(os.path.realpath(entry)))
+    return ceilings
 
 
 def all_locks(workspace: Path | None) -> list[Path]:

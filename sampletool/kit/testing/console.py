@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ..program import PACKAGE, PROGRAM
+from ..program import PACKAGE, PROGRAM, variable
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _CONTINUED = re.compile(r"([^\n]*(?:\n>[^\n]*)*)\n(.*)", re.DOTALL)
@@ -64,6 +64,7 @@ class Terminal:
             "TERM": "dumb",
             "LC_ALL": "C.UTF-8",
             "COLUMNS": "100",
+            variable("CEILING_DIRECTORIES"): str(directory),
         }
 
     def run(self, command: str) -> str:

@@ -90,6 +90,52 @@ def test_the_workspace_is_the_nearest_one_above(tmp_path: Path) -> None:
     assert find_workspace(tmp_path / "a" / "b" / "c") == tmp_path / "a"
 
 
+def test_the_search_for_a_workspace_stops_before_a_ceiling_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = tmp_path / "ceiling" / "a" / "b"
+    start.mkdir(parents=True)
+    (tmp_path / "tool.toml").touch()
+    (tmp_path / "ceiling" / "tool.toml").touch()
+    assert find_workspace(start) == tmp_path / "ceiling"
+
+    monkeypatch.setenv("TOOL_CEILING_DIRECTORIES", f"/elsewhere:{tmp_path / 'ceiling'}")
+
+    assert find_workspace(start) is None
+    (tmp_path / "ceiling" / "a" / "tool.toml").touch()
+    assert find_workspace(start) == tmp_path / "ceiling" / "a"
+
+
+def test_a_ceiling_directory_that_is_the_current_one_is_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tool.toml").touch()
+
+    monkeypatch.setenv("TOOL_CEILING_DIRECTORIES", str(tmp_path))
+
+    assert find_workspace(tmp_path) == tmp_path
+
+
+def test_a_ceiling_directory_may_be_named_by_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "real" / "work").mkdir(parents=True)
+    (tmp_path / "real" / "tool.toml").touch()
+    (tmp_path / "link").symlink_to("real")
+
+    monkeypatch.setenv("TOOL_CEILING_DIRECTORIES", str(tmp_path / "link"))
+
+    assert find_workspace(tmp_path / "real" / "work") is None
+
+
+def test_a_relative_ceiling_directory_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "tool.toml").touch()
+    monkeypatch.chdir(tmp_path)
+
+    monkeypatch.setenv("TOOL_CEILING_DIRECTORIES", ".")
+
+    assert find_workspace(tmp_path / "work") == tmp_path
+
+
 def test_a_relative_temporary_directory_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "relative").mkdir()
     monkeypatch.chdir(tmp_path)
