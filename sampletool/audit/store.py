@@ -16,6 +16,7 @@ from sampletool.audit.errors import FailsAlone
 from sampletool.audit.failure import Failure, grouped, shown, understand
 from sampletool.audit.run import Run
 from sampletool.kit.contract.duration import say_duration
+from sampletool.kit.program import variable
 from sampletool.kit.safety.orphans import end_all
 from sampletool.kit.safety.processes import pids
 from sampletool.kit.safety.signals import Signals
@@ -23,6 +24,8 @@ from sampletool.kit.safety.signals import Signals
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "JAVA_HOME")
 _PLACES = {"HOME": "home", "XDG_RUNTIME_DIR": "run", "TMPDIR": "tmp"}
 """XDG's other directories are below HOME where no variable names them."""
+_CEILINGS = ("GIT_CEILING_DIRECTORIES", variable("CEILING_DIRECTORIES"))
+"""Variables that keep a tool from searching the directories above the scratch directory for a project."""
 _LONGEST_NAP_SECONDS = 0.02
 
 Outcome = Literal["claimed", "hung"] | Failure
@@ -83,6 +86,7 @@ class Store:
             raise
         self._environ = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
         self._environ |= {name: str(self.directory / place) for name, place in _PLACES.items()}
+        self._environ |= dict.fromkeys(_CEILINGS, str(self.directory))
         return self
 
     def __exit__(self, *error: object) -> None:

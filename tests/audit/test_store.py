@@ -1,6 +1,7 @@
 """sampletool/audit/store.py"""
 
 import os
+import shlex
 import sys
 import tempfile
 from pathlib import Path
@@ -11,6 +12,7 @@ from sampletool.audit.command_line import CommandLine
 from sampletool.audit.errors import FailsAlone
 from sampletool.audit.failure import Failure
 from sampletool.audit.store import Candidate, Store
+from sampletool.kit.program import PACKAGE
 from sampletool.kit.safety.signals import Signals
 from tests.audit.support import candidate, eventually, is_gone, processes_of
 
@@ -41,6 +43,18 @@ def test_nothing_of_the_caller_gets_in_that_could_lead_to_files_of_the_caller(
     places = {name: place for name, place in seen.items() if name in ("HOME", "TMPDIR") or name.startswith("XDG_")}
     assert places.keys() == {"HOME", "TMPDIR", "XDG_RUNTIME_DIR"}
     assert all(Path(place).is_relative_to(store.directory) for place in places.values())
+
+
+def test_a_workspace_above_the_scratch_directory_is_not_found(signals: Signals) -> None:
+    stranger = Path(tempfile.gettempdir(), "tool.toml")
+    stranger.write_text("[settings]\n")
+    ours = shlex.join([sys.executable, "-m", PACKAGE, "config"])
+
+    with Store(_made_of(f"{ours} set {{key}} {{value}}", f"{ours} get {{key}}"), signals) as store:
+        outcomes = store.finish(store.start())
+
+    assert outcomes == ["claimed"]
+    assert stranger.read_text() == "[settings]\n"
 
 
 def test_leaving_it_removes_the_files_read_only_directories_and_every_process(signals: Signals) -> None:
