@@ -17,6 +17,7 @@ from sampletool.kit.safety.processes import pids
 from sampletool.kit.safety.signals import HANDLED, Signals
 from sampletool.kit.testing.scale import SOAK
 from sampletool.kit.testing.tool import Tool
+from tests.kit.timing import Timing
 
 _KEPT = ("PATH", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "TOOL_TEST_REQUIRE", "TOOL_TEST_SCALE")
 _MADE = ("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR")
@@ -111,6 +112,12 @@ def signals() -> Signals:
     return Signals()
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    is_worker = hasattr(config, "workerinput")
+    if not is_worker:
+        config.pluginmanager.register(Timing(), "timing")
+
+
 def pytest_report_header() -> str:
     return f"scale: {'soak' if SOAK else 'usual'}"
 
@@ -122,8 +129,13 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Two more than there are processors: much of the time a test waits for the processes that it started."""
-    return (os.cpu_count() or 1) + 2
+    """Return one and a half times the number of processors.
+
+    Tests wait for the processes that they start, so one worker for each processor leaves processors idle. With twice
+    as many, the start of each worker (about 1 s of processor time) costs more than it saves.
+    """
+    processors = os.cpu_count() or 1
+    return processors + processors // 2
 
 
 @pytest.hookimpl(wrapper=True)

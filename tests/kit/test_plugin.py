@@ -1,5 +1,6 @@
 """What every test gets, however the suite was started and however the test ends."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -41,5 +42,7 @@ def test_a_suite_that_ignores_signals_tests_as_any_other_and_a_test_that_fails_l
     )
 
     assert "1 failed, 1 passed" in ran.stdout
+    assert re.search(r"slowest tests .*\n +\d+\.\d\d s  test_it.py::test_", ran.stdout)
+    assert re.search(r"^2 tests took \d+ s, and \d+ s of processor time\.$", ran.stdout, re.MULTILINE)
     assert "test_that_fails" in ran.stdout
     assert started(int((tmp_path / "left").read_text())) is None
