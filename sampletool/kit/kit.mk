@@ -31,8 +31,8 @@ run: $(READY)  ## Set up, then show the tool at work
 # What `make check` runs is about the repository: its pages, names and sizes. Here it would be the same again.
 CHECKS := $(wildcard tests/project tests/*/project)
 
-test: $(TESTABLE)  ## Set up, then run the whole suite but for what `check` runs (TESTS="tests/kit/test_app.py", or all)
-	@$(BIN)/python -m pytest $(or $(TESTS),$(CHECKS:%=--ignore=%))
+test: $(TESTABLE)  ## Set up, then run the tests (TESTS="tests/kit/test_app.py"; ORDER=SEED shuffles them)
+	@env $(PREFIX)_TEST_ORDER=$(ORDER) $(BIN)/python -m pytest $(or $(TESTS),$(CHECKS:%=--ignore=%))
 
 busy: $(TESTABLE)  ## The suite beside sixteen busy loops, then twice at the same time (TESTS="tests/kit")
 	@$(BIN)/python -m tests.kit.busy $(TESTS)

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import random
 import signal
 import sys
 import tempfile
@@ -23,6 +24,8 @@ _KEPT = ("PATH", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "TOOL_TEST
 _MADE = ("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR")
 _NOT_MADE = ("XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME")
 """Who needs one makes it, as for a new user: for most tests nobody does."""
+
+_ORDER_SEED = os.environ.get(variable("TEST_ORDER"), "")
 
 _guard: dict[str, Any] = {"home": None, "trespasses": [], "failed": False}
 
@@ -119,7 +122,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header() -> str:
-    return f"scale: {'soak' if SOAK else 'usual'}"
+    scale_name = "soak" if SOAK else "usual"
+    order_name = f"random, seed {_ORDER_SEED}" if _ORDER_SEED else "as written"
+    return f"scale: {scale_name}; order: {order_name}"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Shuffle the tests if a seed is given. All workers have the same seed, so they agree on the order."""
+    if _ORDER_SEED:
+        random.Random(_ORDER_SEED).shuffle(items)
 
 
 def pytest_collection_finish() -> None:
