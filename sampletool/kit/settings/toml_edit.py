@@ -7,6 +7,7 @@ or it is refused.
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
@@ -23,6 +24,8 @@ _BEGIN = re.compile(
 """Of a statement or a table: the brackets of a header, and the key; it ends where the value begins."""
 _LONG = 20_000
 """Characters from which it is worth it to compile a pattern that passes over lines that are not on the way."""
+_HAS_RIGHT_RE = sys.version_info >= (3, 11, 5)
+"""Whether possessive groups match correctly (CPython's gh-100061). If not, _lines_without passes too many lines."""
 _TOKEN = re.compile(
     rf"""\"""(?:\\.|[^\\])*?"{{3,5}} | '''.*?'{{3,5}} | {_STRING} | \#[^\n]* | [\[\]{{}}\n] """,
     re.VERBOSE | re.DOTALL,
@@ -127,7 +130,7 @@ def _survey(text: str, path: Path) -> tuple[dict[int, int], dict[int, _Statement
     while end < len(text):
         start = end
         part = None if table is None else path[table]
-        skipped = _lines_without(part).match(text, start) if len(text) > _LONG else None
+        skipped = _lines_without(part).match(text, start) if len(text) > _LONG and _HAS_RIGHT_RE else None
         if skipped and skipped.end() > start:
             end = skipped.end()
         elif (key := _BEGIN.match(text, start)) and key[1]:
