@@ -8,13 +8,13 @@ TEST_GROUPS += mcp# mcp
 
 include sampletool/kit/kit.mk
 
-.PHONY: sizes forks docs
+.PHONY: style forks docs
 .PHONY: soak-state# state
 
-check: sizes
+check: style
 
-sizes: $(READY)
-	@$(BIN)/python -m tests.project.test_size
+style: $(READY)  ## Show how dense the code is, next to other projects; fail where a rewritten folder breaks a rule
+	@$(BIN)/python -m tests.project.style
 
 docs: $(VENV)/.documents  ## Build the site, to be opened from disk: build/site/index.html
 	@$(BIN)/python -m docs.site

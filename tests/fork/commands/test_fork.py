@@ -16,7 +16,7 @@ from sampletool.fork.source import source_files
 from sampletool.kit.program import PACKAGE, PROGRAM
 from sampletool.kit.testing.tool import Ran, Tool
 from tests.kit.trees import FEW_PLUGINS, ROOT, commit, copy_tree, make_environment, tracked
-from tests.project.test_size import code_lines
+from tests.project.style import Counts, count
 
 _LEFT_OVER = re.compile(
     rf"{PACKAGE}|\b{PROGRAM}\.toml|[/\"'`]\.{PROGRAM}\b|{PROGRAM.upper()}_[A-Z]"
@@ -109,12 +109,15 @@ def test_what_it_owns_besides_the_kit_is_small(tool: Tool) -> None:
     tree = made(tool)
     own = [tree / path for path in tracked(tree) if path.endswith(".py") and "kit" not in Path(path).parts]
 
-    code = sum(code_lines(path) for path in own if tree / "tests" not in path.parents)
-    tests = sum(code_lines(path) for path in own if tree / "tests" in path.parents)
+    code, tests, example = Counts(), Counts(), Counts()
+    for path in own:
+        count(path, tests if tree / "tests" in path.parents else code)
+        if "inventory" in path.parts:
+            count(path, example)
 
-    assert code <= 250
-    assert tests <= 150
-    assert sum(code_lines(path) for path in own if "inventory" in path.parts) < 200
+    assert code.code_lines <= 250
+    assert tests.code_lines <= 150
+    assert example.code_lines < 200
 
 
 @pytest.mark.parametrize("part", offered_parts())

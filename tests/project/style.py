@@ -1,0 +1,351 @@
+"""`make style`: how dense the code is, folder by folder, next to the code of projects that are known to read well.
+
+The figures are smoke detectors: reading the code decides. Only four rules can fail, and only in folders that are not
+listed in NOT_REWRITTEN: a docstring must begin with a verb in the imperative (ruff's D401), a line has at most 100
+characters, no conditional expression contains another one, and no function has a complexity over 10.
+
+With a directory as its argument, the command prints the figures of the Python code in that directory.
+"""
+
+import ast
+import io
+import json
+import subprocess
+import sys
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+MAX_LINE_CHARACTERS = 100
+MAX_COMPLEXITY = 10
+
+NOT_REWRITTEN = frozenset(
+    {
+        "sampletool",
+        "sampletool/audit",
+        "sampletool/audit/commands",
+        "sampletool/fork",
+        "sampletool/fork/commands",
+        "sampletool/fork/template/sampletool",
+        "sampletool/fork/template/sampletool/inventory",
+        "sampletool/fork/template/sampletool/inventory/commands/inventory",
+        "sampletool/fork/template/tests/inventory",
+        "sampletool/kit",
+        "sampletool/kit/commands",
+        "sampletool/kit/commands/config",
+        "sampletool/kit/commands/lock",
+        "sampletool/kit/commands/session",
+        "sampletool/kit/contract",
+        "sampletool/kit/safety",
+        "sampletool/kit/settings",
+        "sampletool/kit/stepping",
+        "sampletool/kit/testing",
+        "sampletool/lab",
+        "sampletool/lab/commands/lab",
+        "sampletool/lab/explorer",
+        "sampletool/lab/scenarios",
+        "sampletool/lab/scenarios/sample",
+        "sampletool/lab/scenarios/state",
+        "sampletool/mcp",
+        "sampletool/mcp/commands",
+        "sampletool/sample",
+        "sampletool/sample/commands",
+        "sampletool/state",
+        "sampletool/state/commands",
+        "sampletool/state/commands/counter",
+        "sampletool/state/commands/state",
+        "sampletool/state/commands/task",
+        "tests/audit",
+        "tests/audit/candidates",
+        "tests/audit/commands",
+        "tests/fork",
+        "tests/fork/bench",
+        "tests/fork/commands",
+        "tests/fork/project",
+        "tests/kit",
+        "tests/kit/bench",
+        "tests/kit/commands",
+        "tests/kit/contract",
+        "tests/kit/mutants",
+        "tests/kit/project",
+        "tests/kit/safety",
+        "tests/kit/settings",
+        "tests/kit/stepping",
+        "tests/lab",
+        "tests/lab/commands",
+        "tests/lab/examples/lab.try",
+        "tests/lab/explorer",
+        "tests/lab/mutants",
+        "tests/lab/project",
+        "tests/lab/state",
+        "tests/mcp",
+        "tests/mcp/bench",
+        "tests/mcp/commands",
+        "tests/mcp/state",
+        "tests/project",
+        "tests/sample",
+        "tests/sample/bench",
+        "tests/sample/commands",
+        "tests/state",
+        "tests/state/bench",
+        "tests/state/commands",
+        "tests/state/support",
+        "docs",
+        "docs/kit",
+        "docs/kit/show",
+        "docs/lab",
+        "docs/mcp/state",
+        "docs/sample",
+        "docs/site",
+    }
+)
+"""The folders that are still in the dense style of version 0.2. This list only gets shorter."""
+
+_NO_CODE = frozenset(
+    {
+        tokenize.COMMENT,
+        tokenize.NL,
+        tokenize.NEWLINE,
+        tokenize.INDENT,
+        tokenize.DEDENT,
+        tokenize.ENDMARKER,
+    }
+)
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+_DecisionStatement = ast.If | ast.For | ast.AsyncFor | ast.While | ast.ExceptHandler | ast.match_case
+
+
+@dataclass
+class Counts:
+    """What was counted in the files of one folder."""
+
+    files: list[Path] = field(default_factory=list)
+    code_lines: int = 0
+    tokens: int = 0
+    comments: int = 0
+    statement_decisions: int = 0
+    expression_decisions: int = 0
+    docstrings: int = 0
+
+
+@dataclass(frozen=True)
+class Figures:
+    """One row of the report. The three shares are percentages."""
+
+    tokens_per_line: float
+    decisions_in_expressions: float
+    fragment_docstrings: float
+    comments_per_line: float
+
+
+ANCHORS = {
+    "trio 0.35": Figures(6.1, 16, 21, 27),
+    "pre-commit 4.7": Figures(6.2, 30, 26, 7),
+    "svcs 26.2": Figures(5.9, 21, 32, 5),
+    "huey 3.5": Figures(7.5, 28, 17, 4),
+    "pipx 1.18": Figures(6.2, 42, 18, 5),
+    "click 8.5": Figures(6.7, 29, 39, 12),
+    "attrs 26.1": Figures(5.1, 36, 23, 8),
+    "httpx 0.28": Figures(6.2, 34, 22, 8),
+    "sqlite-utils 4.2": Figures(5.7, 39, 5, 5),
+    "flask 3.1": Figures(6.7, 21, 33, 18),
+}
+"""The figures of other projects, measured by this script on their wheels in November 2026, without their tests."""
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A place that breaks one of the rules."""
+
+    path: Path
+    line: int
+    problem: str
+
+
+def count(file: Path, counts: Counts) -> None:
+    """Add what is in one Python file to `counts`."""
+    source = file.read_text()
+    tree = ast.parse(source)
+    counts.files.append(file)
+    docstring_lines: set[int] = set()
+    for docstring in _docstrings(tree):
+        docstring_lines.update(range(docstring.lineno, (docstring.end_lineno or docstring.lineno) + 1))
+    lines_with_code = set()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            counts.comments += 1
+        if token.type in _NO_CODE or token.start[0] in docstring_lines:
+            continue
+        counts.tokens += 1
+        lines_with_code.add(token.start[0])
+    counts.code_lines += len(lines_with_code)
+    for node in ast.walk(tree):
+        counts.statement_decisions += isinstance(node, _DecisionStatement)
+        counts.expression_decisions += _expression_decisions(node)
+        if isinstance(node, _Function) and ast.get_docstring(node) is not None:
+            counts.docstrings += 1
+
+
+def figures(counts: Counts) -> Figures:
+    """Turn counts into the figures of one row."""
+    decisions = counts.statement_decisions + counts.expression_decisions
+    fragments = len(fragment_docstrings(counts.files))
+    return Figures(
+        tokens_per_line=counts.tokens / max(counts.code_lines, 1),
+        decisions_in_expressions=100 * counts.expression_decisions / max(decisions, 1),
+        fragment_docstrings=100 * fragments / max(counts.docstrings, 1),
+        comments_per_line=100 * counts.comments / max(counts.code_lines, 1),
+    )
+
+
+def fragment_docstrings(files: list[Path]) -> list[Violation]:
+    """Return the docstrings of functions that do not begin with a verb in the imperative (ruff's D401)."""
+    ruff = [str(Path(sys.prefix, "bin", "ruff")), "check", "--isolated", "--select", "D401", "--output-format", "json"]
+    ran = subprocess.run([*ruff, *map(str, files)], capture_output=True, text=True, check=False)
+    violations = []
+    for found in json.loads(ran.stdout):
+        line = found["location"]["row"]
+        violations.append(Violation(Path(found["filename"]), line, "begin the docstring with a verb: Return, Raise …"))
+    return violations
+
+
+def rule_violations(file: Path) -> list[Violation]:
+    """Return the lines that are too long, the nested conditional expressions and the functions that are too complex."""
+    source = file.read_text()
+    violations = []
+    for number, line in enumerate(source.splitlines(), 1):
+        if len(line) > MAX_LINE_CHARACTERS:
+            violations.append(Violation(file, number, f"{len(line)} characters, at most {MAX_LINE_CHARACTERS}"))
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.IfExp) and _contains_another_conditional(node):
+            violations.append(Violation(file, node.lineno, "a conditional expression contains another one"))
+        if isinstance(node, _Function):
+            reached = complexity(node)
+            if reached > MAX_COMPLEXITY:
+                problem = f"{node.name} has complexity {reached}, at most {MAX_COMPLEXITY}"
+                violations.append(Violation(file, node.lineno, problem))
+    return violations
+
+
+def complexity(function: _Function) -> int:
+    """Return the cyclomatic complexity of a function, with the decisions inside its expressions.
+
+    Functions inside the function do not count: they are judged on their own.
+    """
+    total = 1
+    waiting: list[ast.AST] = list(function.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, _Function):
+            continue
+        total += isinstance(node, _DecisionStatement)
+        total += _expression_decisions(node)
+        waiting.extend(ast.iter_child_nodes(node))
+    return total
+
+
+def python_files(directory: Path) -> list[Path]:
+    """Return the Python files directly in a directory."""
+    return sorted(directory.glob("*.py"))
+
+
+def project_folders() -> dict[str, list[Path]]:
+    """Return the Python files of each folder of the project, by the folder's path from the root."""
+    folders = {}
+    for top in ("sampletool", "tests", "docs"):
+        for directory in sorted([ROOT / top, *_directories_below(ROOT / top)]):
+            files = python_files(directory)
+            if any(file.stat().st_size for file in files):
+                folders[directory.relative_to(ROOT).as_posix()] = files
+    return folders
+
+
+def violations_by_folder() -> dict[str, list[Violation]]:
+    """Return every violation of the project, by its folder; each folder is there."""
+    found: dict[str, list[Violation]] = {}
+    folder_of_file = {}
+    for folder, files in project_folders().items():
+        found[folder] = []
+        for file in files:
+            folder_of_file[file] = folder
+            found[folder] += rule_violations(file)
+    for violation in fragment_docstrings(list(folder_of_file)):
+        found[folder_of_file[violation.path]].append(violation)
+    return found
+
+
+def _directories_below(top: Path) -> Iterator[Path]:
+    for path in top.rglob("*"):
+        if path.is_dir() and path.name != "__pycache__":
+            yield path
+
+
+def _docstrings(tree: ast.Module) -> Iterator[ast.Expr]:
+    """Yield each statement that is only a text: docstrings, and the texts below attributes."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield node
+
+
+def _expression_decisions(node: ast.AST) -> int:
+    """Return how many decisions this node itself adds inside an expression."""
+    if isinstance(node, ast.IfExp):
+        return 1
+    if isinstance(node, ast.BoolOp):
+        return len(node.values) - 1
+    if isinstance(node, ast.comprehension):
+        return 1 + len(node.ifs)
+    return 0
+
+
+def _contains_another_conditional(conditional: ast.IfExp) -> bool:
+    return any(isinstance(node, ast.IfExp) and node is not conditional for node in ast.walk(conditional))
+
+
+def _row(name: str, row: Figures) -> str:
+    return (
+        f"{name:64} {row.tokens_per_line:10.1f} {row.decisions_in_expressions:12.0f}%"
+        f" {row.fragment_docstrings:11.0f}% {row.comments_per_line:9.0f}%"
+    )
+
+
+def _header() -> str:
+    first = f"{'':64} {'tokens':>10} {'decisions in':>13} {'docstrings':>12} {'comments':>10}"
+    second = f"{'':64} {'per line':>10} {'expressions':>13} {'not verbs':>12} {'per line':>10}"
+    return f"{first}\n{second}"
+
+
+def main(arguments: list[str]) -> int:
+    """Print the report. Return 1 if a rewritten folder breaks a rule."""
+    print(_header())
+    if arguments:
+        counts = Counts()
+        for file in sorted(Path(arguments[0]).rglob("*.py")):
+            count(file, counts)
+        print(_row(arguments[0], figures(counts)))
+        return 0
+    for project, row in ANCHORS.items():
+        print(_row(project, row))
+    print()
+    for folder, files in project_folders().items():
+        counts = Counts()
+        for file in files:
+            count(file, counts)
+        mark = "*" if folder in NOT_REWRITTEN else ""
+        print(_row(f"{folder}{mark}", figures(counts)))
+    if NOT_REWRITTEN:
+        print("* not rewritten yet: the rules do not apply")
+    broken = []
+    for folder, violations in violations_by_folder().items():
+        if folder not in NOT_REWRITTEN:
+            broken += violations
+    for violation in broken:
+        print(f"{violation.path.relative_to(ROOT)}:{violation.line}: {violation.problem}")
+    return int(bool(broken))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
