@@ -1,0 +1,113 @@
+"""The value of every constant of the kit, and why it is this value."""
+
+import os
+
+from tests.kit.constants import Constant, Limit, differences, option_differences
+
+_LEFT_OUT = ("contract.errors.ExitStatus.", "testing.")
+"""The exit codes are pinned by tests/kit/contract/test_errors.py; what only tests use needs no reason."""
+
+CONSTANTS = (
+    Constant("context.AT_ONCE", 0.0, "more: a command waits for a holder that may run for minutes"),
+    Constant("context.PATIENT_SECONDS", 10.0, "less: a short queue fails; more: callers think that the tool hangs"),
+    Constant("contract.answer.LARGEST_BYTES", 65_536, "more: one output floods the context of an agent"),
+    Constant("contract.duration._LONGEST_SECONDS", 3_153_600_000, "more: the clock and the poll call overflow"),
+    Constant("contract.errors.INTERRUPTED", (129, 130, 131, 143), "others: scripts do not see which signal it was"),
+    Constant("contract.errors._LISTED", 10, "more: a message of hundreds of names hides its sentence"),
+    Constant("contract.errors.did_you_mean(nearness)", 0.6, "less: every word is near; more: no typing error is"),
+    Constant("contract.help_page._WIDEST", 110, "more: lines of help are too long to read on a wide terminal"),
+    Constant("contract.help_page._WIDEST_NAMES", 34, "more: no room for the meaning; less: each takes two lines"),
+    Constant("contract.lock_held._JITTER", 1.25, "1: a crowd comes back together; more: callers wait for nothing"),
+    Constant("contract.lock_held._LEAST_MS", 250, "less: callers poll; more: short holds cost a long wait"),
+    Constant("contract.lock_held._LEAST_UNKNOWN_MS", 4_000, "less: three tries do not outlast a hold of 10 s"),
+    Constant("contract.lock_held._MOST_MS", 30_000, "more: a caller sleeps long after the lock is free"),
+    Constant("contract.size._LEAST_BYTES", 64, "more: one large member drops the others; less: many small ones stay"),
+    Constant("contract.size._ROOM_BYTES", 64_036, "more: the warning makes the output larger than 64 KiB"),
+    Constant("contract.table._NARROWEST", 8, "less: cells of a few characters say nothing"),
+    Constant("contract.text._LONGEST_QUOTE", 100, "more: a pasted file fills the message"),
+    Constant("safety.atomic_file.FOR_ALL", 0o666, "less: the umask of the user does not decide"),
+    Constant(
+        "safety.atomic_file._NEW",
+        os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC,
+        "without O_EXCL: a planted file is written to",
+    ),
+    Constant("safety.atomic_file._LONGEST_STEM_BYTES", 200, "more: a temporary name is longer than 255 bytes"),
+    Constant("safety.atomic_file.opened(new_mode)", 0o600, "more: others read what is new"),
+    Constant("safety.atomic_file.replace(new_mode)", 0o600, "more: others read settings that may hold a secret"),
+    Constant("safety.call_log.append(largest)", 4_194_304, "more: `log` reads for seconds; less: it forgets today"),
+    Constant("safety.children.GRACE_SECONDS", 5.0, "less: no time to clean up; more: Ctrl-C seems to hang"),
+    Constant("safety.children.LOST_STATUS", 255, "0: a child whose end was lost counts as a success"),
+    Constant("safety.children.TAIL_BYTES", 4_096, "more: outputs of many jobs do not fit into a response"),
+    Constant(
+        "safety.children._APPEND",
+        os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC,
+        "without O_APPEND: a log begins again; without O_NOFOLLOW: a planted link is written through",
+    ),
+    Constant("safety.children._CHUNKS_AT_ONCE", 16, "more: a child that writes without end starves the others"),
+    Constant("safety.children._CHUNK_BYTES", 65_536, "less: more system calls; more: memory for nothing"),
+    Constant("safety.children._DEATH_SECONDS", 2.0, "less: a slow death counts as a survivor; more: the end hangs"),
+    Constant("safety.children._POLL_SECONDS", 0.02, "less: waiting takes the processor; more: each end comes late"),
+    Constant("safety.lock.Lock.exclusively(timeout_seconds)", 10.0, "see context.PATIENT_SECONDS"),
+    Constant("safety.lock.Lock.shared(timeout_seconds)", 10.0, "see context.PATIENT_SECONDS"),
+    Constant(
+        "safety.lock._FLAGS",
+        os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC,
+        "without O_NONBLOCK: a planted FIFO blocks; without O_CLOEXEC: any child keeps the lock",
+    ),
+    Constant("safety.lock._GATE_SECONDS", 0.25, "less: a reader that comes is refused; more: 0 waits that long"),
+    Constant("safety.lock._NOTICE_SECONDS", 0.5, "less: short waits are reported; more: a person sees nothing"),
+    Constant(
+        "safety.lock_owners._FLAGS",
+        os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC,
+        "without O_NOFOLLOW: a planted link is read; without O_NONBLOCK: a FIFO blocks `lock list`",
+    ),
+    Constant("safety.lock_owners._TRIES", 3, "less: a lock that changes hands has no owner; more: errors come late"),
+    Constant("safety.lock_owners._BETWEEN_TRIES_SECONDS", 0.005, "less: all looks see one instant"),
+    Constant("safety.lock_owners._UNSEEN", 0, "the kernel's own number"),
+    Constant("safety.lock_record._BLOCK_BYTES", 1_024, "another: no version reads the records of the others"),
+    Constant(
+        "safety.lock_record._FLAGS",
+        os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC,
+        "without O_NOFOLLOW: a planted link is read; without O_NONBLOCK: a FIFO blocks every reader",
+    ),
+    Constant("safety.lock_record._RECORD_AT", 1, "0: Windows locks this byte, and nobody could read the record"),
+    Constant("safety.lock_record._VERSION", 1, "another: the holders of an older version have no names"),
+    Constant("safety.orphans._PATIENCE_SECONDS", 2.0, "less: no time to clean up; more: `lock release` seems to hang"),
+    Constant("safety.orphans._TURN_SECONDS", 0.02, "more: a second signal is noticed late"),
+    Constant("safety.places.PRIVATE", 0o700, "more: others read sessions, or plant files in them"),
+    Constant("safety.session._TRIES", 6, "less: two cleaners make a call fail; more: it never ends"),
+    Constant("safety.signals._SAME_WISH_SECONDS", 0.5, "less: the echo of Ctrl-C kills children; more: nobody can"),
+    Constant("safety.signals._STALLED_SECONDS", 0.25, "less: a slow reader loses output; more: a dead one delays"),
+    Constant("safety.stdin._BLOCK_BYTES", 1_048_576, "less: more system calls; more: memory for nothing"),
+    Constant("safety.stdin._TICK_SECONDS", 60.0, "less: waiting takes the processor"),
+    Constant("safety.toml_file.TomlText.links", 1, "0: a file that is there counts as one that is not"),
+    Constant("safety.toml_file._DEEPEST", 150, "more: recursion may end the call"),
+    Constant("safety.toml_file._LIMIT_BYTES", 4_194_304, "more: a wrong path takes seconds to parse"),
+    Constant("safety.toml_file.editing_toml(timeout_seconds)", 10.0, "see context.PATIENT_SECONDS"),
+    Constant("settings.toml_edit._LONG", 20_000, "less: small files wait for a pattern; more: large ones are slow"),
+    Constant("settings.toml_key._DEEPEST", 100, "more: recursion may end the call"),
+    Constant("settings.toml_key._EXACT_INTEGER", 9_007_199_254_740_991, "more: JSON readers round it"),
+    Constant("stdout._USUAL_WIDTH", 80, "more: lines wrap where no width is known"),
+    Constant("stepping.tracer.SteppedProcess.run_until(times)", 1, "more: it passes by the first event"),
+    Constant("stepping.tracer._PATIENCE_SECONDS", 30, "less: a busy machine fails; more: a stuck worker holds it up"),
+    Constant("upgrade._LARGEST_BYTES", 104_857_600, "more: an archive fills the memory; less: no project fits"),
+)
+
+_PAGE = "more: one response is too large; less: callers need many calls"
+
+LIMITS = (
+    Limit("config list --limit", 1_000, 1, 10_000, _PAGE),
+    Limit("lock list --limit", 1_000, 1, 10_000, _PAGE),
+    Limit("log --limit", 100, 1, 10_000, _PAGE),
+    Limit("log --since", "7d", None, None, "less: last week is not shown; more: old calls hide the new ones"),
+    Limit("manifest --limit", 1_000, 1, 10_000, _PAGE),
+    Limit("session list --limit", 1_000, 1, 10_000, _PAGE),
+)
+
+
+def test_every_constant_of_the_kit_has_the_value_that_the_table_says() -> None:
+    assert differences("kit", CONSTANTS, _LEFT_OUT) == []
+
+
+def test_every_limit_of_an_option_of_the_kit_is_what_the_table_says() -> None:
+    assert option_differences("kit", LIMITS) == []
