@@ -27,6 +27,8 @@ _PLACES = {"HOME": "home", "XDG_RUNTIME_DIR": "run", "TMPDIR": "tmp"}
 _CEILINGS = ("GIT_CEILING_DIRECTORIES", variable("CEILING_DIRECTORIES"))
 """Variables that keep a tool from searching the directories above the scratch directory for a project."""
 _LONGEST_NAP_SECONDS = 0.02
+_NOT_STARTED = (errno.ENOENT, errno.ENOEXEC, errno.EACCES)
+"""The command is wrong; any other failure to start it is this machine's."""
 
 Outcome = Literal["claimed", "hung"] | Failure
 
@@ -158,7 +160,7 @@ class Store:
         try:
             run = Run(words, self._environ, self.directory / "work", self.directory / "output" / os.urandom(8).hex())
         except OSError as error:
-            if error.errno not in (errno.ENOENT, errno.ENOEXEC, errno.EACCES):
+            if error.errno not in _NOT_STARTED:
                 raise
             raise FailsAlone(shlex.join(words), f"cannot be started ({os.strerror(error.errno).lower()})", "") from None
         self.runs.append(run)

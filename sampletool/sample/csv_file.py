@@ -33,6 +33,8 @@ LONG_CELL = 200
 _BLOCK_BYTES = 1024 * 1024
 _LONGEST_RECORD_BYTES = 2 * 1024 * 1024
 _BATCH_BYTES = 128 * 1024
+_UNUSABLE = (FileNotFoundError, NotADirectoryError, PermissionError, UnsafePath)
+"""Faults of one input, reported with those of the others; any other failure ends the call at once."""
 
 Row = list[str]
 
@@ -72,7 +74,7 @@ def open_inputs(names: list[str], delimiter: str, signals: Signals, stack: ExitS
         except BadRow as error:
             line, reason = error.args
             errors.append(InvalidCsv(path=path, line=line, reason=reason))
-        except (FileNotFoundError, NotADirectoryError, PermissionError, UnsafePath) as error:
+        except _UNUSABLE as error:
             errors.append(from_os_error(error, path) if isinstance(error, OSError) else error)
     if len(errors) > 1:
         errors[0].context["problems"] = [error.message for error in errors]

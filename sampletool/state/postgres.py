@@ -45,6 +45,8 @@ _IDLE_MS = 2000
 """A client that is paused inside a transaction loses it after this long, and with it everything it locks."""
 _UNDONE = ("25P03", "57014", "40")
 """The server has undone the transaction: the client was silent in it, it took too long, or others were in its way."""
+_LOST = ("57P", "08")
+"""The server shuts down or starts, or the connection is lost."""
 _REFUSALS = {"42501": PermissionDenied, "25006": errors.StoreReadOnly, "53100": NoSpace}
 """By SQLSTATE: the privilege is missing, the server or the user is read-only, the disk is full."""
 _REASONS = {
@@ -227,7 +229,7 @@ def _placed(statement: str) -> Any:
 def _is_lost(error: psycopg.Error) -> bool:
     """The connection, or the server behind it, and not a statement that failed."""
     is_about_it = isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError))
-    return is_about_it and (error.sqlstate or "08").startswith(("57P", "08"))
+    return is_about_it and (error.sqlstate or "08").startswith(_LOST)
 
 
 def _reason(error: psycopg.Error) -> str:

@@ -36,6 +36,7 @@ _LOOK_SECONDS = 0.05
 _QUOTED = re.compile("\n|, with args|`|'")
 """From here on an error of a server may quote what it was sent, and that may be a password."""
 _SETTINGS = ("maxmemory_policy", "aof_enabled", "role", "appendfsync")
+_AUTH_REFUSALS = ("NOAUTH", "WRONGPASS")
 _NOT_DONE = (exceptions.ResponseError, exceptions.BusyLoadingError, exceptions.MaxConnectionsError)
 """What a server refuses without having done anything."""
 _REFUSALS: dict[str, tuple[Callable[..., ToolError], str]] = {
@@ -140,7 +141,7 @@ class RedisStore(Store):
 
     def _our_error(self, error: Exception, *, is_certain: bool) -> ToolError:
         said = str(error)
-        if isinstance(error, exceptions.AuthenticationError) or said.startswith(("NOAUTH", "WRONGPASS")):
+        if isinstance(error, exceptions.AuthenticationError) or said.startswith(_AUTH_REFUSALS):
             return errors.StoreAuthFailed(store=self._shown, reason="the password or user is not accepted")
         if isinstance(error, exceptions.NoPermissionError):
             return PermissionDenied(self._shown, "the user may not run scripts or use these keys")

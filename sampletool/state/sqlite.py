@@ -40,6 +40,7 @@ _OURS = 0x746F6F6C
 
 _ASKED = ("integrity_check", "journal_mode", "synchronous")
 _LEVELS = ("off", "normal", "full", "extra")
+_FORBIDDEN = ("SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")
 
 
 class Database(sqlite3.Connection):
@@ -240,6 +241,6 @@ def _our_error(error: Exception, path: str) -> ToolError:
         return NoSpace(path)
     if name.startswith("SQLITE_READONLY"):
         return ReadOnly(path)
-    if name.startswith(("SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")):
+    if name.startswith(_FORBIDDEN):
         return PermissionDenied(path, "it cannot be opened")
     return IoFailure(path, str(error))

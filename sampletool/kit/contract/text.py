@@ -12,6 +12,8 @@ BOLD, RED, GREEN, YELLOW, PLAIN = (f"\x1b[{number}m" for number in (1, 31, 32, 3
 _LONGEST_QUOTE = 100
 NOTHING = ("null", "undefined", "None", "NaN", "nil", "[object Object]")
 """What programs write where a variable has no value."""
+_MISLEADING = ("Cf", "Cs", "Co", "Zl", "Zp")
+"""Categories of characters that are invisible, change the direction, or end a line."""
 
 
 def printable(text: str) -> str:
@@ -43,7 +45,7 @@ def quoted(text: str) -> str:
 def _is_harmless(char: str) -> bool:
     import unicodedata
 
-    return char.isprintable() and unicodedata.category(char) not in ("Cf", "Cs", "Co", "Zl", "Zp")
+    return char.isprintable() and unicodedata.category(char) not in _MISLEADING
 
 
 def escaped(char: str) -> str:
@@ -73,18 +75,22 @@ MASK = "***"
 
 # Compiled when they are first needed, and kept, by `re`: most calls need one of them or none.
 _CONFIDENTIAL = (
-    r"token|passw(or)?d|passphrase|\bpass\b|\bpwd\b|secret|dsn|cred(ential)?s?\b|\bauth\b|(api|private|access)[_-]?key"
-)
+    "token", "password", "passwd", "passphrase", r"\bpass\b", r"\bpwd\b", "secret", "dsn",
+    r"creds?\b", r"credentials?\b", r"\bauth\b", "api[_-]?key", "private[_-]?key", "access[_-]?key",
+)  # fmt: skip
 _CONFIDENTIAL_PARTS = ("token", "pass", "pwd", "secret", "dsn", "cred", "auth", "key")
 """What matches contains one of these: for any other name the pattern need not be compiled."""
 _IN_URL = r"((?:[a-z][a-z0-9+.-]*:?//)?[^\s:/@]*):(?!//)[^\s]+@"
 """Up to the last `@`: a password may contain slashes and more of them, and the scheme may be misspelt."""
-_IN_WORDS = r"\b(password|passwd|pwd)(\s*=\s*)('[^']*'|\"[^\"]*\"|[^\s&;]+)"
+_PASSWORD_WORDS = ("password", "passwd", "pwd")
+_IN_WORDS = rf"\b({'|'.join(_PASSWORD_WORDS)})(\s*=\s*)('[^']*'|\"[^\"]*\"|[^\s&;]+)"
+_AUTH_SCHEMES = ("bearer", "basic")
+"""Of an Authorization header: what follows is secret."""
 
 
 def is_secret(key: str) -> bool:
     may_be = any(part in key.lower() for part in _CONFIDENTIAL_PARTS)
-    return may_be and re.search(_CONFIDENTIAL, key, re.IGNORECASE) is not None
+    return may_be and re.search("|".join(_CONFIDENTIAL), key, re.IGNORECASE) is not None
 
 
 def redact(text: str) -> str:
@@ -93,6 +99,6 @@ def redact(text: str) -> str:
         text = re.sub(_IN_URL, rf"\1:{MASK}@", text, flags=re.IGNORECASE)
     if "=" in text:
         text = re.sub(_IN_WORDS, rf"\1\2{MASK}", text, flags=re.IGNORECASE)
-    if any(word in text.lower() for word in ("bearer", "basic")):
-        text = re.sub(r"\b(bearer|basic)\s+[^\s]+", rf"\1 {MASK}", text, flags=re.IGNORECASE)
+    if any(word in text.lower() for word in _AUTH_SCHEMES):
+        text = re.sub(rf"\b({'|'.join(_AUTH_SCHEMES)})\s+[^\s]+", rf"\1 {MASK}", text, flags=re.IGNORECASE)
     return text

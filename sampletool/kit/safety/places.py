@@ -14,6 +14,8 @@ from ..contract.file_errors import UnsafeDirectory
 from ..program import PACKAGE, PROGRAM, WORKSPACE_DIRECTORY, WORKSPACE_FILE, variable
 
 PRIVATE = 0o700
+_TEMPORARY = ("TMPDIR", "TEMP", "TMP")
+"""Variables that may name the temporary directory; the first one that is a directory wins, as in tempfile."""
 
 
 def config_file() -> Path:
@@ -31,7 +33,7 @@ def state_directory() -> Path:
 
 def session_root() -> Path:
     """One directory for each user of the machine, below the temporary directory."""
-    named = (os.environ.get(name, "") for name in ("TMPDIR", "TEMP", "TMP"))
+    named = (os.environ.get(name, "") for name in _TEMPORARY)
     base = next((path for path in named if os.path.isabs(path) and os.path.isdir(path)), "/tmp")  # noqa: S108
     return Path(base) / f"{PROGRAM}-{os.geteuid()}"
 
