@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from sampletool.kit.safety.signals import Signals
 from sampletool.state.errors import OutcomeUnknown, StoreUnavailable
 from sampletool.state.store_url import no_store, shown_url
-from sampletool.state.terms import ANSWER_SECONDS, Terms
+from sampletool.state.terms import Terms
 
 T = TypeVar("T")
 _LOOK_SECONDS = _PAUSE_SECONDS = 0.05
@@ -17,7 +17,7 @@ _LOOK_SECONDS = _PAUSE_SECONDS = 0.05
 
 def until_answered(terms: Terms, url: str, ask: Callable[[float], T]) -> T:
     """Ask; ask again until the deadline, which `ask` gets, unless that could do something twice: OutcomeUnknown."""
-    deadline = time.monotonic() + terms.seconds(ANSWER_SECONDS)
+    deadline = time.monotonic() + terms.seconds(terms.answer_seconds)
     while True:
         try:
             return ask(deadline)

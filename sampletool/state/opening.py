@@ -58,7 +58,7 @@ def store_of(context: Context, store: str | None = None, longest_seconds: float 
     if store is not None:
         refuse_password(store)
     patience = context.settings.value("lock_timeout")
-    terms = Terms(hold, context.signals, context.warn, patience, longest_seconds, context.dry_run)
+    terms = Terms(hold, context.signals, context.warn, patience, longest_seconds, rehearse=context.dry_run)
     url = context.settings.value("store") if store is None else check("store", store, "--store")
     return context.opened.enter_context(closing(open_store(url, context.workspace_or_none, terms)))
 

@@ -26,7 +26,7 @@ from sampletool.state.asking import interruptibly, until_answered
 from sampletool.state.sql import SqlStore, T
 from sampletool.state.sql_verbs import Session, schema, schema_of_0_2
 from sampletool.state.store_url import no_store, shown_url
-from sampletool.state.terms import ANSWER_SECONDS, Terms
+from sampletool.state.terms import Terms
 
 logging.getLogger("psycopg").addHandler(logging.NullHandler())  # else its warnings are on stderr, in its own words
 
@@ -161,7 +161,8 @@ class Postgres(SqlStore):
     def _begin(self, link: Link) -> None:
         """In one message, and with limits that end with the transaction: behind a pooler the next is another's."""
         lock_ms = max(1, round(self._terms.seconds() * 1000))
-        answer_ms = max(lock_ms, round(self._terms.seconds(ANSWER_SECONDS) * 1000)) + round(_GRACE_SECONDS * 1000)
+        answer_seconds = self._terms.seconds(self._terms.answer_seconds)
+        answer_ms = max(lock_ms, round(answer_seconds * 1000)) + round(_GRACE_SECONDS * 1000)
         link.execute(
             f"BEGIN; SET LOCAL lock_timeout = {lock_ms}; SET LOCAL statement_timeout = {answer_ms};"
             f"SET LOCAL idle_in_transaction_session_timeout = {_IDLE_MS}".encode()

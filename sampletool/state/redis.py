@@ -25,7 +25,7 @@ from sampletool.state.asking import interruptibly, until_answered
 from sampletool.state.promises import Health
 from sampletool.state.store import Store, Write
 from sampletool.state.store_url import no_store, shown_url
-from sampletool.state.terms import ANSWER_SECONDS, Terms
+from sampletool.state.terms import Terms
 
 _SCHEMA = 2
 _PREFIX = "{sampletool}"
@@ -55,7 +55,7 @@ class RedisStore(Store):
         self._shown = shown_url(url)
         self._terms = terms
         scheme, _, rest = url.partition("://")
-        seconds = terms.seconds(ANSWER_SECONDS)
+        seconds = terms.seconds(terms.answer_seconds)
         try:
             self._client = Redis.from_url(
                 f"{_SCHEMES.get(scheme, scheme)}://{rest}",

@@ -26,6 +26,7 @@ class Terms:
     """How long the caller is willing to wait, if it has said so."""
     longest_seconds: float = inf
     """No verb may take longer, however patient the caller is: a worker has leases to keep."""
+    answer_seconds: float = ANSWER_SECONDS
     rehearse: bool = False
     """Forecast: every verb answers as it would, and leaves nothing behind."""
 

@@ -33,9 +33,44 @@ def server_of(testrun_uid: str) -> Iterator[Callable[[str], Server]]:
         server.leave()
 
 
+@pytest.fixture(scope="session")
+def breakable_servers() -> Iterator[dict[str, Server]]:
+    """Those of this worker that its tests kill and pause, one test after the other, by their kinds."""
+    servers: dict[str, Server] = {}
+    yield servers
+    for server in servers.values():
+        server.leave()
+
+
+@pytest.fixture
+def breakable(breakable_servers: dict[str, Server], worker_id: str) -> Iterator[Callable[[str], tuple[Server, str]]]:
+    """A server that this test may kill and pause, and the URL of an empty store on it.
+
+    It is not started for this test alone: to make a PostgreSQL costs half a second of processor time.
+    """
+    used = []
+
+    def get(kind: str) -> tuple[Server, str]:
+        if kind not in breakable_servers:
+            directory = run_directory(secrets.token_hex(6), kind)
+            try:
+                breakable_servers[kind] = Server(kind, directory, is_durable=False)
+            except NoServer as reason:
+                pytest.skip(f"no {kind} server: {reason}")
+        server = breakable_servers[kind]
+        used.append(server)
+        if kind == "postgres":
+            return server, postgres_url(server, worker_id)
+        return server, valkey_url(server, worker_id)
+
+    yield get
+    for server in used:
+        server.resume()  # the next test needs it, also if this one failed while it was paused
+
+
 @pytest.fixture
 def private_server() -> Iterator[Callable[[str], Server]]:
-    """One for this test alone, which may kill it."""
+    """One for this test alone, which may change its settings."""
     servers = []
 
     def get(kind: str) -> Server:

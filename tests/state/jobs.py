@@ -149,12 +149,12 @@ def _stop_redis(stop: Callable[[str], None]) -> None:
     talking.send_packed_command, talking.read_response = send_and_stop, read_and_stop
 
 
-async def stop_before_the_commit(store: Any, number: int) -> int:
-    """For some seconds longer than usual a server of PostgreSQL waits for such a client, so that a test can look."""
+async def stop_before_the_commit(store: Any, number: int, factor: float) -> int:
+    """By this factor longer than usual a server of PostgreSQL waits for such a client."""
     from sampletool.state import postgres
 
     commit = postgres.Link.commit
-    postgres._IDLE_MS *= 3
+    postgres._IDLE_MS = round(postgres._IDLE_MS * factor)
 
     def stop_and_commit(link: Any) -> None:
         postgres.Link.commit = commit  # type: ignore[method-assign]

@@ -1,11 +1,14 @@
-"""sampletool/state/opening.py: a driver that is missing is named."""
+"""sampletool/state/opening.py: a driver that is missing is named; how long a server may take."""
 
 import sys
+from typing import Any
 
 import pytest
 
+from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import ExtraNotInstalled
-from sampletool.state.opening import open_store
+from sampletool.kit.safety.signals import Signals
+from sampletool.state.opening import open_store, store_of
 from tests.state.support.store_client import make_terms
 
 
@@ -17,3 +20,15 @@ def test_a_driver_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> N
         open_store("redis://127.0.0.1:1/0", None, make_terms())
 
     assert missing.value.message == "A Redis or Valkey store needs the extra 'redis', which is not installed."
+
+
+@pytest.mark.parametrize(("lock_timeout", "seconds"), [("0", 2.0), ("10s", 10.0)])
+def test_a_server_has_two_seconds_to_answer_also_if_nobody_waits_for_locks(lock_timeout: str, seconds: float) -> None:
+    context = Context(Signals())
+    context.options = {"lock_timeout": lock_timeout}
+
+    with context.opened:
+        store: Any = store_of(context, "redis://127.0.0.1:1/0")
+        limits = store._client.connection_pool.connection_kwargs
+
+    assert (limits["socket_timeout"], limits["socket_connect_timeout"]) == (seconds, seconds)

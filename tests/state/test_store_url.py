@@ -175,15 +175,10 @@ def test_what_holds_no_password_may_be_typed(url: str) -> None:
     refuse_password(url)
 
 
-class Hasty(Terms):
-    def seconds(self, least: float = 0.0) -> float:
-        return 0.05
-
-
 def failure_of(url: str, terms: Terms | None = None) -> str:
     store: Store | None = None
     try:
-        store = open_store(url, None, terms or Hasty(**vars(make_terms())))
+        store = open_store(url, None, terms or make_terms(patience=0.0, answer_seconds=0.001))
         store.counter_add("hits", 1)
     except (ToolError, OSError) as error:
         return str(error.describe() if isinstance(error, ToolError) else error)

@@ -15,11 +15,17 @@ from sampletool.kit.safety.lock_record import describe_me
 from sampletool.kit.safety.signals import Signals
 from sampletool.state.opening import open_store
 from sampletool.state.store import Store
-from sampletool.state.terms import Terms
+from sampletool.state.terms import ANSWER_SECONDS, Terms
 from tests.state import jobs
 
 
-def make_terms(*, patience: float = 10.0, rehearse: bool = False, warnings: list[str] | None = None) -> Terms:
+def make_terms(
+    *,
+    patience: float = 10.0,
+    answer_seconds: float = ANSWER_SECONDS,
+    rehearse: bool = False,
+    warnings: list[str] | None = None,
+) -> Terms:
     signals = Signals()
     me = describe_me("test", "test")
 
@@ -30,7 +36,7 @@ def make_terms(*, patience: float = 10.0, rehearse: bool = False, warnings: list
         if warnings is not None:
             warnings.append(f"{code}: {message}")
 
-    return Terms(hold, signals, warn, patience, rehearse=rehearse)
+    return Terms(hold, signals, warn, patience, answer_seconds=answer_seconds, rehearse=rehearse)
 
 
 class Awaited:

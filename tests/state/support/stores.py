@@ -17,6 +17,7 @@ from typing import Any, cast
 from sampletool.state.memory import MemoryStore
 from sampletool.state.opening import open_store
 from sampletool.state.store import Store
+from sampletool.state.terms import ANSWER_SECONDS
 from tests.state import jobs
 from tests.state.support.store_client import make_terms
 
@@ -32,8 +33,9 @@ class SharedBackend:
     opened: list[Store] = field(default_factory=list)
     clients: list["Client"] = field(default_factory=list)
 
-    def open(self, *, patience: float = 10.0, rehearse: bool = False) -> Store:
-        store = open_store(self.url, None, make_terms(patience=patience, rehearse=rehearse))
+    def open(self, *, patience: float = 10.0, answer_seconds: float = ANSWER_SECONDS, rehearse: bool = False) -> Store:
+        terms = make_terms(patience=patience, answer_seconds=answer_seconds, rehearse=rehearse)
+        store = open_store(self.url, None, terms)
         self.opened.append(store)
         return store
 
