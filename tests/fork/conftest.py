@@ -11,16 +11,22 @@ from sampletool.kit.program import PACKAGE
 from tests.kit.trees import ROOT
 
 
-@pytest.fixture
-def archives(tmp_path: Path) -> dict[str, Path]:
-    """By `wheel` and `sdist`."""
+@pytest.fixture(scope="session")
+def archives(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return the paths of the two archives by `wheel` and `sdist`.
+
+    They are built once for all tests of a worker, because a build takes more than 1 s. A session fixture begins before
+    a test has its HOME, so the build gets a HOME of its own.
+    """
     builder = Path(sys.prefix, "bin", "hatchling")
     if not builder.exists():
         pytest.skip("hatchling is not installed: make .venv/.testable")
-    call = [str(builder), "build", "-t", "wheel", "-t", "sdist", "-d", str(tmp_path / "dist")]
-    built = subprocess.run(call, cwd=ROOT, capture_output=True, text=True, check=False)
+    directory = tmp_path_factory.mktemp("archives")
+    environ = {"PATH": os.environ["PATH"], "HOME": str(directory), "TMPDIR": str(directory)}
+    call = [str(builder), "build", "-t", "wheel", "-t", "sdist", "-d", str(directory / "dist")]
+    built = subprocess.run(call, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stdout + built.stderr
-    return {"wheel": next((tmp_path / "dist").glob("*.whl")), "sdist": next((tmp_path / "dist").glob("*.tar.gz"))}
+    return {"wheel": next((directory / "dist").glob("*.whl")), "sdist": next((directory / "dist").glob("*.tar.gz"))}
 
 
 @pytest.fixture

@@ -15,8 +15,7 @@ from sampletool.fork.project import Choice, offered_parts, project
 from sampletool.fork.source import source_files
 from sampletool.kit.program import PACKAGE, PROGRAM
 from sampletool.kit.testing.tool import Ran, Tool
-from tests.kit.trees import FEW_PLUGINS, ROOT, commit, copy_tree, make_environment, tracked
-from tests.project.style import Counts, count
+from tests.kit.trees import ROOT, commit, copy_tree, make_environment, tracked
 
 _LEFT_OVER = re.compile(
     rf"{PACKAGE}|\b{PROGRAM}\.toml|[/\"'`]\.{PROGRAM}\b|{PROGRAM.upper()}_[A-Z]"
@@ -85,39 +84,8 @@ def test_it_answers_by_its_own_name(tool: Tool, monkeypatch: pytest.MonkeyPatch)
     assert 'Counts """screws""" \\ bolts' in in_project(tree, python, "-m", "acme", "--help")
 
 
-def test_its_tests_pass(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
-    tree = made(tool)
-    monkeypatch.delenv("PYTHONPATH")
-
-    pytest_there = [str(make_environment(tree)), "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", *FEW_PLUGINS]
-    in_project(tree, *pytest_there, "tests/inventory")
-    assert in_project(tree, "git", "status", "--porcelain") == ""
-
-
-def test_with_long_names_its_lines_are_not_too_long(tool: Tool) -> None:
-    longest = "a" * 40
-    tree = made(tool, "--author", "A" * 100, "--description", "d" * 100, name=longest)
-
-    in_project(tree, str(Path(sys.prefix, "bin", "ruff")), "check", "--no-cache", "--select", "E501", ".")
-
-
 def test_what_is_said_about_it_has_an_upper_limit(tool: Tool) -> None:
     assert mistake(tool("fork", "acme", "--description", "d" * 101))["param"] == "--description"
-
-
-def test_what_it_owns_besides_the_kit_is_small(tool: Tool) -> None:
-    tree = made(tool)
-    own = [tree / path for path in tracked(tree) if path.endswith(".py") and "kit" not in Path(path).parts]
-
-    code, tests, example = Counts(), Counts(), Counts()
-    for path in own:
-        count(path, tests if tree / "tests" in path.parents else code)
-        if "inventory" in path.parts:
-            count(path, example)
-
-    assert code.code_lines <= 250
-    assert tests.code_lines <= 150
-    assert example.code_lines < 200
 
 
 @pytest.mark.parametrize("part", offered_parts())
