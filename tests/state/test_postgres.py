@@ -25,7 +25,6 @@ from tests.state.support.store_client import make_terms
 from tests.state.support.stores import SharedBackend
 from tests.state.support.waiting import wait_until
 
-
 LATE, SOON = 30.0, 0.1
 """When a server ends the transaction of a paused client, as a multiple of the 2 s that are usual."""
 
