@@ -162,7 +162,7 @@ class Sqlite(SqlStore):
     def _connect(self) -> Database:
         """Where a log cannot be, a rollback journal whose end is flushed too: a power cut must not bring one back."""
         uri = f"{self._path.absolute().as_uri()}?mode=rw"
-        db = sqlite3.connect(uri, _BUSY_SECONDS, uri=True, isolation_level=None, factory=Database)
+        db = sqlite3.connect(uri, timeout=_BUSY_SECONDS, uri=True, isolation_level=None, factory=Database)
         for setting in (f"wal_autocheckpoint = {_LOG_PAGES}", "synchronous = FULL", "fullfsync = ON"):
             db.execute(f"PRAGMA {setting}")
         if db.execute("PRAGMA journal_mode").fetchone() != ("wal",):
