@@ -384,6 +384,7 @@ def test_a_session_is_removed_when_it_has_not_been_used_for_a_week(
     session = session_root() / "old"
     session.mkdir(mode=0o700, parents=True)
     session_root().chmod(0o700)
+    (session / ".lock").touch(mode=0o600)
     os.utime(session, (NOW - unused_seconds, NOW - unused_seconds))
     monkeypatch.setattr(clean, "time", SimpleNamespace(time=lambda: NOW))
     context = Context(Signals())
