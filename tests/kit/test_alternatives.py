@@ -1,0 +1,157 @@
+"""Every member of an alternation has an effect of its own: switches, variables, words, signals, types of the log."""
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sampletool.kit import upgrade
+from sampletool.kit.app import _format_in
+from sampletool.kit.commands.log import _TYPES, Call, read_calls
+from sampletool.kit.context import in_ci
+from sampletool.kit.contract.answer import FORMATS
+from sampletool.kit.contract.errors import InvalidValues
+from sampletool.kit.safety.call_log import NAMES
+from sampletool.kit.safety.session import check_id
+from sampletool.kit.settings.known import _EXPECTED, SETTINGS, read_as
+from sampletool.kit.settings.toml_key import parse_key
+from sampletool.kit.stdout import _wants_colour
+
+SWITCHES: tuple[tuple[object, bool], ...] = (("on", True), ("off", False), (True, True), (False, False))
+
+VALUES: dict[str, tuple[object, ...]] = {
+    "count": (1, "7"),
+    "duration": ("0", "30s", 0),
+    "format": FORMATS,
+    "switch": tuple(value for value, _ in SWITCHES),
+    "text": ("x",),
+}
+"""For each kind of setting, values that it can have."""
+
+NO_VALUES: dict[str, tuple[object, ...]] = {
+    "count": (0, "0", -1, 1.5, "x", True),
+    "duration": ("5", -1, "x"),
+    "format": ("raw", "yaml", ""),
+    "switch": ("yes", "", 2, "On"),
+    "text": ("", 1),
+}
+
+LOGGED: dict[str, Any] = {
+    "at": "2026-01-01T00:00:00Z",
+    "command": "config.set",
+    "exit_code": 0,
+    "duration_ms": 1,
+    "request_id": "01",
+    "cwd": "/w",
+    "session_id": "s",
+    "trace_id": "t",
+    "code": "X",
+    "effect": "updated",
+    "dry_run": True,
+    "about": ["key"],
+}
+"""A line of the log with all of its members."""
+
+
+def test_the_kinds_of_settings_are_the_ones_that_are_tested() -> None:
+    assert set(_EXPECTED) == set(VALUES) == set(NO_VALUES)
+    assert {facts["kind"] for facts in SETTINGS.values()} <= set(_EXPECTED)
+    assert FORMATS == ("json", "jsonl", "text")
+
+
+@pytest.mark.parametrize("kind", _EXPECTED)
+def test_each_kind_of_setting_takes_its_values_and_no_others(kind: str) -> None:
+    for value in VALUES[kind]:
+        read_as(kind, value)
+
+    expected = "is not a duration" if kind == "duration" else _EXPECTED[kind]
+    for value in NO_VALUES[kind]:
+        with pytest.raises(ValueError, match=expected):
+            read_as(kind, value)
+
+
+@pytest.mark.parametrize(("value", "meant"), SWITCHES)
+def test_each_position_of_a_switch_is_read(value: object, meant: bool) -> None:
+    assert read_as("switch", value) is meant
+
+
+@pytest.mark.parametrize(
+    ("value", "is_ci"), [("", False), ("0", False), ("false", False), ("FALSE", False), ("1", True)]
+)
+def test_each_value_of_ci_says_whether_a_person_looks(value: str, is_ci: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", value)
+
+    assert in_ci() is is_ci
+
+
+@pytest.mark.parametrize(
+    ("environ", "is_wanted"),
+    [
+        ({}, False),
+        ({"FORCE_COLOR": "1"}, True),
+        ({"FORCE_COLOR": "0"}, False),
+        ({"FORCE_COLOR": "false"}, False),
+        ({"FORCE_COLOR": ""}, False),
+        ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, False),
+        ({"NO_COLOR": "", "FORCE_COLOR": "1"}, True),
+    ],
+)
+def test_each_variable_decides_about_colour_where_there_is_no_terminal(
+    environ: dict[str, str], is_wanted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    read_end, write_end = os.pipe()
+
+    wanted = _wants_colour(write_end)
+
+    os.close(read_end)
+    os.close(write_end)
+    assert wanted is is_wanted
+
+
+@pytest.mark.parametrize(
+    ("args", "form"),
+    [
+        (["--json"], "json"),
+        (["--raw"], "raw"),
+        (["--format=text"], "text"),
+        (["--format", "jsonl"], "jsonl"),
+        (["x", "--json", "y"], "json"),
+        (["--", "--json"], None),
+        (["--jsonx"], None),
+        (["x--json"], None),
+        (["--format"], None),
+    ],
+)
+def test_each_way_to_ask_for_a_form_is_seen_where_parsing_failed(args: list[str], form: str | None) -> None:
+    assert _format_in(args) == form
+
+
+@pytest.mark.parametrize("word", ["null", "undefined", "None", "NaN", "nil", "[object Object]"])
+def test_each_word_for_nothing_is_neither_a_key_nor_a_session(word: str) -> None:
+    with pytest.raises(ValueError, match="variable without a value"):
+        parse_key(word)
+    with pytest.raises(InvalidValues):
+        check_id(word, "--session-id")
+
+
+def test_the_members_of_a_logged_call_are_the_ones_that_are_tested() -> None:
+    assert Call._fields == tuple(LOGGED)
+    assert {"exit_code": int, "duration_ms": int, "dry_run": bool, "about": list} == _TYPES
+
+
+@pytest.mark.parametrize("member", LOGGED)
+def test_a_line_with_a_member_of_another_type_is_passed_over(tmp_path: Path, member: str) -> None:
+    wrong: dict[str, Any] = {**LOGGED, member: {"not": "a text, a number, a boolean or a list"}}
+    lines = [json.dumps(LOGGED), json.dumps(wrong), json.dumps({**LOGGED, "about": [1]})]
+    (tmp_path / NAMES[0]).write_text("".join(f"{line}\n" for line in lines))
+
+    assert [call.request_id for call in read_calls(tmp_path)] == ["01"]
+
+
+def test_an_upgrade_is_not_interrupted_by_any_signal_that_a_terminal_or_a_runner_sends() -> None:
+    assert set(upgrade._ENDING) == {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
