@@ -1,0 +1,475 @@
+"""Every period of shared state at its real length: what happens just before its end, and what just after.
+
+The clocks of all stores stand still at a moment that the test says. SQL stores ask for the time by an expression of
+their connection, Redis by a command in its script; both are replaced by a number.
+"""
+
+import random
+import signal
+import sqlite3
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from sampletool.kit.context import Context
+from sampletool.kit.contract.errors import KeyNotFound, VersionConflict
+from sampletool.kit.safety import children as children_module
+from sampletool.kit.safety.children import Ended
+from sampletool.kit.safety.signals import Signals
+from sampletool.state import asking, doctor, sqlite, update, worker
+from sampletool.state.asking import until_answered
+from sampletool.state.errors import LeaseLost, OutcomeUnknown, StoreBusy, StoreUnavailable
+from sampletool.state.opening import parting_store_of
+from sampletool.state.promises import Claimed, Fence, Health, NewTask, Once
+from sampletool.state.store import Store
+from sampletool.state.terms import Terms
+from sampletool.state.worker import Worker, margin_seconds
+from tests.state.support.claims import claim_one, fence
+from tests.state.support.outcomes import outcome, statuses
+from tests.state.support.stores import Backend
+
+BEGAN_MS = 1_800_000_000_000
+DAY_MS = 24 * 60 * 60 * 1000
+HOUR_MS = 60 * 60 * 1000
+MOMENT = 0.001
+
+
+class StoreClock:
+    """The time that a store reads, as long as the test does not change it."""
+
+    def __init__(self, backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._backend, self._monkeypatch = backend, monkeypatch
+        self.store: Any = backend.open()
+        self.pass_by(0)
+
+    def pass_by(self, milliseconds: int) -> None:
+        """So long after the test began."""
+        now = BEGAN_MS + milliseconds
+        if self._backend.name == "valkey":
+            script = (files("sampletool.state") / "redis.lua").read_text()
+            fixed = f"{{{now // 1000}, {now % 1000 * 1000}}}"
+            assert script.count("redis.call('TIME')") == 1
+            self.store._script = self.store._client.register_script(script.replace("redis.call('TIME')", fixed))
+        elif self._backend.name == "postgres":
+            from sampletool.state.postgres import Link
+
+            self._monkeypatch.setattr(Link, "now", f"{now}::bigint")
+        else:
+            self._monkeypatch.setattr(sqlite.Database, "now", str(now))
+
+
+@pytest.fixture
+def clock(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> StoreClock:
+    return StoreClock(backend, monkeypatch)
+
+
+# What a store keeps for a while
+
+
+def test_a_value_is_there_until_its_time_is_up_and_then_it_never_was(clock: StoreClock) -> None:
+    store: Store = clock.store
+    store.state_set("leader", "ann", expires_ms=60_000)
+
+    clock.pass_by(60_000 - 1)
+    assert store.state_get("leader").value == "ann"
+    assert [value.key for value in store.state_list("", "", 10)] == ["leader"]
+    assert outcome(lambda: store.state_set("leader", "bob", if_version=0)) == VersionConflict.code
+
+    clock.pass_by(60_000)
+    assert outcome(lambda: store.state_get("leader")) == KeyNotFound.code
+    assert store.state_list("", "", 10) == []
+    assert store.state_set("leader", "bob", if_version=0) == (2, "created", False)
+
+
+def test_a_lease_lasts_until_its_end_and_from_then_on_the_task_is_anybody_s(clock: StoreClock) -> None:
+    store: Store = clock.store
+    store.task_add("work", [NewTask("x", "a")])
+    task = claim_one(store, "ann", lease_ms=60_000)
+
+    clock.pass_by(60_000 - 1)
+    assert store.task_claim("work", "bob", lease_ms=60_000).tasks == []
+    assert (statuses(store), store.task_left("work")) == ({"claimed": 1}, 1)
+    assert store.counter_add("hits", 1, fence(task)).value == 1
+
+    clock.pass_by(60_000)
+    assert statuses(store) == {"expired": 1}
+    with pytest.raises(LeaseLost):
+        store.task_renew("a", task.generation, lease_ms=60_000)
+    assert claim_one(store, "bob").generation == task.generation + 1
+
+
+def test_a_lease_that_is_renewed_in_its_last_millisecond_lasts_once_more(clock: StoreClock) -> None:
+    store: Store = clock.store
+    store.task_add("work", [NewTask("x", "a")])
+    task = claim_one(store, "ann", lease_ms=60_000)
+    clock.pass_by(60_000 - 1)
+
+    store.task_renew("a", task.generation, lease_ms=60_000)
+
+    clock.pass_by(2 * 60_000 - 2)
+    assert statuses(store) == {"claimed": 1}
+    clock.pass_by(2 * 60_000 - 1)
+    assert statuses(store) == {"expired": 1}
+
+
+def test_a_last_attempt_is_failed_when_its_lease_ends_and_not_before(clock: StoreClock) -> None:
+    store: Store = clock.store
+    store.task_add("work", [NewTask("x", "a")])
+    claim_one(store, lease_ms=60_000, max_attempts=1)
+
+    clock.pass_by(60_000 - 1)
+    assert (statuses(store), store.task_left("work")) == ({"claimed": 1}, 1)
+
+    clock.pass_by(60_000)
+    assert (statuses(store), store.task_left("work")) == ({"failed": 1}, 0)
+    assert store.task_claim("work", "bob", lease_ms=60_000).tasks == []
+
+
+@pytest.mark.parametrize("how", ["added", "given back"])
+def test_a_delayed_task_is_claimed_when_its_delay_is_over_and_not_before(clock: StoreClock, how: str) -> None:
+    store: Store = clock.store
+    if how == "added":
+        store.task_add("work", [NewTask("x", "a")], delay_ms=HOUR_MS)
+    else:
+        store.task_add("work", [NewTask("x", "a")])
+        store.task_release("a", claim_one(store).generation, delay_ms=HOUR_MS)
+
+    clock.pass_by(HOUR_MS - 1)
+    assert store.task_claim("work", "ann", lease_ms=60_000).tasks == []
+
+    clock.pass_by(HOUR_MS)
+    assert claim_one(store).id == "a"
+
+
+@pytest.mark.parametrize("how", ["done", "failed"])
+def test_a_task_is_removed_when_it_ended_so_long_ago_and_not_before(clock: StoreClock, how: str) -> None:
+    store: Store = clock.store
+    store.task_add("work", [NewTask("x", "a")])
+    task = claim_one(store, max_attempts=1)
+    clock.pass_by(1000)
+    if how == "done":
+        store.task_finish("a", task.generation)
+    else:
+        store.task_release("a", task.generation)
+
+    clock.pass_by(1000 + DAY_MS - 1)
+    assert store.task_clean(DAY_MS, [how]) == (0, 0)
+
+    clock.pass_by(1000 + DAY_MS)
+    assert store.task_clean(DAY_MS, [how]) == (1, 0)
+    assert statuses(store) == {}
+
+
+def test_an_idempotency_key_is_remembered_for_24_hours_and_not_longer(clock: StoreClock, backend: Backend) -> None:
+    store: Store = clock.store
+    store.counter_add("hits", 1, Once("k"))
+    if backend.name == "valkey":  # the server itself forgets it, by a clock that no script can move
+        left_ms = clock.store._client.pttl("{sampletool}:once:key:k")
+        assert DAY_MS - 60_000 < left_ms <= DAY_MS
+        return
+
+    clock.pass_by(DAY_MS - 1)
+    assert store.counter_add("hits", 1, Once("k")) == (1, "created", True)
+
+    clock.pass_by(DAY_MS)
+    assert store.counter_add("hits", 1, Once("k")) == (2, "updated", False)
+
+
+def test_what_a_fence_implies_is_remembered_after_24_hours_as_well(clock: StoreClock) -> None:
+    store: Store = clock.store
+    store.task_add("work", [NewTask("x", "a")])
+    task = claim_one(store, lease_ms=10 * DAY_MS)
+    store.counter_add("hits", 1, fence(task))
+
+    clock.pass_by(DAY_MS + 1)
+
+    assert store.counter_add("hits", 1, fence(task)).replayed
+
+
+# How long a verb waits
+
+
+class Clock:
+    """Goes on only when somebody waits, or a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    @property
+    def elapsed(self) -> float:
+        return round(self.now - 1000, 6)
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+class ClockedSignals(Signals):
+    """Nothing comes during a wait, which takes all of its time by the clock."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock.monotonic)
+        self._time = clock
+
+    def wait(self, seconds: float, descriptors: Any = ()) -> list[int]:
+        self._time.sleep(seconds)
+        return []
+
+
+@pytest.fixture
+def still(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """What all code of the part that waits goes by."""
+    clock = Clock()
+    for module in (asking, sqlite, update, worker, children_module):
+        monkeypatch.setattr(module, "time", clock)
+    return clock
+
+
+def terms(clock: Clock, patience: float | None, longest: float = float("inf")) -> Terms:
+    return Terms(cast(Any, None), ClockedSignals(clock), lambda code, message: None, patience, longest)
+
+
+@pytest.mark.parametrize(
+    ("patience", "longest", "waits"),
+    [(None, 60, 10.0), (0, 60, 2.0), (1.0, 60, 2.0), (3.0, 60, 3.0), (30.0, 5, 5.0), (0, 1, 1.0)],
+)
+def test_a_server_that_is_away_is_asked_again_for_as_long_as_was_said_and_at_least_2_seconds(
+    still: Clock, patience: float | None, longest: float, waits: float
+) -> None:
+    asked_at: list[float] = []
+
+    def ask(_deadline: float) -> None:
+        asked_at.append(still.elapsed)
+        raise StoreUnavailable(store="s", reason="away")
+
+    with pytest.raises(StoreUnavailable):
+        until_answered(terms(still, patience, longest), "redis://h", ask)
+
+    assert asked_at[:3] == [0, 0.05, 0.1]
+    assert waits <= still.elapsed < waits + 0.06
+
+
+def test_a_write_whose_outcome_is_unknown_is_not_repeated(still: Clock) -> None:
+    def ask(_deadline: float) -> None:
+        raise OutcomeUnknown(store="s", reason="cut")
+
+    with pytest.raises(OutcomeUnknown):
+        until_answered(terms(still, 10), "redis://h", ask)
+
+    assert still.elapsed == 0
+
+
+@pytest.mark.parametrize(("patience", "waits"), [(0, 0.0), (0.5, 0.5), (None, 10.0)])
+def test_a_busy_file_is_tried_again_for_as_long_as_was_said(
+    still: Clock, tmp_path: Path, patience: float | None, waits: float
+) -> None:
+    store = sqlite.Sqlite(tmp_path / "state.db", terms(still, patience))
+
+    def busy() -> None:
+        still.sleep(0.05)
+        error = sqlite3.OperationalError("database is locked")
+        error.sqlite_errorname = "SQLITE_BUSY_SNAPSHOT"
+        raise error
+
+    with pytest.raises(StoreBusy):
+        store._patiently(busy)
+
+    assert waits <= round(still.elapsed - 0.05, 6) < waits + 0.06
+
+
+def test_an_update_that_others_overtake_is_tried_ten_times_with_growing_pauses(
+    still: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+
+    class Overtaken:
+        def state_get(self, key: str) -> Any:
+            return key, 1, 1, None
+
+        def state_set(self, key: str, value: object, if_version: int) -> Any:
+            raise VersionConflict(key=key, expected=if_version, actual=if_version + 1)
+
+    monkeypatch.setattr(random, "uniform", lambda _least, most: most)
+    monkeypatch.setattr(still, "sleep", pauses.append)
+
+    with pytest.raises(VersionConflict):
+        update.update(cast(Store, Overtaken()), "key", lambda value: value)
+
+    assert pauses == [0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.5, 0.5]
+
+
+def test_on_the_way_out_a_store_has_4_seconds_and_a_lock_2() -> None:
+    context = Context(Signals())
+
+    with context.opened:
+        store: Any = parting_store_of(context, None)
+        left = store._terms.signals.seconds_left
+
+    assert 3.5 < left <= 4
+    assert store._terms.patience_seconds == 2
+
+
+@pytest.mark.parametrize(("skew_ms", "is_ok"), [(2000, True), (-2000, True), (2001, False), (-2001, False)])
+def test_a_clock_may_differ_by_two_seconds(skew_ms: int, is_ok: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    health = Health("server", [], skew_ms, {})
+    monkeypatch.setattr(doctor, "store_of", lambda _context: SimpleNamespace(health=lambda: health))
+
+    assert doctor.probe(Context(Signals()))[-1].ok is is_ok
+
+
+# A worker
+
+
+class Recorder:
+    """A store that agrees to everything, and what it was asked."""
+
+    def __init__(self) -> None:
+        self.verbs: list[str] = []
+        self.delays_ms: list[int] = []
+
+    def __getattr__(self, verb: str) -> Callable[..., Any]:
+        def ask(*_args: object, **options: Any) -> Any:
+            self.verbs.append(verb)
+            self.delays_ms += [options["delay_ms"]] if "delay_ms" in options else []
+            return SimpleNamespace(tasks=[])
+
+        return ask
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A worker whose one command never ends, with 60 s of its lease left; and what becomes of both."""
+
+    worker: Worker
+    clock: Clock
+    store: Recorder
+    signals_sent: list[int]
+
+    def leave(self, seconds: float) -> None:
+        """So much of the lease is left from now on."""
+        (running,) = self.worker.running.values()
+        self.clock.now = running.lease_ends_at - seconds
+
+
+@pytest.fixture
+def watched(still: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
+    monkeypatch.chdir(tmp_path)
+    context = Context(ClockedSignals(still))
+    store, sent = Recorder(), list[int]()
+    with context.opened:
+        made = Worker(context, f"sqlite://{tmp_path}/state.db", "work", ["sleep"], 1, lease_ms=60_000, max_attempts=0)
+        task = Claimed("a", 1, "x", 1, "")
+        made.running["a:1"] = worker._Running(task, Fence("a", 1), tmp_path / "body", still.now + 60)
+        made.store = cast(Store, store)
+        monkeypatch.setattr(made.children, "signal", lambda _name, number: sent.append(number))
+        yield Watched(made, still, store, sent)
+
+
+@pytest.mark.parametrize(
+    ("lease_ms", "margin"), [(1_000, 0.25), (4_000, 1.0), (39_999, 9.99975), (40_000, 10.0), (600_000, 10.0)]
+)
+def test_a_command_is_killed_a_quarter_of_its_lease_before_the_end_and_at_most_10_seconds(
+    lease_ms: int, margin: float
+) -> None:
+    assert margin_seconds(lease_ms) == margin
+
+
+@pytest.mark.parametrize(
+    ("left", "sent", "lost"),
+    [
+        (15 + MOMENT, [], 0),
+        (15 - MOMENT, [signal.SIGTERM], 0),
+        (10 + MOMENT, [signal.SIGTERM], 0),
+        (10 - MOMENT, [signal.SIGKILL], 1),
+    ],
+)
+def test_a_command_whose_lease_ends_is_asked_to_end_15_seconds_before_and_killed_10_seconds_before(
+    watched: Watched, left: float, sent: list[int], lost: int
+) -> None:
+    watched.leave(left)
+
+    watched.worker._end_in_time()
+    watched.worker._end_in_time()
+
+    assert watched.signals_sent == sent
+    assert watched.worker.result.lost == lost
+
+
+@pytest.mark.parametrize(("left", "verbs"), [(40 + MOMENT, []), (40 - MOMENT, ["task_renew"])])
+def test_a_lease_is_renewed_when_a_third_of_it_is_over(watched: Watched, left: float, verbs: list[str]) -> None:
+    watched.leave(left)
+
+    watched.worker.turn()
+
+    assert watched.store.verbs == verbs
+
+
+@pytest.mark.parametrize(("away_seconds", "is_given_up"), [(60 - MOMENT, False), (60.0, True)])
+def test_a_store_may_be_away_for_as_long_as_a_lease_lasts(
+    watched: Watched, away_seconds: float, is_given_up: bool
+) -> None:
+    def ask() -> None:
+        with watched.worker.patiently():
+            raise StoreUnavailable(store="s", reason="away")
+
+    ask()
+    watched.clock.sleep(away_seconds)
+
+    assert (outcome(ask) == StoreUnavailable.code) is is_given_up
+
+
+@pytest.mark.parametrize(("left", "sent"), [(10 + MOMENT, []), (10 - MOMENT, [signal.SIGKILL])])
+def test_a_worker_that_leaves_kills_what_could_outlive_its_lease(
+    watched: Watched, left: float, sent: list[int]
+) -> None:
+    watched.leave(left)
+
+    watched.worker.prepare_to_leave()
+
+    assert watched.signals_sent == sent
+
+
+def test_an_empty_queue_is_left_alone_for_half_a_second(watched: Watched) -> None:
+    watched.worker.running.clear()
+    began = watched.clock.now
+
+    watched.worker.wait()
+
+    assert watched.clock.now - began == 0.5
+
+
+@pytest.mark.parametrize(
+    ("attempts", "longest_ms"), [(1, 1_000), (2, 2_000), (6, 32_000), (7, 60_000), (16, 60_000), (10_000, 60_000)]
+)
+def test_a_task_that_fails_is_put_off_twice_as_long_each_time_and_at_most_a_minute(
+    watched: Watched, attempts: int, longest_ms: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (running,) = watched.worker.running.values()
+    running.task = running.task._replace(attempts=attempts)
+    failed = Ended("a:1", 1, "", None, ())
+
+    for part in ("least", "most"):
+        monkeypatch.setattr(random, "uniform", lambda least, most, part=part: least if part == "least" else most)
+        watched.worker.unreported.append((running, failed))
+        watched.worker._report(running, failed, watched.worker._finish)
+
+    assert watched.store.delays_ms == [longest_ms // 2, longest_ms]
+
+
+@pytest.mark.parametrize(("failures", "remembered"), [(100, 100), (101, 100)])
+def test_the_last_hundred_failures_are_remembered(watched: Watched, failures: int, remembered: int) -> None:
+    (running,) = watched.worker.running.values()
+    for number in range(failures):
+        failed = Ended("a:1", number + 1, "", None, ())
+        watched.worker.unreported.append((running, failed))
+        watched.worker._report(running, failed, watched.worker._finish)
+
+    kept = [failure.exit_status for failure in watched.worker.result.failures]
+    assert kept == list(range(failures - remembered + 1, failures + 1))
