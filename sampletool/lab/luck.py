@@ -1,10 +1,12 @@
 """How often a way breaks when nobody arranges anything: the workers are let go at the same moment, and that is all."""
 
 from collections.abc import Callable
+from functools import partial
 from subprocess import TimeoutExpired
 
 from sampletool.kit.contract.errors import InvalidValues, Mistake
 from sampletool.kit.stepping.fork_server import ForkServer
+from sampletool.kit.stepping.forked_process import FILE
 from sampletool.kit.stepping.tracer import Ended
 from sampletool.lab.scenario import History, Moment, Scenario, Way
 from sampletool.lab.scratch import fork_server_for, scratch
@@ -29,7 +31,8 @@ def can_be_lucky(scenario: Scenario, way: Way) -> bool:
 def _breaks(scenario: Scenario, way: Way, letters: str, fork_server: ForkServer, check: Callable[[], None]) -> bool:
     check()
     with scratch(way) as (directory, environ):
-        running = [fork_server.start(None, ["-m", *way.worker, each], environ, directory) for each in letters]
+        start = partial(fork_server.start, env=environ, cwd=directory, stdout=FILE, stderr=FILE)
+        running = [start(["-m", *way.worker, each]) for each in letters]
         try:
             said = [process.communicate(timeout=_LONGEST_SECONDS) for process in running]
         except TimeoutExpired:

@@ -46,7 +46,7 @@ def play(
     with scratch(way) as (directory, environ), ExitStack() as stack:
         if scenario.world is not None:
             program = ["-m", *way.worker, schedule, letters]
-            stdout, stderr = fork_server.start(None, program, environ, directory).communicate()
+            stdout, stderr = fork_server.start(program, env=environ, cwd=directory).communicate()
             if not stdout:
                 said = stderr.decode().strip().rpartition("\n")[2]
                 raise UnexpectedOutcome(surprises=[f"{scenario.name}, {variant}: {said}"])

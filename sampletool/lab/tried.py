@@ -67,7 +67,7 @@ def trying(file: Path, check: Callable[[], None] = lambda: None) -> Iterator[Cal
 def _run(server: ForkServer, file: Path, part: str, directory: Path) -> str | None:
     """Run this function of the file; what it says is broken."""
     program = ["-m", "sampletool.lab.learner", str(file.absolute()), part]
-    running = server.start(None, program, private_environ(directory.parent / "home"), directory)
+    running = server.start(program, env=private_environ(directory.parent / "home"), cwd=directory)
     try:
         _, stderr = running.communicate(timeout=_PATIENCE_SECONDS)
     except subprocess.TimeoutExpired:

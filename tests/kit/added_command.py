@@ -1,9 +1,9 @@
 """The real tool with one command more, which is made by a test."""
 
-import subprocess
 import sys
 from textwrap import indent
 
+from sampletool.kit.stepping.forked_process import ForkedProcess
 from sampletool.kit.testing.tool import Tool
 
 _PROGRAM = """
@@ -38,9 +38,14 @@ sys.exit(sampletool.kit.start.main())
 
 
 def added(body: str, *, before: str = "") -> list[str]:
-    """How it runs: `body` sees `context` and returns a `Result`; `before` runs before anything of ours is imported."""
+    """Return the command line of an interpreter of its own. `body` sees `context` and returns a `Result`.
+
+    `before` runs before anything of ours is imported.
+    """
     return [sys.executable, "-c", _PROGRAM.format(before=before, body=indent(body, "    "))]
 
 
-def start_added(tool: Tool, body: str, *, before: str = "") -> "subprocess.Popen[bytes]":
-    return tool.start(program=added(body, before=before))
+def start_added(tool: Tool, body: str, *, before: str = "") -> ForkedProcess:
+    """Start the same in a forked process, where all but kit/start.py is imported when `before` runs."""
+    _interpreter, *program = added(body, before=before)
+    return tool.start(program=program)

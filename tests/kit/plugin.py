@@ -16,6 +16,7 @@ import pytest
 from sampletool.kit.program import variable
 from sampletool.kit.safety.processes import pids
 from sampletool.kit.safety.signals import HANDLED, Signals
+from sampletool.kit.testing.forked import end_processes
 from sampletool.kit.testing.scale import SOAK
 from sampletool.kit.testing.tool import Tool
 from tests.kit.timing import Timing
@@ -44,12 +45,19 @@ _obey_signals()
 
 def _watch(event: str, args: tuple[Any, ...]) -> None:
     """An audit hook: a child process without the test's own home is a test that forgot."""
-    if event != "subprocess.Popen" or _guard["home"] is None:
+    if _guard["home"] is None:
         return
-    environ = args[3] if args[3] is not None else os.environ
+    if event == "subprocess.Popen":
+        _, program, _, environ = args
+    elif event == "fork_server.start":
+        program, environ = args
+    else:
+        return
+    if environ is None:
+        environ = os.environ
     home = environ.get("HOME", "")
     if not str(home).startswith(_guard["home"]):
-        _guard["trespasses"].append(f"{args[1]} was started with HOME={home!r}")
+        _guard["trespasses"].append(f"{program} was started with HOME={home!r}")
 
 
 sys.addaudithook(_watch)
@@ -76,6 +84,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtur
     yield tmp_path / "home"
     _guard["home"] = None
     if _guard["failed"]:
+        end_processes()
         end_what_is_left(tmp_path)
     if _guard["trespasses"] and not request.node.get_closest_marker("homeless"):
         pytest.fail(f"{request.node.name} left its own directory: {'; '.join(_guard['trespasses'])}")

@@ -18,7 +18,7 @@ import pytest
 from sampletool.kit.app import call, main
 from sampletool.kit.safety.signals import HANDLED, Signals
 from sampletool.kit.testing import console
-from sampletool.kit.testing.tool import COMMAND, Ran, Tool, check_envelope, ended
+from sampletool.kit.testing.tool import COMMAND, Process, Ran, Tool, check_envelope, ended
 from tests.kit.added_command import start_added
 
 _WITH_COMMAND = """
@@ -403,7 +403,7 @@ def test_a_signal_while_an_answer_is_read_changes_nothing(tool: Tool) -> None:
     assert json.loads(read)["ok"] is True
 
 
-def wait_until_the_pipe_is_full(process: "subprocess.Popen[bytes]", name: str = "stdout") -> None:
+def wait_until_the_pipe_is_full(process: Process, name: str = "stdout") -> None:
     """Until it has written, and then nothing for a while: the size of what can be read stays."""
     pipe, before = getattr(process, name).fileno(), -1
     while before <= 0 or before != waiting(pipe):

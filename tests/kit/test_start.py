@@ -11,7 +11,7 @@ import pytest
 
 from sampletool import __version__
 from sampletool.kit.testing.tool import COMMAND, Tool, ended
-from tests.kit.added_command import added
+from tests.kit.added_command import start_added
 
 
 def test_the_version_is_bare_wherever_it_is_asked_for(tool: Tool) -> None:
@@ -26,7 +26,8 @@ def test_closed_standard_descriptors_do_no_harm(tool: Tool, workspace: Path, clo
     names = ",".join(map(str, closed))
     before = (workspace / "tool.toml").read_text()
     program = [sys.executable, "-c", closing, names, *COMMAND]
-    ran = ended(tool.start("config", "set", "a", "1", program=program))
+    # A fresh interpreter: it is the one that finds the descriptors closed.
+    ran = ended(tool.start_fresh("config", "set", "a", "1", program=program))
 
     assert ran.status == 0, ran
     assert (workspace / "tool.toml").read_text() == before + "a = 1\n"
@@ -69,7 +70,7 @@ def test_an_old_python_is_refused_in_one_line_of_json(
 
 def test_ctrl_c_prints_no_traceback_of_ours_however_early_it_comes(tool: Tool) -> None:
     """Before the first line of the kit runs, an interrupt is Python's own: it says KeyboardInterrupt, or ignores it."""
-    process = tool.start("config", "list")
+    process = tool.start_fresh("config", "list")  # in a forked process everything is imported before it starts
     process.send_signal(signal.SIGINT)
     ran = ended(process)
 
@@ -87,7 +88,8 @@ sys.meta_path.insert(0, Interrupting())
 from sampletool.kit.start import main
 main()
 """
-    ran = ended(tool.start(program=[sys.executable, "-c", code]))
+    # A fresh interpreter: a forked one has imported the kit.
+    ran = ended(tool.start_fresh(program=[sys.executable, "-c", code]))
 
     assert (ran.status, ran.stderr) == (-signal.SIGINT, b"")
 
@@ -99,7 +101,7 @@ sys.stderr.write("half a line")
 threading.Thread(target=threading.Event().wait).start()
 return Result("done")
 """
-    ran = ended(tool.start(program=added(body)))
+    ran = ended(start_added(tool, body))
 
     assert (ran.data, ran.stderr) == ({"said": "done"}, b"half a line")
 

@@ -3,14 +3,13 @@
 import json
 import os
 import select
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 from sampletool.kit.safety.processes import members_of_group
-from sampletool.kit.testing.tool import Ran, Tool
+from sampletool.kit.testing.tool import Process, Ran, Tool
 
 T = TypeVar("T")
 PATIENCE_SECONDS = 40.0
@@ -83,7 +82,7 @@ UNTIL_GO = 'touch started; until test -e "$TOOL_WORKSPACE/go"; do sleep 0.02; do
 """For a shell script: says that it has started, and waits until a file `go` comes."""
 
 
-def start(tool: Tool, *args: str, name: str = "a") -> "subprocess.Popen[bytes]":
+def start(tool: Tool, *args: str, name: str = "a") -> Process:
     """A call in which the target of this name has just made a file `started`."""
     process = tool.start(*args)
     wait_until(lambda: list(tool.cwd.glob(f".tool/tmp/*/*/{name}/started")))
@@ -109,7 +108,7 @@ def reason(ran: Ran, name: str) -> str:
     return str(next(entry.get("reason") for entry in ran.data["targets"] if entry["name"] == name))
 
 
-def read_lines(process: "subprocess.Popen[bytes]", count: int) -> list[Any]:
+def read_lines(process: Process, count: int) -> list[Any]:
     """The first lines of JSON that it prints."""
     assert process.stdout is not None
     content, deadline = b"", time.monotonic() + PATIENCE_SECONDS

@@ -14,6 +14,7 @@ import socket
 import sqlite3
 import sys
 import threading
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -135,8 +136,32 @@ def run(spec: dict[str, Any] | None) -> None:
         tracee.wrap("pwrite", lambda data, offset: {"data": base64.b64encode(bytes(data)).decode(), "offset": offset})
         tracee.tell_statements()
         sys.addaudithook(tracee.see)
+    # A stepped process would be seen listing that directory when it imports something.
+    if spec is None and not sys.flags.safe_path:
+        sys.path[0] = _first_place_of_modules()
+    run_program()
+
+
+def _first_place_of_modules() -> str:
+    """Return where `python` looks first. What is there in a forked process belongs to the server."""
+    if sys.argv[0] == "-m":
+        return os.getcwd()
+    if sys.argv[0] == "-c":
+        return ""
+    return os.path.dirname(os.path.realpath(sys.argv[0]))
+
+
+def run_program() -> None:
+    """Run the program that `sys.argv` names, as `python` would with these words."""
     if sys.argv[0] == "-m":
         sys.argv.pop(0)
+        # The server may have loaded it under its own name, of which runpy would warn.
+        sys.modules.pop(sys.argv[0], None)
         runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    elif sys.argv[0] == "-c":
+        source = sys.argv.pop(1)
+        module = types.ModuleType("__main__")
+        sys.modules["__main__"] = module
+        exec(compile(source, "<string>", "exec"), module.__dict__)  # noqa: S102 - what `python -c` does
     else:
         runpy.run_path(sys.argv[0], run_name="__main__")

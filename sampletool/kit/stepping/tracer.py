@@ -15,7 +15,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .fork_server import ForkServer
+from .fork_server import ForkServer, Stepping
+from .forked_process import FILE
 
 _PATIENCE_SECONDS = 30
 
@@ -51,11 +52,12 @@ class SteppedProcess:
         fork_server: ForkServer | None = None,
     ) -> None:
         ours, theirs = socket.socketpair()
-        spec = {"socket": theirs.fileno(), "watch": os.path.realpath(watch)}
+        stepping = Stepping(tracer=theirs, watch=os.path.realpath(watch))
         environ = {**(os.environ if env is None else env), "PYTHONDONTWRITEBYTECODE": "1"}
         self._opened = ExitStack()
         server = fork_server or self._opened.enter_context(ForkServer([], environ))
-        self.process = server.start(spec, program, environ, cwd)
+        # Into files: nobody reads while the process is stepped, and a child of its own may keep them open.
+        self.process = server.start(program, env=environ, cwd=cwd, stdout=FILE, stderr=FILE, stepping=stepping)
         theirs.close()
         self._opened.callback(self.process.__exit__)
         ours.settimeout(_PATIENCE_SECONDS)

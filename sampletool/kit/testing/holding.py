@@ -19,6 +19,7 @@ from ..contract.errors import ToolError
 from ..safety.lock import Lock
 from ..safety.lock_record import describe_me
 from ..safety.signals import Signals
+from .forked import start_python
 
 
 def make_lock(path: Path, signals: Signals | None = None) -> Lock:
@@ -29,10 +30,9 @@ class Holding:
     """One such process; `answer` is its answer."""
 
     def __init__(self, path: Path, mode: str = "exclusive", timeout_seconds: float = 0.0, child: str = "") -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", f"{__package__}.holding", str(path), mode, str(timeout_seconds), child],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+        words = [str(path), mode, str(timeout_seconds), child]
+        self.process = start_python(
+            "-m", f"{__package__}.holding", *words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=2
         )
 
     @property

@@ -1,6 +1,5 @@
 """The real tool, in a process of its own, as a user would run it."""
 
-import atexit
 import json
 import os
 import re
@@ -16,12 +15,16 @@ from ..app import root
 from ..commands.manifest import find_commands
 from ..contract.command_spec import CommandSpec
 from ..program import PACKAGE
-from ..stepping.fork_server import Forked, ForkServer
+from ..stepping.forked_process import FILE, ForkedProcess
 from ..stepping.tracer import Ended, SteppedProcess
+from .forked import LONGEST_SECONDS, fork_server, is_forkable, start_python
 from .schema import problems_of
 
 COMMAND = [sys.executable, "-m", PACKAGE]
-_LONGEST_SECONDS = 45
+
+Process = subprocess.Popen[bytes] | ForkedProcess
+"""What a test starts. Both have the same methods."""
+
 _RELATIVE_PATH = re.compile(r'"(?:path|directory|log|logs|report)":"[^/"][^"]*"')
 
 
@@ -64,37 +67,51 @@ class Ran(Ended):
         return self.stdout.decode()
 
 
-@cache
-def _fork_server() -> ForkServer:
-    """One for all tests of a worker. It has loaded every command: a call would spend half its time on that."""
-    declared_specs()
-    fork_server = ForkServer([*filter(re.compile(rf"{PACKAGE}\.\w+\.commands\.").match, sys.modules)], os.environ)
-    atexit.register(fork_server.__exit__)
-    return fork_server
-
-
 class Tool:
     """Runs the tool with the environment of one test and nothing of the machine's."""
 
     def __init__(self, environ: dict[str, str], cwd: Path) -> None:
         self.environ = environ
         self.cwd = cwd
-        self._started: list[subprocess.Popen[bytes]] = []
+        self._started: list[Process] = []
 
     def __call__(self, *args: str | Path, stdin: bytes = b"", **environ: str) -> Ran:
-        """In a process that is forked from one that has the app loaded, unless a variable of Python differs."""
+        """Run one call to its end."""
         env = {**self.environ, **environ}
-        if stdin or any(env.get(name) != os.environ.get(name) for name in env if name.startswith(("LC_", "PYTHON"))):
-            return ended(self.start(*args, environ=environ), stdin)
-        return ended(_fork_server().start(None, [*COMMAND[1:], *map(str, args)], env, self.cwd))
+        if not is_forkable(env):
+            return ended(self.start_fresh(*args, environ=environ), stdin)
+        call = [*COMMAND[1:], *args]
+        given = subprocess.PIPE if stdin else subprocess.DEVNULL
+        # Into files, not pipes: a child that the call leaves behind may keep them open.
+        process = start_python(*call, env=env, cwd=self.cwd, stdin=given, stdout=FILE, stderr=FILE)
+        return ended(process, stdin)
 
     def start(
+        self,
+        *args: str | Path,
+        environ: Mapping[str, str] | None = None,
+        program: Sequence[str] = COMMAND[1:],
+        stdin: int = subprocess.PIPE,
+        gate: int | None = None,
+    ) -> ForkedProcess:
+        """Start a call, or another program of Python's, and return while it runs.
+
+        The process is forked from one that has the app loaded. See kit/testing/forked.py, also for `gate`.
+        """
+        env = {**self.environ, **(environ or {})}
+        assert is_forkable(env), "the fork server has read other variables of Python: use start_fresh"
+        process = start_python(*program, *args, env=env, cwd=self.cwd, stdin=stdin, gate=gate)
+        self._started.append(process)
+        return process
+
+    def start_fresh(
         self,
         *args: str | Path,
         environ: Mapping[str, str] | None = None,
         program: Sequence[str] = COMMAND,
         stdin: int = subprocess.PIPE,
     ) -> subprocess.Popen[bytes]:
+        """Start a call in an interpreter of its own, for a test of the start itself. It costs ten times as much."""
         process = subprocess.Popen(
             [*program, *map(str, args)],
             cwd=self.cwd,
@@ -109,7 +126,7 @@ class Tool:
     def stepped(self, *args: str | Path, watch: Path) -> SteppedProcess:
         """Stopped before every event at or below `watch`."""
         call = [*COMMAND[1:], *map(str, args)]
-        return SteppedProcess(call, watch=watch, env=self.environ, cwd=self.cwd, fork_server=_fork_server())
+        return SteppedProcess(call, watch=watch, env=self.environ, cwd=self.cwd, fork_server=fork_server())
 
     def end(self) -> None:
         """End what a failed test has left running, or another test gets the warning about its open pipes."""
@@ -118,20 +135,18 @@ class Tool:
                 process.kill()
 
     def together(self, calls: Iterable[Iterable[str | Path]]) -> list[Ran]:
-        """Start every call, let them go at the same moment, by the end of their stdin, and wait for all of them."""
-        barrier, gate = os.pipe()
-        wait = "import os, sys; os.read(0, 1); os.execv(sys.argv[1], sys.argv[1:])"
-        program = [sys.executable, "-S", "-c", wait, *COMMAND]
-        processes = [self.start(*call, program=program, stdin=barrier) for call in calls]
-        os.close(barrier)
+        """Start every call, let all of them begin at the same moment, and wait for them."""
+        gate, opener = os.pipe()
+        processes = [self.start(*call, stdin=subprocess.DEVNULL, gate=gate) for call in calls]
         os.close(gate)
+        os.close(opener)
         return [ended(process) for process in processes]
 
 
-def ended(process: subprocess.Popen[bytes] | Forked, stdin: bytes = b"") -> Ran:
+def ended(process: Process, stdin: bytes = b"") -> Ran:
     """What a call says that has every reason to end. The limit is a safety net, for a busy machine as well."""
     try:
-        stdout, stderr = process.communicate(stdin, _LONGEST_SECONDS)
+        stdout, stderr = process.communicate(stdin, LONGEST_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         raise AssertionError("the call does not end") from None

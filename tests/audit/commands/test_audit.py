@@ -4,14 +4,13 @@ import os
 import shlex
 import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from sampletool.kit.testing.tool import Ran, Tool, told_of
+from sampletool.kit.testing.tool import Process, Ran, Tool, told_of
 from tests.audit.support import eventually, is_gone, processes_of, script
 
 _OURS = f"{shlex.quote(sys.executable)} -m sampletool"
@@ -142,7 +141,7 @@ def test_the_report_to_paste_is_markdown_also_when_piped(tool: Tool) -> None:
 
 
 @pytest.fixture
-def endless_audit(tool: Tool, scratch: Path) -> Iterator[subprocess.Popen[bytes]]:
+def endless_audit(tool: Tool, scratch: Path) -> Iterator[Process]:
     """An audit of a command that does not end, in the middle of its burst."""
     audit = tool.start("audit", *_ENDLESS)
     try:
@@ -154,9 +153,7 @@ def endless_audit(tool: Tool, scratch: Path) -> Iterator[subprocess.Popen[bytes]
         audit.communicate()
 
 
-def test_an_interrupted_audit_ends_everything_that_it_started(
-    endless_audit: subprocess.Popen[bytes], scratch: Path
-) -> None:
+def test_an_interrupted_audit_ends_everything_that_it_started(endless_audit: Process, scratch: Path) -> None:
     pids = processes_of(scratch / "tool-audit-")
 
     endless_audit.send_signal(signal.SIGTERM)
@@ -168,7 +165,7 @@ def test_an_interrupted_audit_ends_everything_that_it_started(
     assert all(is_gone(pid) for pid in pids)
 
 
-def test_a_second_signal_ends_it_at_once_and_still_leaves_nothing(endless_audit: subprocess.Popen[bytes]) -> None:
+def test_a_second_signal_ends_it_at_once_and_still_leaves_nothing(endless_audit: Process) -> None:
     for _ in range(2):
         endless_audit.send_signal(signal.SIGINT)
 

@@ -20,7 +20,7 @@ from sampletool.kit.safety.children import LOST_STATUS, Children
 from sampletool.kit.safety.processes import started
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.scale import scale
-from sampletool.kit.testing.tool import Tool, ended
+from sampletool.kit.testing.tool import Process, Tool, ended
 from tests.kit.added_command import start_added
 from tests.kit.waiting import wait_until
 
@@ -379,9 +379,7 @@ return Result(None)
 """
 
 
-def under_a_lock(
-    tool: Tool, script: str, count: int = 1, grace: float = 600, echo: float = 600
-) -> "subprocess.Popen[bytes]":
+def under_a_lock(tool: Tool, script: str, count: int = 1, grace: float = 600, echo: float = 600) -> Process:
     """A call whose children carry its lock, and the number of those that were started is the length of the file.
 
     A second signal within `echo` seconds is taken for an echo of the first.
@@ -390,7 +388,7 @@ def under_a_lock(
     return start_added(tool, _UNDER_A_LOCK.format(script=script, count=count, grace=grace, echo=echo))
 
 
-def wait_for(name: str, tool: Tool, process: "subprocess.Popen[bytes]") -> None:
+def wait_for(name: str, tool: Tool, process: Process) -> None:
     """A file of a child. If the call ends before, its answer says why."""
     wait_until(lambda: (tool.cwd / name).exists() or process.poll() is not None)
     assert (tool.cwd / name).exists(), process.communicate()

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.program import PACKAGE
-from sampletool.kit.testing.tool import Ran, Tool, ended
+from sampletool.kit.testing.tool import Process, Ran, Tool, ended
 
 
-def ended_with_open_stdin(process: subprocess.Popen[bytes]) -> Ran:
+def ended_with_open_stdin(process: Process) -> Ran:
     deadline = time.monotonic() + 40
     while process.poll() is None:
         assert time.monotonic() < deadline, "it waits for more"
@@ -22,7 +22,7 @@ def ended_with_open_stdin(process: subprocess.Popen[bytes]) -> Ran:
     return ended(process)
 
 
-def _unread(process: subprocess.Popen[bytes]) -> int:
+def _unread(process: Process) -> int:
     """How many bytes of its stdin the process has not read yet."""
     count = bytearray(4)
     assert process.stdin is not None

@@ -3,15 +3,13 @@
 import fcntl
 import os
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from sampletool.kit.stepping import tracee
-from sampletool.kit.stepping.fork_server import Forked, ForkServer
+from sampletool.kit.stepping.fork_server import ForkServer
 from sampletool.kit.stepping.tracer import Event, SteppedProcess
-from tests.kit.failing import failure_of
 
 
 @pytest.fixture
@@ -52,7 +50,7 @@ def test_a_request_may_be_larger_than_what_a_socket_takes_at_once(program: Path,
     env = {**os.environ, "WHO": "me", **{f"LONG_{number}": "x" * 100_000 for number in range(20)}}
 
     with ForkServer([]) as fork_server:
-        forked = fork_server.start(None, [str(program)], env, tmp_path)
+        forked = fork_server.start([str(program)], env=env, cwd=tmp_path)
         forked.communicate()
 
     assert forked.returncode == 7
@@ -69,20 +67,6 @@ def test_a_forked_actor_can_be_killed_and_the_others_go_on(program: Path, tmp_pa
 
         assert one.process.returncode == -signal.SIGKILL
         assert other.finish().status == 7
-
-
-def test_a_signal_to_an_actor_that_has_just_ended_is_no_failure() -> None:
-    """Its end was not reported yet."""
-    with subprocess.Popen(["true"]) as dead:
-        pass
-    status, report = os.pipe()
-    actor = Forked(dead.pid, status, None, None)
-
-    assert failure_of(actor.kill) is None
-
-    os.write(report, b"7")
-    os.close(report)
-    assert actor.wait() == 7
 
 
 def told(event: Event | None) -> tuple[str, str]:

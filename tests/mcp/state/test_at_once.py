@@ -3,11 +3,10 @@
 import asyncio
 import json
 from pathlib import Path
-from subprocess import Popen
 from typing import Any
 
 from sampletool.kit.testing.scale import scale
-from sampletool.kit.testing.tool import Tool, ended
+from sampletool.kit.testing.tool import Process, Tool, ended
 from tests.mcp.support import connected, talk
 
 _WAIT = {"lock_timeout": "60s"}
@@ -40,7 +39,7 @@ def commands(number: int) -> list[str]:
 
 def test_nothing_is_lost_between_calls_of_the_server_and_processes(tool: Tool, workspace: Path) -> None:
     answers: list[dict[str, Any]] = []
-    beside: list[Popen[bytes]] = []
+    beside: list[Process] = []
 
     async def conversation() -> None:
         async with connected(tool) as client:

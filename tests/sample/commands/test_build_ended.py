@@ -91,7 +91,7 @@ def test_a_signal_between_any_two_targets_leaves_no_process_and_no_half_output(
         process.send_signal(number)
         stdout, stderr = process.communicate(timeout=PATIENCE_SECONDS)
 
-        ran = Ran(process.returncode, stdout, stderr)
+        ran = Ran(process.wait(), stdout, stderr)
         assert (ran.status, ran.code) == (-number, "INTERRUPTED"), (turn, ran)
         assert are_gone(pids_in(tool.cwd / "pids"))
         for path in tool.cwd.glob("out/*/x"):

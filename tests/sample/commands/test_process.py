@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from sampletool.kit.testing.scale import scale
-from sampletool.kit.testing.tool import COMMAND, Tool
+from sampletool.kit.testing.tool import COMMAND, Process, Tool
 from sampletool.sample.csv_file import PART_BYTES
 from tests.sample.support import PATIENCE_SECONDS, TIMES, children_of, is_alive, read_lines, wait_until
 
@@ -436,7 +436,7 @@ def test_a_signal_leaves_no_process_and_no_half_output(
     assert tool("process", "--input", data, "--output", "0.json").data["effect"] == "created"
 
 
-def stopped_while_it_reads(tool: Tool, large: Path, output: Path) -> subprocess.Popen[bytes]:
+def stopped_while_it_reads(tool: Tool, large: Path, output: Path) -> Process:
     """A call that was faster than this process is made again."""
     while True:
         process = tool.start("process", "--input", large, "--output", output)
@@ -557,7 +557,7 @@ def test_no_process_grows_beyond_60_mb(tool: Tool, kind: str) -> None:
     assert int(peak_kib) < 60 * 1024
 
 
-def at_work_in_time(tool: Tool, *call: str | Path) -> subprocess.Popen[bytes]:
+def at_work_in_time(tool: Tool, *call: str | Path) -> Process:
     """With a --timeout that is long enough on this machine to come to the work, which takes longer."""
     for seconds in TIMES:
         process = tool.start(*call, "--timeout", f"{seconds}s")
@@ -567,7 +567,7 @@ def at_work_in_time(tool: Tool, *call: str | Path) -> subprocess.Popen[bytes]:
 
 
 @contextmanager
-def workers_stopped(process: subprocess.Popen[bytes]) -> Iterator[list[int]]:
+def workers_stopped(process: Process) -> Iterator[list[int]]:
     """The call is in the middle of its work for as long as the block lasts."""
     workers = wait_until(lambda: children_of(process.pid))
     for pid in workers:

@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import sqlite3
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -17,7 +16,7 @@ import pytest
 
 from sampletool.kit.contract.lock_held import LockHeld
 from sampletool.kit.testing.holding import make_lock
-from sampletool.kit.testing.tool import Tool
+from sampletool.kit.testing.tool import Process, Tool
 from sampletool.state.commands.task.work import spec
 from tests.kit.trees import files
 from tests.state.support.servers import Server
@@ -313,7 +312,7 @@ def test_a_task_whose_command_failed_is_left_alone_for_a_while(tool: Tool, works
     assert datetime.fromisoformat(freed[0]["free_at"]).timestamp() > began + 0.3
 
 
-def ended(worker: "subprocess.Popen[bytes]", *, is_told: bool = False) -> dict[str, Any]:
+def ended(worker: Process, *, is_told: bool = False) -> dict[str, Any]:
     """What a worker that waits for more has done, as it answers a signal."""
     if not is_told:
         worker.send_signal(signal.SIGTERM)
@@ -324,7 +323,7 @@ def ended(worker: "subprocess.Popen[bytes]", *, is_told: bool = False) -> dict[s
     return data
 
 
-def stop(worker: "subprocess.Popen[bytes]", workspace: Path) -> None:
+def stop(worker: Process, workspace: Path) -> None:
     """Where it has no lock of the store, which nobody else could use meanwhile."""
     lock = make_lock(workspace / ".tool" / ".state.db.lock")
     while True:
@@ -342,7 +341,7 @@ def end_lease(tool: Tool, claim: str) -> None:
     assert tool("task", "renew", claim, "--lease", "1ms").status == 0
 
 
-def lines_until(worker: "subprocess.Popen[bytes]", text: bytes, times: int) -> list[bytes]:
+def lines_until(worker: Process, text: bytes, times: int) -> list[bytes]:
     """Of its stderr, to the one that has the text for so many times."""
     assert worker.stderr is not None
     lines: list[bytes] = []

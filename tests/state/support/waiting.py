@@ -1,10 +1,11 @@
 """Tests wait for events; these are the ways to. The limits are a safety net, for a busy machine as well."""
 
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
+
+from sampletool.kit.testing.tool import Process
 
 T = TypeVar("T")
 
@@ -23,7 +24,7 @@ def wait_for_pid(path: Path) -> int:
     return int(wait_until(lambda: path.exists() and path.read_text().endswith("\n") and path.read_text()))
 
 
-def wait_for_line(process: "subprocess.Popen[bytes]", text: str) -> None:
+def wait_for_line(process: Process, text: str) -> None:
     """On its stderr, which ends if the process does."""
     assert process.stderr is not None
     for line in process.stderr:
