@@ -7,6 +7,28 @@ import pytest
 from sampletool.kit.testing.tool import Tool
 
 
+_TOTALS_AND_REPORT = """
+[target.totals]
+run = ['/bin/sh', '-c', 'wc -l < data/sales.csv > totals.json']
+inputs = ["data/sales.csv"]
+outputs = ["totals.json"]
+
+[target.report]
+run = ['/bin/sh', '-c', 'cp out/totals/totals.json report.txt']
+needs = ["totals"]
+outputs = ["report.txt"]
+"""
+
+
+@pytest.fixture
+def totals(tool: Tool) -> Path:
+    """Return a workspace with the targets of `demo`, made of shell scripts: these take 2 ms, Python takes 50."""
+    (tool.cwd / "data").mkdir()
+    (tool.cwd / "data" / "sales.csv").write_text("region,units\neast,1\nwest,2\n")
+    (tool.cwd / "tool.toml").write_text(_TOTALS_AND_REPORT)
+    return tool.cwd
+
+
 @pytest.fixture
 def demo(tool: Tool) -> Path:
     """What `tool init` makes."""

@@ -14,9 +14,9 @@ from sampletool.kit.testing.tool import Process, Ran, Tool
 T = TypeVar("T")
 PATIENCE_SECONDS = 40.0
 """For a machine that has much else to do."""
-TIMES = (2, 8, 32)
-"""For --timeout, one after the other until a call has come as far as a test needs it: one second is no time on a slow
-machine, and a waste of it on a fast one."""
+TIMES = (0.5, 2, 8, 32)
+"""For --timeout, one after the other until a call has come as far as a test needs it: half a second is no time on a
+slow machine, and enough on a fast one."""
 
 
 def wait_until(look: Callable[[], T], seconds: float = PATIENCE_SECONDS) -> T:
@@ -76,6 +76,15 @@ def kill_all(pids: list[int]) -> None:
     for pid in pids:
         if is_alive(pid):
             os.kill(pid, 9)
+
+
+def out_of_time(tool: Tool, *call: str) -> Ran:
+    """Run the call until a --timeout ends it while a command is `at_work`, with more time each time."""
+    for seconds in TIMES:
+        ran = tool(*call, "--timeout", f"{seconds}s")
+        if pids_in(tool.cwd / "pids"):
+            return ran
+    raise AssertionError("no command of it came to its work")
 
 
 UNTIL_GO = 'touch started; until test -e "$TOOL_WORKSPACE/go"; do sleep 0.02; done'

@@ -21,14 +21,14 @@ def test_the_first_build_builds_all_and_the_second_nothing(tool: Tool, demo: Pat
     assert (again["effect"], statuses(again)) == ("unchanged", {"totals": "up_to_date", "report": "up_to_date"})
 
 
-def test_a_dry_run_makes_nothing(tool: Tool, demo: Path) -> None:
-    before = sorted(demo.rglob("*"))
+def test_a_dry_run_makes_nothing(tool: Tool, totals: Path) -> None:
+    before = sorted(totals.rglob("*"))
 
     ran = tool("build", "--dry-run")
 
     assert statuses(ran.data) == {"totals": "stale", "report": "stale"}
     assert ran.meta["dry_run"] is True
-    assert sorted(demo.rglob("*")) == before
+    assert sorted(totals.rglob("*")) == before
 
 
 def test_a_target_sees_what_it_declared_and_nothing_else(tool: Tool) -> None:
@@ -137,12 +137,12 @@ def test_a_person_sees_each_problem_of_tool_toml_on_a_line_of_its_own(tool: Tool
     ]
 
 
-def test_a_misspelt_target_and_a_missing_workspace_are_reported(tool: Tool, demo: Path) -> None:
+def test_a_misspelt_target_and_a_missing_workspace_are_reported(tool: Tool, totals: Path) -> None:
     ran = tool("build", "reprot")
     assert (ran.status, ran.code) == (5, "TARGET_NOT_FOUND")
     assert "'report'" in ran.error["suggestion"]
 
-    (demo / "tool.toml").unlink()
+    (totals / "tool.toml").unlink()
     assert (tool("build").status, tool("build").code) == (4, "NO_WORKSPACE")
 
 
@@ -208,13 +208,13 @@ def test_odd_declarations_are_reported_before_anything_runs(tool: Tool, text: st
     assert tool("build").code == "VALIDATION_ERROR"
 
 
-def test_memory_is_in_proportion_to_what_is_there(tool: Tool, demo: Path) -> None:
+def test_memory_is_in_proportion_to_what_is_there(tool: Tool, totals: Path) -> None:
     """A journal of some hundred bytes needs no gigabyte, wherever the limit of its size is."""
     tool("build")
 
     for command in (["build"], ["build", "--dry-run"], ["test"]):
         limited = ["sh", "-c", 'ulimit -v 400000; exec "$@"', "-", *COMMAND, *command]
-        ran = subprocess.run(limited, cwd=demo, env=tool.environ, capture_output=True, stdin=subprocess.DEVNULL)
+        ran = subprocess.run(limited, cwd=totals, env=tool.environ, capture_output=True, stdin=subprocess.DEVNULL)
 
         assert json.loads(ran.stdout).get("error") is None
         assert ran.returncode == 0
@@ -230,8 +230,8 @@ def test_a_command_sees_the_variables_of_the_caller(tool: Tool) -> None:
     assert tool("build", TOOL_TRACE_ID="t-2").data["effect"] == "unchanged"
 
 
-def test_a_wrong_name_makes_nothing(tool: Tool, demo: Path) -> None:
-    before = sorted(demo.rglob("*"))
+def test_a_wrong_name_makes_nothing(tool: Tool, totals: Path) -> None:
+    before = sorted(totals.rglob("*"))
 
     assert [tool(command, "nosuch").code for command in ("build", "test")] == ["TARGET_NOT_FOUND"] * 2
-    assert sorted(demo.rglob("*")) == before
+    assert sorted(totals.rglob("*")) == before

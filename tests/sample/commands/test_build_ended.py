@@ -19,6 +19,7 @@ from tests.sample.support import (
     are_gone,
     at_work,
     declare,
+    out_of_time,
     pid_in,
     pids_in,
     start,
@@ -117,7 +118,7 @@ def test_an_interrupted_build_tells_what_it_had_done_and_what_never_ran(tool: To
 def test_the_end_of_timeout_ends_children_as_a_signal_does(tool: Tool) -> None:
     declare(tool, target("a", f"{at_work()}; echo > x"))
 
-    ran = tool("build", "--timeout", "2s")
+    ran = out_of_time(tool, "build")
 
     assert (ran.status, ran.code) == (10, "TIMEOUT")
     assert are_gone(pids_in(tool.cwd / "pids"))
@@ -195,13 +196,13 @@ def test_the_end_of_timeout_also_ends_reading_a_large_input(tool: Tool) -> None:
         file.truncate(1024**4)  # no machine reads that while a test waits for it
     declare(tool, target("a", "echo > x", inputs="'large'"))
 
-    ran = tool("build", "--timeout", "300ms")
+    ran = tool("build", "--timeout", "150ms")
 
     assert (ran.status, ran.code) == (10, "TIMEOUT")
 
 
 def test_a_reader_of_events_that_does_not_read_does_not_keep_the_lock(tool: Tool) -> None:
-    declare(tool, "".join(target(f"t{n}", "head -c 6000 /dev/zero | tr '\\0' x; echo > x") for n in range(40)))
+    declare(tool, "".join(target(f"t{n}", "head -c 6000 /dev/zero | tr '\\0' x; echo > x") for n in range(20)))
     for seconds in TIMES:
         process = tool.start("build", "--format", "jsonl", "--timeout", f"{seconds}s")
         assert process.wait(seconds + PATIENCE_SECONDS) == 10
@@ -214,10 +215,10 @@ def test_a_reader_of_events_that_does_not_read_does_not_keep_the_lock(tool: Tool
     assert tool("build", "--lock-timeout", "5s").status == 0
 
 
-def test_a_full_disk_behind_the_events_is_reported_once(tool: Tool, demo: Path) -> None:
+def test_a_full_disk_behind_the_events_is_reported_once(tool: Tool, totals: Path) -> None:
     with open("/dev/full", "w") as full:
         ran = subprocess.run(
-            [*COMMAND, "build", "--format", "jsonl"], cwd=demo, env=tool.environ, stdout=full, stderr=subprocess.PIPE
+            [*COMMAND, "build", "--format", "jsonl"], cwd=totals, env=tool.environ, stdout=full, stderr=subprocess.PIPE
         )
 
     assert (ran.returncode, len(ran.stderr.splitlines())) == (1, 1)
@@ -248,11 +249,11 @@ def test_a_failure_is_one_also_where_the_parent_ignores_the_end_of_children(tool
     assert not (tool.cwd / "out" / "a").exists()
 
 
-def test_the_next_build_removes_what_a_killed_one_left(tool: Tool, demo: Path) -> None:
-    left = demo / ".tool" / "tmp" / "killed" / "targets" / "a"
+def test_the_next_build_removes_what_a_killed_one_left(tool: Tool, totals: Path) -> None:
+    left = totals / ".tool" / "tmp" / "killed" / "targets" / "a"
     tool("build")
     left.mkdir(parents=True)
 
     tool("build")
 
-    assert os.listdir(demo / ".tool" / "tmp") == []
+    assert os.listdir(totals / ".tool" / "tmp") == []

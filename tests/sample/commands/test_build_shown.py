@@ -20,7 +20,7 @@ from tests.sample.support import (
 )
 
 
-def test_json_lines_tell_each_target_and_end_with_the_answer(tool: Tool, demo: Path) -> None:
+def test_json_lines_tell_each_target_and_end_with_the_answer(tool: Tool, totals: Path) -> None:
     ran = tool("build", "--format", "jsonl")
 
     *events, answer = [json.loads(line) for line in ran.stdout.splitlines()]
@@ -47,11 +47,11 @@ def test_silence_is_filled_by_heartbeats_that_name_what_runs(tool: Tool) -> None
     assert json.loads(last)["ok"]
 
 
-def test_a_person_sees_each_target_start_and_end_with_its_seconds_and_what_runs_now(tool: Tool, demo: Path) -> None:
+def test_a_person_sees_each_target_start_and_end_with_its_seconds_and_what_runs_now(tool: Tool, totals: Path) -> None:
     ours, theirs = os.openpty()
     environ = tool.environ | {"TERM": "xterm"}
     process = subprocess.Popen(
-        [*COMMAND, "build"], cwd=demo, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=theirs
+        [*COMMAND, "build"], cwd=totals, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=theirs
     )
     os.close(theirs)
     process.communicate(timeout=PATIENCE_SECONDS)
@@ -101,9 +101,9 @@ def test_a_person_sees_the_end_of_what_a_failed_target_wrote_and_where_all_of_it
     assert Path(seen[-1].removeprefix("    all of it: ")).read_text().startswith("1\n2\n")
 
 
-def test_lines_about_targets_are_for_a_terminal_or_for_who_asks(tool: Tool, demo: Path) -> None:
+def test_lines_about_targets_are_for_a_terminal_or_for_who_asks(tool: Tool, totals: Path) -> None:
     assert tool("build").stderr == b""
-    (demo / "out" / "totals").unlink()
+    (totals / "out" / "totals").unlink()
 
     assert b"totals: built in " in tool("build", "--verbose").stderr
 

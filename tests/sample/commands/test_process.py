@@ -376,7 +376,7 @@ def test_two_homes_that_share_no_lock_never_overwrite_each_other(tool: Tool, tmp
     output = tool.cwd / "out.json"
     for n in range(2):
         (tool.cwd / f"{n}.csv").write_text(f"a\n{n}\n")
-    call = ["process", "--output", output, "--input"]
+    call: list[str | Path] = ["process", "--output", output, "--input"]
     homes = [Tool({**tool.environ, "XDG_STATE_HOME": str(tmp_path / f"state-{n}")}, tool.cwd) for n in range(2)]
 
     with homes[0].stepped(*call, "0.csv", watch=output) as one, homes[1].stepped(*call, "1.csv", watch=output) as two:

@@ -4,7 +4,17 @@ import pytest
 
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import Tool
-from tests.sample.support import PATIENCE_SECONDS, are_gone, at_work, declare, pids_in, target, together, wait_until
+from tests.sample.support import (
+    PATIENCE_SECONDS,
+    are_gone,
+    at_work,
+    declare,
+    out_of_time,
+    pids_in,
+    target,
+    together,
+    wait_until,
+)
 
 
 def check(name: str, script: str, needs: str = "") -> str:
@@ -111,7 +121,7 @@ def test_a_misspelt_check_has_a_hint(tool: Tool) -> None:
 def test_timing_out_leaves_nothing_running(tool: Tool) -> None:
     declare(tool, check("c", at_work()))
 
-    ran = tool("test", "--timeout", "2s")
+    ran = out_of_time(tool, "test")
 
     assert ran.code == "TIMEOUT"
     assert are_gone(pids_in(tool.cwd / "pids"))
