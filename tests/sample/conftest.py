@@ -6,7 +6,6 @@ import pytest
 
 from sampletool.kit.testing.tool import Tool
 
-
 _TOTALS_AND_REPORT = """
 [target.totals]
 run = ['/bin/sh', '-c', 'wc -l < data/sales.csv > totals.json']
