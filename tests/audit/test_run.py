@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
@@ -12,6 +10,7 @@ import pytest
 
 from sampletool.audit.run import Run, most_at_once
 from sampletool.kit.safety.signals import Signals
+from sampletool.kit.testing.forked import start_python
 from tests.audit.support import eventually, is_gone, is_stopped
 
 
@@ -118,8 +117,7 @@ def test_a_stopped_run_does_not_outlive_an_auditor_that_is_killed(tmp_path: Path
         "run = Run(['sleep', '600'], dict(os.environ), Path.cwd(), Path(sys.argv[1]));"
         "run.stop(Signals()); print(run.pid, flush=True); time.sleep(600)"
     )
-    words = [sys.executable, "-c", auditor_code, str(tmp_path / "run")]
-    with subprocess.Popen(words, stdout=subprocess.PIPE) as auditor:
+    with start_python("-c", auditor_code, tmp_path / "run") as auditor:
         assert auditor.stdout is not None
         pid = int(auditor.stdout.readline())
         assert is_stopped(pid)

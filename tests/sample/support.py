@@ -47,10 +47,15 @@ def children_of(pid: int) -> list[int]:
 
 def is_alive(pid: int) -> bool:
     """Neither gone nor a zombie that nobody has reaped yet."""
+    return state_of(pid) not in ("", "Z")
+
+
+def state_of(pid: int) -> str:
+    """Return the letter that the kernel has for the state of the process: T if it is stopped; none if it is gone."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
-        return False
+        return ""
 
 
 def are_gone(pids: list[int]) -> bool:

@@ -3,8 +3,6 @@
 import errno
 import os
 import signal
-import subprocess
-import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -13,6 +11,7 @@ import pytest
 
 from sampletool.kit.contract.errors import Interrupted, TimedOut
 from sampletool.kit.safety.signals import Signals
+from sampletool.kit.testing.forked import start_python
 from sampletool.sample.errors import WorkerLost
 from sampletool.sample.workers import Check, results_of
 from tests.sample.support import PATIENCE_SECONDS, are_gone, kill_all, pid_in, pids_in
@@ -124,7 +123,7 @@ def test_no_worker_outlives_a_coordinator_that_was_killed(tmp_path: Path) -> Non
         f"tasks = ['{tmp_path}/0', '{tmp_path}/1', '{tmp_path}/2']\n"
         "next(results_of(tasks, for_long, 3, signals, signals.check))\n"
     )
-    with subprocess.Popen([sys.executable, program]) as coordinator:
+    with start_python(program) as coordinator:
         pids = [pid_in(tmp_path / str(n)) for n in range(3)]
 
         coordinator.kill()
@@ -150,7 +149,7 @@ def test_a_worker_that_waits_in_its_pipe_ends_with_its_coordinator(tmp_path: Pat
         "next(results)\n"
         "time.sleep(60)\n"
     )
-    with subprocess.Popen([sys.executable, program]) as coordinator:
+    with start_python(program) as coordinator:
         pids = [pid_in(tmp_path / str(n)) for n in (2, 3)]
 
         coordinator.kill()

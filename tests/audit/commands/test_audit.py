@@ -148,9 +148,9 @@ def endless_audit(tool: Tool, scratch: Path) -> Iterator[Process]:
         assert eventually(lambda: len(list(scratch.glob("*/tmp/began-*"))) == 3)
         yield audit
     finally:
-        for pid in [*processes_of(scratch / "tool-audit-"), *([audit.pid] if audit.poll() is None else [])]:
+        audit.kill()
+        for pid in processes_of(scratch / "tool-audit-"):
             os.kill(pid, signal.SIGKILL)
-        audit.communicate()
 
 
 def test_an_interrupted_audit_ends_everything_that_it_started(endless_audit: Process, scratch: Path) -> None:

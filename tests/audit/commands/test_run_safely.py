@@ -2,13 +2,13 @@
 
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from sampletool.audit.commands.run_safely import wanted_pause
+from sampletool.kit.testing.forked import start_python
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import COMMAND, Tool
 from tests.audit.support import eventually, is_gone
@@ -122,11 +122,12 @@ def test_what_is_no_answer_is_output(tool: Tool) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 def test_output_that_cannot_be_passed_on_is_a_failure(tool: Tool) -> None:
     with Path("/dev/full").open("wb") as full:
-        command = [*COMMAND, "run-safely", "-q", "--", "echo", "hi"]
-        ran = subprocess.run(command, cwd=tool.cwd, env=tool.environ, stdout=full, stderr=subprocess.PIPE, check=False)
+        call = [*COMMAND[1:], "run-safely", "-q", "--", "echo", "hi"]
+        process = start_python(*call, cwd=tool.cwd, env=tool.environ, stdout=full.fileno())
+        _, stderr = process.communicate()
 
-    assert ran.returncode == 1
-    assert b"No space left on device" in ran.stderr
+    assert process.returncode == 1
+    assert b"No space left on device" in stderr
 
 
 @pytest.mark.parametrize(

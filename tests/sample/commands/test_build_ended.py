@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.safety.processes import started
+from sampletool.kit.testing.forked import start_python
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import COMMAND, Ran, Tool
 from tests.sample.support import (
@@ -217,11 +218,11 @@ def test_a_reader_of_events_that_does_not_read_does_not_keep_the_lock(tool: Tool
 
 def test_a_full_disk_behind_the_events_is_reported_once(tool: Tool, totals: Path) -> None:
     with open("/dev/full", "w") as full:
-        ran = subprocess.run(
-            [*COMMAND, "build", "--format", "jsonl"], cwd=totals, env=tool.environ, stdout=full, stderr=subprocess.PIPE
-        )
+        call = [*COMMAND[1:], "build", "--format", "jsonl"]
+        process = start_python(*call, cwd=totals, env=tool.environ, stdout=full.fileno())
+        _, stderr = process.communicate(timeout=PATIENCE_SECONDS)
 
-    assert (ran.returncode, len(ran.stderr.splitlines())) == (1, 1)
+    assert (process.returncode, len(stderr.splitlines())) == (1, 1)
 
 
 def test_a_grandchild_that_left_its_group_is_ended_and_reported(tool: Tool) -> None:

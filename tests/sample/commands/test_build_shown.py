@@ -5,10 +5,10 @@ import json
 import os
 import re
 import select
-import subprocess
 from pathlib import Path
 
 from sampletool.kit.testing.console import on_terminal
+from sampletool.kit.testing.forked import start_python
 from sampletool.kit.testing.tool import COMMAND, Tool
 from tests.sample.support import (
     PATIENCE_SECONDS,
@@ -50,9 +50,7 @@ def test_silence_is_filled_by_heartbeats_that_name_what_runs(tool: Tool) -> None
 def test_a_person_sees_each_target_start_and_end_with_its_seconds_and_what_runs_now(tool: Tool, totals: Path) -> None:
     ours, theirs = os.openpty()
     environ = tool.environ | {"TERM": "xterm"}
-    process = subprocess.Popen(
-        [*COMMAND, "build"], cwd=totals, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=theirs
-    )
+    process = start_python(*COMMAND[1:], "build", cwd=totals, env=environ, stderr=theirs)
     os.close(theirs)
     process.communicate(timeout=PATIENCE_SECONDS)
     shown = b""
@@ -71,14 +69,8 @@ def test_a_person_sees_each_target_start_and_end_with_its_seconds_and_what_runs_
 def test_what_runs_now_is_shown_as_soon_as_it_runs(tool: Tool) -> None:
     declare(tool, "".join(target(f"t{n}", f"{at_work()}; echo > x") for n in range(6)))
     ours, theirs = os.openpty()
-    process = subprocess.Popen(
-        [*COMMAND, "build", "--jobs", "6"],
-        cwd=tool.cwd,
-        env=tool.environ | {"TERM": "xterm", "COLUMNS": "120"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=theirs,
-    )
+    environ = tool.environ | {"TERM": "xterm", "COLUMNS": "120"}
+    process = start_python(*COMMAND[1:], "build", "--jobs", "6", cwd=tool.cwd, env=environ, stderr=theirs)
     os.close(theirs)
 
     shown = bytearray()
@@ -87,7 +79,7 @@ def test_what_runs_now_is_shown_as_soon_as_it_runs(tool: Tool) -> None:
         shown += os.read(ours, 65536)
     assert re.search(rb"build \[ *\] +0% t0 \d+ s, t1 \d+ s, t2 \d+ s, t3 \d+ s, t4 \d+ s, t5", shown)
     (tool.cwd / "go").touch()
-    process.wait(timeout=PATIENCE_SECONDS)
+    process.communicate(timeout=PATIENCE_SECONDS)
     os.close(ours)
 
 

@@ -1,16 +1,21 @@
 """A parent that ignores SIGCHLD: the kernel would throw away how children ended."""
 
-import subprocess
-import sys
 from pathlib import Path
 
-from sampletool.kit.testing.tool import COMMAND, Ran, Tool, ended
+from sampletool.kit.program import PACKAGE
+from sampletool.kit.testing.forked import run_python
+from sampletool.kit.testing.tool import Ran, Tool, ended
 
-_IGNORING = ["/bin/bash", "-c", "trap '' CHLD; exec \"$@\"", "bash", *COMMAND]
+_IGNORING = f"""
+import runpy, signal
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+runpy.run_module({PACKAGE!r}, run_name="__main__", alter_sys=True)
+"""
 
 
 def ran(tool: Tool, *args: str | Path) -> Ran:
-    return ended(tool.start(*args, program=_IGNORING))
+    """Run a call that ignores SIGCHLD before any code of ours runs, as it does if its parent ignores it."""
+    return ended(tool.start(*args, program=["-c", _IGNORING]))
 
 
 def test_a_target_that_fails_is_not_published(tool: Tool) -> None:
@@ -54,6 +59,6 @@ except WorkerLost as error:
 
 
 def test_a_worker_whose_end_is_lost_is_a_failure() -> None:
-    said = subprocess.run([sys.executable, "-c", _WORKERS], capture_output=True, text=True, check=True, timeout=60)
+    said = run_python("-c", _WORKERS)
 
     assert said.stdout == "WORKER_LOST\n"

@@ -17,10 +17,12 @@ from typing import Any
 
 import pytest
 
+from sampletool.kit.program import PACKAGE
+from sampletool.kit.testing.forked import start_python
 from sampletool.kit.testing.scale import scale
-from sampletool.kit.testing.tool import COMMAND, Process, Tool
+from sampletool.kit.testing.tool import COMMAND, Process, Tool, ended
 from sampletool.sample.csv_file import PART_BYTES
-from tests.sample.support import PATIENCE_SECONDS, TIMES, children_of, is_alive, read_lines, wait_until
+from tests.sample.support import PATIENCE_SECONDS, TIMES, children_of, is_alive, read_lines, state_of, wait_until
 
 
 @pytest.fixture
@@ -289,11 +291,17 @@ def test_all_inputs_that_cannot_be_used_are_in_one_answer(tool: Tool, data: Path
     assert list((home / "tmpdir").iterdir()) == []
 
 
-def test_that_no_more_inputs_can_be_open_at_once_is_reported_with_its_remedy(tool: Tool, data: Path) -> None:
-    limited = ["sh", "-c", 'ulimit -n 64; exec "$@"', "-", *COMMAND, "process", "--input", *["data.csv"] * 100]
+_FEW_FILES = f"""
+import resource, runpy
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+runpy.run_module({PACKAGE!r}, run_name="__main__", alter_sys=True)
+"""
 
-    ran = subprocess.run(limited, cwd=tool.cwd, env=tool.environ, capture_output=True, stdin=subprocess.DEVNULL)
-    error = json.loads(ran.stdout)["error"]
+
+def test_that_no_more_inputs_can_be_open_at_once_is_reported_with_its_remedy(tool: Tool, data: Path) -> None:
+    process = tool.start("process", "--input", *["data.csv"] * 100, program=["-c", _FEW_FILES])
+
+    error = ended(process).error
 
     assert error["code"] == "IO_ERROR"
     assert "ulimit -n" in error["suggestion"]
@@ -444,7 +452,7 @@ def stopped_while_it_reads(tool: Tool, large: Path, output: Path) -> Process:
             time.sleep(0.005)
         if process.returncode is None:
             os.kill(process.pid, signal.SIGSTOP)
-            os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+            wait_until(lambda: state_of(process.pid) in ("T", "Z", ""))  # noqa: B023 - it is asked at once
             if large.name in opened_by(process.pid):
                 return process
         process.kill()
@@ -482,17 +490,11 @@ def test_a_worker_that_is_killed_is_an_error_and_nothing_is_published(tool: Tool
     assert not (tool.cwd / "out.json").exists()
 
 
-def start_on_terminal(tool: Tool, *call: str | Path, **environ: str) -> tuple[subprocess.Popen[bytes], int]:
+def start_on_terminal(tool: Tool, *call: str | Path, **environ: str) -> tuple[Process, int]:
     """Return a call whose stderr is a terminal, and the descriptor that reads from it."""
     ours, theirs = os.openpty()
-    process = subprocess.Popen(
-        [*COMMAND, *map(str, call)],
-        cwd=tool.cwd,
-        env=tool.environ | {"TERM": "xterm"} | environ,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=theirs,
-    )
+    env = tool.environ | {"TERM": "xterm"} | environ
+    process = start_python(*COMMAND[1:], *call, cwd=tool.cwd, env=env, stderr=theirs)
     os.close(theirs)
     return process, ours
 
@@ -527,7 +529,8 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, ran.stdout.decode(
 """
 """Prints the largest memory that the program and each process below it had, in KiB, and then what the program printed.
 
-It is a process of its own because a child begins with the largest memory of the process that started it.
+It is a process of its own because a child begins with the largest memory of the process that started it. For the same
+reason the call is not forked: its memory would be that of the server.
 """
 
 
