@@ -3,7 +3,6 @@
 import os
 import random
 import signal
-import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -184,13 +183,23 @@ async def count_with_keys(store: Any, number: int, times: int) -> int:
     return times
 
 
-async def count_for(store: Any, _number: int, seconds: float) -> int:
-    """As often as it goes."""
-    times, ends = 0, time.monotonic() + seconds
-    while time.monotonic() < ends:
-        await store.counter_add("hits", 1)
-        times += 1
-    return times
+async def count_until_others_did(store: Any, _number: int, others: int, most: int) -> int:
+    """Add 1; stop inside of the next addition, so that the others come to wait; go on until each of them has added 1.
+
+    Return how many additions that took, or `most`.
+    """
+    await store.counter_add("hits", 1)
+    _stop_before_commit(1)
+    for turn in range(1, most + 1):
+        value = (await store.counter_add("hits", 1)).value
+        if value == 1 + turn + others:
+            return turn
+    return most
+
+
+async def say_so_and_count(store: Any, _number: int) -> int:
+    print("asking", flush=True)
+    return int((await store.counter_add("hits", 1)).value)
 
 
 async def fork_and_count(store: Any, _number: int) -> tuple[list[int], int]:
@@ -242,15 +251,23 @@ def _fence(task: Any) -> Fence:
 
 
 async def stop_before_the_second_commit(store: Any, _number: int) -> int:
+    await store.counter_add("hits", 1)
+    _stop_before_commit(0)
+    return int((await store.counter_add("hits", 1)).value)
+
+
+def _stop_before_commit(statements: int) -> None:
+    """Be stopped in the next transaction of a SQLite store that is open: behind so many of BEGIN and COMMIT."""
     from sampletool.state.sqlite import Sqlite
 
-    await store.counter_add("hits", 1)
-    leave = Sqlite._patiently
+    patiently, left = Sqlite._patiently, statements
 
-    def stop_and_commit(database: Sqlite, attempt: Any) -> Any:
-        Sqlite._patiently = leave  # type: ignore[method-assign]
-        os.kill(os.getpid(), signal.SIGSTOP)
-        return leave(database, attempt)
+    def stop_and_go_on(database: Sqlite, attempt: Any) -> Any:
+        nonlocal left
+        if left == 0:
+            Sqlite._patiently = patiently  # type: ignore[method-assign]
+            os.kill(os.getpid(), signal.SIGSTOP)
+        left -= 1
+        return patiently(database, attempt)
 
-    Sqlite._patiently = stop_and_commit  # type: ignore[method-assign, assignment]
-    return int((await store.counter_add("hits", 1)).value)
+    Sqlite._patiently = stop_and_go_on  # type: ignore[method-assign, assignment]

@@ -1,35 +1,32 @@
-"""tests/state/soak.py, in small: `make soak` runs all of it."""
+"""tests/state/soak.py, in small: `make soak` runs all of it. Its page: tests/state/project/test_soak.py"""
 
+import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 
-def soak(*args: str | Path) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "tests.state.soak", *map(str, args)]
+def soak(*args: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "tests.state.soak", *args]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=110)
 
 
 @pytest.mark.parametrize("backend", ["sqlite", "postgres", "valkey"])
-def test_killed_clients_and_servers_lose_nothing(backend: str, tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-
-    ran = soak("--only", backend, "--kills", "12", "--server-kills", "2", "--page", page)
+def test_killed_clients_and_servers_lose_nothing(backend: str) -> None:
+    ran = soak("--only", backend, "--kills", "4", "--server-kills", "1")
 
     if "NoServer" in ran.stderr:
         pytest.skip(ran.stderr.splitlines()[-1])
     assert (ran.returncode, ran.stderr) == (0, "")
-    name, kills, server_kills, acknowledged, found, lost, twice, _ = page.read_text().splitlines()[-1].split(" | ")
-    assert (name, kills, server_kills) == (f"| {backend}", "12", "-" if backend == "sqlite" else "2")
-    assert (lost, twice) == ("0", "0")
-    assert int(acknowledged) == int(found) >= 12
-    assert "a part of it" in page.read_text()
+    server_kills = 0 if backend == "sqlite" else 1
+    assert f"backend='{backend}', kills=4, server_kills={server_kills}, acknowledged=" in ran.stdout
+    assert "lost=0, twice=0" in ran.stdout
 
 
-def test_clients_that_acknowledge_before_they_write_lose_something() -> None:
-    ran = soak("--only", "sqlite", "--kills", "12", "--careless")
+def test_a_client_that_acknowledges_before_it_writes_and_is_killed_between_loses_something() -> None:
+    """It goes on where its notes end, so nobody makes up for it. The others may have come as far, or not."""
+    ran = soak("--only", "sqlite", "--kills", "1", "--careless")
 
     assert ran.returncode == 1
-    assert "lost=0" not in ran.stdout
+    assert re.search(r"lost=[1-4], twice=0", ran.stdout), ran.stdout

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, cast
 
 from sampletool.state.memory import MemoryStore
@@ -91,6 +92,11 @@ class Client:
         """False if it has ended instead."""
         changed = os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
         return changed is not None and changed.si_code == os.CLD_STOPPED
+
+    def is_asleep(self) -> bool:
+        """Whether it waits for something. It has one thread until it waits for a lock."""
+        stat = Path(f"/proc/{self.process.pid}/stat").read_text()
+        return stat.rpartition(")")[2].split()[0] == "S"
 
     def resume(self) -> None:
         self.process.send_signal(signal.SIGCONT)
