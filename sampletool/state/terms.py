@@ -27,6 +27,7 @@ class Terms:
     longest_seconds: float = inf
     """No verb may take longer, however patient the caller is: a worker has leases to keep."""
     answer_seconds: float = ANSWER_SECONDS
+    """How long a server may take at least."""
     rehearse: bool = False
     """Forecast: every verb answers as it would, and leaves nothing behind."""
 

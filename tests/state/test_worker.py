@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import datetime
 from functools import partial
+from math import inf
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -17,12 +18,16 @@ from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import Interrupted
 from sampletool.kit.safety import children as children_module
 from sampletool.kit.safety.signals import Signals
+from sampletool.state import opening
 from sampletool.state import worker as worker_module
 from sampletool.state.commands.task.work import work
 from sampletool.state.errors import StoreUnavailable, TasksFailed
+from sampletool.state.opening import open_store
 from sampletool.state.promises import NewTask
 from sampletool.state.store import Store
 from sampletool.state.worker import Worker
+from tests.state.support.servers import Server
+from tests.state.support.store_client import make_terms
 from tests.state.support.waiting import is_alive, wait_until
 
 ANSWER_SECONDS = 0.2
@@ -150,6 +155,40 @@ def test_a_renewal_that_meets_an_outage_is_tried_again(worker: Worker, clock: Si
         assert one.lease_ends_at > before
 
 
+@pytest.mark.parametrize(("kind", "how"), [("postgres", "killed"), ("valkey", "paused")])
+def test_a_worker_outlives_outages_of_a_server_and_reports_what_succeeded_meanwhile(
+    worker: Worker, tmp_path: Path, breakable: Callable[[str], tuple[Server, str]], kind: str, how: str
+) -> None:
+    """While it waits for tasks, and while one of its commands ends and another goes on."""
+    server, url = breakable(kind)
+    outage = getattr(server, how)
+    worker.store = store = open_store(url, None, make_terms(patience=0.1, answer_seconds=0.1))
+    worker.jobs, worker.argv = 2, ["/bin/sh", "-c", STUBBORN]
+    outside = open_store(url, None, make_terms())
+    with worker.children:
+        worker.turn()
+        with outage():
+            worker.turn()
+        assert worker.away_since < inf
+        outside.task_add("work", [NewTask("x", "quick"), NewTask("x", "slow")])
+        turn_until(worker, lambda: len(worker.running) == 2)
+        ready(tmp_path, 2)
+        _, slow = worker.running.values()
+
+        with outage():
+            (tmp_path / "quick.go").touch()
+            turn_until(worker, lambda: bool(worker.unreported) and worker.away_since < inf)
+            assert [*worker.running.values()] == [slow]
+        (tmp_path / "slow.go").touch()
+        turn_until_all_is_reported(worker)
+
+    assert (worker.result.finished, worker.result.lost, worker.result.given_back) == (2, 0, 0)
+    assert [(task.status, task.attempts) for task in outside.task_list("work", None, 0, 9)] == [("done", 1)] * 2
+    assert worker.away_since == inf
+    outside.close()
+    store.close()
+
+
 def test_while_the_store_is_away_no_command_outlives_its_lease_however_many_there_are(
     worker: Worker, clock: SimpleNamespace, tmp_path: Path
 ) -> None:
@@ -272,8 +311,9 @@ def test_what_was_done_is_told_also_if_the_store_goes_away_at_the_end(worker: Wo
 
 
 def test_the_way_out_ends_however_many_claims_a_store_that_is_away_does_not_take_back(
-    worker: Worker, tmp_path: Path
+    worker: Worker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(opening, "_PARTING_SECONDS", 0.5)
     worker.jobs = 16
     worker.store.task_add("work", [NewTask("x") for _ in range(15)])
     with closing(sqlite3.connect(tmp_path / "state.db", isolation_level=None)) as outsider:
@@ -285,12 +325,16 @@ def test_the_way_out_ends_however_many_claims_a_store_that_is_away_does_not_take
 
         worker.give_all_back()
 
-        assert time.monotonic() - began < 20
+        assert time.monotonic() - began < 15
         outsider.execute("ROLLBACK")
     assert worker.result.given_back == 0
 
 
-def turn_until_all_is_reported(worker: Worker) -> None:
-    while worker.running or worker.unreported:
+def turn_until(worker: Worker, is_so: Callable[[], bool]) -> None:
+    while not is_so():
         worker.turn()
         worker.wait()
+
+
+def turn_until_all_is_reported(worker: Worker) -> None:
+    turn_until(worker, lambda: not worker.running and not worker.unreported)

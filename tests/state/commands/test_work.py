@@ -19,10 +19,9 @@ from sampletool.kit.testing.holding import make_lock
 from sampletool.kit.testing.tool import Process, Tool
 from sampletool.state.commands.task.work import spec
 from tests.kit.trees import files
-from tests.state.support.servers import Server
-from tests.state.support.waiting import is_alive, wait_for_line, wait_for_pid, wait_until
+from tests.state.support.waiting import is_alive, wait_for_line, wait_for_pid, wait_until, wait_until_stopped
 
-Outage = Callable[[], AbstractContextManager[object]]
+Outage = Callable[[Path], AbstractContextManager[object]]
 UNTIL_GO = 'echo $$ > "pid-$TOOL_TASK_BODY"; until [ -e "go-$TOOL_TASK_BODY" ]; do sleep 0.05; done'
 """A command that writes its pid, and ends with success when it may."""
 
@@ -59,6 +58,7 @@ def test_two_workers_share_a_queue_and_each_task_has_one_effect(tool: Tool, work
 
 
 def test_a_command_that_fails_is_tried_again_and_then_given_up(tool: Tool, workspace: Path) -> None:
+    """After a pause of 0.5 to 1 s, which is the shortest there is."""
     tool("task", "add", "mail", "x", "--id", "a")
 
     ran = tool("task", "work", "mail", "--until-empty", "--max-attempts", "2", "--", "sh", "-c", "echo oops; exit 3")
@@ -153,7 +153,7 @@ def test_what_commands_write_is_kept_in_the_session(tool: Tool, workspace: Path)
 def test_a_worker_with_nothing_to_do_says_once_that_it_waits(tool: Tool, workspace: Path) -> None:
     worker = tool.start("task", "work", "mail", "--verbose", "--", "true")
     wait_for_line(worker, "mail: nothing to do; waiting for tasks; --until-empty does not wait")
-    later = lines_until(worker, b"lock store state.db: asked for", times=3)
+    later = lines_until(worker, b"lock store state.db: asked for", times=2)
     ended(worker)
     assert b"nothing to do" not in b"".join(later)
     assert tool("task", "work", "mail", "--timeout", "100ms", "--", "true").code == "TIMEOUT"
@@ -194,9 +194,12 @@ def test_a_queue_that_cannot_be_leaves_nothing_behind(tool: Tool, workspace: Pat
 
 
 def test_a_lost_lease_ends_the_command(tool: Tool, workspace: Path) -> None:
-    """The worker is stopped past its lease and another caller takes the task: on waking up it must let go."""
+    """The worker is stopped past its lease and another caller takes the task: on waking up it must let go.
+
+    It asks again when a third of its lease is over, after 1.7 s.
+    """
     tool("task", "add", "mail", "x", "--id", "a")
-    worker = tool.start("task", "work", "mail", "--lease", "10s", "--", "sh", "-c", UNTIL_GO)
+    worker = tool.start("task", "work", "mail", "--lease", "5s", "--", "sh", "-c", UNTIL_GO)
     child = wait_for_pid(workspace / "pid-x")
     stop(worker, workspace)
     end_lease(tool, "a:1")
@@ -253,19 +256,6 @@ def test_a_failure_that_the_store_has_not_heard_of_is_told_on_the_way_out(tool: 
     assert "free_at" in tool("task", "list", "mail").data["tasks"][0]
 
 
-@pytest.fixture(params=["sqlite locked", "postgres killed", "valkey stopped"])
-def outage(
-    request: pytest.FixtureRequest, tool: Tool, workspace: Path, private_server: Callable[[str], Server]
-) -> Outage:
-    """Makes the store of `tool` go away for as long as a block lasts."""
-    kind, _, how = request.param.partition(" ")
-    if kind == "sqlite":
-        return lambda: locked(workspace)
-    server = private_server(kind)
-    tool.environ["TOOL_STORE"] = server.url
-    return server.killed if how == "killed" else server.paused
-
-
 @contextmanager
 def locked(workspace: Path) -> Iterator[sqlite3.Connection]:
     """A foreign program keeps the file of the store, and can read it."""
@@ -276,20 +266,24 @@ def locked(workspace: Path) -> Iterator[sqlite3.Connection]:
     outsider.close()
 
 
+@pytest.mark.parametrize("outage", [locked], ids=["sqlite locked"])
 def test_a_worker_outlives_outages_and_reports_what_succeeded_meanwhile(
     tool: Tool, workspace: Path, outage: Outage
 ) -> None:
-    """While it waits for tasks, and while one of its commands ends and another goes on."""
+    """While it waits for tasks, and while one of its commands ends and another goes on.
+
+    Outages of servers: tests/state/test_worker.py
+    """
     tool("counter", "add", "warm")
-    work = ["task", "work", "mail", "--jobs", "2", "--lease", "60s", "--lock-timeout", "1s", "--verbose"]
+    work = ["task", "work", "mail", "--jobs", "2", "--lease", "60s", "--lock-timeout", "200ms", "--verbose"]
     worker = tool.start(*work, "--", "sh", "-c", UNTIL_GO)
     wait_for_line(worker, "nothing to do")
-    with outage():
+    with outage(workspace):
         wait_for_line(worker, "the store is away")
     tool("task", "add", "mail", "quick", "slow")
     pids = [wait_for_pid(workspace / f"pid-{body}") for body in ("quick", "slow")]
 
-    with outage():
+    with outage(workspace):
         (workspace / "go-quick").touch()
         wait_until(lambda: not is_alive(pids[0]))
         wait_for_line(worker, "the store is away")
@@ -328,7 +322,7 @@ def stop(worker: Process, workspace: Path) -> None:
     lock = make_lock(workspace / ".tool" / ".state.db.lock")
     while True:
         os.kill(worker.pid, signal.SIGSTOP)
-        os.waitid(os.P_PID, worker.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        assert wait_until_stopped(worker.pid)
         try:
             with lock.exclusively(0):
                 return

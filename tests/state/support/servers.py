@@ -110,12 +110,15 @@ class Server:
 
     def pause(self) -> None:
         """The server and the processes that serve our connections."""
-        for pid in (self.running.pid, *_children(self.running.pid)):
-            os.kill(pid, signal.SIGSTOP)
+        self._signal_all(signal.SIGSTOP)
 
     def resume(self) -> None:
+        self._signal_all(signal.SIGCONT)
+
+    def _signal_all(self, number: int) -> None:
         for pid in (self.running.pid, *_children(self.running.pid)):
-            os.kill(pid, signal.SIGCONT)
+            with contextlib.suppress(ProcessLookupError):  # one whose client has just left
+                os.kill(pid, number)
 
     def leave(self) -> None:
         """Stop using it, and wait until it is gone if nobody else does."""

@@ -9,19 +9,23 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import cache
+from importlib.util import find_spec
 from typing import Any, cast
 
+from sampletool.kit.testing.forked import fork_server, start_python
 from sampletool.state.memory import MemoryStore
 from sampletool.state.opening import open_store
 from sampletool.state.store import Store
 from sampletool.state.terms import ANSWER_SECONDS
 from tests.state import jobs
 from tests.state.support.store_client import make_terms
+from tests.state.support.waiting import state_of, wait_until_stopped
 
+STDERR = 2
+"""What goes wrong in a client is read beside the test's own output."""
 _LONGEST_SECONDS = 90
 
 
@@ -41,10 +45,13 @@ class SharedBackend:
         return store
 
     def together(self, job: str, count: int, *args: Any) -> list[Any]:
-        call = [sys.executable, "-m", "tests.state.support.crowd", self.name, job, str(count), json.dumps(args)]
-        environ = os.environ | {"TEST_STORE": self.url}
-        ran = subprocess.run(call, env=environ, stdout=subprocess.PIPE, timeout=_LONGEST_SECONDS, check=True)
-        return list(json.loads(ran.stdout))
+        load_clients()
+        program = ["-m", "tests.state.support.crowd", self.name, job, str(count), json.dumps(args)]
+        crowd = start_python(*program, env=os.environ | {"TEST_STORE": self.url}, stderr=STDERR)
+        with crowd:
+            stdout, _ = crowd.communicate(timeout=_LONGEST_SECONDS)
+        assert crowd.returncode == 0
+        return list(json.loads(stdout))
 
     def start(self, job: str, number: int, *args: Any) -> "Client":
         self.clients.append(Client(self.url, job, number, args))
@@ -58,16 +65,23 @@ class SharedBackend:
             store.close()
 
 
+@cache
+def load_clients() -> None:
+    """Let the fork server of this worker load what the clients of a store need, so that none of them has to."""
+    fork_server().load("tests.state.support.store_client", "sampletool.state.sqlite")
+    for driver in ("psycopg", "redis"):
+        if find_spec(driver):
+            fork_server().load(driver)
+
+
 class Client:
     """A process with a client of the store, which waits to be let go."""
 
     def __init__(self, url: str, job: str, number: int, args: tuple[Any, ...]) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.state.support.store_client", job, str(number), json.dumps(args)],
-            env=os.environ | {"TEST_STORE": url},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
+        load_clients()
+        program = ["-m", "tests.state.support.store_client", job, str(number), json.dumps(args)]
+        environ = os.environ | {"TEST_STORE": url}
+        self.process = start_python(*program, env=environ, stdin=subprocess.PIPE, stderr=STDERR)
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self._stdin, self._stdout = self.process.stdin, self.process.stdout
@@ -90,13 +104,11 @@ class Client:
 
     def wait_until_stopped(self) -> bool:
         """False if it has ended instead."""
-        changed = os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-        return changed is not None and changed.si_code == os.CLD_STOPPED
+        return wait_until_stopped(self.process.pid)
 
     def is_asleep(self) -> bool:
         """Whether it waits for something. It has one thread until it waits for a lock."""
-        stat = Path(f"/proc/{self.process.pid}/stat").read_text()
-        return stat.rpartition(")")[2].split()[0] == "S"
+        return state_of(self.process.pid) == "S"
 
     def resume(self) -> None:
         self.process.send_signal(signal.SIGCONT)

@@ -1,5 +1,6 @@
 """Tests wait for events; these are the ways to. The limits are a safety net, for a busy machine as well."""
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -33,8 +34,35 @@ def wait_for_line(process: Process, text: str) -> None:
     raise AssertionError(f"the process ended and never wrote {text!r}")
 
 
-def is_alive(pid: int) -> bool:
+def state_of(pid: int) -> str:
+    """Return the kernel's letter for what a process does: T stopped, S asleep, Z exited. X if it is not there."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
+        return "X"
+
+
+def is_alive(pid: int) -> bool:
+    return state_of(pid) not in "ZX"
+
+
+def wait_until_stopped(pid: int) -> bool:
+    """Wait until SIGSTOP has stopped it. Return False if it has exited instead."""
+    deadline = time.monotonic() + 40
+    # One file, read again and again: a client may be stopped a hundred times.
+    try:
+        stat = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
+    except FileNotFoundError:
         return False
+    try:
+        while True:
+            try:
+                state = os.pread(stat, 4096, 0).rpartition(b")")[2].split()[0]
+            except ProcessLookupError:
+                return False
+            if state in (b"T", b"Z"):
+                return state == b"T"
+            assert time.monotonic() < deadline, "it was never stopped"
+            time.sleep(0.001)
+    finally:
+        os.close(stat)
