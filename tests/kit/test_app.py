@@ -18,9 +18,11 @@ import pytest
 from sampletool.kit.app import call, main
 from sampletool.kit.safety.signals import HANDLED, Signals
 from sampletool.kit.testing import console
+from sampletool.kit.testing.forked import run_python, start_python
 from sampletool.kit.testing.tool import COMMAND, Process, Ran, Tool, check_envelope, ended
 from tests.kit.added_command import start_added
 
+_LONGEST_SECONDS = 45
 _WITH_COMMAND = """
 import sys, types
 import sampletool.kit.command_folder as folder
@@ -53,15 +55,7 @@ _NOISE = "import os; print('noise'); os.write(1, b'more'); os.system('echo most'
 
 def with_command(tool: Tool, body: str, *args: str, **options: object) -> Ran:
     """The tool with one command more, whose body this is."""
-    ran = subprocess.run(
-        [sys.executable, "-c", _WITH_COMMAND.format(body=body), *args],
-        cwd=tool.cwd,
-        env=tool.environ,
-        capture_output=True,
-        timeout=30,
-        check=False,
-    )
-    return Ran(ran.returncode, ran.stdout, ran.stderr)
+    return ended(tool.start(*args, program=["-c", _WITH_COMMAND.format(body=body)]))
 
 
 def test_progress_is_a_line_of_its_own_in_jsonl_and_nothing_elsewhere(tool: Tool) -> None:
@@ -90,9 +84,19 @@ def test_a_command_tells_who_watches_what_its_lock_is_held_for(tool: Tool) -> No
     assert ("waited_ms" in watched.meta, alone.stderr) == (True, b"")
 
 
-def run(tool: Tool, *args: str | bytes, stdout: Any = subprocess.PIPE, stderr: Any = subprocess.PIPE) -> Any:
-    """The tool with the file descriptors of a test's choice."""
-    return subprocess.run(args, cwd=tool.cwd, env=tool.environ, stdout=stdout, stderr=stderr, timeout=30, check=False)
+def run(tool: Tool, *args: str, stdout: Any = subprocess.PIPE, stderr: Any = subprocess.PIPE) -> Ran:
+    """Run the tool with the file descriptors of a test's choice."""
+    words = [*COMMAND[1:], *args]
+    process = start_python(*words, cwd=tool.cwd, env=tool.environ, stdout=stdout, stderr=stderr)
+    output, errors = process.communicate(timeout=_LONGEST_SECONDS)
+    return Ran(process.wait(), output, errors)
+
+
+def run_fresh(tool: Tool, *args: str | bytes) -> "subprocess.CompletedProcess[bytes]":
+    """Run a program in an interpreter of its own."""
+    return subprocess.run(
+        args, cwd=tool.cwd, env=tool.environ, capture_output=True, timeout=_LONGEST_SECONDS, check=False
+    )
 
 
 def test_stdout_carries_one_answer_even_if_a_library_prints(tool: Tool) -> None:
@@ -146,35 +150,36 @@ def test_whatever_a_command_does_there_is_an_answer(tool: Tool, body: str) -> No
 def test_a_closed_pipe_changes_nothing(tool: Tool, workspace: Path) -> None:
     read, write = os.pipe()
     os.close(read)
-    ran = run(tool, *COMMAND, "config", "set", "a", "1", stdout=write)
+    ran = run(tool, "config", "set", "a", "1", stdout=write)
     os.close(write)
 
-    assert (ran.returncode, ran.stderr) == (0, b"")
+    assert (ran.status, ran.stderr) == (0, b"")
     assert "a = 1" in (workspace / "tool.toml").read_text()
 
 
 def test_a_closed_stderr_does_not_stop_a_change(tool: Tool, workspace: Path) -> None:
     read, write = os.pipe()
     os.close(read)
-    ran = run(tool, *COMMAND, "config", "set", "a", "1", "-v", stderr=write)
+    ran = run(tool, "config", "set", "a", "1", "-v", stderr=write)
     os.close(write)
 
-    assert ran.returncode == 0
+    assert ran.status == 0
     check_envelope(json.loads(ran.stdout))
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 def test_an_answer_that_cannot_be_written_is_a_line_on_stderr_and_status_1(tool: Tool, workspace: Path) -> None:
     with Path("/dev/full").open("wb") as full:
-        ran = run(tool, *COMMAND, "config", "path", stdout=full)
+        ran = run(tool, "config", "path", stdout=full)
 
-    assert ran.returncode == 1
+    assert ran.status == 1
     assert ran.stderr.count(b"\n") == 1
     assert b"No space left" in ran.stderr
 
 
 def test_bytes_that_are_not_utf_8_are_shown_escaped(tool: Tool) -> None:
-    ran = run(tool, *COMMAND, b"config", b"get", b"caf\xe9")
+    # A fresh interpreter: it is the one that decodes its arguments.
+    ran = run_fresh(tool, *COMMAND, b"config", b"get", b"caf\xe9")
 
     message = json.loads(ran.stdout)["error"]["message"]
     assert "caf\\xe9" in message
@@ -202,7 +207,8 @@ def test_a_deleted_current_directory_is_reported(tool: Tool, tmp_path: Path) -> 
     gone = tmp_path / "gone"
     code = "import os, sys; p, *rest = sys.argv[1:]; os.mkdir(p); os.chdir(p); os.rmdir(p); os.execv(rest[0], rest)"
 
-    ran = run(tool, sys.executable, "-c", code, str(gone), *COMMAND, "config", "set", "a", "1")
+    # A fresh interpreter: it starts in a directory that does not exist.
+    ran = run_fresh(tool, sys.executable, "-c", code, str(gone), *COMMAND, "config", "set", "a", "1")
 
     answer = json.loads(ran.stdout)
     assert answer["error"]["code"] == "FILE_NOT_FOUND"
@@ -302,7 +308,8 @@ def test_two_dashes_anywhere_get_an_answer(tool: Tool, call: list[str]) -> None:
 def test_with_too_few_descriptors_there_is_still_an_answer(tool: Tool) -> None:
     limit = "import os, resource as r, sys; r.setrlimit(r.RLIMIT_NOFILE, (5, 5)); os.execv(sys.argv[1], sys.argv[1:])"
 
-    ran = run(tool, sys.executable, "-c", limit, *COMMAND, "config", "list")
+    # A fresh interpreter: it has to open every file that it imports.
+    ran = run_fresh(tool, sys.executable, "-c", limit, *COMMAND, "config", "list")
 
     assert ran.returncode == 1
     assert json.loads(ran.stdout)["error"]["code"] == "INTERNAL_ERROR"
@@ -439,11 +446,11 @@ def test_where_no_answer_can_be_made_there_is_one_all_the_same_and_no_password(t
         f"import sys, sampletool.kit.app as app\n{broken}\napp.Stdout = fail\nsys.exit(app.main(['config', 'path']))"
     )
 
-    ran = run(tool, sys.executable, "-c", program)
+    ran = run_python("-c", program, cwd=tool.cwd, env=tool.environ, check=False)
 
     assert (ran.returncode, json.loads(ran.stdout)["error"]["code"]) == (1, "INTERNAL_ERROR")
-    assert b"RuntimeError" in ran.stderr
-    assert b"hunter2" not in ran.stderr
+    assert "RuntimeError" in ran.stderr
+    assert "hunter2" not in ran.stderr
 
 
 def test_a_call_inside_another_program_gives_everything_back(capfd: pytest.CaptureFixture[str], home: Path) -> None:
@@ -479,10 +486,10 @@ def test_a_line_for_people_cannot_move_the_cursor(tool: Tool) -> None:
 def test_a_reader_that_has_gone_keeps_no_version(tool: Tool) -> None:
     read, write = os.pipe()
     os.close(read)
-    ran = run(tool, *COMMAND, "--version", stdout=write)
+    ran = run(tool, "--version", stdout=write)
     os.close(write)
 
-    assert (ran.returncode, ran.stderr) == (0, b"")
+    assert (ran.status, ran.stderr) == (0, b"")
 
 
 @pytest.mark.parametrize(("setting", "expected"), [("3", 3), ("auto", os.cpu_count())])

@@ -7,7 +7,6 @@ import fcntl
 import json
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -21,6 +20,7 @@ from sampletool.kit.safety import atomic_file, children, processes
 from sampletool.kit.safety.children import Children, Ended
 from sampletool.kit.safety.places import workspace_lock
 from sampletool.kit.safety.signals import Signals
+from sampletool.kit.testing.forked import run_python
 from sampletool.kit.testing.holding import holding
 from sampletool.kit.testing.tool import Tool
 
@@ -162,7 +162,8 @@ def test_without_extended_attributes_a_file_is_replaced_and_keeps_its_mode(witho
 
 
 def test_settings_are_changed_by_many_at_once(elsewhere: Tool, workspace: Path) -> None:
-    calls = [elsewhere.start("config", "set", f"key{number}", str(number)) for number in range(6)]
+    # Fresh interpreters: they read PYTHONPATH.
+    calls = [elsewhere.start_fresh("config", "set", f"key{number}", str(number)) for number in range(6)]
 
     assert [call.wait() for call in calls] == [0] * 6
     text = (workspace / "tool.toml").read_text()
@@ -213,9 +214,7 @@ sys.exit(main())
 
 
 def test_on_windows_the_answer_is_one_line_that_says_what_to_do(tool: Tool) -> None:
-    ran = subprocess.run(
-        [sys.executable, "-c", _ON_WINDOWS], env=tool.environ, capture_output=True, text=True, check=False
-    )
+    ran = run_python("-c", _ON_WINDOWS, env=tool.environ, check=False)
 
     assert ran.stderr == ""
     answer = json.loads(ran.stdout)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sampletool import __version__
+from sampletool.kit.testing.forked import run_python
 from sampletool.kit.testing.tool import COMMAND, Tool, ended
 from tests.kit.added_command import start_added
 
@@ -46,7 +47,7 @@ main()
 os._exit(os.open(os.devnull, os.O_RDONLY))
 """
 
-    assert subprocess.run([sys.executable, "-c", code], env=tool.environ, check=False).returncode == 3
+    assert run_python("-c", code, env=tool.environ, check=False).returncode == 3
 
 
 def test_an_old_python_is_refused_in_one_line_of_json(
@@ -111,6 +112,6 @@ def test_it_runs_as_a_module_and_as_a_script() -> None:
     if not script.exists():
         pytest.skip("the package is not installed here")
 
-    for command in ([str(script)], COMMAND):
+    for command in ([str(script)], COMMAND):  # the entry points themselves, so no forked process
         ran = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True, env=dict(os.environ))
         assert ran.stdout == f"{__version__}\n"

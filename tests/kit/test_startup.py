@@ -30,6 +30,7 @@ def imported(tool: Tool, *args: str) -> set[str]:
 def imported_by(tool: Tool, code: str, *args: str) -> set[str]:
     env = {name: value for name, value in tool.environ.items() if not name.startswith(("COVERAGE_", "XDG_"))}
     listing = f"{code}\nimport json, sys\nsys.stderr.write(json.dumps(sorted(sys.modules)))"
+    # A fresh interpreter here and below: in a forked process everything is imported.
     ran = subprocess.run([sys.executable, "-c", listing, *args], cwd=tool.cwd, env=env, capture_output=True, check=True)
     return set(json.loads(ran.stderr.decode()))
 

@@ -19,6 +19,7 @@ import pytest
 
 from sampletool.kit import upgrade
 from sampletool.kit.program import PACKAGE
+from sampletool.kit.testing.forked import run_python
 from tests.kit.trees import ROOT, commit, copy_made, copy_tree, write_checksums
 from tests.kit.waiting import wait_until
 
@@ -322,9 +323,9 @@ from {PACKAGE}.kit import upgrade
 upgrade.upgrade = lambda source: os.kill(os.getpid(), signal.SIGINT)
 upgrade.main(["newer"])
 """
-    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False)
+    ran = run_python("-c", code, check=False)
 
-    assert (ran.returncode, ran.stderr) == (-signal.SIGINT, b"")
+    assert (ran.returncode, ran.stderr) == (-signal.SIGINT, "")
 
 
 def test_where_the_kit_is_developed_nothing_is_replaced(newer: Path) -> None:

@@ -151,7 +151,8 @@ def _print_traceback(error: BaseException) -> None:
     traceback: TracebackType | None = error.__traceback__
     while traceback is not None and __package__.replace(".", os.sep) in traceback.tb_frame.f_code.co_filename:
         traceback = traceback.tb_next
-    sys.excepthook(type(error), error, traceback)
+    # It prints the traceback that the error has, not the one that it is given.
+    sys.excepthook(type(error), error.with_traceback(traceback), traceback)
 
 
 def _exit(exit_code: int) -> NoReturn:

@@ -33,6 +33,8 @@ from ..stepping.forked_process import FILE, ForkedProcess
 LONGEST_SECONDS = 45
 """How long a process may take that has every reason to end. A safety net, for a busy machine as well."""
 
+_ROOT = Path(__file__).parents[3]
+_PYTHON_S_OWN = ("LANG", "LC_", "PYTHON")
 _processes: WeakSet[ForkedProcess] = WeakSet()
 
 
@@ -43,15 +45,20 @@ def fork_server() -> ForkServer:
     is_command = re.compile(rf"{PACKAGE}\.\w+\.commands\.").match
     preload = [name for name in sys.modules if is_command(name)]
     preload.append(f"{__package__}.holding")
-    server = ForkServer(preload, os.environ)
+    # Python's own variables are those of every test, whatever the test changed that needs the server first.
+    env = {name: value for name, value in os.environ.items() if not name.startswith(_PYTHON_S_OWN)}
+    server = ForkServer(preload, {**env, "LC_ALL": "C.UTF-8", "PYTHONPATH": str(_ROOT)})
     atexit.register(server.__exit__)
     return server
 
 
 def is_forkable(env: Mapping[str, str]) -> bool:
-    """Return whether the server read the same variables of Python's own when it started."""
+    """Return whether the server read the same variables of Python's own when it started.
+
+    A fresh interpreter has to be started where it did not.
+    """
     read = fork_server().env
-    names = [name for name in {*env, *read} if name.startswith(("LC_", "LANG", "PYTHON"))]
+    names = [name for name in {*env, *read} if name.startswith(_PYTHON_S_OWN)]
     return all(env.get(name) == read.get(name) for name in names)
 
 
@@ -68,6 +75,7 @@ def start_python(
     gate: int | None = None,
 ) -> ForkedProcess:
     """Start `python PROGRAM...`, forked. See `ForkServer.start`."""
+    assert is_forkable(os.environ if env is None else env), "the fork server has read other variables of Python's own"
     process = fork_server().start(
         [str(word) for word in program],
         env=env,

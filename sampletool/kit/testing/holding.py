@@ -19,7 +19,8 @@ from ..contract.errors import ToolError
 from ..safety.lock import Lock
 from ..safety.lock_record import describe_me
 from ..safety.signals import Signals
-from .forked import start_python
+from .forked import is_forkable, start_python
+from .tool import Process
 
 
 def make_lock(path: Path, signals: Signals | None = None) -> Lock:
@@ -31,9 +32,13 @@ class Holding:
 
     def __init__(self, path: Path, mode: str = "exclusive", timeout_seconds: float = 0.0, child: str = "") -> None:
         words = [str(path), mode, str(timeout_seconds), child]
-        self.process = start_python(
-            "-m", f"{__package__}.holding", *words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=2
-        )
+        program = ["-m", f"{__package__}.holding", *words]
+        self.process: Process
+        if is_forkable(os.environ):
+            self.process = start_python(*program, stdin=subprocess.PIPE, stderr=2)
+        else:
+            command = [sys.executable, *program]
+            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     @property
     def pid(self) -> int:

@@ -21,7 +21,6 @@ from .forked import LONGEST_SECONDS, fork_server, is_forkable, start_python
 from .schema import problems_of
 
 COMMAND = [sys.executable, "-m", PACKAGE]
-
 Process = subprocess.Popen[bytes] | ForkedProcess
 """What a test starts. Both have the same methods."""
 
@@ -99,7 +98,6 @@ class Tool:
         The process is forked from one that has the app loaded. See kit/testing/forked.py, also for `gate`.
         """
         env = {**self.environ, **(environ or {})}
-        assert is_forkable(env), "the fork server has read other variables of Python: use start_fresh"
         process = start_python(*program, *args, env=env, cwd=self.cwd, stdin=stdin, gate=gate)
         self._started.append(process)
         return process

@@ -1,12 +1,11 @@
 """Each block of the library page is a program of its own that prints what the page says."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from sampletool.kit.testing.forked import run_python
 from sampletool.kit.testing.tool import Tool
 from tests.kit.trees import ROOT
 
@@ -19,9 +18,7 @@ def test_a_block_prints_what_stands_below_it(title: str, program: str, output: s
     script = tmp_path / "program.py"
     script.write_text(program)
 
-    ran = subprocess.run(
-        [sys.executable, str(script)], cwd=tool.cwd, env=tool.environ, capture_output=True, text=True, check=False
-    )
+    ran = run_python(script, cwd=tool.cwd, env=tool.environ, check=False)
 
     assert (ran.stdout, ran.stderr) == (output, ""), title
 

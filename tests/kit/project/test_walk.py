@@ -43,6 +43,7 @@ def walk() -> list[str]:
 
 
 def test_the_walk_is_short_and_goes_as_the_call_goes(walk: list[str], tool: Tool, workspace: Path) -> None:
+    # A fresh interpreter: what a call imports only when it needs it is a part of the walk.
     traced = [sys.executable, "-c", _TRACED]
     ran = subprocess.run(traced, cwd=workspace, env=tool.environ, capture_output=True, text=True, check=True)
     calls = iter(json.loads(ran.stderr))

@@ -3,7 +3,6 @@
 import errno
 import os
 import stat
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from sampletool.kit.contract.file_errors import UnsafePath
 from sampletool.kit.safety.atomic_file import create, read_regular, replace, sweep
 from sampletool.kit.stepping.power_cut import Files, crash_states, states_after
 from sampletool.kit.stepping.tracer import SteppedProcess
+from sampletool.kit.testing.forked import run_python
 from sampletool.kit.testing.scale import scale
 from tests.kit.failing import failure_of
 
@@ -210,9 +210,9 @@ atomic_file.replace(Path(sys.argv[1]), b"x" * 5000)
 
 
 def test_a_write_that_takes_only_a_part_is_continued_or_fails(directory: Path) -> None:
-    ran = subprocess.run([sys.executable, "-c", _CUT, str(directory / "file")], capture_output=True, check=False)
+    ran = run_python("-c", _CUT, directory / "file", check=False)
 
-    assert b"File too large" in ran.stderr
+    assert "File too large" in ran.stderr
     assert (directory / "file").read_bytes() == b"old"
 
 
@@ -243,9 +243,9 @@ def test_a_group_that_cannot_be_kept_is_named_and_the_file_untouched(directory: 
     os.chown(directory, 12345, 12345)
     os.chown(directory / "file", 12345, 0)
 
-    ran = subprocess.run([sys.executable, "-c", _AS_ANOTHER, str(directory)], capture_output=True, check=False)
+    ran = run_python("-c", _AS_ANOTHER, directory, check=False)
 
-    assert b"the new file cannot be given its owner and group (12345:0)" in ran.stderr
+    assert "the new file cannot be given its owner and group (12345:0)" in ran.stderr
     assert os.listdir(directory) == ["file"]
     assert (directory / "file").read_bytes() == b"old"
 

@@ -3,8 +3,6 @@
 import json
 import os
 import resource
-import subprocess
-import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from threading import Thread
@@ -15,6 +13,7 @@ from sampletool.kit.commands.log import read_calls
 from sampletool.kit.contract.file_errors import UnsafePath
 from sampletool.kit.safety.call_log import append
 from sampletool.kit.stepping.tracer import SteppedProcess
+from sampletool.kit.testing.forked import LONGEST_SECONDS, start_python
 from sampletool.kit.testing.scale import scale
 
 _APPEND = """
@@ -49,9 +48,11 @@ def names(directory: Path) -> list[str]:
 
 
 def run_writers(script: str, directory: Path, writers: int, calls: int, last: int) -> None:
-    argv = [sys.executable, "-c", script, str(directory), str(calls)]
-    processes = [subprocess.Popen([*argv, str(writer), str(last)]) for writer in range(writers)]
-    assert [process.wait() for process in processes] == [0] * writers
+    words = ["-c", script, str(directory), str(calls)]
+    processes = [start_python(*words, str(writer), str(last)) for writer in range(writers)]
+    for process in processes:
+        process.communicate(timeout=LONGEST_SECONDS)
+    assert [process.returncode for process in processes] == [0] * writers
 
 
 def expected(writers: int, calls: int) -> list[str]:

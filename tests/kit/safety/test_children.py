@@ -19,6 +19,7 @@ from sampletool.kit.safety import children as module
 from sampletool.kit.safety.children import LOST_STATUS, Children
 from sampletool.kit.safety.processes import started
 from sampletool.kit.safety.signals import Signals
+from sampletool.kit.testing.forked import run_python
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import Process, Tool, ended
 from tests.kit.added_command import start_added
@@ -114,9 +115,7 @@ def test_a_child_that_writes_without_end_does_not_keep_us_from_the_others(signal
 
 
 def test_the_stdin_of_a_child_is_empty_whatever_ours_is() -> None:
-    ran = subprocess.run(
-        [sys.executable, "-c", _ONE_CHILD, "cat; exit 4"], input=b"ours", capture_output=True, check=True
-    )
+    ran = run_python("-c", _ONE_CHILD, "cat; exit 4", stdin="ours")
 
     assert json.loads(ran.stdout) == [4, ""]
 
@@ -172,7 +171,7 @@ time.sleep(600)
 
 def test_a_zombie_that_nobody_reaps_is_no_survivor(signals: Signals, tmp_path: Path) -> None:
     careless = tmp_path / "careless"
-    script = f"{sys.executable} -c '{_LEAVES_A_ZOMBIE}' {careless}; until [ -s {careless} ]; do sleep 0.01; done"
+    script = f"{sys.executable} -S -c '{_LEAVES_A_ZOMBIE}' {careless}; until [ -s {careless} ]; do sleep 0.01; done"
     try:
         with Children(signals) as children:
             start(children, script)
@@ -347,7 +346,7 @@ print(json.dumps([ended.status, ended.tail]))
 def test_a_status_that_the_kernel_threw_away_is_a_failure() -> None:
     code = f"import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n{_ONE_CHILD}"
 
-    ran = subprocess.run([sys.executable, "-c", code, "echo said; exit 0"], capture_output=True, check=True)
+    ran = run_python("-c", code, "echo said; exit 0")
 
     assert json.loads(ran.stdout) == [LOST_STATUS, "said\n"]
 

@@ -4,7 +4,6 @@ import fcntl
 import os
 import signal
 import subprocess
-import sys
 import time
 from itertools import count
 from pathlib import Path
@@ -17,6 +16,7 @@ from sampletool.kit.safety.lock_owners import find_held, find_owners, orphans_of
 from sampletool.kit.safety.lock_record import describe_me, registered, write_record
 from sampletool.kit.safety.orphans import end_orphans
 from sampletool.kit.safety.signals import Signals
+from sampletool.kit.testing.forked import run_python, start_python
 from sampletool.kit.testing.holding import Holding, holding
 
 
@@ -98,11 +98,11 @@ def test_an_orphan_is_known_by_its_age_where_its_holder_s_pid_was_reused(tmp_pat
     """A process that was started later cannot have been the holder that the orphan inherited the lock from."""
     path = tmp_path / "lock"
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    argv = [sys.executable, "-S", "-c", _LOCK_AND_FORGET, str(descriptor)]
     orphan = subprocess.Popen(["sleep", "600"], pass_fds=(descriptor,))
     while _starts_at(processes.started(orphan.pid)):
         time.sleep(0.01)
-    later = subprocess.Popen(argv, pass_fds=(descriptor,), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    words = ["-c", _LOCK_AND_FORGET, str(descriptor)]
+    later = start_python(*words, pass_fds=(descriptor,), stdin=subprocess.PIPE)
     os.close(descriptor)
     try:
         assert later.stdout is not None
@@ -114,9 +114,10 @@ def test_an_orphan_is_known_by_its_age_where_its_holder_s_pid_was_reused(tmp_pat
         assert end_orphans(path, signals) == [orphan.pid]
         assert later.poll() is None
     finally:
-        for process in (orphan, later):
-            process.kill()
-            process.communicate()
+        orphan.kill()
+        orphan.communicate()
+        later.kill()
+        later.communicate()
 
 
 def _starts_at(ticks: int | None) -> bool:
@@ -153,8 +154,7 @@ def test_an_orphan_without_a_record_is_found_beside_the_readers_that_have_one(tm
     """What a child starts may inherit the lock and close the record."""
     path = tmp_path / "lock"
     with holding(path, "shared"):
-        argv = [sys.executable, "-S", "-c", _SHARE_WITH_A_CHILD, str(path)]
-        child = int(subprocess.run(argv, stdout=subprocess.PIPE, check=True).stdout)
+        child = int(run_python("-c", _SHARE_WITH_A_CHILD, path).stdout)
         orphans = orphans_of(path)
     os.kill(child, signal.SIGKILL)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.safety import processes
+from sampletool.kit.testing.forked import start_python
 from tests.kit.waiting import wait_until
 
 _SEEN_FROM_INSIDE = """
@@ -41,7 +42,7 @@ ctypes.CDLL(None).pthread_exit(None)
 
 def test_a_process_whose_main_thread_has_ended_is_running() -> None:
     """Naive: it looks like a zombie, and what it goes on doing is not waited for."""
-    with subprocess.Popen([sys.executable, "-c", _LEFT_BY_ITS_MAIN_THREAD], process_group=0) as child:
+    with start_python("-c", _LEFT_BY_ITS_MAIN_THREAD, new_group=True) as child:
         try:
             wait_until(lambda: Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z")
             assert processes.started(child.pid)
@@ -72,6 +73,7 @@ def test_only_a_flock_counts_as_holding_and_only_on_the_descriptors_that_carry_i
 
 def test_in_a_pid_namespace_with_the_proc_of_another_one_nobody_is_seen(tmp_path: Path) -> None:
     """Naive: its pids are taken for ours, and a signal that is meant for an orphan there ends an innocent process."""
+    # A fresh interpreter, which unshare starts: a forked one would be in the namespace of the server.
     argv = ["unshare", "--pid", "--fork", sys.executable, "-c", _SEEN_FROM_INSIDE, str(tmp_path)]
     if subprocess.run(["unshare", "--pid", "--fork", "true"], stderr=subprocess.DEVNULL, check=False).returncode:
         pytest.skip("this user may not make a pid namespace")

@@ -15,13 +15,13 @@ import pytest
 
 from sampletool.kit.contract.errors import Interrupted, TimedOut
 from sampletool.kit.safety.signals import HANDLED, Signals
+from sampletool.kit.testing.forked import run_python
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import Ran, Tool, ended
 from tests.kit.added_command import start_added
 
 _LEAK = """
-import signal, sys
-sys.path.insert(0, sys.argv[1])
+import signal
 from contextlib import contextmanager
 
 class Stop(BaseException): pass
@@ -63,8 +63,7 @@ def test_a_raising_handler_between_acquiring_and_the_block_leaks_and_a_recording
 
 
 def _run(code: str) -> str:
-    root = str(Path(__file__).parents[3])
-    return subprocess.run([sys.executable, "-c", code, root], capture_output=True, text=True, check=True).stdout.strip()
+    return run_python("-c", code).stdout.strip()
 
 
 def test_at_every_step_of_config_set_a_signal_ends_it_whole_or_not_at_all(tool: Tool, workspace: Path) -> None:
@@ -148,6 +147,7 @@ def test_what_nohup_ignores_stays_ignored(tool: Tool, workspace: Path) -> None:
         "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); signal.signal(signal.SIGINT, "
         "signal.SIG_IGN); os.execv(sys.executable, [sys.executable, '-m', 'sampletool', 'config', 'set', 'k', '-'])"
     )
+    # A fresh interpreter: it is started with these signals ignored.
     process = subprocess.Popen(
         [sys.executable, "-c", code], cwd=workspace, env=tool.environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )

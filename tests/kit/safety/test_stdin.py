@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from sampletool.kit.program import PACKAGE
-from sampletool.kit.testing.tool import Process, Ran, Tool, ended
+from sampletool.kit.testing.forked import run_python
+from sampletool.kit.testing.tool import COMMAND, Process, Ran, Tool, ended
 
 
 def ended_with_open_stdin(process: Process) -> Ran:
@@ -70,23 +70,21 @@ print(list(stdin.stdin_blocks(Late())))
 
 @pytest.mark.parametrize("content", [b"", b"half"])
 def test_a_signal_that_comes_when_stdin_ends_is_seen(content: bytes) -> None:
-    ran = subprocess.run([sys.executable, "-c", _LATE], input=content, capture_output=True, check=False)
+    ran = run_python("-c", _LATE, stdin=content, check=False)
 
-    assert ran.stdout == b""
-    assert b"Interrupted" in ran.stderr
+    assert ran.stdout == ""
+    assert "Interrupted" in ran.stderr
 
 
 @pytest.mark.parametrize("content", ["", "\n", "\r\n", "closed"])
 def test_an_empty_or_closed_stdin_is_no_value_unless_it_is_allowed(tool: Tool, workspace: Path, content: str) -> None:
     def run(*options: str) -> Ran:
-        call = [sys.executable, "-m", PACKAGE, "config", "set", "api.token", "-", *options]
-        closed = ["sh", "-c", 'exec "$@" <&-', "sh", *call]
-        ran = subprocess.run(
-            closed if content == "closed" else call,
-            input=None if content == "closed" else content.encode(),
-            capture_output=True, check=False, cwd=workspace, env=tool.environ,
-        )  # fmt: skip
-        return Ran(ran.returncode, ran.stdout, ran.stderr)
+        call = ["config", "set", "api.token", "-", *options]
+        if content != "closed":
+            return ended(tool.start(*call), content.encode())
+        # A fresh interpreter: it is the one that finds no stdin.
+        closing = ["sh", "-c", 'exec "$@" <&-', "sh", *COMMAND]
+        return ended(tool.start_fresh(*call, program=closing, stdin=subprocess.DEVNULL))
 
     tool("config", "set", "api.token", "-", stdin=b"hunter2")
 

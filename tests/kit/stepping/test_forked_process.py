@@ -1,7 +1,9 @@
 """A forked process cannot be told from one that subprocess starts, in all that fork_server.py does not list."""
 
+import fcntl
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -108,13 +110,12 @@ def test_it_exits_as_a_fresh_process_does(fork_server: ForkServer, source: str) 
 
     assert (forked.returncode, stdout) == (fresh.returncode, fresh.stdout)
     if fresh.returncode != _LOST_OUTPUT:  # what is said of that differs with the version of Python
-        assert first_and_last(stderr) == first_and_last(fresh.stderr)
+        assert frames_and_error(stderr) == frames_and_error(fresh.stderr)
 
 
-def first_and_last(text: bytes) -> list[bytes]:
-    """Return these lines of a traceback: between them are frames of who runs the program."""
-    lines = text.splitlines()
-    return lines[:1] + lines[-1:]
+def frames_and_error(text: bytes) -> list[bytes]:
+    """Return the lines of a traceback without those of the source, which some versions of Python show."""
+    return [line for line in text.splitlines() if not line.startswith(b"    ")]
 
 
 def start(fork_server: ForkServer, source: str, *words: str, **how: Any) -> ForkedProcess:
@@ -147,6 +148,20 @@ def test_an_output_into_a_file_needs_no_reader_and_waits_for_no_child(fork_serve
     os.killpg(process.pid, signal.SIGKILL)
 
     assert stdout == b"x" * 500_000 + b"\n"
+
+
+def test_at_a_terminal_a_line_is_written_when_it_is_complete(fork_server: ForkServer) -> None:
+    """The streams of the server have looked at its own descriptors, which are no terminal."""
+    ours, terminal = os.openpty()
+    source = "import sys; print('one'); sys.stdin.read()"
+
+    process = start(fork_server, source, stdin=subprocess.PIPE, stdout=terminal)
+    os.close(terminal)
+    is_written = bool(select.select([ours], [], [], _LONGEST_SECONDS)[0]) and process.poll() is None
+    process.communicate(timeout=_LONGEST_SECONDS)
+    os.close(ours)
+
+    assert is_written
 
 
 def test_both_outputs_may_be_one(fork_server: ForkServer) -> None:
@@ -192,16 +207,23 @@ def test_descriptors_keep_their_numbers_also_where_the_server_has_others(
     fork_server: ForkServer, tmp_path: Path
 ) -> None:
     with (tmp_path / "one").open("w") as one, (tmp_path / "other").open("w") as other:
-        low, high = sorted([one.fileno(), other.fileno()])
-        names = {one.fileno(): "one", other.fileno(): "other"}
+        numbers = []
+        for _ in range(12):
+            # Enough of them to meet the numbers under which the server receives the others.
+            numbers += [fcntl.fcntl(file.fileno(), fcntl.F_DUPFD, 10) for file in (one, other)]
         source = (
             "import os, sys\nfor fd in sys.argv[1:]: os.write(int(fd), os.readlink(f'/proc/self/fd/{fd}').encode())"
         )
 
-        start(fork_server, source, str(low), str(high), pass_fds=[high, low]).communicate(timeout=_LONGEST_SECONDS)
+        words = [str(number) for number in numbers]
+        process = start(fork_server, source, *words, pass_fds=numbers)
+        _, stderr = process.communicate(timeout=_LONGEST_SECONDS)
+        for number in numbers:
+            os.close(number)
 
-    for descriptor in (low, high):
-        assert (tmp_path / names[descriptor]).read_text() == str(tmp_path / names[descriptor])
+    assert (process.returncode, stderr) == (0, b"")
+    for name in ("one", "other"):
+        assert (tmp_path / name).read_text() == str(tmp_path / name) * 12
 
 
 @pytest.mark.parametrize("how", ["new_group", "new_session"])
