@@ -125,9 +125,24 @@ def signals() -> Signals:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Measure the run, and set how many examples each property test tries."""
     is_worker = hasattr(config, "workerinput")
     if not is_worker:
         config.pluginmanager.register(Timing(), "timing")
+    has_hypothesis = config.pluginmanager.hasplugin("hypothesispytest")
+    if has_hypothesis and config.getoption("--hypothesis-profile", None) is None:
+        _choose_hypothesis_profile()
+
+
+def _choose_hypothesis_profile() -> None:
+    """Try a few examples of each property in a usual run, and many in `make soak`."""
+    # Importing Hypothesis takes 110 ms, which a suite without property tests saves by `-p no:hypothesispytest`.
+    from hypothesis import settings
+
+    # Everything else stays as Hypothesis has chosen it: in CI, it tries the same examples in each run.
+    settings.register_profile("usual", settings(), max_examples=25, deadline=None)
+    settings.register_profile("soak", settings(), max_examples=5000, deadline=None)
+    settings.load_profile("soak" if SOAK else "usual")
 
 
 def pytest_report_header() -> str:

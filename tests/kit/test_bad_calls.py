@@ -6,7 +6,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.schema import described
 from sampletool.kit.testing.tool import Tool
 from tests.kit.trees import files
@@ -36,12 +35,7 @@ def calls(draw: st.DrawFn) -> list[str]:
     return ["--json", "--timeout", "5s", *wrong, *command.split("."), *words]
 
 
-@settings(
-    max_examples=scale(60, 2000),
-    deadline=None,
-    database=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(database=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(call=calls())
 def test_whatever_is_called_there_is_one_answer_and_what_is_refused_changes_nothing(
     tool: Tool, tmp_path: Path, call: list[str]

@@ -61,6 +61,7 @@ def copy(tmp_path: Path) -> Path:
 
 
 def compare(copy: Path) -> subprocess.CompletedProcess[str]:
+    # A fresh interpreter: a forked one has loaded our kit, not that of the tree.
     command = [sys.executable, "-m", f"{PACKAGE}.kit.checksums"]
     return subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
 

@@ -32,6 +32,7 @@ def tree(tmp_path: Path) -> Path:
 
 def new_command(tree: Path, name: str) -> subprocess.CompletedProcess[str]:
     environ = {**os.environ, "PYTHONPATH": str(tree)}
+    # A fresh interpreter: a forked one has loaded our kit, not that of the tree.
     call = [sys.executable, "-m", f"{PACKAGE}.kit.new_command", name]
     return subprocess.run(call, cwd=tree, env=environ, capture_output=True, text=True, check=False)
 

@@ -45,6 +45,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 def parts_command(tree: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    # A fresh interpreter: a forked one has loaded our kit, not that of the tree.
     command = [sys.executable, "-m", f"{PACKAGE}.kit.parts", *args]
     return subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
 

@@ -160,10 +160,15 @@ def _exit(exit_code: int) -> NoReturn:
     try:
         threading._shutdown()  # type: ignore[attr-defined]  # waits for the threads, as multiprocessing does
         atexit._run_exitfuncs()
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None and not stream.closed:
+                stream.flush()
     except OSError:
         exit_code = 120  # as the interpreter says that its last words were lost
+    except BaseException as error:
+        # It must not get out of here: this process would go on as a second server.
+        _print_traceback(error)
+        exit_code = 1
     if exit_code < 0:
         signal.signal(-exit_code, signal.SIG_DFL)
         os.kill(os.getpid(), -exit_code)

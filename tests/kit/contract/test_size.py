@@ -4,7 +4,7 @@ import json
 from typing import Any, Literal, NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sampletool.kit.contract.answer import LARGEST_BYTES, json_line
@@ -143,7 +143,7 @@ def test_whatever_is_large_is_cut_to_64_kib_and_the_place_is_named(value: Any) -
 
 def test_what_is_said_of_the_call_stays_whole_however_little_of_the_data_is_left() -> None:
     tree: Any = "x" * 40
-    for _ in range(15):
+    for _ in range(12):  # at 10 all of it would fit
         tree = {"a": tree, "b": tree}
     meta = {"command": "x", "cwd": f"/{'d' * 300}"}
 
@@ -164,13 +164,12 @@ def test_of_what_cannot_fit_no_more_is_looked_at_than_fits() -> None:
     def tree(depth: int) -> Any:
         return Branch((name, tree(depth - 1)) for name in "abcd") if depth else "x" * 10
 
-    small = cut({"value": tree(8)})
+    small = cut({"value": tree(7)})
 
     assert "data.value" in small["warnings"][0]["message"]
-    assert looks < 150_000  # 290,000 where each limit is tried on all of it
+    assert looks < 60_000  # 93,000 where each limit is tried on all of it
 
 
-@settings(deadline=None)
 @given(_VALUES, st.integers(min_value=1, max_value=9))
 def test_whatever_is_cut_keeps_its_shape(value: Any, times: int) -> None:
     small = cut({"a": value, "b": ["z" * 9000 for _ in range(times)], "c": "x" * 70_000})["data"]

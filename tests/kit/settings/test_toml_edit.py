@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from sampletool.kit.settings import toml_edit
 from sampletool.kit.settings.toml_edit import CannotEdit, set_value, unset_value
 from sampletool.kit.settings.toml_key import Path, get, parse_key, show_key
-from sampletool.kit.testing.scale import scale
 from tests.kit.failing import failure_of
 
 _WORDS = st.sampled_from(["a", "b", "c", "key-1", "x.y", "ü", "with space", ""])
@@ -89,7 +88,7 @@ def _documents(draw: st.DrawFn) -> str:
 
 _NEW = "a value of the test"
 _PATHS = st.lists(_WORDS, min_size=1, max_size=3).map(tuple)
-_PROPERTY = settings(max_examples=scale(60, 5000), deadline=None, suppress_health_check=list(HealthCheck))
+_PROPERTY = settings(suppress_health_check=list(HealthCheck))
 
 
 @_PROPERTY

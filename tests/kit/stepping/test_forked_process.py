@@ -97,6 +97,7 @@ _ENDS = {
     "a signal": "import os, signal; os.kill(os.getpid(), signal.SIGTERM); import time; time.sleep(60)",
     "a thread": "import threading, time; threading.Thread(target=lambda: (time.sleep(0.1), print('late'))).start()",
     "a function for the end": "import atexit; atexit.register(print, 'at the end')",
+    "an output that it has closed": "import sys; print('said'); sys.stdout.close()",
     "an output that is full": "import sys; sys.stdout = open('/dev/full', 'w'); print('lost')",
     "a closed pipe": "import os\nr, w = os.pipe()\nos.close(r)\nos.write(w, b'x')",
 }
@@ -283,8 +284,21 @@ def test_the_pid_is_its_own_until_somebody_has_waited(fork_server: ForkServer) -
 
     assert exit_code == 0
     assert state_of(process.pid) == "none"
-    process.kill()  # nothing happens, whoever has the pid now
     process.communicate()
+
+
+def test_after_the_wait_no_signal_goes_to_whoever_has_the_pid_then(fork_server: ForkServer) -> None:
+    with (
+        start(fork_server, "") as process,
+        start(fork_server, "import sys; sys.stdin.read()", stdin=subprocess.PIPE) as other,
+    ):
+        process.wait(_LONGEST_SECONDS)
+        process.pid = other.pid
+
+        process.kill()
+
+        assert other.communicate(timeout=_LONGEST_SECONDS) == (b"", b"")
+        assert other.returncode == 0
 
 
 def test_a_process_that_nobody_waits_for_is_no_zombie_for_long(fork_server: ForkServer) -> None:
@@ -314,6 +328,14 @@ def test_a_module_that_is_loaded_is_not_run_again(tmp_path: Path) -> None:
 
     assert said == [b"3\n", b"3\n"]
     assert (tmp_path / "runs").read_text() == "x"
+
+
+def test_a_module_that_is_loaded_can_be_a_program(fork_server: ForkServer) -> None:
+    """A fresh process has not imported it under its own name, of which runpy would warn."""
+    fork_server.load("json.tool")
+
+    with fork_server.start(["-m", "json.tool", "--compact"], stdin=subprocess.PIPE) as process:
+        assert process.communicate(b"[1, 2]", _LONGEST_SECONDS) == (b"[1,2]\n", b"")
 
 
 @pytest.mark.parametrize(
