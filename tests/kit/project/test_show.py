@@ -12,6 +12,7 @@ def test_a_part_that_is_gone_is_not_shown(tmp_path: Path) -> None:
     for file in (tree / "docs").glob("*/show.py"):
         file.unlink()
 
+    # It takes two seconds: what it shows are forty real processes, of the tree and not of ours.
     shown = subprocess.run(
         [sys.executable, "-m", "docs.kit.show"], cwd=tree, capture_output=True, text=True, check=True
     )

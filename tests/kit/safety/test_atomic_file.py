@@ -14,7 +14,7 @@ from sampletool.kit.contract.file_errors import UnsafePath
 from sampletool.kit.safety.atomic_file import create, read_regular, replace, sweep
 from sampletool.kit.stepping.power_cut import Files, crash_states, states_after
 from sampletool.kit.stepping.tracer import SteppedProcess
-from sampletool.kit.testing.forked import run_python
+from sampletool.kit.testing.forked import fork_server, run_python
 from sampletool.kit.testing.scale import scale
 from tests.kit.failing import failure_of
 
@@ -42,7 +42,7 @@ def directory(tmp_path: Path) -> Path:
 def run_stepped(directory: Path, code: str) -> SteppedProcess:
     script = directory.parent / "script.py"
     script.write_text(code)
-    return SteppedProcess([str(script), str(directory / "file")], watch=directory)
+    return SteppedProcess([str(script), str(directory / "file")], watch=directory, fork_server=fork_server())
 
 
 def test_a_reader_never_sees_half_a_file(directory: Path) -> None:
@@ -58,7 +58,7 @@ def test_a_reader_never_sees_half_a_file(directory: Path) -> None:
 
     reader = threading.Thread(target=read)
     reader.start()
-    for turn in range(scale(100, 2000)):
+    for turn in range(scale(30, 2000)):
         replace(path, sorted(texts)[turn % 2])
     done.set()
     reader.join()

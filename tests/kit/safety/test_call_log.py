@@ -13,7 +13,7 @@ from sampletool.kit.commands.log import read_calls
 from sampletool.kit.contract.file_errors import UnsafePath
 from sampletool.kit.safety.call_log import append
 from sampletool.kit.stepping.tracer import SteppedProcess
-from sampletool.kit.testing.forked import LONGEST_SECONDS, start_python
+from sampletool.kit.testing.forked import LONGEST_SECONDS, fork_server, start_python
 from sampletool.kit.testing.scale import scale
 
 _APPEND = """
@@ -87,7 +87,9 @@ def stopped_at_each_event(directory: Path) -> Iterable[SteppedProcess]:
     script = directory.parent / "script.py"
     script.write_text(_APPEND)
     for steps in range(1, 20):
-        with SteppedProcess([str(script), str(directory), "1", f"at-{steps}", "1"], watch=directory) as stepped:
+        with SteppedProcess(
+            [str(script), str(directory), "1", f"at-{steps}", "1"], watch=directory, fork_server=fork_server()
+        ) as stepped:
             for _ in range(steps):
                 if stepped.at is not None:
                     stepped.step()
@@ -113,7 +115,9 @@ def test_kill_9_at_any_moment_leaves_whole_lines_and_the_next_call_is_logged(dir
 def test_a_line_that_comes_after_its_file_was_removed_is_written_again(directory: Path) -> None:
     script = directory.parent / "script.py"
     script.write_text(_APPEND)
-    with SteppedProcess([str(script), str(directory), "1", "late", "1000"], watch=directory) as stepped:
+    with SteppedProcess(
+        [str(script), str(directory), "1", "late", "1000"], watch=directory, fork_server=fork_server()
+    ) as stepped:
         stepped.run_until("os.write")
         (directory / "calls.jsonl").unlink()
         stepped.finish()
@@ -133,7 +137,9 @@ def test_two_files_are_kept(directory: Path) -> None:
 def test_nobody_waits_for_a_process_that_is_stopped_while_it_puts_a_file_away(directory: Path) -> None:
     script = directory.parent / "script.py"
     script.write_text(_APPEND)
-    with SteppedProcess([str(script), str(directory), "1", "stopped", "1"], watch=directory) as stepped:
+    with SteppedProcess(
+        [str(script), str(directory), "1", "stopped", "1"], watch=directory, fork_server=fork_server()
+    ) as stepped:
         stepped.run_until("os.rename")
         append(directory, call("beside"), largest=1)
 
@@ -143,7 +149,9 @@ def test_nobody_waits_for_a_process_that_is_stopped_while_it_puts_a_file_away(di
 def test_a_file_that_another_process_has_just_put_away_is_not_missed(directory: Path) -> None:
     script = directory.parent / "script.py"
     script.write_text(_APPEND)
-    with SteppedProcess([str(script), str(directory), "1", "second", "1"], watch=directory) as stepped:
+    with SteppedProcess(
+        [str(script), str(directory), "1", "second", "1"], watch=directory, fork_server=fork_server()
+    ) as stepped:
         stepped.run_until("fcntl.flock")
         (directory / "calls.jsonl").rename(directory / "calls.before.jsonl")
         ran = stepped.finish()

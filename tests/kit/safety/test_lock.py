@@ -27,6 +27,7 @@ from sampletool.kit.safety.lock import Lock, log
 from sampletool.kit.safety.lock_record import read_record
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.stepping.tracer import SteppedProcess
+from sampletool.kit.testing.forked import fork_server
 from sampletool.kit.testing.holding import Holding, holding, make_lock
 from sampletool.kit.testing.scale import scale
 from tests.kit.failing import failure_in, failure_of
@@ -434,7 +435,7 @@ def test_only_a_hold_that_did_work_says_how_long_one_usually_takes(path: Path, m
 def test_a_lock_is_called_free_before_it_is(path: Path) -> None:
     """Naive: the record of the next holder is overwritten by that of the last one."""
     program = ["-m", holding.__module__, str(path), "exclusive", "0", ""]
-    with SteppedProcess(program, watch=path.parent) as stepped:
+    with SteppedProcess(program, watch=path.parent, fork_server=fork_server()) as stepped:
         stepped.run_until(lambda event: event.name == "fcntl.flock" and event.facts["operation"] == fcntl.LOCK_UN)
 
         record = read_record(os.open(path, os.O_RDONLY))

@@ -18,6 +18,7 @@ from sampletool.kit.safety.lock_record import (
     write_record,
 )
 from sampletool.kit.stepping.tracer import SteppedProcess
+from sampletool.kit.testing.forked import fork_server
 from sampletool.kit.testing.holding import holding
 from tests.kit.safety.test_lock import refusal
 
@@ -220,7 +221,7 @@ def test_a_reader_whose_file_is_removed_before_it_is_locked_makes_another_one(tm
     """Naive: a reader whose record was taken for a dead one's goes on without a name."""
     path = tmp_path / "lock"
     reader = ["-m", holding.__module__, str(path), "shared", "0", ""]
-    with SteppedProcess(reader, watch=tmp_path) as stepped:
+    with SteppedProcess(reader, watch=tmp_path, fork_server=fork_server()) as stepped:
         stepped.run_until(lambda event: event.name == "fcntl.flock" and ".readers" in event.path)
 
         assert living_readers(path) == []

@@ -13,6 +13,7 @@ from sampletool.kit.safety.lock_record import describe_me
 from sampletool.kit.safety.places import session_root
 from sampletool.kit.safety.session import check_id, list_sessions, opened, remove, sweep_trash
 from sampletool.kit.stepping.tracer import SteppedProcess
+from sampletool.kit.testing.forked import fork_server
 from sampletool.kit.testing.tool import Tool
 
 
@@ -163,7 +164,7 @@ with opened(Path(sys.argv[1]), "s", Lock, 60) as directory:
 def test_a_session_that_is_removed_while_a_call_opens_it_is_made_anew(tmp_path: Path) -> None:
     root, program = session_root(), tmp_path / "open.py"
     program.write_text(_OPEN)
-    with SteppedProcess([str(program), str(root)], watch=root) as stepped:
+    with SteppedProcess([str(program), str(root)], watch=root, fork_server=fork_server()) as stepped:
         stepped.run_until(lambda event: event.name == "fcntl.flock" and event.path.endswith(".lock"))
 
         assert remove(root / "s", make_lock)

@@ -17,6 +17,7 @@ from sampletool.kit.safety.signals import Signals
 from sampletool.kit.safety.toml_file import editing_toml, read_toml
 from sampletool.kit.settings.toml_edit import set_value
 from sampletool.kit.stepping.tracer import Event, SteppedProcess
+from sampletool.kit.testing.forked import fork_server
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import Ran, Tool
 
@@ -48,8 +49,8 @@ def test_two_naive_writers_met_at_the_rename_lose_a_change_every_time(file: Path
     for _ in range(scale(5, 20)):
         file.write_text("[settings]\nlevel = 1\n")
         with (
-            SteppedProcess([str(script), str(file), "a", "1"], watch=file.parent) as a,
-            SteppedProcess([str(script), str(file), "b", "2"], watch=file.parent) as b,
+            SteppedProcess([str(script), str(file), "a", "1"], watch=file.parent, fork_server=fork_server()) as a,
+            SteppedProcess([str(script), str(file), "b", "2"], watch=file.parent, fork_server=fork_server()) as b,
         ):
             a.run_until("os.rename")
             b.run_until("os.rename")
