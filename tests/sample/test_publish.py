@@ -269,13 +269,14 @@ def test_what_is_deep_or_closed_is_removed(made: Path) -> None:
     (made / "link").symlink_to(outside)
     here = os.getcwd()
     os.chdir(made)
-    for _ in range(3000):
-        os.mkdir("d")
-        os.chdir("d")
+    # Deeper than Python calls functions and descriptors can be open, and longer than a path may be.
+    for _ in range(1100):
+        os.mkdir("deep")
+        os.chdir("deep")
     os.chdir(here)
-    (made / "d" / "closed" / "in").mkdir(parents=True)
-    (made / "d" / "closed" / "in" / "file").touch()
-    (made / "d" / "closed").chmod(0)
+    (made / "deep" / "closed" / "in").mkdir(parents=True)
+    (made / "deep" / "closed" / "in" / "file").touch()
+    (made / "deep" / "closed").chmod(0)
 
     remove(made)
 
