@@ -5,5 +5,4 @@ import sys
 import time
 from pathlib import Path
 
-if sys.argv[1] == "set":
-    Path(os.environ["HOME"], sys.argv[2]).write_text(str(time.monotonic()))
+Path(os.environ["HOME"], sys.argv[1]).write_text(str(time.monotonic()))

@@ -6,10 +6,8 @@ import time
 from pathlib import Path
 
 home = Path(os.environ["HOME"])
-if sys.argv[1] == "get":
-    sys.stdout.write((home / sys.argv[2]).read_text())
-elif list(home.glob("k*")):
+if list(home.glob("settings*")):
     Path(os.environ["TMPDIR"], f"began-{os.getpid()}").touch()
     time.sleep(600)
 else:
-    (home / sys.argv[2]).write_text(sys.argv[3])
+    (home / "settings").write_text(sys.argv[2])

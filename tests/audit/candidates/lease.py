@@ -9,9 +9,7 @@ from pathlib import Path
 _LEASE_SECONDS = 0.8
 
 file = Path(os.environ["HOME"]) / "settings.json"
-if sys.argv[1] == "get":
-    sys.stdout.write(json.loads(file.read_text())[sys.argv[2]])
-    sys.exit()
+temporary = file.with_name("new.json")
 lock = file.with_suffix(".lock")
 try:
     if time.time() - lock.stat().st_mtime > _LEASE_SECONDS:
@@ -24,8 +22,8 @@ except FileExistsError:
     sys.stdout.write(json.dumps({"error": {"code": "BUSY", "retry_after_ms": 1000 * _LEASE_SECONDS}}))
     sys.exit(75)
 settings = json.loads(file.read_text()) if file.exists() else {}
-settings[sys.argv[2]] = sys.argv[3]
+settings[sys.argv[1]] = sys.argv[2]
 time.sleep(0.02)
-file.with_suffix(".new").write_text(json.dumps(settings))
-file.with_suffix(".new").rename(file)
+temporary.write_text(json.dumps(settings))
+temporary.rename(file)
 lock.unlink()

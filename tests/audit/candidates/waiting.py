@@ -8,13 +8,11 @@ import time
 from pathlib import Path
 
 file = Path(os.environ["HOME"]) / "settings.json"
-if sys.argv[1] == "get":
-    sys.stdout.write(json.loads(file.read_text())[sys.argv[2]])
-    sys.exit()
+temporary = file.with_name("new.json")
 lock = file.with_suffix(".lock").open("w")
 fcntl.flock(lock, fcntl.LOCK_EX)
 settings = json.loads(file.read_text()) if file.exists() else {}
-settings[sys.argv[2]] = sys.argv[3]
+settings[sys.argv[1]] = sys.argv[2]
 time.sleep(0.02)
-file.with_suffix(".new").write_text(json.dumps(settings))
-file.with_suffix(".new").rename(file)
+temporary.write_text(json.dumps(settings))
+temporary.rename(file)
