@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sampletool.kit.testing.scale import SOAK
+from sampletool.kit.testing.scale import SOAK, scale
 from sampletool.lab.errors import CannotTry
 from sampletool.lab.explore import every_run
 from sampletool.lab.recording import Recording
@@ -69,7 +69,7 @@ def worker(name):
         count = int(Path("count").read_text())
         Path("count").write_text(str(count + 1))
 """
-    runs = runs_of(tmp_path, COUNTED + worker)
+    runs = runs_of(tmp_path, COUNTED + worker, most=scale(12, 1000))
 
     assert bad(runs) == []
     assert any(event.outcome == "blocked" for run in runs for event in run.events)
@@ -86,7 +86,7 @@ def worker(name):
         fcntl.flock(lock, fcntl.LOCK_EX)
         Path("count").write_text(str(count + 1))
 """
-    runs = runs_of(tmp_path, COUNTED + worker, most=20)
+    runs = runs_of(tmp_path, COUNTED + worker, most=12)
     alone, broken = runs[0], bad(runs)[0]
 
     assert {event.outcome for event in alone.events} == {"done"}, "no worker waits for itself"

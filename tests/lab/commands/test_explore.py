@@ -8,17 +8,17 @@ from tests.lab.explorer.test_page import orders
 
 
 def test_an_explorer_is_written_into_the_session_and_its_path_is_the_answer(tool: Tool) -> None:
-    data = tool("lab", "explore", "lost-config-update", "--session-id", "mine").data
+    data = tool("lab", "explore", "reused-pid", "--session-id", "mine").data
 
     path = Path(data["output"])
-    assert (path.name, path.parent.name, data["effect"]) == ("lost-config-update.html", "mine", "created")
+    assert (path.name, path.parent.name, data["effect"]) == ("reused-pid.html", "mine", "created")
     (written,) = json.loads(path.read_text().partition('id="data">')[2].partition("</script>")[0])["scenarios"]
-    assert data["scenarios"] == [written["name"]] == ["lost-config-update"]
+    assert data["scenarios"] == [written["name"]] == ["reused-pid"]
     assert data["schedules"] == sum(len(list(orders(way))) for way in written["ways"].values())
 
 
 def test_the_same_explorer_may_be_written_again_and_any_other_file_is_kept(tool: Tool) -> None:
-    explore = ("lab", "explore", "coordinator", "--output", "page.html")
+    explore = ("lab", "explore", "reused-pid", "--output", "page.html")
     forecast = tool(*explore, "--dry-run").data["effect"]
     assert not (tool.cwd / "page.html").exists()
     effects = [forecast, tool(*explore).data["effect"], tool(*explore).data["effect"]]
