@@ -162,8 +162,10 @@ class ForkedProcess:
         """Close one of our ends and return what the process wrote there."""
         if stream is None:
             return b""
+        if stream.closed:  # by the caller, as Popen allows it
+            return bytes(self._output.get(stream, b""))
         with stream:
-            if stream in self._files and not stream.closed:
+            if stream in self._files:
                 stream.seek(0)
                 return stream.read()
         return bytes(self._output.get(stream, b""))
