@@ -62,11 +62,11 @@ class _Call:
 class Calls:
     """Made in the event loop. A relative `cwd` is meant from the directory that is current then."""
 
-    def __init__(self) -> None:
+    def __init__(self, at_once: int = AT_ONCE) -> None:
         self.made = 0
         self._home = os.getcwd()
         self._reading = asyncio.Lock()
-        self._processes = asyncio.Semaphore(AT_ONCE)
+        self._processes = asyncio.Semaphore(at_once)
         self._running: dict[asyncio.Task[bytes], _Call] = {}
 
     async def make(self, argv: list[str], reads_only: bool, tell: Tell | None = None) -> bytes:

@@ -133,6 +133,22 @@ def test_where_reading_is_held_up_a_process_reads(here: Path, monkeypatch: pytes
     assert asyncio.run(read_beside())["value"] == 1
 
 
+def test_a_call_that_would_be_one_process_too_many_waits_for_another_to_end(here: Path) -> None:
+    async def make_two() -> tuple[int, list[Any]]:
+        calls = Calls(at_once=1)
+        with holding(here / ".tool" / "locks" / "tool.toml.lock"):
+            tasks = [asyncio.create_task(data(calls.make(_SET, False))) for _ in range(2)]
+            await waiting_process(calls)
+            processes = [one.process for one in calls._running.values() if one.process is not None]
+        return len(processes), await asyncio.gather(*tasks)
+
+    (here / ".tool" / "locks").mkdir(parents=True, mode=0o700)
+    processes, answers = asyncio.run(make_two())
+
+    assert processes == 1
+    assert sorted(answer["effect"] for answer in answers) == ["unchanged", "updated"]
+
+
 def test_a_call_that_is_cancelled_ends_as_by_a_signal_and_changes_nothing(here: Path) -> None:
     async def cancel() -> tuple[int, int]:
         calls = Calls()

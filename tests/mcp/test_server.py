@@ -23,7 +23,7 @@ from sampletool.kit.testing.schema import described, problems_of
 from sampletool.kit.testing.tool import Tool, ended
 from sampletool.mcp.calls import in_thread
 from tests.kit.waiting import wait_until
-from tests.mcp.support import connected, talk
+from tests.mcp.support import connected, start_server, talk
 
 _HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 _NOISE = """
@@ -169,7 +169,7 @@ def test_the_end_of_stdin_or_a_signal_ends_it_and_all_its_calls(tool: Tool, work
     """They would wait for their lock for ever. How long the end takes at the most: tests/mcp/test_calls.py"""
     tool("config", "set", "warm", "1")
     with holding(workspace / ".tool" / "locks" / "tool.toml.lock"):
-        process = tool.start("mcp")
+        process = start_server(tool)
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(request(1, "initialize", **_HELLO) + b"no JSON\n")

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from sampletool.kit.testing.tool import Tool
-from tests.mcp.support import connected, talk
+from tests.mcp.support import connected_cheaply, talk
 
 
 def test_each_job_that_begins_and_ends_is_reported_while_the_call_runs(tool: Tool) -> None:
@@ -15,7 +15,7 @@ def test_each_job_that_begins_and_ends_is_reported_while_the_call_runs(tool: Too
         heard.append((progress, message or ""))
 
     async def conversation() -> None:
-        async with connected(tool) as client:
+        async with connected_cheaply(tool) as client:
             built = await client.call_tool("build", {"cwd": "demo"}, progress_callback=hear)
         assert built.structured_content["ok"]
         assert built.structured_content["meta"]["cwd"] == str(Path(tool.cwd, "demo"))

@@ -7,12 +7,13 @@ from typing import Any
 
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import Process, Tool, ended
-from tests.mcp.support import connected, talk
+from tests.mcp.support import connected_cheaply, talk
 
 _WAIT = {"lock_timeout": "60s"}
-_CALLS = scale(60, 100)
-"""Three of five change something, each in a process: more than the server lets run at the same time."""
-_PROCESSES = scale(10, 20)
+_CALLS = scale(15, 100)
+"""Three of five change something, each in a process, which takes a tenth of a second of processor time. The large
+number is more than the server lets run at the same time; what that means: tests/mcp/test_calls.py"""
+_PROCESSES = scale(6, 20)
 
 
 def calls(number: int) -> tuple[str, dict[str, Any]]:
@@ -42,7 +43,7 @@ def test_nothing_is_lost_between_calls_of_the_server_and_processes(tool: Tool, w
     beside: list[Process] = []
 
     async def conversation() -> None:
-        async with connected(tool) as client:
+        async with connected_cheaply(tool) as client:
             await client.list_tools()
             beside.extend(tool.start(*commands(number)) for number in range(_PROCESSES))
             asked = [client.call_tool(name, arguments) for name, arguments in map(calls, range(_CALLS))]
