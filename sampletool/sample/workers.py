@@ -57,6 +57,8 @@ def _fork(task: Any, work: Work) -> _Worker:
     try:
         pid = os.fork()
     except OSError as error:
+        os.close(read_end)
+        os.close(write_end)
         raise WorkerLost(f"A worker process could not be started: {os.strerror(error.errno or 0).lower()}.") from error
     if pid:
         os.close(write_end)
