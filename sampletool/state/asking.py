@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from threading import Thread
+from traceback import clear_frames
 from typing import Any, TypeVar
 
 from sampletool.kit.safety.signals import Signals
@@ -38,6 +39,9 @@ def interruptibly(signals: Signals, ask: Callable[[], T], close: Callable[[T], A
         try:
             asked.set_result(ask())
         except BaseException as error:
+            # psycopg's `connect` keeps the error in a local variable, so they would keep each other, and its socket,
+            # which garbage collection alone would close: the tool runs without it.
+            clear_frames(error.__traceback__)
             asked.set_exception(error)
 
     Thread(target=work, daemon=True).start()

@@ -1,0 +1,41 @@
+"""sampletool/state/asking.py: what is left of a call that failed. Its waits are tested in test_faults.py."""
+
+import gc
+import weakref
+from collections.abc import Iterator
+
+import pytest
+
+from sampletool.kit.safety.signals import Signals
+from sampletool.state.asking import interruptibly
+
+
+@pytest.fixture
+def without_garbage_collection() -> Iterator[None]:
+    """As in a call of the tool."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+class Socket:
+    """What a driver opens. It is closed when nobody refers to it any more."""
+
+
+@pytest.mark.usefixtures("without_garbage_collection")
+def test_what_a_failed_attempt_has_opened_is_closed_at_once(signals: Signals) -> None:
+    """Naive: a worker without an answer from its server keeps a socket for each attempt."""
+    opened: list[weakref.ref[Socket]] = []
+
+    def connect() -> None:
+        socket = Socket()
+        opened.append(weakref.ref(socket))
+        error = ConnectionError("no answer")  # it refers to this frame, and the frame to it, as in psycopg's connect
+        raise error
+
+    try:
+        interruptibly(signals, connect)
+    except ConnectionError:
+        pass
+
+    assert [reference() for reference in opened] == [None]
