@@ -163,10 +163,14 @@ class Sqlite(SqlStore):
         """Where a log cannot be, a rollback journal whose end is flushed too: a power cut must not bring one back."""
         uri = f"{self._path.absolute().as_uri()}?mode=rw"
         db = sqlite3.connect(uri, timeout=_BUSY_SECONDS, uri=True, isolation_level=None, factory=Database)
-        for setting in (f"wal_autocheckpoint = {_LOG_PAGES}", "synchronous = FULL", "fullfsync = ON"):
-            db.execute(f"PRAGMA {setting}")
-        if db.execute("PRAGMA journal_mode").fetchone() != ("wal",):
-            db.execute("PRAGMA journal_mode = TRUNCATE")
+        try:
+            for setting in (f"wal_autocheckpoint = {_LOG_PAGES}", "synchronous = FULL", "fullfsync = ON"):
+                db.execute(f"PRAGMA {setting}")
+            if db.execute("PRAGMA journal_mode").fetchone() != ("wal",):
+                db.execute("PRAGMA journal_mode = TRUNCATE")
+        except BaseException:
+            db.close()
+            raise
         return db
 
     def _version(self, db: Database) -> int:
