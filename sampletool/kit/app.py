@@ -104,7 +104,7 @@ def _run(args: list[str], context: Context) -> Outcome:
     try:
         context.opened.close()
     except Exception as surprise:
-        failed = surprise if isinstance(surprise, ToolError) else _crash(surprise, context)
+        failed = surprise if isinstance(surprise, ToolError) else _crash_when_closed(surprise, context)
         return outcome if isinstance(outcome, ToolError) else failed
     return outcome
 
@@ -138,6 +138,14 @@ def _crash(surprise: BaseException, context: Context) -> ToolError:
         return InternalError(kind, None)
 
 
+def _crash_when_closed(surprise: BaseException, context: Context) -> ToolError:
+    """Report a crash after everything was given back: the report opens the session, which is given back too."""
+    error = _crash(surprise, context)
+    with suppress(Exception):
+        context.opened.close()
+    return error
+
+
 def _rendered(
     outcome: Outcome, context: Context, form: Callable[[], Format] = lambda: "json", screen: Screen = PIPE
 ) -> tuple[int, bytes, str]:
@@ -147,7 +155,7 @@ def _rendered(
         content, notices = render(answer, form(), screen, context.size)
     except Exception as surprise:
         context.meta.clear()
-        answer = _answer(_crash(surprise, context), context)
+        answer = _answer(_crash_when_closed(surprise, context), context)
         content, notices = render(answer, form())
     with suppress(OSError, ToolError):
         if context.settings.value("call_log"):  # before the answer is written: a call whose answer was read is there
