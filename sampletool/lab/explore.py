@@ -6,7 +6,7 @@ has not been taken is another run. There is no second model that could disagree 
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -58,8 +58,13 @@ def explore_way(follow: Callable[[str], Played], tell: Callable[[str], None] = l
     return Exploration(tuple(sorted(every_run(follow, tell), key=lambda recording: recording.schedule)))
 
 
-def every_run(follow: Callable[[str], Played], tell: Callable[[str], None] = lambda line: None) -> Iterator[Recording]:
-    """Each once, in an order that is always the same: the fewer turns a schedule takes, the earlier it comes."""
+def every_run(
+    follow: Callable[[str], Played], tell: Callable[[str], None] = lambda line: None
+) -> Generator[Recording, None, None]:
+    """Each once, in an order that is always the same: the fewer turns a schedule takes, the earlier it comes.
+
+    Whoever does not take them all closes the generator, which ends its threads.
+    """
     turns: list[list[str]] = [[]]
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         while turns:

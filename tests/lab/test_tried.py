@@ -1,5 +1,6 @@
 """A file of one's own, stepped through every schedule: what is a step, what is refused, what is found."""
 
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 
@@ -32,8 +33,8 @@ def written(tmp_path: Path, text: str) -> Path:
 
 def runs_of(tmp_path: Path, text: str, most: int | None = None) -> list[Recording]:
     file = written(tmp_path, text)
-    with trying(file) as follow:
-        return list(islice(every_run(follow), most))
+    with trying(file) as follow, closing(every_run(follow)) as runs:
+        return list(islice(runs, most))
 
 
 def steps(recording: Recording) -> list[str]:

@@ -2,6 +2,7 @@
 
 # ruff: noqa: N999 - a command has the name of its file
 
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -55,8 +56,12 @@ class Tried:
 def try_out(context: Context, file: Path, schedule: str | None) -> Tried:
     """The schedule that is asked for; or all of them, or as many as are run at most."""
     with trying(file, context.signals.check) as follow:
-        followed = every_run(follow, context.tell) if schedule is None else [follow(schedule).recording]
-        runs = list(islice(followed, MOST_SCHEDULES + 1))
+        if schedule is None:
+            # Closed before `follow` is: there may be more schedules, and its threads would wait for them.
+            with closing(every_run(follow, context.tell)) as followed:
+                runs = list(islice(followed, MOST_SCHEDULES + 1))
+        else:
+            runs = [follow(schedule).recording]
     found = Exploration(tuple(runs[:MOST_SCHEDULES]))
     common = next(iter(found.reasons), None)
     clearest = sorted(found.bad, key=lambda run: (run.reason != common, len(run.also), len(run.schedule), run.schedule))
