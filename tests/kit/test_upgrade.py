@@ -220,6 +220,7 @@ def rename_files(*args):
             parent.kill()
             with suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
+            os.close(here)
 
 
 def all_stopped(pid: int) -> bool:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from threading import Timer
 
@@ -109,7 +110,9 @@ def test_text_that_is_not_utf_8_in_the_file_is_an_expected_failure(tmp_path: Pat
         vandal.execute("UPDATE tool_state SET value = CAST(x'ff' AS text)")
     vandal.close()
 
-    assert outcome(lambda: open_store(f"sqlite://{path}", None, make_terms()).state_get("key")) == "IO_ERROR"
+    damaged = open_store(f"sqlite://{path}", None, make_terms())
+    assert outcome(lambda: damaged.state_get("key")) == "IO_ERROR"
+    damaged.close()
 
 
 def test_a_file_that_is_a_link_is_not_read(tmp_path: Path) -> None:
@@ -151,7 +154,10 @@ def test_health_notices_an_index_that_misses_a_row(tmp_path: Path) -> None:
     content[(root - 1) * size + 3 : (root - 1) * size + 5] = b"\0\0"  # the number of its entries
     path.write_bytes(content)
 
-    assert "missing from index" in " ".join(open_store(f"sqlite://{path}", None, make_terms()).health().problems)
+    with closing(open_store(f"sqlite://{path}", None, make_terms())) as damaged:
+        problems = damaged.health().problems
+
+    assert "missing from index" in " ".join(problems)
 
 
 def test_what_is_no_store_is_left_alone(tmp_path: Path) -> None:
@@ -285,6 +291,7 @@ def test_damage_that_cannot_even_be_named_in_utf_8_is_an_expected_failure(tmp_pa
 
     for ask in (lambda: damaged.counter_get("hits"), damaged.health):
         assert isinstance(failure_of(ask), IoFailure)
+    damaged.close()
 
 
 def test_a_value_that_is_no_json_any_more_is_an_expected_failure(tmp_path: Path) -> None:
@@ -296,7 +303,8 @@ def test_a_value_that_is_no_json_any_more_is_an_expected_failure(tmp_path: Path)
         vandal.execute("UPDATE tool_state SET value = substr(value, 1, 4)")
     vandal.close()
 
-    failure = failure_of(lambda: open_store(f"sqlite://{path}", None, make_terms()).state_get("key"))
+    with closing(open_store(f"sqlite://{path}", None, make_terms())) as damaged:
+        failure = failure_of(lambda: damaged.state_get("key"))
 
     assert isinstance(failure, IoFailure)
     assert "damaged" in str(failure)

@@ -1,6 +1,7 @@
 """What a holder says about itself, and what is made of a record that nobody should believe."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from sampletool.kit.contract.file_errors import UnsafeDirectory
 from sampletool.kit.contract.lock_held import LockHeld
 from sampletool.kit.safety import lock_record, processes
+from sampletool.kit.safety.atomic_file import opened
 from sampletool.kit.safety.lock_record import (
     Record,
     describe_me,
@@ -24,8 +26,9 @@ from tests.kit.safety.test_lock import refusal
 
 
 @pytest.fixture
-def descriptor(tmp_path: Path) -> int:
-    return os.open(tmp_path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+def descriptor(tmp_path: Path) -> Iterator[int]:
+    with opened(tmp_path / "lock", os.O_RDWR | os.O_CREAT) as descriptor:
+        yield descriptor
 
 
 def me() -> Record:

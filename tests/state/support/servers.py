@@ -52,6 +52,7 @@ class Server:
         self._kind = kind
         self._directory = directory
         self._is_durable = is_durable
+        self._supervisor: subprocess.Popen[bytes] | None = None
         self._use = self._join()
         with _alone(directory / "starting"):
             if not self._record().exists():
@@ -121,8 +122,16 @@ class Server:
                 os.kill(pid, number)
 
     def leave(self) -> None:
-        """Stop using it, and wait until it is gone if nobody else does."""
+        """Stop using it. It is stopped when nobody else does either, and that may be after the end of this process."""
         os.close(self._use)
+        if self._supervisor is not None:
+            self._supervisor.returncode = 0  # not ours to wait for
+
+    def end(self) -> None:
+        """Stop using it, and wait until it has stopped. For a server that no other process uses."""
+        os.close(self._use)
+        if self._supervisor is not None:
+            self._supervisor.wait(_START_SECONDS)
 
     def _record(self) -> Path:
         return self._directory / "running.json"
@@ -134,7 +143,7 @@ class Server:
                 "-i",
                 f"PATH={os.environ['PATH']}",
             ]  # it is not of the test that needs it first: it outlives it
-            supervisor = subprocess.Popen(
+            self._supervisor = supervisor = subprocess.Popen(
                 [*bare, sys.executable, __file__, self._kind, str(self._directory), str(int(self._is_durable))],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -149,7 +158,6 @@ class Server:
             said = (self._directory / "log").read_text(errors="replace").strip()
             shutil.rmtree(self._directory, ignore_errors=True)
             raise NoServer(f"{self._kind} did not start: {said[-500:]}")
-        supervisor.returncode = 0  # not ours to wait for: it outlives this process
 
 
 def _is_alive(pid: int) -> bool:
