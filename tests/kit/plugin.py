@@ -19,6 +19,7 @@ from sampletool.kit.safety.signals import HANDLED, Signals
 from sampletool.kit.testing.forked import end_processes
 from sampletool.kit.testing.scale import SOAK
 from sampletool.kit.testing.tool import Tool
+from tests.kit import leaks
 from tests.kit.timing import Timing
 
 _KEPT = ("PATH", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "TOOL_TEST_REQUIRE", "TOOL_TEST_SCALE")
@@ -45,6 +46,8 @@ _obey_signals()
 
 def _watch(event: str, args: tuple[Any, ...]) -> None:
     """An audit hook: a child process without the test's own home is a test that forgot."""
+    if event in leaks.STARTS_PROCESS or event in leaks.MAKES_TEMPORARY:
+        leaks.notice(event, args)
     if _guard["home"] is None:
         return
     if event == "subprocess.Popen":
@@ -64,7 +67,39 @@ sys.addaudithook(_watch)
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Path]:
+def leaks_nothing(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test that leaves a descriptor, a process, a thread or a temporary file (see leaks.py).
+
+    `home` needs it, so that it is set up first of all fixtures of the test and torn down last: what they close, kill
+    or remove is no leak.
+    """
+    before = leaks.begin_test()
+    yield
+    if _guard["failed"]:
+        return
+    may_leave_litter = request.node.get_closest_marker("leaves_litter") is not None
+    found = leaks.find_leaks(before, tmp_path, may_leave_litter=may_leave_litter)
+    if found:
+        end_what_is_left(tmp_path)
+        pytest.fail(f"{request.node.name} leaves something behind:\n" + "\n".join(found), pytrace=False)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Any:
+    """Expect what a fixture makes for more than one test to outlive the test that needed it first."""
+    if fixturedef.scope == "function":
+        return (yield)
+    with leaks.outlives_the_test():
+        return (yield)
+
+
+@pytest.fixture(autouse=True)
+def home(
+    leaks_nothing: None,  # torn down after all others
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> Iterator[Path]:
     """HOME, XDG and TMPDIR of this test, for the test itself and for every process it starts."""
     for name in [name for name in os.environ if name not in _KEPT]:
         monkeypatch.delenv(name)

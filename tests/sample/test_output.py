@@ -172,6 +172,7 @@ def test_looking_says_what_would_happen_and_leaves_nothing(path: Path, home: Pat
     assert left == []
 
 
+@pytest.mark.leaves_litter
 def test_litter_of_the_killed_is_removed_and_the_file_of_a_living_writer_is_not(path: Path) -> None:
     old, new = (path.with_name(f".{path.name}.{pid}-0123abcd.tmp") for pid in (1, 2))
     old.write_text("half")

@@ -9,6 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from sampletool.state.store import Store
+from tests.kit.leaks import outlives_the_test
 from tests.state.support.servers import NoServer, Server, run_directory
 from tests.state.support.stores import Backend, MemoryBackend, SharedBackend
 
@@ -23,7 +24,8 @@ def server_of(testrun_uid: str) -> Iterator[Callable[[str], Server]]:
     def get(kind: str) -> Server:
         if kind not in servers:
             try:
-                servers[kind] = Server(kind, run_directory(testrun_uid, kind))
+                with outlives_the_test():
+                    servers[kind] = Server(kind, run_directory(testrun_uid, kind))
             except NoServer as reason:
                 pytest.skip(f"no {kind} server: {reason}")
         return servers[kind]
@@ -82,7 +84,7 @@ def private_server() -> Iterator[Callable[[str], Server]]:
 
     yield get
     for server in servers:
-        server.leave()
+        server.end()
 
 
 @pytest.fixture

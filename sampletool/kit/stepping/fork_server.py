@@ -68,6 +68,14 @@ class ForkServer:
         self._turn = threading.Lock()
         self._loaded: set[str] = set()
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def fileno(self) -> int:
+        """Return the descriptor of the socket that requests are written to."""
+        return self._socket.fileno()
+
     def __enter__(self) -> "ForkServer":
         return self
 

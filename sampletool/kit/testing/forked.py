@@ -52,6 +52,12 @@ def fork_server() -> ForkServer:
     return server
 
 
+def running_fork_server() -> ForkServer | None:
+    """Return the server of this worker, or None if no test has needed it yet."""
+    is_running = fork_server.cache_info().currsize > 0
+    return fork_server() if is_running else None
+
+
 def is_forkable(env: Mapping[str, str]) -> bool:
     """Return whether the server read the same variables of Python's own when it started.
 

@@ -174,6 +174,7 @@ def test_the_holder_is_named_and_no_lock_is_waited_for_longer_than_asked(tool: T
     assert other.status == 0
 
 
+@pytest.mark.leaves_litter
 def test_a_signal_ends_the_program_and_kill_9_leaves_it_the_lock(tool: Tool) -> None:
     def start() -> tuple[int, int]:
         process = tool.start("run-safely", "--lock", "one", "--", "sh", "-c", "echo $$ > pid; mv pid is; exec sleep 60")

@@ -398,6 +398,7 @@ def test_kill_9_leaves_nothing_in_the_directory_and_it_can_be_made_again(tool: T
     assert os.listdir(tool.cwd) == ["acme"]
 
 
+@pytest.mark.leaves_litter
 def test_a_signal_ends_the_writing(tool: Tool) -> None:
     with tool.stepped("fork", "acme", watch=tool.cwd) as stepped:
         stepped.run_until(lambda event: event.path.endswith("README.md"))

@@ -259,6 +259,7 @@ def test_a_name_may_be_as_long_as_the_system_allows(directory: Path, name: str) 
     assert sorted(os.listdir(directory)) == sorted(["file", name])
 
 
+@pytest.mark.leaves_litter
 @pytest.mark.parametrize("name", ["file", "x" * 255])
 def test_the_litter_of_a_file_is_swept_and_nothing_that_is_beside_it(directory: Path, name: str) -> None:
     script = f"{_REPLACE.replace('sys.argv[1]', repr(str(directory / name)))}"

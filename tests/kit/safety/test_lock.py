@@ -23,6 +23,7 @@ from sampletool.kit.contract.errors import Interrupted, NestedCall, TimedOut, To
 from sampletool.kit.contract.file_errors import IoFailure, LocksUnsupported, UnsafePath
 from sampletool.kit.contract.lock_held import LockHeld
 from sampletool.kit.safety import lock as lock_module
+from sampletool.kit.safety.atomic_file import opened
 from sampletool.kit.safety.lock import Lock, log
 from sampletool.kit.safety.lock_record import read_record
 from sampletool.kit.safety.signals import Signals
@@ -124,6 +125,7 @@ def test_a_reader_too_learns_of_a_crash_and_clears_it(path: Path) -> None:
         assert after.crashed is None
 
 
+@pytest.mark.leaves_litter
 def test_readers_share_and_keep_a_writer_out_by_name(path: Path) -> None:
     with holding(path, "shared") as one, holding(path, "shared") as two:
         error = refusal(path)
@@ -398,6 +400,7 @@ def test_a_reader_that_leaves_leaves_its_share_to_a_child_that_still_works(path:
         pass
 
 
+@pytest.mark.leaves_litter
 def test_the_child_of_a_reader_that_was_killed_is_named_as_what_it_is(path: Path) -> None:
     reader = Holding(path, "shared", child="sleep")
     child = reader.hear()["child"]
@@ -438,7 +441,8 @@ def test_a_lock_is_called_free_before_it_is(path: Path) -> None:
     with SteppedProcess(program, watch=path.parent, fork_server=fork_server()) as stepped:
         stepped.run_until(lambda event: event.name == "fcntl.flock" and event.facts["operation"] == fcntl.LOCK_UN)
 
-        record = read_record(os.open(path, os.O_RDONLY))
+        with opened(path, os.O_RDONLY) as descriptor:
+            record = read_record(descriptor)
 
         assert record is not None
         assert record.state == "free"

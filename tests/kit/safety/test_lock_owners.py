@@ -34,6 +34,7 @@ def test_having_the_file_open_is_no_proof_of_holding_it(tmp_path: Path) -> None:
     assert [holder.pid for holder in found.holders] == [other.pid]
 
 
+@pytest.mark.leaves_litter
 def test_what_is_held_is_found_among_many_old_lock_files_by_looking_at_them_all_at_once(
     tmp_path: Path, signals: Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,6 +129,7 @@ def _starts_at(ticks: int | None) -> bool:
     return started == ticks
 
 
+@pytest.mark.leaves_litter
 def test_the_orphans_of_readers_are_found(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     reader = Holding(path, "shared", child="sleep")
@@ -150,6 +152,7 @@ with open(sys.argv[1]) as lock:
 """
 
 
+@pytest.mark.leaves_litter
 def test_an_orphan_without_a_record_is_found_beside_the_readers_that_have_one(tmp_path: Path) -> None:
     """What a child starts may inherit the lock and close the record."""
     path = tmp_path / "lock"

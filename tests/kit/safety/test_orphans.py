@@ -41,6 +41,7 @@ def test_a_living_holder_is_never_harmed(tmp_path: Path, signals: Signals) -> No
         assert started(other.pid)
 
 
+@pytest.mark.leaves_litter
 def test_a_living_reader_beside_an_orphan_is_never_harmed(tmp_path: Path, signals: Signals) -> None:
     path = tmp_path / "lock"
     child = orphaned(path, "shared")

@@ -100,6 +100,7 @@ def test_an_interrupted_worker_ends_its_commands_and_gives_their_tasks_back(tool
     assert tool("task", "list", "mail").data["tasks"][0]["status"] == "free"
 
 
+@pytest.mark.leaves_litter
 def test_the_command_of_a_killed_worker_does_not_run_beside_its_successor(tool: Tool, workspace: Path) -> None:
     """It has even left its process group."""
     tool("task", "add", "mail", "x", "--id", "a")
@@ -118,6 +119,7 @@ def test_the_command_of_a_killed_worker_does_not_run_beside_its_successor(tool: 
     assert [warning["code"] for warning in ran.answer["warnings"]][:1] == ["ORPHAN_ENDED"]
 
 
+@pytest.mark.leaves_litter
 def test_what_a_dead_worker_left_is_ended_also_if_its_task_is_tried_again_by_hand(tool: Tool, workspace: Path) -> None:
     """Then all its attempts are before it again, but this claim is not its first."""
     tool("task", "add", "mail", "busy", "x", "--id", "busy", "--id", "x")
