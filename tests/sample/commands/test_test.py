@@ -22,16 +22,14 @@ def check(name: str, script: str, needs: str = "") -> str:
 
 
 def test_checks_run_against_what_is_built(tool: Tool) -> None:
-    tool("init")
+    built = "test -e out/a/x"
+    declare(tool, target("a", "echo > x") + check("c", built, "'a'") + check("d", built, "'a'"))
     assert (tool("test").status, tool("test").code) == (4, "NOT_BUILT")
     tool("build")
 
     data = tool("test").data
 
-    assert {entry["name"]: entry["status"] for entry in data["checks"]} == {
-        "totals-add-up": "passed",
-        "report-names-every-region": "passed",
-    }
+    assert {entry["name"]: entry["status"] for entry in data["checks"]} == {"c": "passed", "d": "passed"}
 
 
 def test_a_failing_check_is_reported_with_the_end_of_its_output(tool: Tool) -> None:
@@ -66,11 +64,11 @@ def test_a_failing_build_before_the_checks_is_the_answer(tool: Tool) -> None:
 
 
 def test_many_tests_at_once_are_many_successes(tool: Tool) -> None:
-    count = scale(3, 50)
+    count = scale(3, 12)
     declare(tool, target("a", "echo > x") + check("c", f"test -e out/a/x && {together(count)}", "'a'"))
     tool("build")
 
-    results = tool.together([["test", "--timeout", f"{PATIENCE_SECONDS / 2}s"]] * count)
+    results = tool.together([["test", "--timeout", f"{scale(20, 40)}s"]] * count)
 
     assert [ran.status for ran in results] == [0] * len(results)
 
