@@ -1,8 +1,8 @@
-"""Writes the pages of guarantees from the lists of changes: tests/kit/mutants for the kit, and so for each part."""
+"""Write the pages of guarantees from the lists of mechanisms: tests/kit/mutants for the kit, and so for each part."""
 
 from pathlib import Path
 
-from tests.kit.mutants.changes import Change, read_changes
+from tests.kit.mutants.guarantees import Mechanism, lists, read_mechanisms
 
 _ROOT = Path(__file__).parents[2]
 _HEAD = """# Guarantees{of}
@@ -17,24 +17,31 @@ What callers may rely on, the mechanism behind it, and the test that fails when 
 
 def pages() -> dict[Path, str]:
     """Path -> content; a part without such lists has no page."""
+    files: dict[str, list[Path]] = {}
+    for file in lists(_ROOT):
+        if file.suffix == ".toml":
+            files.setdefault(file.parts[-3], []).append(file)
     found = {}
-    for folder in sorted(_ROOT.glob("tests/*/mutants")):
-        changes = [change for change in read_changes(sorted(folder.glob("*.toml"))) if change.guarantee]
-        if changes:
-            part = folder.parent.name
-            of = "" if part == "kit" else f": {part}"
-            found[_ROOT / "docs" / part / "guarantees.md"] = _page(of, f"tests/{part}/mutants", changes)
+    for part, of_part in files.items():
+        title = "" if part == "kit" else f": {part}"
+        content = _page(title, f"tests/{part}/mutants", read_mechanisms(of_part))
+        found[_ROOT / "docs" / part / "guarantees.md"] = content
     return found
 
 
-def _page(of: str, lists: str, changes: list[Change]) -> str:
+def _page(title: str, lists: str, mechanisms: list[Mechanism]) -> str:
     blocks = []
-    for guarantee in sorted({change.guarantee for change in changes}):
-        lines = [f"## {guarantee[:1].upper()}{guarantee[1:]}", ""]
-        for change in (each for each in changes if each.guarantee == guarantee):
-            test = change.tests[0].rpartition("::")[2].partition("[")[0].removeprefix("test_").replace("_", " ")
-            lines.append(
-                f"* {change.mechanism[:1].upper()}{change.mechanism[1:]} (`{change.file}`). Without it fails: {test}."
-            )
+    for guarantee in sorted({mechanism.guarantee for mechanism in mechanisms}):
+        lines = [f"## {_capitalized(guarantee)}", ""]
+        for mechanism in mechanisms:
+            if mechanism.guarantee == guarantee:
+                name = mechanism.tests[0].rpartition("::")[2].partition("[")[0]
+                test = name.removeprefix("test_").replace("_", " ")
+                text = _capitalized(mechanism.mechanism)
+                lines.append(f"* {text} (`{mechanism.file}`). Without it fails: {test}.")
         blocks.append("\n".join(lines))
-    return _HEAD.format(of=of, lists=lists) + "\n\n".join(blocks) + "\n"
+    return _HEAD.format(of=title, lists=lists) + "\n\n".join(blocks) + "\n"
+
+
+def _capitalized(text: str) -> str:
+    return text[:1].upper() + text[1:]

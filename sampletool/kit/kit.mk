@@ -20,7 +20,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test busy check new-command pages bench soak matrix mutants coverage clean
+.PHONY: help run test busy check new-command pages bench soak matrix mutate mutants coverage clean
 
 help:  ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { sub(/ # [a-z]+$$/, "", $$2); printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,8 +60,13 @@ soak: $(TESTABLE)  ## The counted tests with their large counts
 matrix: $(READY)  ## The kit's tests with the lowest and newest of every dependency, on every Python that is there
 	@$(BIN)/python -m tests.kit.matrix
 
-mutants: $(TESTABLE)  ## Take each mechanism out in a copy: does a test notice? (LISTS="FILE.toml…", or all)
-	@$(BIN)/python -m tests.kit.mutants $(LISTS)
+# A folder's mutants are a sample of 120, or COUNT; those of a file are all tried. FRESH=1 measures the coverage again.
+mutate: $(TESTABLE)  ## Change the code by chance in a copy: does a test notice? (FILE=…, or FOLDER=… SEED=…)
+	@$(BIN)/python -m tests.kit.mutants mutate $(or $(FILE),$(FOLDER),$(PACKAGE)) $(SEED:%=--seed %) $(COUNT:%=--count %) \
+	  $(SECONDS:%=--seconds %) $(FRESH:1=--fresh)
+
+mutants: $(TESTABLE)  ## Take each mechanism of the guarantees out: does its test notice? (LISTS="FILE.toml…", or all)
+	@$(BIN)/python -m tests.kit.mutants guarantees $(LISTS)
 
 coverage: $(TESTABLE)  ## Branch coverage, subprocesses included
 	@rm -f .coverage .coverage.*

@@ -9,7 +9,7 @@ from sampletool.kit.testing.scale import SOAK
 from sampletool.kit.testing.tool import Tool
 from sampletool.lab.scenario import PACKAGE, Removal, find, names
 
-from .mutants.derived import entries
+from .mutants.derived import mechanisms
 from .mutants.proof import says_why
 
 TRIED = [("planted-link", find("planted-link").mechanisms[0])]
@@ -21,7 +21,7 @@ if SOAK:
 
 def test_every_scenario_names_its_mechanisms_and_make_mutants_has_them_all() -> None:
     assert all(find(name).mechanisms for name in names())
-    assert len(entries()) == sum(len(find(name).mechanisms) for name in names())
+    assert len(mechanisms()) == sum(len(find(name).mechanisms) for name in names())
 
 
 @pytest.mark.parametrize(("name", "mechanism"), TRIED, ids=[name for name, _ in TRIED])

@@ -1,72 +1,136 @@
-"""`make mutants`: takes the mechanisms out, one at a time, and says which of them no test notices.
+"""`make mutate` changes the code by chance, `make mutants` takes out the mechanisms of the guarantees: do tests notice?
 
-The status is 1 if a change does not apply any more, or if fewer than 95 of 100 are noticed by an assertion. A sample is
-too small for such a share, and a busy machine must not decide: there an exception and a time limit count as well, and
-what fails or is not noticed is tried three times.
+The rate that `make mutate` prints does not decide about its exit code: it is 1 only if the tests fail without a mutant,
+if nothing could be tried, or if too many mutants are listed as equivalent. `make mutants` also exits with 1 if a list
+does not fit the code, or if assertions notice fewer than 95 of 100 mechanisms.
 """
 
 import argparse
-import math
 import os
-import random
 import subprocess
 import sys
 import time
-from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
+from sampletool.kit.program import PACKAGE
 from tests.kit.trees import ROOT
 
-from .changes import lists, read_changes
-from .trial import (
-    FAILS_ANYWAY,
-    NOT_APPLIED,
-    NOT_TRIED,
-    NOTICED,
-    SKIPPED,
-    TIME_LIMIT,
-    UNNOTICED,
-    Limits,
-    try_changes,
-)  # fmt: skip
+from . import coverage_by_test
+from .coverage_by_test import CoverageByTest
+from .draw import draw, files_of
+from .equivalent import MOST, read_equivalents
+from .guarantees import lists, read_mechanisms
+from .report import NOT_COUNTED, line, summary
+from .trial import Limits, Outcome, Result, Task, Workshop, workshop
 
 _LEAST_NOTICED = 0.95
+_SECONDS_TO_CONFIRM = 300
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="make mutants", description=__doc__)
-    parser.add_argument("lists", nargs="*", type=Path, metavar="FILE.toml", help="default: all of tests/*/mutants")
-    parser.add_argument("--sample", type=int, metavar="N", help="try N of them, chosen by the seed")
-    parser.add_argument("--seed", help="default: the commit")
-    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no other after this long")
-    parser.add_argument("--only", default="", metavar="TEXT", help="those whose file, list or mechanism contains TEXT")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    chosen = parser.parse_args()
+    parser = argparse.ArgumentParser(prog="python -m tests.kit.mutants", description=__doc__)
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N")
+    commands = parser.add_subparsers(required=True)
 
-    changes = read_changes(chosen.lists or lists(ROOT))
-    changes = [change for change in changes if chosen.only in f"{change.list} {change.file} {change.mechanism}"]
-    if chosen.sample is not None:
-        seed = chosen.seed or _commit()
-        _say(f"{chosen.sample} of {len(changes)}, chosen by the seed {seed}")
-        changes = random.Random(seed).sample(changes, min(chosen.sample, len(changes)))
-
-    began = time.monotonic()
-    counts: Counter[str] = Counter()
-    limits = Limits(1 if chosen.sample is None else 3, began + chosen.seconds)
-    for change, outcome, reason in try_changes(changes, ROOT, chosen.workers, limits):
-        counts[outcome] += 1
-        _say(f"{outcome:27}  {change.file}: {change.mechanism}" + (f" ({reason})" if reason else ""))
-    _say(
-        f"{len(changes)} changes in {time.monotonic() - began:.0f} s: "
-        + ", ".join(f"{n} {o}" for o, n in counts.items())
+    mutate = commands.add_parser("mutate", help="try mutants that are drawn by chance")
+    mutate.add_argument("where", nargs="?", default=PACKAGE, help="a file or folder, or a pattern of files")
+    mutate.add_argument("--count", type=int, metavar="N", help="try at most N [default: all of a file, else 120]")
+    mutate.add_argument("--seed", help="draw the same mutants again [default: the commit]")
+    mutate.add_argument("--seconds", type=float, default=3600, metavar="S", help="stop after S seconds")
+    mutate.add_argument("--seconds-per-mutant", type=float, default=60, metavar="S", help="run its tests for S seconds")
+    mutate.add_argument(
+        "--coverage-seconds", type=float, default=900, metavar="S", help="stop measuring after S seconds"
     )
-    return status(counts, is_sample=chosen.sample is not None)
+    mutate.add_argument("--fresh", action="store_true", help="measure again which tests run which function")
+    mutate.set_defaults(run=_mutate)
+
+    guarantees = commands.add_parser("guarantees", help="take out the mechanisms of the lists")
+    guarantees.add_argument("lists", nargs="*", type=Path, metavar="FILE", help="[default: all of tests/*/mutants]")
+    guarantees.set_defaults(run=_try_guarantees)
+
+    options = parser.parse_args()
+    return int(options.run(options))
 
 
-def status(counts: Counter[str], *, is_sample: bool = False) -> int:
-    tried = counts.total() - counts[UNNOTICED] - counts[SKIPPED] - counts[NOT_TRIED]
-    noticed = sum(counts[outcome] for outcome in ((*NOTICED, TIME_LIMIT) if is_sample else NOTICED[:1]))
-    return int(counts[NOT_APPLIED] + counts[FAILS_ANYWAY] > 0 or noticed < _LEAST_NOTICED * tried)
+def _mutate(options: argparse.Namespace) -> int:
+    files = files_of(ROOT, options.where)
+    count = options.count
+    if count is None and len(files) > 1:
+        count = 120
+    seed = options.seed or _commit()
+    coverage = _coverage(options)
+    drawn = draw(ROOT, files, seed, count, read_equivalents(ROOT))
+    _print(f"{len(drawn.mutants)} of {drawn.available} mutants of {options.where}, drawn with the seed {seed}.")
+    for mutant, reason in drawn.equivalent:
+        _print(f"equivalent        {mutant.diff} ({reason})")
+    tasks = [Task(mutant, coverage.tests_for(mutant, ROOT)) for mutant in drawn.mutants]
+    with workshop(ROOT, options.workers) as opened:
+        limits = Limits(
+            seconds_per_mutant=options.seconds_per_mutant,
+            deadline=time.monotonic() + options.seconds,
+        )
+        results, failing = _try(opened, tasks, limits)
+        failing += opened.failing(coverage.failed, Limits(seconds_per_mutant=_SECONDS_TO_CONFIRM))
+    for text in summary(results):
+        _print(text)
+    return _status(results, failing, len(drawn.equivalent))
+
+
+def _try_guarantees(options: argparse.Namespace) -> int:
+    mechanisms = read_mechanisms(options.lists or lists(ROOT))
+    faults = [(mechanism, mechanism.fault(ROOT)) for mechanism in mechanisms]
+    tasks = []
+    for mechanism, fault in faults:
+        if fault:
+            _print(f"DOES NOT APPLY    {mechanism.function}: {mechanism.mechanism}: {fault}")
+        else:
+            tasks.append(Task(mechanism.mutant(ROOT), mechanism.tests))
+    with workshop(ROOT, options.workers) as opened:
+        results, failing = _try(opened, tasks, Limits(seconds_per_test=60, seconds_per_mutant=300))
+    for text in summary(results):
+        _print(text)
+    counted = [result for result in results if result.outcome not in NOT_COUNTED]
+    noticed = [result for result in counted if result.outcome == Outcome.NOTICED]
+    is_too_few = len(noticed) < _LEAST_NOTICED * len(counted)
+    has_faults = any(fault for _, fault in faults)
+    return max(_status(results, failing, 0), int(is_too_few or has_faults))
+
+
+def _try(opened: Workshop, tasks: Sequence[Task], limits: Limits) -> tuple[list[Result], list[str]]:
+    """Try them all, and see whether the tests that noticed something pass without a mutant."""
+    results = []
+    for result in opened.try_all(tasks, limits):
+        results.append(result)
+        if result.outcome != Outcome.NOT_TRIED:
+            _print(line(result))
+    tests = {result.test for result in results if result.test and result.outcome != Outcome.NOT_NOTICED}
+    failing = opened.failing(tests, Limits(seconds_per_test=60, seconds_per_mutant=_SECONDS_TO_CONFIRM))
+    return [result for result in results if result.test not in failing], failing
+
+
+def _coverage(options: argparse.Namespace) -> CoverageByTest:
+    coverage = None if options.fresh else coverage_by_test.read(ROOT)
+    if coverage is None:
+        _print("Measuring which tests run which function, once.")
+        began = time.monotonic()
+        coverage = coverage_by_test.measure(ROOT, options.coverage_seconds)
+        took = time.monotonic() - began
+        _print(f"{len(coverage.seconds)} tests and {len(coverage.functions)} functions in {took:.0f} s.")
+    return coverage
+
+
+def _status(results: Sequence[Result], failing: Sequence[str], equivalent: int) -> int:
+    """Return 1 if the instrument is broken."""
+    problems = [f"fails without a mutant: {test}" for test in failing]
+    if not any(result.tests_run for result in results):
+        problems.append("no test ran with a mutant")
+    drawn = len(results) + equivalent
+    if equivalent > MOST * drawn:
+        problems.append(f"{equivalent} of {drawn} mutants are listed as equivalent; {MOST:.0%} are allowed")
+    for problem in problems:
+        _print(f"BROKEN            {problem}")
+    return int(bool(problems))
 
 
 def _commit() -> str:
@@ -74,8 +138,8 @@ def _commit() -> str:
     return ran.stdout.strip() or "no commit"
 
 
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
+def _print(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
 

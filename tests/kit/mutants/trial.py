@@ -1,223 +1,252 @@
-"""Tries a change: it is made in a copy of the tree, exactly its tests run, and the file is restored.
+"""Try a mutant: put it into a copy of the tree, run tests until one notices, restore the file.
 
-A test notices a change by an assertion, or by an exception of the code under test. A change that only makes a test
-reach its time limit, or that keeps a module from being imported, shows nothing about the mechanism.
+The tests of a mutant run in a pid namespace of their own. The code under test looks for processes and kills them, and a
+mutant of it may find all processes of the machine.
 """
 
-import ctypes
-import math
+import json
 import os
 import py_compile
-import re
 import shutil
-import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
-from functools import partial
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from functools import cache
 from importlib.util import cache_from_source
-from multiprocessing import Pool, SimpleQueue
+from multiprocessing import SimpleQueue
 from pathlib import Path
-from typing import NamedTuple
-from xml.etree.ElementTree import Element, parse
 
-from sampletool.kit.program import PACKAGE
+from sampletool.kit.program import PACKAGE, variable
 from tests.kit.trees import commit, copy_tree, make_environment
 
-from .changes import Change
+from .source import Mutant
+from .trial_plugin import TestOutcome, TestRun, Trial
 
-NOTICED = ("noticed by an assertion", "noticed by an exception")
-TIME_LIMIT = "NOTICED ONLY BY A TIME LIMIT"
-NOT_NOTICED = "NOT NOTICED"
-BROKEN = "BREAKS THE MODULE INSTEAD"
-FAILS_ANYWAY = "ITS TESTS FAIL WITHOUT THE CHANGE"
-NOT_APPLIED = "DOES NOT APPLY"
-SKIPPED = "its tests are skipped here"
-UNNOTICED = "cannot be noticed"
-NOT_TRIED = "not tried: the time was over"
+_REAPER = Path(__file__).with_name("reaper.py")
 
-SECONDS_PER_TEST = 60
-LONGEST_SECONDS = 300
-_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
-_PATTERNS = (  # the first that matches what pytest writes about a failure
-    (re.compile(r"Failed: Timeout \(>|[\w.]*Timeout(Expired|Error)"), TIME_LIMIT),
-    (re.compile(r"(Name|Import|ModuleNotFound|Syntax|Indentation)Error|collection failure"), BROKEN),
-    (re.compile(r"assert |AssertionError|Failed: "), NOTICED[0]),
-)
+
+class Outcome(StrEnum):
+    """What the tests say about a mutant. Only the first one means that a test understands what is broken."""
+
+    NOTICED = "noticed"
+    EXCEPTION = "only an exception"
+    TIMEOUT = "only a time-out"
+    IMPORT_ERROR = "import error"
+    NOT_NOTICED = "NOT NOTICED"
+    SKIPPED = "its tests are skipped here"
+    NOT_TRIED = "not tried: the time was over"
+
+
+@dataclass(frozen=True)
+class Limits:
+    seconds_per_test: float = 20
+    seconds_per_mutant: float = 60
+    deadline: float = float("inf")
+    """A mutant that could not end before this moment of the monotonic clock is not tried."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A mutant, and the tests that may notice it, the most promising first."""
+
+    mutant: Mutant
+    tests: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Result:
+    task: Task
+    outcome: Outcome
+    test: str = ""
+    """The test that decided."""
+    tests_run: int = 0
+    seconds: float = 0
 
 
 class Copy:
-    """A tree in which changes are tried, one at a time."""
+    """A copy of the tree with an environment of its own, in which mutants are tried one at a time."""
 
     def __init__(self, source: Path, directory: Path) -> None:
         self.tree = copy_tree(source, directory / "tree")
         commit(self.tree)
-        self._python = make_environment(self.tree)
+        self.python = make_environment(self.tree)
         self._scratch = directory / "t"
-        self._report = directory / "report.xml"
-        subprocess.run([self._python, "-m", "compileall", "-q", PACKAGE, "tests"], cwd=self.tree, check=True)
+        self._trial = directory / "trial.json"
+        self._outcomes = directory / "outcomes.jsonl"
+        subprocess.run([self.python, "-m", "compileall", "-q", PACKAGE, "tests"], cwd=self.tree, check=True)
 
-    def tried(self, change: Change, limits: "Limits") -> str:
-        by_weight = (*NOTICED, TIME_LIMIT, NOT_NOTICED, SKIPPED)
-        outcome = NOT_TRIED
-        for _ in range(limits.attempts):
-            if outcome in NOTICED or time.monotonic() > limits.deadline:
-                break
-            with self._changed(change):
-                outcomes = self._run(change.tests).values()
-            outcome = next((outcome for outcome in by_weight if outcome in outcomes), BROKEN)
-        return outcome
+    def try_mutant(self, task: Task, limits: Limits) -> Result:
+        """Run the tests of the mutant with the mutant in its place."""
+        if time.monotonic() + limits.seconds_per_mutant > limits.deadline:
+            return Result(task, Outcome.NOT_TRIED)
+        began = time.monotonic()
+        with self._mutated(task.mutant):
+            runs = self.run(task.tests, limits)
+        return result_of(task, runs, time.monotonic() - began)
 
-    def failing(self, tests: list[str], attempts: int) -> set[str]:
-        """Of the tree as it is. A test that did not run counts as failing."""
-        failing = set(tests)
-        for _ in range(attempts):
-            results = self._run(sorted(failing)) if failing else {}
-            for test in sorted(failing):
-                outcomes = {results[name] for name in results if name == test or name.startswith(f"{test}[")}
-                if outcomes and outcomes <= {NOT_NOTICED, SKIPPED}:
-                    failing.remove(test)
+    def failing(self, tests: Sequence[str], limits: Limits) -> list[str]:
+        """Return those of the tests that fail twice without a mutant."""
+        failing = list(tests)
+        for _ in range(2):
+            runs = self.run(failing, limits, stops_early=False) if failing else []
+            failing = [run.test for run in runs if run.outcome not in (TestOutcome.PASSED, TestOutcome.SKIPPED)]
         return failing
 
     @contextmanager
-    def _changed(self, change: Change) -> Iterator[None]:
-        path = change.path(self.tree)
-        before = path.read_text()
+    def _mutated(self, mutant: Mutant) -> Iterator[None]:
+        path = self.tree / PACKAGE / mutant.file
+        before = path.read_text(encoding="utf-8")
         try:
-            _write(path, before.replace(change.line, change.instead))
+            _write(path, mutant.content)
             yield
         finally:
             _write(path, before)
+            # A mutant may have written into the copy, or deleted something.
+            for command in (["checkout", "-q", "--", "."], ["clean", "-fdq", "-e", ".venv", "-e", "__pycache__"]):
+                subprocess.run(["git", *command], cwd=self.tree, check=True)
 
-    def _run(self, tests: Iterable[str]) -> dict[str, str]:
-        """The outcome of each test by its name; nothing if pytest could not begin."""
-        self._report.unlink(missing_ok=True)
-        options = ["-n0", "-q", "-p", "no:cacheprovider", "--timeout", str(SECONDS_PER_TEST), "--timeout-method=signal"]
+    def run(self, tests: Sequence[str], limits: Limits, *, stops_early: bool = True) -> list[TestRun]:
+        """Run these tests, in this order, and return what is known at the limit."""
+        trial = Trial(str(self._outcomes), list(tests), limits.seconds_per_mutant, stops_early)
+        self._trial.write_text(json.dumps(asdict(trial)))
+        self._outcomes.unlink(missing_ok=True)
+        files = dict.fromkeys(test.partition("::")[0] for test in tests)
+        # Plugins that no test needs: each takes its time at the start of every run.
+        options = ["-o", "addopts=--import-mode=importlib", "-p", "no:xdist", "-p", "no:cacheprovider"]
+        options += ["-p", "no:valkey", "-p", "no:anyio", "-p", "no:junitxml", "-p", "no:pastebin"]
+        options += ["-p", "tests.kit.mutants.trial_plugin", f"--trial={self._trial}", "--tb=no", "-q"]
+        options += [f"--timeout={limits.seconds_per_test}", "--timeout-method=signal", f"--basetemp={self._scratch}"]
         process = subprocess.Popen(
-            [
-                self._python,
-                "-m",
-                "pytest",
-                *options,
-                "--basetemp",
-                self._scratch,
-                f"--junit-xml={self._report}",
-                *tests,
-            ],
+            [*namespace(), self.python, _REAPER, self.python, "-m", "pytest", *options, *files],
             cwd=self.tree,
-            env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+            env=environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        ended = _ends_within(process, LONGEST_SECONDS)
-        _end_what_is_left()
+        try:
+            # The plugin ends the run in time, unless a test does not end.
+            process.wait(limits.seconds_per_mutant + 2)
+        except subprocess.TimeoutExpired:
+            process.kill()  # and with it, by --kill-child, every process of the namespace
+            process.wait()
         shutil.rmtree(self._scratch, ignore_errors=True)
-        if not ended:
-            return dict.fromkeys(tests, TIME_LIMIT)
-        if not self._report.exists():
-            return {}
-        return {
-            f"{case.attrib['classname'].replace('.', '/')}.py::{case.attrib['name']}": _outcome(case)
-            for case in parse(self._report).iter("testcase")  # noqa: S314  pytest wrote it
-        }
+        return read_outcomes(self._outcomes)
+
+
+def result_of(task: Task, runs: Sequence[TestRun], seconds: float) -> Result:
+    """Return what the runs of its tests say about a mutant: an assertion counts more than anything else."""
+    by_weight = (
+        (TestOutcome.ASSERTION, Outcome.NOTICED),
+        (TestOutcome.EXCEPTION, Outcome.EXCEPTION),
+        (TestOutcome.TIMEOUT, Outcome.TIMEOUT),
+        (TestOutcome.IMPORT_ERROR, Outcome.IMPORT_ERROR),
+        (TestOutcome.PASSED, Outcome.NOT_NOTICED),
+        (TestOutcome.SKIPPED, Outcome.SKIPPED),
+    )
+    for test_outcome, outcome in by_weight:
+        for run in runs:
+            if run.outcome == test_outcome:
+                return Result(task, outcome, run.test, len(runs), seconds)
+    if not task.tests:
+        return Result(task, Outcome.NOT_NOTICED, "", 0, seconds)
+    if seconds > 10:  # the first test did not end
+        return Result(task, Outcome.TIMEOUT, task.tests[0], 0, seconds)
+    return Result(task, Outcome.IMPORT_ERROR, "", 0, seconds)  # pytest could not even begin
+
+
+def read_outcomes(file: Path) -> list[TestRun]:
+    if not file.exists():
+        return []
+    entries = [json.loads(line) for line in file.read_text().splitlines() if line.endswith("}")]
+    return [TestRun(**{**entry, "outcome": TestOutcome(entry["outcome"])}) for entry in entries]
+
+
+def environment() -> dict[str, str]:
+    """Return this process's environment without what would measure the tests, or turn a skip into a failure."""
+    removed = ("PYTHONPATH", variable("TEST_REQUIRE"), "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG")
+    return {name: value for name, value in os.environ.items() if name not in removed}
+
+
+@cache
+def namespace() -> tuple[str, ...]:
+    """Return the command that runs another one in a pid namespace. Raise SystemExit where there is none."""
+    usual = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
+    as_user = (*usual, "--user", "--map-root-user")
+    for command in (usual, as_user):
+        with suppress(FileNotFoundError):
+            if subprocess.run([*command, "true"], capture_output=True, check=False).returncode == 0:
+                return command
+    raise SystemExit(
+        "Mutants need a pid namespace, or one of them may kill your processes. `unshare --pid` fails here."
+    )
 
 
 def _write(path: Path, text: str) -> None:
-    """Bytecode goes by the size and the second of the change, so it is made anew here."""
-    path.write_text(text)
+    """Write the file and its bytecode. Python compares only the size and the second of the change."""
+    path.write_text(text, encoding="utf-8")
     if path.suffix == ".py":
         Path(cache_from_source(str(path))).unlink(missing_ok=True)
         with suppress(py_compile.PyCompileError):
             py_compile.compile(str(path), doraise=True)
 
 
-def _outcome(case: Element) -> str:
-    for result in case:
-        if result.tag == "skipped":
-            return SKIPPED
-        if result.tag in ("failure", "error"):
-            message = result.attrib["message"]
-            return next((outcome for pattern, outcome in _PATTERNS if pattern.match(message)), NOTICED[1])
-    return NOT_NOTICED
+class Workshop:
+    """One process with a copy of its own for each processor."""
+
+    def __init__(self, tree: Path, workers: int, directory: Path) -> None:
+        namespace()
+        self._workers = workers
+        copies: SimpleQueue[Copy] = SimpleQueue()
+        for number in range(workers):
+            copies.put(Copy(tree, directory / str(number)))
+        self._pool = ProcessPoolExecutor(workers, initializer=_take_copy, initargs=(copies,))
+
+    def try_all(self, tasks: Iterable[Task], limits: Limits) -> Iterator[Result]:
+        """Yield each result as soon as it is known."""
+        futures: list[Future[Result]] = [self._pool.submit(_try_mutant, task, limits) for task in tasks]
+        for future in as_completed(futures):
+            yield future.result()
+
+    def failing(self, tests: Iterable[str], limits: Limits) -> list[str]:
+        """Return the tests that fail without a mutant."""
+        every = sorted(set(tests))
+        shares = [every[number :: self._workers] for number in range(self._workers)]
+        futures = [self._pool.submit(_failing, share, limits) for share in shares if share]
+        return sorted(test for future in futures for test in future.result())
+
+    def close(self) -> None:
+        self._pool.shutdown()
 
 
-def _ends_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    """Reaps meanwhile what tests left behind, as init would: a zombie looks alive to a test that waits for its end."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        pid, process.returncode = os.waitpid(-1, os.WNOHANG)
-        if pid == process.pid:
-            return True
-        if pid == 0:
-            time.sleep(0.02)
-    process.returncode = -signal.SIGKILL
-    return False
-
-
-def _end_what_is_left() -> None:
-    """Processes become children of this one when their parents have ended."""
-    children = Path(f"/proc/self/task/{os.getpid()}/children")
-    while left := children.read_text().split():
-        for pid in map(int, left):
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
+@contextmanager
+def workshop(tree: Path, workers: int) -> Iterator[Workshop]:
+    """Make the copies, and remove them in the end."""
+    with tempfile.TemporaryDirectory(prefix="mutants-") as directory:
+        opened = Workshop(tree, workers, Path(directory))
+        try:
+            yield opened
+        finally:
+            opened.close()
 
 
 _copy: Copy
 
 
-def _take(copies: "SimpleQueue[Copy]") -> None:
-    """Of a worker's process: it becomes the parent of what its tests leave running."""
+def _take_copy(copies: "SimpleQueue[Copy]") -> None:
     global _copy
     _copy = copies.get()
-    ctypes.CDLL(None).prctl(_SUBREAPER, 1)
 
 
-class Limits(NamedTuple):
-    attempts: int = 1
-    """More than one, where a busy machine must not decide: what was not noticed is tried again."""
-    deadline: float = math.inf
-    """What has not begun by then is not tried."""
+def _try_mutant(task: Task, limits: Limits) -> Result:
+    return _copy.try_mutant(task, limits)
 
 
-ONCE = Limits()
-
-
-def _try(change: Change, limits: Limits) -> tuple[Change, str]:
-    return change, _copy.tried(change, limits)
-
-
-def _failing(tests: list[str], limits: Limits) -> set[str]:
-    return _copy.failing(tests, limits.attempts)
-
-
-def try_changes(
-    changes: list[Change], tree: Path, workers: int, limits: Limits = ONCE
-) -> Iterator[tuple[Change, str, str]]:
-    """Each change with its outcome and, where there is more to say, the reason."""
-    to_try = []
-    for change in changes:
-        if fault := change.fault(tree):
-            yield change, NOT_APPLIED, fault
-        elif change.unnoticed:
-            yield change, UNNOTICED, change.unnoticed
-        else:
-            to_try.append(change)
-    tests = sorted({test for change in to_try for test in change.tests})
-    shares = [share for n in range(workers) if (share := tests[n::workers])]
-    with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
-        copies: SimpleQueue[Copy] = SimpleQueue()
-        for n in range(workers):
-            copies.put(Copy(tree, Path(scratch, str(n))))
-        with Pool(workers, _take, (copies,)) as pool:
-            failing = set().union(*pool.map(partial(_failing, limits=limits), shares, 1))
-            sound = [change for change in to_try if not failing.intersection(change.tests)]
-            for change in to_try:
-                if change not in sound:
-                    yield change, FAILS_ANYWAY, ", ".join(sorted(failing.intersection(change.tests)))
-            for change, outcome in pool.imap_unordered(partial(_try, limits=limits), sound):
-                yield change, outcome, ""
+def _failing(tests: Sequence[str], limits: Limits) -> list[str]:
+    return _copy.failing(tests, limits)

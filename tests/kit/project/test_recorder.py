@@ -1,0 +1,128 @@
+"""The recorder knows which functions a test runs: in its process, in children, in forks, and in what is killed."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.kit.mutants import recorder
+from tests.kit.mutants.coverage_by_test import CoverageByTest, combined, mirror_files
+from tests.kit.mutants.source import Mutant
+from tests.kit.mutants.trial_plugin import TestOutcome, TestRun
+from tests.kit.trees import ROOT
+
+_PROGRAM = """
+import os, signal, sys, threading
+sys.path.insert(0, sys.argv[1])
+from watched import small
+
+def in_child():
+    os.environ["HOME"] = sys.argv[2]
+    small.Box().first()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+small.Box().first()
+thread = threading.Thread(target=small.second)
+thread.start()
+thread.join()
+child = os.fork()
+if child == 0:
+    in_child()
+os.waitpid(child, 0)
+print("done", flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+_WATCHED = """
+class Box:
+    def first(self):
+        return [each for each in (lambda: [1])()]
+
+def second():
+    def inner():
+        pass
+    inner()
+
+def never():
+    pass
+"""
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Path:
+    (tmp_path / "watched").mkdir()
+    (tmp_path / "watched" / "small.py").write_text(_WATCHED)
+    start = f"import recorder; recorder.start({str(tmp_path / 'watched') + '/'!r}, {str(tmp_path / 'log')!r})"
+    (tmp_path / "program.py").write_text(f"{start}\n{_PROGRAM}")
+    return tmp_path
+
+
+def test_a_killed_process_leaves_what_it_has_run(watched: Path) -> None:
+    environ = {**os.environ, "PYTHONPATH": str(Path(recorder.__file__).parent)}
+    command = [sys.executable, str(watched / "program.py"), str(watched), "/other/home"]
+
+    ran = subprocess.run(command, env=environ, stdout=subprocess.PIPE, check=False)
+
+    lines = [tuple(line.split("\t")) for line in (watched / "log").read_text().splitlines()]
+    assert ran.returncode == -signal.SIGKILL
+    assert ran.stdout == b"done\n"
+    assert set(lines) == {
+        ("ran", os.environ["HOME"], "small.py", "<module>"),
+        ("ran", os.environ["HOME"], "small.py", "Box"),
+        ("ran", os.environ["HOME"], "small.py", "Box.first"),
+        ("ran", os.environ["HOME"], "small.py", "second"),
+        ("ran", "/other/home", "small.py", "Box.first"),
+    }
+
+
+def test_a_function_belongs_to_the_test_whose_home_the_process_has() -> None:
+    runs = [TestRun("a", TestOutcome.PASSED, 1.0), TestRun("b", TestOutcome.PASSED, 2.0)]
+    runs += [TestRun("c", TestOutcome.PASSED, 2.0), TestRun("c", TestOutcome.EXCEPTION, 2.0)]
+    lines = [
+        "ran\t/t/a0/home/home\tkit/small.py\tfirst",
+        "ran\ta\tkit/small.py\tsecond",
+        "ran\tc\tkit/small.py\tsecond",
+        "ran\t/root\tkit/small.py\tsecond",
+        "owner\t/t/a0\ta",
+        "owner\t/t/b0\tb",
+        "ran\t/t/b0/home/home\tkit/small.py\tfirst",
+        "ran\t/t/b0/ho",
+    ]
+
+    coverage = combined(runs, lines)
+
+    assert coverage == CoverageByTest(
+        seconds={"a": 1.0, "b": 2.0},
+        failed=["c"],
+        functions={"kit/small.py:first": ["a", "b"], "kit/small.py:second": ["a"]},
+    )
+
+
+def mutant(function: str, file: str = "kit/safety/lock.py") -> Mutant:
+    return Mutant(file, function, 1, "drop call", "a()", "pass", "")
+
+
+def test_the_tests_of_the_file_come_first_and_slow_ones_last() -> None:
+    own, narrow, broad, slow = "tests/kit/safety/test_lock.py::a", "tests/b.py::narrow", "tests/b.py::broad", "c"
+    other, far = "tests/kit/safety/test_flock.py::a", "tests/sample/test_x.py::a"
+    coverage = CoverageByTest(
+        seconds={slow: 9.0, broad: 1.0, narrow: 1.0, own: 1.0, other: 1.0, far: 1.0},
+        functions={
+            "kit/safety/lock.py:Lock._take": [slow, broad, narrow],
+            "kit/app.py:main": [slow, broad],
+            "kit/app.py:root": [slow, broad],
+        },
+    )
+
+    assert coverage.tests_for(mutant("Lock._take"), ROOT) == [own, narrow, broad, slow]
+    assert coverage.tests_for(mutant("Lock"), ROOT) == [own, narrow, broad, slow]
+    assert coverage.tests_for(mutant("Lock.unknown"), ROOT) == [own]
+    assert coverage.tests_for(mutant("main", "kit/safety/gone.py"), ROOT) == [own, other]
+
+
+def test_a_file_is_mirrored_by_the_tests_of_its_name() -> None:
+    mirrors = mirror_files("kit/commands/config/set.py", ROOT)
+
+    assert mirrors == ["tests/kit/commands/test_config_set.py", "tests/kit/commands/test_config.py"]
