@@ -228,7 +228,8 @@ def _other_right_ways(scenario: Scenario, runs: dict[str, Recording]) -> list[st
 def _without(mechanisms: tuple[Removal, ...]) -> list[str]:
     parts = []
     for each in mechanisms:
-        changed = [f"-{line}" for line in each.line.splitlines()] + [f"+{line}" for line in each.instead.splitlines()]
+        changed = [f"-{line}" for line in each.pattern.splitlines()]
+        changed += [f"+{line}" for line in each.instead.splitlines()]
         parts.append(f"**{_sentence(each.says)}** In `sampletool/{each.file}`:")
         parts.append("```diff\n" + "\n".join(changed) + "\n```")
         parts.append(f"Then: *{each.breaks}*.")

@@ -187,13 +187,19 @@ class Way:
 class Removal:
     """A mechanism of the right way, and the change of the production code that takes it out."""
 
-    file: str
+    function: str
+    """The file below the package and, after a colon, the function or class."""
     says: str
     """What the code does without it."""
-    line: str
+    pattern: str
+    """The mechanism in that function, as syntax: see tests/kit/mutants/source.py."""
     instead: str
     breaks: str
     """What `prove` then says is broken: a part of the invariant's sentence."""
+
+    @property
+    def file(self) -> str:
+        return self.function.partition(":")[0]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from sampletool.kit.testing.scale import SOAK
 from sampletool.kit.testing.tool import Tool
 from sampletool.lab.scenario import PACKAGE, Removal, find, names
 
-from .mutants.derived import mechanisms
+from .mutants.derived import mechanism_of, mechanisms
 from .mutants.proof import says_why
 
 TRIED = [("planted-link", find("planted-link").mechanisms[0])]
@@ -31,8 +31,8 @@ def test_without_its_mechanism_the_proof_fails_and_says_why(
     copy = tmp_path / "copy"
     # With its bytecode: to compile it anew takes longer than the proof.
     shutil.copytree(PACKAGE, copy / "sampletool", ignore=shutil.ignore_patterns("*.pyc.*"))
-    file = copy / "sampletool" / mechanism.file
-    file.write_text(file.read_text().replace(mechanism.line, mechanism.instead))
+    mutant = mechanism_of(name, mechanism).mutant(PACKAGE.parent)
+    (copy / "sampletool" / mutant.file).write_text(mutant.content)
 
     ran = tool("lab", "prove", name, PYTHONPATH=str(copy))
 

@@ -5,19 +5,19 @@ from sampletool.lab.scenario import Removal
 
 def without_lock(breaks: str) -> Removal:
     return Removal(
-        "kit/safety/lock.py",
+        "kit/safety/lock.py:Lock._wait",
         says="going on without having got the lock",
-        line="self._signals.received is None and try_lock(descriptor, operation):",
-        instead="try_lock(descriptor, operation) or True:",
+        pattern="self._signals.received is None and try_lock(descriptor, operation)",
+        instead="try_lock(descriptor, operation) or True",
         breaks=breaks,
     )
 
 
 def with_shared_lock(breaks: str) -> Removal:
     return Removal(
-        "kit/safety/lock.py",
+        "kit/safety/lock.py:Lock.exclusively",
         says="a lock that several may hold",
-        line="hold = self._acquire(EXCLUSIVE, timeout_seconds, recorded=recorded)",
-        instead="hold = self._acquire(SHARED, timeout_seconds, recorded=recorded)",
+        pattern="self._acquire(EXCLUSIVE, timeout_seconds, recorded=recorded)",
+        instead="self._acquire(SHARED, timeout_seconds, recorded=recorded)",
         breaks=breaks,
     )

@@ -114,17 +114,17 @@ scenario = Scenario(
     steps=(Step("send", "", "[AB]"), Step("take", "", "C")),
     mechanisms=(
         Removal(
-            "lab/scenarios/coordinator.py",
+            "lab/scenarios/coordinator.py:fixed",
             says="ending at the first end",
-            line="        while ended < len(SENDERS):\n",
-            instead="        while ended < 1:\n",
+            pattern="ended < len(SENDERS)",
+            instead="ended < 1",
             breaks="message was recorded 0 times",
         ),
         Removal(
-            "lab/scenarios/coordinator.py",
+            "lab/scenarios/coordinator.py:fixed",
             says="never ending",
-            line="                ended += 1\n",
-            instead="                pass\n",
+            pattern="ended += 1",
+            instead="pass",
             breaks="waits for ever",
         ),
     ),

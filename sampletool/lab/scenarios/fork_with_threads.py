@@ -143,10 +143,17 @@ scenario = Scenario(
     ),
     mechanisms=(
         Removal(
-            "lab/scenarios/fork_with_threads.py",
+            "lab/scenarios/fork_with_threads.py:fixed",
             says="forking instead of starting a program",
-            line="        with Children(Signals()) as children:\n",
-            instead='        forked(lambda: world.log(""))\n        with Children(Signals()) as children:\n',
+            pattern="""\
+with Children(Signals()) as children:
+    ...
+""",
+            instead="""\
+forked(lambda: world.log(""))
+with Children(Signals()) as children:
+    ...
+""",
             breaks="waits for ever for a lock",
         ),
     ),

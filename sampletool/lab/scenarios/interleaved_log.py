@@ -86,17 +86,27 @@ scenario = Scenario(
     steps=(Step("write", "os.write", LOG),),
     mechanisms=(
         Removal(
-            "kit/safety/call_log.py",
+            "kit/safety/call_log.py:append",
             says="writing it in two pieces",
-            line="            os.write(descriptor, line)\n",
-            instead="            os.write(descriptor, line[:7])\n            os.write(descriptor, line[7:])\n",
+            pattern="os.write(descriptor, line)",
+            instead="""\
+os.write(descriptor, line[:7])
+os.write(descriptor, line[7:])
+""",
             breaks="the log has a line that nobody wrote",
         ),
         Removal(
-            "kit/safety/call_log.py",
+            "kit/safety/call_log.py:append",
             says="looking for the end of the file, instead of letting the kernel append",
-            line="os.O_RDWR | os.O_APPEND | os.O_CREAT) as descriptor:\n",
-            instead="os.O_RDWR | os.O_CREAT) as descriptor:\n            os.lseek(descriptor, 0, os.SEEK_END)\n",
+            pattern="""\
+with opened_log(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as descriptor:
+    ...
+""",
+            instead="""\
+with opened_log(path, os.O_RDWR | os.O_CREAT) as descriptor:
+    os.lseek(descriptor, 0, os.SEEK_END)
+    ...
+""",
             breaks="is not in the log",
         ),
     ),

@@ -104,27 +104,31 @@ scenario = Scenario(
     ),
     mechanisms=(
         Removal(
-            "kit/safety/signals.py",
+            "kit/safety/signals.py:Signals._record",
             says="a handler that raises",
-            line="            self.received, self._received_at = number, self._clock()\n",
+            pattern="self.received, self._received_at = (number, self._clock())",
             instead="""\
-            self.received, self._received_at = number, self._clock()
-            raise Interrupted(number)
+self.received, self._received_at = (number, self._clock())
+raise Interrupted(number)
 """,
             breaks="wait for ever",
         ),
         Removal(
-            "kit/safety/lock.py",
+            "kit/safety/lock.py:Lock.exclusively",
             says="giving the lock back only when all went well",
-            line="""\
-        finally:
-            if recorded:
+            pattern="""\
+try:
+    ...
+finally:
+    ...
 """,
             instead="""\
-        except ZeroDivisionError:
-            pass
-        else:
-            if recorded:
+try:
+    ...
+except ZeroDivisionError:
+    pass
+else:
+    ...
 """,
             breaks="wait for ever",
         ),

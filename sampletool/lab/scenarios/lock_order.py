@@ -64,10 +64,10 @@ scenario = Scenario(
     ),
     mechanisms=(
         Removal(
-            "lab/scenarios/lock_order.py",
+            "lab/scenarios/lock_order.py:fixed",
             says="each in an order of its own",
-            line="    here, there = sorted(SIDES)\n",
-            instead='    here, there = sorted(SIDES, reverse=worker == "B")\n',
+            pattern="here, there = sorted(SIDES)",
+            instead='here, there = sorted(SIDES, reverse=worker == "B")',
             breaks="wait for ever",
         ),
     ),

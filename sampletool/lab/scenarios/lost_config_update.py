@@ -137,31 +137,38 @@ scenario = Scenario(
     ),
     mechanisms=(
         Removal(
-            "kit/safety/toml_file.py",
+            "kit/safety/toml_file.py:editing_toml",
             says="reading before the lock instead of under it",
-            line="""\
-        with make_lock(_lock_path(resolved), resolved.name).exclusively(timeout_seconds) as hold:
-            if resolve(path) != resolved:
-                continue
-            if hold.crashed is not None:
-                sweep(resolved)
-            yield TomlEdit(read_toml(resolved), hold)
+            pattern="""\
+with make_lock(_lock_path(resolved), resolved.name).exclusively(timeout_seconds) as hold:
+    if resolve(path) != resolved:
+        continue
+    if hold.crashed is not None:
+        sweep(resolved)
+    yield TomlEdit(read_toml(resolved), hold)
+    return
 """,
             instead="""\
-        before = read_toml(resolved)
-        with make_lock(_lock_path(resolved), resolved.name).exclusively(timeout_seconds) as hold:
-            yield TomlEdit(before, hold)
+before = read_toml(resolved)
+with make_lock(_lock_path(resolved), resolved.name).exclusively(timeout_seconds) as hold:
+    yield TomlEdit(before, hold)
+    return
 """,
             breaks="was answered that its key is saved",
         ),
         Removal(
-            "kit/safety/toml_file.py",
+            "kit/safety/toml_file.py:editing_toml",
             says="not looking at the link again under the lock",
-            line="""\
-            if resolve(path) != resolved:
-                continue
+            pattern="""\
+if resolve(path) != resolved:
+    continue
+if hold.crashed is not None:
+    sweep(resolved)
 """,
-            instead="",
+            instead="""\
+if hold.crashed is not None:
+    sweep(resolved)
+""",
             breaks="was answered that its key is saved",
         ),
         without_lock("was answered that its key is saved"),

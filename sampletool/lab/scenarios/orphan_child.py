@@ -152,10 +152,31 @@ scenario = Scenario(
     steps=(LOCK, WAIT, COMPILE),
     mechanisms=(
         Removal(
-            "kit/safety/children.py",
+            "kit/safety/children.py:Children.start",
             says="not handing the lock on to the children",
-            line="            pass_fds=self._descriptors,\n",
-            instead="",
+            pattern="""\
+subprocess.Popen(
+    argv,
+    cwd=cwd,
+    env={**env, ANCESTORS_LOCKS: locks} if locks else env,
+    stdin=subprocess.DEVNULL,
+    stdout=subprocess.PIPE if stdout is None else stdout,
+    stderr=subprocess.STDOUT if stdout is None else subprocess.PIPE,
+    process_group=0,
+    pass_fds=self._descriptors,
+)
+""",
+            instead="""\
+subprocess.Popen(
+    argv,
+    cwd=cwd,
+    env={**env, ANCESTORS_LOCKS: locks} if locks else env,
+    stdin=subprocess.DEVNULL,
+    stdout=subprocess.PIPE if stdout is None else stdout,
+    stderr=subprocess.STDOUT if stdout is None else subprocess.PIPE,
+    process_group=0,
+)
+""",
             breaks="B built while A's compiler was still at work",
         ),
     ),

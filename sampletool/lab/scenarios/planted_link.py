@@ -107,10 +107,10 @@ scenario = Scenario(
     ),
     mechanisms=(
         Removal(
-            "kit/safety/atomic_file.py",
+            "kit/safety/atomic_file.py:replace",
             says="writing through the name instead of renaming",
-            line="    _put(path, content, new_mode, os.replace)\n",
-            instead="    _put(path, content, new_mode, lambda new, old: [old.write_bytes(content), new.unlink()])\n",
+            pattern="_put(path, content, new_mode, os.replace)",
+            instead="_put(path, content, new_mode, lambda new, old: [old.write_bytes(content), new.unlink()])",
             breaks="A wrote over the file mine",
         ),
     ),

@@ -126,10 +126,10 @@ scenario = Scenario(
     ),
     mechanisms=(
         Removal(
-            "kit/safety/processes.py",
+            "kit/safety/processes.py:start_of",
             says="a start that is the boot alone",
-            line='read_text()[:8]}:{ticks}"\n',
-            instead='read_text()[:8]}:1"\n',
+            pattern="f\"{Path('/proc/sys/kernel/random/boot_id').read_text()[:8]}:{ticks}\"",
+            instead="f\"{Path('/proc/sys/kernel/random/boot_id').read_text()[:8]}:1\"",
             breaks="B was stopped",
         ),
     ),

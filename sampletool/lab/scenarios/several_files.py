@@ -119,11 +119,13 @@ scenario = Scenario(
     ),
     mechanisms=(
         Removal(
-            "kit/safety/toml_file.py",
+            "kit/safety/toml_file.py:TomlEdit.write",
             says="writing into the file, line by line, instead of replacing it",
-            line="        replace(before.path, content)\n",
-            instead="        for end in [at for at, byte in enumerate(content, 1) if byte == 10]:\n"
-            "            before.path.write_bytes(content[:end])\n",
+            pattern="replace(before.path, content)",
+            instead="""\
+for end in [at for at, byte in enumerate(content, 1) if byte == 10]:
+    before.path.write_bytes(content[:end])
+""",
             breaks="B could not read both",
         ),
     ),

@@ -92,30 +92,34 @@ scenario = Scenario(
     ),
     mechanisms=(
         Removal(
-            "kit/safety/atomic_file.py",
+            "kit/safety/atomic_file.py:_put",
             says="no flush before the rename",
-            line="            flush(descriptor)\n        publish",
-            instead="        publish",
+            pattern="flush(descriptor)",
+            instead="pass",
             breaks="tool.toml is empty",
         ),
         Removal(
-            "kit/safety/atomic_file.py",
+            "kit/safety/atomic_file.py:_put",
             says="the flush after the rename",
-            line="""\
-            flush(descriptor)
-        publish(temporary, path)
+            pattern="""\
+with opened(temporary, _NEW, mode) as descriptor:
+    ...
+    flush(descriptor)
+publish(temporary, path)
 """,
             instead="""\
-            publish(temporary, path)
-            flush(descriptor)
+with opened(temporary, _NEW, mode) as descriptor:
+    ...
+    publish(temporary, path)
+    flush(descriptor)
 """,
             breaks="tool.toml is empty",
         ),
         Removal(
-            "kit/safety/atomic_file.py",
+            "kit/safety/atomic_file.py:_put",
             says="no flush of the directory",
-            line="        flush_directory(path.parent)\n",
-            instead="        pass\n",
+            pattern="flush_directory(path.parent)",
+            instead="pass",
             breaks="A was answered that it is saved, and tool.toml is the old one",
         ),
     ),

@@ -7,10 +7,12 @@ does not fit the code, or if assertions notice fewer than 95 of 100 mechanisms.
 
 import argparse
 import os
+import resource
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from sampletool.kit.program import PACKAGE
@@ -26,6 +28,7 @@ from .trial import Limits, Outcome, Result, Task, Workshop, workshop
 
 _LEAST_NOTICED = 0.95
 _SECONDS_TO_CONFIRM = 300
+_MOST_LEFT_OUT = 0.05
 
 
 def main() -> int:
@@ -71,7 +74,6 @@ def _mutate(options: argparse.Namespace) -> int:
             deadline=time.monotonic() + options.seconds,
         )
         results, failing = _try(opened, tasks, limits)
-        failing += opened.failing(coverage.failed, Limits(seconds_per_mutant=_SECONDS_TO_CONFIRM))
     for text in summary(results):
         _print(text)
     return _status(results, failing, len(drawn.equivalent))
@@ -87,7 +89,8 @@ def _try_guarantees(options: argparse.Namespace) -> int:
         else:
             tasks.append(Task(mechanism.mutant(ROOT), mechanism.tests))
     with workshop(ROOT, options.workers) as opened:
-        results, failing = _try(opened, tasks, Limits(seconds_per_test=60, seconds_per_mutant=300))
+        limits = Limits(seconds_per_test=60, seconds_per_mutant=300, is_isolated=False)
+        results, failing = _try(opened, tasks, limits)
     for text in summary(results):
         _print(text)
     counted = [result for result in results if result.outcome not in NOT_COUNTED]
@@ -105,7 +108,8 @@ def _try(opened: Workshop, tasks: Sequence[Task], limits: Limits) -> tuple[list[
         if result.outcome != Outcome.NOT_TRIED:
             _print(line(result))
     tests = {result.test for result in results if result.test and result.outcome != Outcome.NOT_NOTICED}
-    failing = opened.failing(tests, Limits(seconds_per_test=60, seconds_per_mutant=_SECONDS_TO_CONFIRM))
+    confirming = replace(limits, seconds_per_test=60, seconds_per_mutant=_SECONDS_TO_CONFIRM)
+    failing = opened.failing(tests, confirming)
     return [result for result in results if result.test not in failing], failing
 
 
@@ -116,7 +120,15 @@ def _coverage(options: argparse.Namespace) -> CoverageByTest:
         began = time.monotonic()
         coverage = coverage_by_test.measure(ROOT, options.coverage_seconds)
         took = time.monotonic() - began
-        _print(f"{len(coverage.seconds)} tests and {len(coverage.functions)} functions in {took:.0f} s.")
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        _print(
+            f"{len(coverage.seconds)} tests and {len(coverage.functions)} functions in {took:.0f} s "
+            f"({used.ru_utime + used.ru_stime:.0f} s of the processors)."
+        )
+    for test, message in coverage.failed.items():
+        _print(f"left out          {test} fails without a mutant: {message}")
+    if len(coverage.failed) > _MOST_LEFT_OUT * len(coverage.seconds):
+        raise SystemExit("Too many tests fail without a mutant.")
     return coverage
 
 

@@ -2,14 +2,12 @@
 
 The result is kept in `build/`, which git ignores. It may be older than the code: it only decides which tests are tried,
 and in which order. A function that it does not know is tried with all tests of its folder.
+
+The suite runs in a pid namespace, as the trials do: a test that fails there is left out.
 """
 
 import json
-import os
-import signal
-import subprocess
 import tempfile
-import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -19,7 +17,7 @@ from sampletool.kit.program import PACKAGE
 
 from . import recorder
 from .source import Mutant
-from .trial import Copy, environment, read_outcomes
+from .trial import Copy, read_outcomes, run_in_tree
 from .trial_plugin import TestOutcome, TestRun, Trial
 
 FILE = "build/coverage-by-test.json"
@@ -30,7 +28,8 @@ _SLOW_SECONDS = 5
 class CoverageByTest:
     seconds: dict[str, float] = field(default_factory=dict)
     """Each test that passed, in the order of the suite, and how long it took."""
-    failed: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+    """The tests that failed without a mutant, with their messages. They are left out."""
     functions: dict[str, list[str]] = field(default_factory=dict)
     """`kit/safety/lock.py:Lock._take` and so on, with the tests that run it."""
 
@@ -126,21 +125,8 @@ def _measure_in(copy: Copy, directory: Path, seconds: float) -> CoverageByTest:
     install_recorder(copy.tree, log)
     trial.write_text(json.dumps(asdict(Trial(str(outcomes), [], stops_early=False))))
     options = ["-q", "-p", "no:cacheprovider", "-p", "tests.kit.mutants.trial_plugin", f"--trial={trial}"]
-    process = subprocess.Popen(
-        [copy.python, "-m", "pytest", *options, f"--basetemp={directory / 't'}", *suite(copy.tree)],
-        cwd=copy.tree,
-        env=environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        time.sleep(1)  # the processes that tests have started see the end of their pipes
+    options += [f"--basetemp={directory / 't'}", *suite(copy.tree)]
+    run_in_tree(copy, ["-m", "pytest", *options], seconds, is_isolated=True)
     return combined(read_outcomes(outcomes), log.read_text(errors="replace").splitlines())
 
 
@@ -155,7 +141,8 @@ def install_recorder(tree: Path, log: Path) -> None:
 
 def combined(runs: Sequence[TestRun], lines: Iterable[str]) -> CoverageByTest:
     """Find the test of each line of the recorder: it names a test, or a home below the directory of a test."""
-    bad = {run.test for run in runs if run.outcome not in (TestOutcome.PASSED, TestOutcome.SKIPPED)}
+    fine = (TestOutcome.PASSED, TestOutcome.SKIPPED)
+    bad = {run.test: run.message for run in runs if run.outcome not in fine}
     seconds = {run.test: run.seconds for run in runs if run.outcome == TestOutcome.PASSED and run.test not in bad}
     owners: dict[str, str] = {}
     ran: dict[str, set[str]] = defaultdict(set)
@@ -174,7 +161,7 @@ def combined(runs: Sequence[TestRun], lines: Iterable[str]) -> CoverageByTest:
     for function, processes in sorted(ran.items()):
         tests = {test_of[owner] for owner in processes}
         functions[function] = sorted((test for test in tests if test in order), key=lambda test: order[test])
-    return CoverageByTest(seconds, sorted(bad), functions)
+    return CoverageByTest(seconds, bad, functions)
 
 
 def _test_of(home: str, owners: dict[str, str]) -> str:

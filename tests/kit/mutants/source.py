@@ -1,8 +1,8 @@
 """Read a file of the package as a syntax tree, find code in it by pattern, and replace nodes of the tree.
 
 A pattern is Python: one expression, or one statement or more. It is compared with the nodes of a function, so
-formatting, comments and line breaks do not matter. A body that is just `...` stands for any statements, and `...` in
-the replacement for the same statements.
+formatting, comments and line breaks do not matter. `...` as one of the statements of a body stands for any statements,
+and `...` in the replacement for the same ones.
 
 A replacement changes only the text of the nodes that it replaces, so all other lines stay where they are.
 """
@@ -85,15 +85,24 @@ class Source:
         Raise PatternError if there is no such scope, or if the pattern matches not once.
         """
         wanted, replacement = _parsed(pattern, instead)
+        found = self._matches(name, wanted)
+        if len(found) != 1:
+            raise PatternError(f"the pattern is in {name or 'the module'} {len(found)} times: {pattern}")
+        place, captured = found[0]
+        return place, _filled(replacement, captured)
+
+    def count(self, name: str, pattern: str) -> int:
+        """Return how often the pattern is in this function, class or module."""
+        wanted, _ = _parsed(pattern, pattern)
+        return len(self._matches(name, wanted))
+
+    def _matches(self, name: str, wanted: Nodes) -> list[tuple[Place, list[list[ast.stmt]]]]:
         found = []
         for place in self._places(name, len(wanted), is_expression=isinstance(wanted[0], ast.expr)):
             captured: list[list[ast.stmt]] = []
             if _match(list(wanted), list(place.nodes), captured):
                 found.append((place, captured))
-        if len(found) != 1:
-            raise PatternError(f"the pattern is in {name or 'the module'} {len(found)} times: {pattern}")
-        place, captured = found[0]
-        return place, _filled(replacement, captured)
+        return found
 
     def _places(self, name: str, length: int, *, is_expression: bool) -> Iterator[Place]:
         inside = [scope for scope in self.scopes if name in ("", scope.name) or scope.name.startswith(f"{name}.")]
@@ -220,24 +229,16 @@ def _parsed(pattern: str, instead: str) -> tuple[Nodes, Nodes]:
     return wanted, replacement or nothing
 
 
-def _is_anything(body: object) -> bool:
-    """Tell whether this is the body `...`."""
-    if not isinstance(body, list) or len(body) != 1 or not isinstance(body[0], ast.Expr):
+def _is_anything(statement: object) -> bool:
+    """Tell whether this is the statement `...`."""
+    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Constant):
         return False
-    value = body[0].value
-    return isinstance(value, ast.Constant) and value.value is ...
+    return statement.value.value is ...
 
 
 def _match(pattern: object, found: object, captured: list[list[ast.stmt]]) -> bool:
     if isinstance(pattern, list):
-        if not isinstance(found, list):
-            return False
-        if _is_anything(pattern) and found:
-            captured.append(found)
-            return True
-        if len(pattern) != len(found):
-            return False
-        return all(_match(one, other, captured) for one, other in zip(pattern, found, strict=True))
+        return isinstance(found, list) and _match_lists(pattern, found, captured)
     if isinstance(pattern, ast.expr_context):
         return isinstance(found, ast.expr_context)
     if isinstance(pattern, ast.AST):
@@ -247,14 +248,35 @@ def _match(pattern: object, found: object, captured: list[list[ast.stmt]]) -> bo
     return type(pattern) is type(found) and pattern == found
 
 
+def _match_lists(pattern: list[object], found: list[object], captured: list[list[ast.stmt]]) -> bool:
+    """Compare member by member. One `...` stands for as many statements as are left over for it."""
+    places = [number for number, member in enumerate(pattern) if _is_anything(member)]
+    if places:
+        place = places[0]
+        end = len(found) - (len(pattern) - place - 1)
+        if end < place or not _match_lists(pattern[:place], found[:place], captured):
+            return False
+        captured.append([member for member in found[place:end] if isinstance(member, ast.stmt)])
+        return _match_lists(pattern[place + 1 :], found[end:], captured)
+    if len(pattern) != len(found):
+        return False
+    return all(_match(one, other, captured) for one, other in zip(pattern, found, strict=True))
+
+
 def _filled(replacement: Nodes, captured: list[list[ast.stmt]]) -> Nodes:
-    """Put the statements that `...` stood for where `...` is in the replacement, in their order."""
+    """Put the statements that `...` stood for where `...` is a statement of the replacement, in their order."""
     waiting = list(captured)
     holder = ast.Module(body=list(replacement), type_ignores=[])  # type: ignore[arg-type]  # expressions too
     for node in ast.walk(holder):
         for name, value in ast.iter_fields(node):
-            if _is_anything(value) and waiting:
-                setattr(node, name, waiting.pop(0))
+            if isinstance(value, list):
+                filled: list[object] = []
+                for member in value:
+                    if _is_anything(member) and waiting:
+                        filled += waiting.pop(0)
+                    else:
+                        filled.append(member)
+                setattr(node, name, filled)
     return holder.body
 
 

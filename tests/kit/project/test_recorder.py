@@ -79,7 +79,7 @@ def test_a_killed_process_leaves_what_it_has_run(watched: Path) -> None:
 
 def test_a_function_belongs_to_the_test_whose_home_the_process_has() -> None:
     runs = [TestRun("a", TestOutcome.PASSED, 1.0), TestRun("b", TestOutcome.PASSED, 2.0)]
-    runs += [TestRun("c", TestOutcome.PASSED, 2.0), TestRun("c", TestOutcome.EXCEPTION, 2.0)]
+    runs += [TestRun("c", TestOutcome.PASSED, 2.0), TestRun("c", TestOutcome.EXCEPTION, 2.0, "broken")]
     lines = [
         "ran\t/t/a0/home/home\tkit/small.py\tfirst",
         "ran\ta\tkit/small.py\tsecond",
@@ -95,7 +95,7 @@ def test_a_function_belongs_to_the_test_whose_home_the_process_has() -> None:
 
     assert coverage == CoverageByTest(
         seconds={"a": 1.0, "b": 2.0},
-        failed=["c"],
+        failed={"c": "broken"},
         functions={"kit/small.py:first": ["a", "b"], "kit/small.py:second": ["a"]},
     )
 

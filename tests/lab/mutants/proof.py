@@ -7,6 +7,7 @@ import pytest
 import sampletool
 from sampletool.kit.testing.tool import Ran, Tool
 from sampletool.lab.scenario import Removal, find, is_right, names
+from tests.kit.mutants.source import Source
 
 _PACKAGE = Path(sampletool.__file__).parent
 
@@ -20,14 +21,18 @@ def test_the_right_way_is_proved(name: str, tool: Tool) -> None:
 
 
 def taken_out_of(name: str) -> list[Removal]:
-    """The one that this copy lacks. Several may change one line: what stands there now tells which it is."""
+    """Return the one that this copy lacks. Several may change the same code: what is there now tells which it is."""
     found = [each for each in find(name).mechanisms if is_taken_out(each)]
     return sorted(found, key=lambda each: len(each.instead))[-1:]
 
 
 def is_taken_out(mechanism: Removal) -> bool:
-    text = (_PACKAGE / mechanism.file).read_text()
-    return mechanism.instead in text and (mechanism.line not in text or mechanism.line in mechanism.instead)
+    """Tell whether the replacement is in the code, and the mechanism is not, or only inside of the replacement."""
+    function = mechanism.function.partition(":")[2]
+    source = Source(_PACKAGE.parent, mechanism.file)
+    if source.count(function, mechanism.instead) == 0:
+        return False
+    return source.count(function, mechanism.pattern) == 0 or mechanism.pattern.strip() in mechanism.instead
 
 
 def says_why(ran: Ran, taken_out: list[Removal]) -> bool:

@@ -22,10 +22,10 @@ def invariant(history: History) -> Iterator[str]:
 
 BOOKED_ONCE = (
     Removal(
-        "state/sql.py",
+        "state/sql.py:SqlStore.write",
         says="not remembering the key",
-        line="                _remember(db, write, answer)\n",
-        instead="                pass\n",
+        pattern="_remember(db, write, answer)",
+        instead="pass",
         breaks="one order was made, and 2 are booked",
     ),
     no_transaction("one order was made, and 2 are booked"),

@@ -118,12 +118,17 @@ def unprotected(breaks: str, refused: str) -> tuple[Removal, ...]:
 
 def no_transaction(breaks: str) -> Removal:
     return Removal(
-        "state/sqlite.py",
+        "state/sqlite.py:Sqlite.transact",
         says="each statement by itself, with neither lock nor transaction",
-        line=_TRANSACTION,
+        pattern="""\
+with self._terms.hold(*self._lock, is_first), self._translated():
+    db = self._open(to_write=True)
+    with self._transaction(db):
+        return body(db)
+""",
         instead="""\
-        with self._translated():
-            return body(self._open(to_write=True))
+with self._translated():
+    return body(self._open(to_write=True))
 """,
         breaks=breaks,
     )
@@ -131,16 +136,21 @@ def no_transaction(breaks: str) -> Removal:
 
 def with_reading_first(breaks: str) -> Removal:
     return Removal(
-        "state/sqlite.py",
+        "state/sqlite.py:Sqlite.transact",
         says="a transaction that begins with reading, and no lock in front of it",
-        line=_TRANSACTION,
+        pattern="""\
+with self._terms.hold(*self._lock, is_first), self._translated():
+    db = self._open(to_write=True)
+    with self._transaction(db):
+        return body(db)
+""",
         instead="""\
-        with self._translated():
-            db = self._open(to_write=True)
-            db.execute("BEGIN")
-            answer = body(db)
-            db.execute("COMMIT")
-            return answer
+with self._translated():
+    db = self._open(to_write=True)
+    db.execute("BEGIN")
+    answer = body(db)
+    db.execute("COMMIT")
+    return answer
 """,
         breaks=breaks,
     )

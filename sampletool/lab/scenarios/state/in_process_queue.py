@@ -97,10 +97,16 @@ scenario = Scenario(
     steps=(Step("look, then await", ""), Step("take", "")),
     mechanisms=(
         Removal(
-            "state/memory.py",
+            "state/memory.py:MemoryStore._change",
             says="no lock around it",
-            line="        async with self._lock:\n",
-            instead="        if self._lock:\n",
+            pattern="""\
+async with self._lock:
+    ...
+""",
+            instead="""\
+if self._lock:
+    ...
+""",
             breaks="the one job was done by A and B",
         ),
     ),

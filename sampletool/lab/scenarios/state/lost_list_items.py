@@ -96,13 +96,13 @@ scenario = Scenario(
     mechanisms=(
         no_transaction("is on the list without the other"),
         Removal(
-            "state/sqlite.py",
+            "state/sqlite.py:Sqlite.transact",
             says="the lock, and no transaction under it",
-            line="""\
-            with self._transaction(db):
-                return body(db)
+            pattern="""\
+with self._transaction(db):
+    return body(db)
 """,
-            instead="            return body(db)\n",
+            instead="return body(db)",
             breaks="is on the list without the other",
         ),
     ),

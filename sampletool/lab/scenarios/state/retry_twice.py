@@ -84,30 +84,34 @@ scenario = Scenario(
     mechanisms=(
         *BOOKED_ONCE,
         Removal(
-            "state/sql.py",
+            "state/sql.py:SqlStore.write",
             says="remembering the key in a commit of its own",
-            line="""\
-            if write.key is not None:
-                _remember(db, write, answer)
-            return answer, False
+            pattern="""\
+def body(db: Session) -> tuple[Any, bool]:
+    ...
+    if write.key is not None:
+        _remember(db, write, answer)
+    return answer, False
 
-        return self.transact(body, may_repeat=write.may_repeat)
+return self.transact(body, may_repeat=write.may_repeat)
 """,
             instead="""\
-            return answer, False
+def body(db: Session) -> tuple[Any, bool]:
+    ...
+    return answer, False
 
-        answer = self.transact(body, may_repeat=write.may_repeat)
-        if write.key is not None:
-            self.transact(lambda db: _remember(db, write, answer[0]), may_repeat=True)
-        return answer
+answer = self.transact(body, may_repeat=write.may_repeat)
+if write.key is not None:
+    self.transact(lambda db: _remember(db, write, answer[0]), may_repeat=True)
+return answer
 """,
             breaks="one order was made, and 2 are booked",
         ),
         Removal(
-            "state/sql.py",
+            "state/sql.py:SqlStore.write",
             says="not asking for the key",
-            line="in db.rows(known, key=write.key) if write.key else []:",
-            instead="in []:",
+            pattern="db.rows(known, key=write.key) if write.key else []",
+            instead="[]",
             breaks="one order was made, and 2 are booked",
         ),
     ),

@@ -112,36 +112,38 @@ scenario = Scenario(
     ),
     mechanisms=(
         Removal(
-            "state/store.py",
+            "state/store.py:Store._write",
             says="no fence, and no key that it implies",
-            line="        key = once_key(once, verb, arguments[0])\n",
-            instead="        once, key = FREELY, None\n",
+            pattern="key = once_key(once, verb, arguments[0])",
+            instead="once, key = (FREELY, None)",
             breaks="wrote its result while the item was B",
         ),
         Removal(
-            "state/sql_verbs.py",
+            "state/sql_verbs.py:held",
             says="not comparing the number of the claim",
-            line="        if generation is not None and (actual != generation or written not in allowed):\n",
-            instead="        if generation is not None and (actual < generation or written not in allowed):\n",
+            pattern="actual != generation",
+            instead="actual < generation",
             breaks="wrote its result while the item was B",
         ),
         Removal(
-            "state/sql.py",
+            "state/sql.py:SqlStore.write",
             says="looking at the claim before the transaction",
-            line="""\
-        def body(db: Session) -> tuple[Any, bool]:
-            if write.key is not None:
-                db.be_alone_with(write.key)
-            if (fence := write.once.fence) is not None:
-                sql_verbs.held(db, *fence, "claimed")
+            pattern="""\
+def body(db: Session) -> tuple[Any, bool]:
+    if write.key is not None:
+        db.be_alone_with(write.key)
+    if (fence := write.once.fence) is not None:
+        sql_verbs.held(db, *fence, "claimed")
+    ...
 """,
             instead="""\
-        if (fence := write.once.fence) is not None:
-            self.look(lambda db: sql_verbs.held(db, *fence, "claimed"))
+if (fence := write.once.fence) is not None:
+    self.look(lambda db: sql_verbs.held(db, *fence, "claimed"))
 
-        def body(db: Session) -> tuple[Any, bool]:
-            if write.key is not None:
-                db.be_alone_with(write.key)
+def body(db: Session) -> tuple[Any, bool]:
+    if write.key is not None:
+        db.be_alone_with(write.key)
+    ...
 """,
             breaks="wrote its result while the item was B",
         ),
