@@ -1,0 +1,424 @@
+"""Every member of an alternation has an effect of its own: errors of the databases, schemes, options, verbs."""
+
+import asyncio
+import re
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from sampletool.kit.contract.errors import InvalidValues, ToolError
+from sampletool.kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly
+from sampletool.kit.contract.lock_held import LockHeld, Owners
+from sampletool.state import errors, opening, sqlite, worker
+from sampletool.state.memory import _READING, MemoryStore
+from sampletool.state.opening import open_store
+from sampletool.state.promises import NewTask
+from sampletool.state.sqlite import _FORBIDDEN, _LEVELS, Sqlite
+from sampletool.state.store import Store
+from sampletool.state.store_url import refuse_password, shown_url
+from sampletool.state.worker import Worker
+from tests.state.support.store_client import make_terms
+
+SQLITE = {
+    "SQLITE_FULL": NoSpace,
+    "SQLITE_READONLY": ReadOnly,
+    "SQLITE_READONLY_DIRECTORY": ReadOnly,
+    "SQLITE_CANTOPEN": PermissionDenied,
+    "SQLITE_CANTOPEN_ISDIR": PermissionDenied,
+    "SQLITE_PERM": PermissionDenied,
+    "SQLITE_AUTH": PermissionDenied,
+    "SQLITE_AUTH_USER": PermissionDenied,
+    "SQLITE_CORRUPT": IoFailure,
+    "": IoFailure,
+}
+
+UNDONE = {"25P03": ("25P03",), "57014": ("57014",), "40": ("40001", "40P01")}
+"""For each beginning of an SQLSTATE, states of a transaction that the server has undone."""
+
+LOST = {"57P": ("57P01", "57P02", "57P03"), "08": ("08000", "08003", "08006")}
+"""For each beginning of an SQLSTATE, states of a connection that is lost."""
+
+REFUSALS = {"42501": PermissionDenied, "25006": errors.StoreReadOnly, "53100": NoSpace}
+
+REASONS = {
+    'FATAL: password authentication failed for user "u"': "auth",
+    "connection failed: fe_sendauth: no password supplied": "auth",
+    'FATAL: no pg_hba.conf entry for host "10.0.0.1"': "auth",
+    'FATAL: role "u" does not exist': "auth",
+    'FATAL: role "u" is not permitted to log in': "auth",
+    'FATAL: database "d" does not exist': "none",
+    "FATAL: sorry, too many clients already": "it has no connection left for us",
+    "FATAL: too many connections for role": "it has no connection left for us",
+    "FATAL: remaining connection slots are reserved": "it has no connection left for us",
+    "connection timeout expired": "it did not answer in time",
+    "Connection timed out": "it did not answer in time",
+    "could not translate host name": "the name of its host is not known",
+    "Name or service not known": "the name of its host is not known",
+    "Connection refused": "nothing listens there",
+    "No such file or directory": "nothing listens there",
+    "something else": "no connection",
+}
+"""At least one text for each alternative of each pattern."""
+
+OPTION_SIGNS = "?&;#"
+
+
+def test_the_refusals_of_sqlite_are_the_ones_that_are_tested() -> None:
+    assert _FORBIDDEN == ("SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")
+
+
+@pytest.mark.parametrize("name", [*SQLITE, *_FORBIDDEN])
+def test_each_error_of_sqlite_is_one_of_ours(name: str) -> None:
+    error = sqlite3.OperationalError("why")
+    error.sqlite_errorname = name
+
+    assert type(sqlite._our_error(error, "/w/state.db")) is SQLITE[name]
+
+
+@pytest.mark.parametrize("level", range(len(_LEVELS)))
+def test_each_level_of_flushing_is_named_as_sqlite_numbers_it(
+    level: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "state.db").touch()
+    store = Sqlite(tmp_path / "state.db", make_terms())
+    answers = {"integrity_check": [("ok",)], "journal_mode": [("wal",)], "synchronous": [(level,)]}
+    session = SimpleNamespace(rows=lambda statement: answers[statement.removeprefix("PRAGMA ")])
+    monkeypatch.setattr(store, "transact", lambda body, may_repeat: body(session))
+
+    _, _, settings = store.describe()
+
+    assert settings["synchronous"] == ("off", "normal", "full", "extra")[level]
+
+
+# PostgreSQL
+
+
+@pytest.fixture
+def refused_by_postgres() -> Callable[[str, str, bool], Exception]:
+    """What becomes of an error of this driver with this SQLSTATE and text."""
+    psycopg = pytest.importorskip("psycopg")
+    from sampletool.state.postgres import Postgres
+
+    store = Postgres("postgresql://h/d", make_terms())
+
+    def refused(state: str, text: str, is_certain: bool) -> Exception:
+        kind = psycopg.errors.lookup(state) if state else psycopg.OperationalError
+        return store._our_error(kind(text), is_certain=is_certain)
+
+    return refused
+
+
+def test_the_states_of_postgres_are_the_ones_that_are_tested() -> None:
+    pytest.importorskip("psycopg")
+    from sampletool.state import postgres
+
+    assert set(postgres._UNDONE) == set(UNDONE)
+    assert set(postgres._LOST) == set(LOST)
+    assert postgres._REFUSALS == REFUSALS
+
+
+@pytest.mark.parametrize("state", [state for states in UNDONE.values() for state in states])
+def test_a_transaction_that_the_server_has_undone_may_be_repeated_always(
+    state: str, refused_by_postgres: Callable[[str, str, bool], Exception]
+) -> None:
+    assert type(refused_by_postgres(state, "undone", False)) is errors.StoreUnavailable
+
+
+@pytest.mark.parametrize("state", [*(state for states in LOST.values() for state in states), ""])
+def test_after_a_lost_connection_only_what_is_certain_may_be_repeated(
+    state: str, refused_by_postgres: Callable[[str, str, bool], Exception]
+) -> None:
+    assert type(refused_by_postgres(state, "lost", True)) is errors.StoreUnavailable
+    assert type(refused_by_postgres(state, "lost", False)) is errors.OutcomeUnknown
+
+
+@pytest.mark.parametrize("state", [*REFUSALS, "42601", "22003"])
+def test_each_refusal_of_the_server_is_one_of_ours(
+    state: str, refused_by_postgres: Callable[[str, str, bool], Exception]
+) -> None:
+    assert type(refused_by_postgres(state, "no", True)) is REFUSALS.get(state, IoFailure)
+
+
+@pytest.mark.parametrize("text", REASONS)
+def test_each_text_of_a_failed_connection_has_its_reason(
+    text: str, refused_by_postgres: Callable[[str, str, bool], Exception]
+) -> None:
+    error = refused_by_postgres("", text, True)
+
+    kinds = {"auth": errors.StoreAuthFailed, "none": InvalidValues}
+    assert type(error) is kinds.get(REASONS[text], errors.StoreUnavailable)
+    assert REASONS[text] in ("auth", "none") or REASONS[text] in str(error)
+
+
+@pytest.mark.parametrize("name", ["fsync", "synchronous_commit", "full_page_writes"])
+def test_each_setting_of_postgres_that_loses_writes_is_a_problem(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("psycopg")
+    from sampletool.state.postgres import Postgres
+
+    store = Postgres("postgresql://h/d", make_terms())
+    settings = {
+        "fsync": "on",
+        "synchronous_commit": "on",
+        "full_page_writes": "on",
+        "server_version": "18",
+        name: "off",
+    }
+
+    def rows(statement: str) -> list[tuple[str, str]]:
+        return [(known, value) for known, value in settings.items() if f"'{known}'" in statement]
+
+    monkeypatch.setattr(store, "look", lambda body: body(SimpleNamespace(rows=rows)))
+
+    assert store.describe()[1] == [f"{name} is off"]
+
+
+# Redis
+
+
+def redis_error(kind: str, text: str) -> Exception:
+    from redis import exceptions
+
+    error: Exception = getattr(exceptions, kind)(text)
+    return error
+
+
+REDIS: dict[tuple[str, str], tuple[type[Exception], type[Exception]]] = {
+    ("AuthenticationError", "no"): (errors.StoreAuthFailed, errors.StoreAuthFailed),
+    ("ResponseError", "NOAUTH Authentication required"): (errors.StoreAuthFailed, errors.StoreAuthFailed),
+    ("ResponseError", "WRONGPASS invalid"): (errors.StoreAuthFailed, errors.StoreAuthFailed),
+    ("NoPermissionError", "NOPERM"): (PermissionDenied, PermissionDenied),
+    ("ReadOnlyError", "READONLY"): (errors.StoreReadOnly, errors.StoreReadOnly),
+    ("OutOfMemoryError", "OOM"): (NoSpace, NoSpace),
+    ("ResponseError", "MISCONF cannot write"): (NoSpace, NoSpace),
+    ("ResponseError", "ERR unknown"): (IoFailure, IoFailure),
+    ("ResponseError", "BUSY a script runs"): (errors.StoreUnavailable, errors.StoreUnavailable),
+    ("BusyLoadingError", "LOADING"): (errors.StoreUnavailable, errors.StoreUnavailable),
+    ("MaxConnectionsError", "max"): (errors.StoreUnavailable, errors.StoreUnavailable),
+    ("TimeoutError", "slow"): (errors.StoreUnavailable, errors.OutcomeUnknown),
+    ("ConnectionError", "cut"): (errors.StoreUnavailable, errors.OutcomeUnknown),
+}
+"""What each error becomes if it is certain that nothing was done, and if it is not."""
+
+
+@pytest.mark.parametrize(("kind", "text"), REDIS)
+def test_each_error_of_redis_is_one_of_ours(kind: str, text: str) -> None:
+    pytest.importorskip("redis")
+    store: Any = open_store("redis://h", None, make_terms())
+
+    became = [type(store._our_error(redis_error(kind, text), is_certain=is_certain)) for is_certain in (True, False)]
+
+    assert tuple(became) == REDIS[kind, text]
+
+
+def test_the_errors_of_redis_are_the_ones_that_are_tested() -> None:
+    redis = pytest.importorskip("redis")
+    from sampletool.state import redis as module
+
+    assert module._AUTH_REFUSALS == ("NOAUTH", "WRONGPASS")
+    assert {kind.__name__ for kind in module._NOT_DONE} == {"ResponseError", "BusyLoadingError", "MaxConnectionsError"}
+    assert module._SETTINGS == ("maxmemory_policy", "aof_enabled", "role", "appendfsync")
+    assert redis.exceptions.MaxConnectionsError is not redis.exceptions.ConnectionError
+
+
+@pytest.mark.parametrize(
+    ("info", "problem"),
+    [
+        ({}, None),
+        ({"maxmemory_policy": "noeviction", "appendfsync": "everysec", "role": "master"}, None),
+        ({"maxmemory_policy": "allkeys-lru"}, "allkeys-lru may evict"),
+        ({"aof_enabled": 0}, "no append-only file"),
+        ({"appendfsync": "no"}, "appendfsync is no"),
+        ({"aof_last_write_status": "err"}, "could not write"),
+        ({"role": "slave"}, "replica"),
+        ({"role": "replica"}, "replica"),
+    ],
+)
+def test_each_way_to_lose_what_redis_keeps_is_a_problem(info: dict[str, Any], problem: str | None) -> None:
+    pytest.importorskip("redis")
+    from sampletool.state.redis import _problems
+
+    found = _problems({"aof_enabled": 1, **info})
+
+    assert len(found) == (problem is not None)
+    assert problem is None or problem in found[0]
+
+
+_REFUSED: dict[str, tuple[list[Any], str]] = {
+    "TASK_NOT_FOUND": (["a"], "'a'"),
+    "TASK_CONFLICT": (["a"], "'a'"),
+    "LEASE_LOST": (["a", 1, 2, "done"], "Generation 1 does not hold the task 'a': it is at 2 (done)"),
+    "VERSION_CONFLICT": (["k", 3, 4], "expected version 3, it is at 4"),
+    "TASK_NOT_FAILED": (["a", "done"], "The task 'a' is done"),
+    "COUNTER_RANGE": (["c", 5, 6], "c is 5; adding 6"),
+}
+
+
+def test_the_refusals_of_the_script_are_the_ones_that_are_tested() -> None:
+    pytest.importorskip("redis")
+    from sampletool.state.redis import _REFUSALS
+
+    assert set(_REFUSALS) == set(_REFUSED)
+
+
+@pytest.mark.parametrize("code", _REFUSED)
+def test_each_refusal_of_the_script_carries_its_facts(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("redis")
+    store: Any = open_store("redis://h", None, make_terms())
+    facts, said = _REFUSED[code]
+    monkeypatch.setattr(store, "_check_server", lambda: None)
+    monkeypatch.setattr(store, "_talk", lambda ask, may_repeat: [code, *facts])
+
+    with pytest.raises(ToolError, match=re.escape(said)) as refused:
+        store.counter_add("c", 1)
+
+    assert refused.value.code == code
+
+
+# URLs
+
+
+def test_the_schemes_of_stores_are_the_ones_that_are_tested() -> None:
+    assert opening._POSTGRES == ("postgresql", "postgres")
+    assert opening._REDIS == ("redis", "rediss", "valkey", "valkeys", "unix", "redis+unix")
+
+
+@pytest.mark.parametrize("scheme", opening._POSTGRES)
+def test_each_scheme_of_postgres_names_such_a_store(scheme: str) -> None:
+    pytest.importorskip("psycopg")
+
+    assert type(open_store(f"{scheme}://h/d", None, make_terms())).__name__ == "Postgres"
+
+
+@pytest.mark.parametrize("scheme", opening._REDIS)
+def test_each_scheme_of_redis_names_such_a_store_with_its_kind_of_connection(scheme: str) -> None:
+    redis = pytest.importorskip("redis")
+    kinds = {
+        "redis": redis.Connection,
+        "valkey": redis.Connection,
+        "rediss": redis.SSLConnection,
+        "valkeys": redis.SSLConnection,
+        "unix": redis.UnixDomainSocketConnection,
+        "redis+unix": redis.UnixDomainSocketConnection,
+    }
+
+    store: Any = open_store(f"{scheme}://{'/run/r.sock' if 'unix' in scheme else 'h'}", None, make_terms())
+
+    assert issubclass(store._client.connection_pool.connection_class, kinds[scheme])
+
+
+@pytest.mark.parametrize("sign", OPTION_SIGNS)
+def test_what_is_behind_each_sign_of_an_option_is_not_shown_and_no_password(sign: str) -> None:
+    assert shown_url(f"redis://h/0{sign}password=hunter2") == "redis://h/0"
+    with pytest.raises(InvalidValues, match="password"):
+        refuse_password(f"redis://h/0{sign}password=hunter2")
+
+
+@pytest.mark.parametrize("option", ["password=x", "scram_client_key=x", "pass%77ord=x", "sslpassword=x", "token=x"])
+def test_each_option_that_is_secret_is_refused_on_a_command_line(option: str) -> None:
+    with pytest.raises(InvalidValues, match="password"):
+        refuse_password(f"postgresql://h/d?{option}")
+
+
+@pytest.mark.parametrize("url", ["postgresql://h/d?sslmode=require", "redis://u@h", "sqlite:///a:b@c?token=x"])
+def test_a_url_without_a_password_is_taken(url: str) -> None:
+    refuse_password(url)
+
+
+# Verbs
+
+
+def test_what_reads_needs_no_journal_and_what_writes_does() -> None:
+    written: list[str] = []
+
+    async def journal(verb: str, _name: str) -> None:
+        written.append(verb)
+
+    async def use_every_verb() -> None:
+        store = MemoryStore(journal)
+        await store.counter_add("c", 1)
+        await store.state_set("k", 1)
+        await store.task_add("work", [NewTask("x", "a")])
+        await store.counter_get("c")
+        await store.counter_list("", 1)
+        await store.state_get("k")
+        await store.state_list("", "", 1)
+        await store.task_list(None, None, 0, 1)
+        await store.task_left("work")
+        await store.health()
+
+    asyncio.run(use_every_verb())
+
+    assert written == ["counter_add", "state_set", "task_add"]
+    assert set(_READING) == {
+        "counter_get",
+        "counter_list",
+        "state_get",
+        "state_list",
+        "task_list",
+        "task_left",
+        "health",
+    }
+
+
+@pytest.fixture
+def idle_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Worker:
+    """A worker that nobody has opened: only what does not need that can be asked of it."""
+    monkeypatch.setattr(Worker, "__post_init__", lambda self: None)
+    context: Any = SimpleNamespace(tell=lambda line: None)
+    return Worker(context, None, "work", [], 1, lease_ms=60_000, max_attempts=0)
+
+
+AWAY = {
+    "StoreUnavailable": errors.StoreUnavailable(store="s", reason="away"),
+    "LockHeld": LockHeld("store", Owners([])),
+    "StoreBusy": errors.StoreBusy("s", 1),
+}
+
+
+@pytest.mark.parametrize("name", AWAY)
+def test_each_way_of_being_away_may_pass(idle_worker: Worker, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(idle_worker, "_end_in_time", lambda: None)
+
+    def ask() -> None:
+        raise AWAY[name]
+
+    with idle_worker.patiently():
+        ask()
+
+    assert idle_worker.away_since < float("inf")
+
+
+@pytest.mark.parametrize("name", ["LeaseLost", "TaskNotFound"])
+def test_each_way_to_lose_a_claim_ends_its_command(
+    idle_worker: Worker, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost = {"LeaseLost": errors.LeaseLost("a", 1, 2, "claimed"), "TaskNotFound": errors.TaskNotFound(task="a")}
+
+    def refuse(*_args: object, **_options: object) -> None:
+        raise lost[name]
+
+    store: Any = SimpleNamespace(task_renew=refuse)
+    idle_worker.store = cast(Store, store)
+    idle_worker.result = SimpleNamespace(lost=0)  # type: ignore[assignment]
+    idle_worker.children = SimpleNamespace(signal=lambda name, number: None)  # type: ignore[assignment]
+    task: Any = SimpleNamespace(id="a")
+    idle_worker.running["a:1"] = worker._Running(task, cast(Any, ("a", 1)), tmp_path / "body", 0.0)
+
+    idle_worker._renew("a:1")
+
+    assert idle_worker.running == {}
+    assert idle_worker.result.lost == 1
+
+
+@pytest.mark.parametrize("kind", ["cursor", "prefix"])
+def test_an_empty_beginning_of_a_page_is_no_name_that_is_missing(kind: str, tmp_path: Path) -> None:
+    store = open_store(f"sqlite://{tmp_path}/state.db", None, make_terms())
+
+    assert store.state_list("", "", 1) == []
+    with pytest.raises(InvalidValues, match="1 to 200"):
+        store.state_list("\n" if kind == "prefix" else "", "\n" if kind == "cursor" else "", 1)
+    store.close()
