@@ -1,0 +1,98 @@
+"""Every period at its real length: what happens just before its end, and what just after."""
+
+import os
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sampletool.kit.context import Context
+from sampletool.kit.safety.signals import Signals
+from sampletool.sample import output, progress, publish
+from sampletool.sample.progress import Progress
+from sampletool.sample.publish import Built, Outputs
+
+NOW = 1_800_000_000.0
+HOUR = 3600
+MOMENT = 0.001
+
+
+@pytest.mark.parametrize(("unlinked_seconds", "is_kept"), [(HOUR, True), (HOUR + MOMENT, False)])
+def test_a_version_that_is_no_longer_linked_is_kept_for_an_hour(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unlinked_seconds: float, is_kept: bool
+) -> None:
+    outputs = Outputs(tmp_path)
+    (tmp_path / ".tool").mkdir(mode=0o700)
+    (tmp_path / ".tool" / "out").mkdir(mode=0o700)
+    version = tmp_path / ".tool" / "out" / "t-old"
+    version.mkdir()
+    unlinked_at = version.stat().st_ctime
+    monkeypatch.setattr(publish, "time", SimpleNamespace(time=lambda: unlinked_at + unlinked_seconds))
+
+    outputs.prune()
+
+    assert version.exists() is is_kept
+
+
+def test_a_version_that_is_built_last_is_kept_however_old_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outputs = Outputs(tmp_path)
+    version = tmp_path / ".tool" / "out" / "t-last"
+    version.mkdir(mode=0o700, parents=True)
+    outputs.built["t"] = Built([], [], {}, {}, "t-last")
+    monkeypatch.setattr(publish, "time", SimpleNamespace(time=lambda: NOW + 1000 * HOUR))
+
+    outputs.prune()
+
+    assert version.exists()
+
+
+@pytest.mark.parametrize(("age_seconds", "is_kept"), [(HOUR, True), (HOUR + 1, False)])
+def test_a_temporary_file_beside_a_result_is_litter_after_an_hour(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, age_seconds: int, is_kept: bool
+) -> None:
+    temporary = tmp_path / ".result.json.12-0123abcd.tmp"
+    temporary.touch()
+    os.utime(temporary, (NOW - age_seconds, NOW - age_seconds))
+    monkeypatch.setattr(time, "time", lambda: NOW)
+
+    output.publish(tmp_path / "result.json", {"n": 1}, [], overwrite=False)
+
+    assert temporary.exists() is is_kept
+
+
+@pytest.mark.parametrize(("silent_seconds", "beats"), [(1 - MOMENT, []), (1 + MOMENT, ["heartbeat"])])
+def test_a_call_that_has_nothing_to_say_beats_once_a_second(
+    monkeypatch: pytest.MonkeyPatch, silent_seconds: float, beats: list[str]
+) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    context, events = Context(Signals()), list[dict[str, Any]]()
+    context.emit = events.append
+
+    with Progress(context, "file", 4) as shown:
+        now[0] += silent_seconds
+        shown.beat()
+        shown.beat()
+
+    assert [event["event"] for event in events] == beats
+
+
+@pytest.mark.parametrize(("pause_seconds", "lines"), [(0.1 - MOMENT, 1), (0.1 + MOMENT, 2)])
+def test_the_live_line_is_drawn_ten_times_a_second_at_most(
+    monkeypatch: pytest.MonkeyPatch, pause_seconds: float, lines: int
+) -> None:
+    now, drawn = [1000.0], list[str]()
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(progress, "write_stderr", lambda text, _signals: drawn.append(text))
+    shown = Progress(Context(Signals()), "file", 4)
+    shown._is_live = True
+
+    shown.beat()
+    now[0] += pause_seconds
+    shown.beat()
+
+    assert len(drawn) == lines
