@@ -10,7 +10,7 @@ import pytest
 from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.safety.signals import Signals
 from sampletool.sample import csv_file
-from sampletool.sample.csv_file import _UNUSABLE, Part, open_inputs, read_rows
+from sampletool.sample.csv_file import _UNUSABLE, Part, open_inputs, read_header, read_rows
 from sampletool.sample.publish import _settle, digest
 
 
@@ -59,9 +59,11 @@ def test_each_line_end_separates_rows_with_and_without_a_byte_order_mark(tmp_pat
     path.write_bytes(f"{mark}a,b{end}1,2{end}3,4{end}".encode())
     descriptor = os.open(path, os.O_RDONLY)
 
+    header = read_header(descriptor, path.stat().st_size, ",")
     batches = [*read_rows(descriptor, Part(0, path.stat().st_size), ",", 2)]
 
     os.close(descriptor)
+    assert header == ["a", "b"]
     assert [row for rows, _ in batches for row in rows] == [["1", "2"], ["3", "4"]]
 
 

@@ -207,8 +207,10 @@ class Clock:
     def monotonic(self) -> float:
         return self.now
 
-    def sleep(self, seconds: float) -> None:
+    def advance(self, seconds: float) -> None:
         self.now += seconds
+
+    sleep = advance
 
 
 class ClockedSignals(Signals):
@@ -219,7 +221,7 @@ class ClockedSignals(Signals):
         self._time = clock
 
     def wait(self, seconds: float, descriptors: Any = ()) -> list[int]:
-        self._time.sleep(seconds)
+        self._time.advance(seconds)
         return []
 
 
@@ -273,7 +275,7 @@ def test_a_busy_file_is_tried_again_for_as_long_as_was_said(
     store = sqlite.Sqlite(tmp_path / "state.db", terms(still, patience))
 
     def busy() -> None:
-        still.sleep(0.05)
+        still.advance(0.05)
         error = sqlite3.OperationalError("database is locked")
         error.sqlite_errorname = "SQLITE_BUSY_SNAPSHOT"
         raise error
@@ -420,7 +422,7 @@ def test_a_store_may_be_away_for_as_long_as_a_lease_lasts(
             raise StoreUnavailable(store="s", reason="away")
 
     ask()
-    watched.clock.sleep(away_seconds)
+    watched.clock.advance(away_seconds)
 
     assert (outcome(ask) == StoreUnavailable.code) is is_given_up
 

@@ -56,8 +56,10 @@ class Clock:
     def monotonic(self) -> float:
         return self.now
 
-    def sleep(self, seconds: float) -> None:
+    def advance(self, seconds: float) -> None:
         self.now += seconds
+
+    sleep = advance
 
 
 class ClockedSignals(Signals):
@@ -68,7 +70,7 @@ class ClockedSignals(Signals):
         self.clock = clock
 
     def wait(self, seconds: float, descriptors: Sequence[int] = ()) -> list[int]:
-        self.clock.sleep(seconds)
+        self.clock.advance(seconds)
         return []
 
 
@@ -84,7 +86,7 @@ def clock() -> Clock:
 def test_a_second_signal_counts_from_half_a_second_on(clock: Clock, after_seconds: float, is_repeated: bool) -> None:
     signals = Signals(clock.monotonic)
     signals.receive(signal.SIGINT)
-    clock.sleep(after_seconds)
+    clock.advance(after_seconds)
 
     signals.receive(signal.SIGINT)
 
@@ -95,7 +97,7 @@ def test_a_second_signal_counts_from_half_a_second_on(clock: Clock, after_second
 def test_a_call_is_over_when_its_time_is_up_and_not_before(clock: Clock, after_seconds: float, is_over: bool) -> None:
     signals = Signals(clock.monotonic)
     signals.limit(5)
-    clock.sleep(after_seconds)
+    clock.advance(after_seconds)
 
     assert signals.is_over() == is_over
 
@@ -112,7 +114,7 @@ class Stalled:
     def poll(self, milliseconds: float) -> list[tuple[int, int]]:
         if self._clock.now >= self._ready_at:
             return [(1, 0)]
-        self._clock.sleep(min(milliseconds / 1000, self._ready_at - self._clock.now))
+        self._clock.advance(min(milliseconds / 1000, self._ready_at - self._clock.now))
         return [(1, 0)] if self._clock.now >= self._ready_at else []
 
 
@@ -245,9 +247,9 @@ def test_a_lock_remembers_how_long_it_was_held_and_the_next_hint_comes_after_tha
     clock: Clock, make_lock: Callable[[], Lock]
 ) -> None:
     with make_lock().exclusively(0):
-        clock.sleep(7)
+        clock.advance(7)
     with make_lock().exclusively(0) as idle:
-        clock.sleep(3600)
+        clock.advance(3600)
         idle.did_work = False
 
     with make_lock().exclusively(0) as last:
