@@ -159,15 +159,13 @@ class ForkedProcess:
             selector.unregister(descriptor)
 
     def _close(self, stream: IO[bytes] | None) -> bytes:
-        """Close one of our ends and return what the process wrote there."""
+        """Close one of our ends and return what the process wrote there, also if it was closed before."""
         if stream is None:
             return b""
-        if stream.closed:  # by the caller, as Popen allows it
-            return bytes(self._output.get(stream, b""))
-        with stream:
-            if stream in self._files:
-                stream.seek(0)
-                return stream.read()
+        if stream in self._files and not stream.closed:
+            stream.seek(0)
+            self._output[stream] = bytearray(stream.read())
+        stream.close()
         return bytes(self._output.get(stream, b""))
 
 

@@ -165,6 +165,17 @@ def test_at_a_terminal_a_line_is_written_when_it_is_complete(fork_server: ForkSe
     assert is_written
 
 
+@pytest.mark.parametrize("target", [subprocess.PIPE, FILE])
+def test_who_asks_again_gets_the_same_and_a_stream_may_be_closed_before(fork_server: ForkServer, target: int) -> None:
+    process = start(fork_server, "print('said')", stdout=target)
+    assert process.stderr is not None
+    process.stderr.close()
+
+    answers = [process.communicate(timeout=_LONGEST_SECONDS) for _ in range(2)]
+
+    assert answers == [(b"said\n", b"")] * 2
+
+
 def test_both_outputs_may_be_one(fork_server: ForkServer) -> None:
     source = "import os; os.write(1, b'a'); os.write(2, b'b'); os.write(1, b'c')"
 
