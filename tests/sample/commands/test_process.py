@@ -447,7 +447,8 @@ def test_a_signal_leaves_no_process_and_no_half_output(
 def stopped_while_it_reads(tool: Tool, large: Path, output: Path) -> Process:
     """A call that was faster than this process is made again."""
     while True:
-        process = tool.start("process", "--input", large, "--output", output)
+        # A process of our own, not of the fork server: only its parent is told that it has stopped.
+        process = tool.start_fresh("process", "--input", large, "--output", output)
         while process.poll() is None and large.name not in opened_by(process.pid):
             time.sleep(0.005)
         if process.returncode is None:
