@@ -23,11 +23,13 @@ def test_calls_with_one_key_at_the_same_time_have_one_effect(backend: Backend) -
 
 
 def test_concurrent_additions_of_tasks_lose_none(backend: Backend) -> None:
-    backend.together("add_tasks", 8, 25)
+    each = scale(10, 25)
+
+    backend.together("add_tasks", 8, each)
 
     store = backend.open()
-    assert statuses(store, "work") == {"free": 200}
-    assert len(store.task_list("work", None, 0, 1000)) == 200
+    assert statuses(store, "work") == {"free": 8 * each}
+    assert len(store.task_list("work", None, 0, 1000)) == 8 * each
 
 
 def test_one_task_added_by_many_is_there_once(backend: Backend) -> None:
@@ -38,7 +40,7 @@ def test_one_task_added_by_many_is_there_once(backend: Backend) -> None:
 
 
 def test_each_of_many_tasks_is_done_by_one_of_many_workers(backend: Backend) -> None:
-    many = scale(80, 10_000)
+    many = scale(40, 10_000)
     store = backend.open()
     store.task_add("work", [NewTask(n, str(n)) for n in range(many)])
 
