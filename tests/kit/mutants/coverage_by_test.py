@@ -16,6 +16,7 @@ from pathlib import Path
 from sampletool.kit.program import PACKAGE
 
 from . import recorder
+from .recorded_code import compile_recorded
 from .source import Mutant
 from .trial import Copy, read_outcomes, run_in_tree
 from .trial_plugin import TestOutcome, TestRun, Trial
@@ -41,12 +42,10 @@ class CoverageByTest:
         """
         tests = self._that_run(mutant)
         mirrors = mirror_files(mutant.file, tree)
+        folders = tuple(folders_of_tests(mutant.file, tree)) if not tests else ()
         for test in self.seconds:
-            if test.partition("::")[0] in mirrors:
-                tests.setdefault(test)
-        if not tests:
-            folders = folders_of_tests(mutant.file, tree)
-            tests = dict.fromkeys(test for test in self.seconds if test.startswith(tuple(folders)))
+            if test.partition("::")[0] in mirrors or test.startswith(folders):
+                tests.add(test)
         sizes = self._functions_per_test
         return sorted(
             tests,
@@ -54,18 +53,19 @@ class CoverageByTest:
                 self.seconds[test] > _SLOW_SECONDS,
                 test.partition("::")[0] not in mirrors,
                 sizes.get(test, 0),
+                test,
             ),
         )
 
-    def _that_run(self, mutant: Mutant) -> dict[str, None]:
-        """Return the tests that run the function; for a statement of a class or module, those that run its file."""
-        exact = self.functions.get(f"{mutant.file}:{mutant.function}")
-        if exact is None:
-            prefix = f"{mutant.file}:{mutant.function}"
-            lists = [tests for name, tests in self.functions.items() if name.startswith(prefix)]
-            is_function = any(name.startswith(f"{mutant.file}:") for name in self.functions) and not lists
-            exact = [] if is_function else [test for tests in lists for test in tests]
-        return dict.fromkeys(test for test in exact if test in self.seconds)
+    def _that_run(self, mutant: Mutant) -> set[str]:
+        """Return the tests that run the function; for a statement of a class or module, those that run any of it."""
+        name = f"{mutant.file}:{mutant.function}"
+        found = set(self.functions.get(name, ()))
+        if not found:
+            for function, tests in self.functions.items():
+                if function.startswith(name):
+                    found.update(tests)
+        return found & self.seconds.keys()
 
     @property
     def _functions_per_test(self) -> dict[str, int]:
@@ -131,12 +131,13 @@ def _measure_in(copy: Copy, directory: Path, seconds: float) -> CoverageByTest:
 
 
 def install_recorder(tree: Path, log: Path) -> None:
-    """Load the recorder in every Python process that uses the environment of this tree."""
+    """Load the recorder in every Python process of this tree, and compile the package so that it calls the recorder."""
     (packages,) = (tree / ".venv").glob("lib/python*/site-packages")
     (packages / "mutation_recorder.py").write_text(Path(recorder.__file__).read_text())
-    package = f"{tree / PACKAGE}/"
-    start = f"import mutation_recorder; mutation_recorder.start({package!r}, {str(log)!r})"
+    start = f"import mutation_recorder; mutation_recorder.start({str(log)!r})"
     (packages / "mutation_recorder.pth").write_text(f"{start}\n")
+    for path in (tree / PACKAGE).rglob("*.py"):
+        compile_recorded(path, path.relative_to(tree / PACKAGE).as_posix())
 
 
 def combined(runs: Sequence[TestRun], lines: Iterable[str]) -> CoverageByTest:
@@ -151,9 +152,9 @@ def combined(runs: Sequence[TestRun], lines: Iterable[str]) -> CoverageByTest:
         if kind == recorder.OWNER and len(fields) == 2:
             directory, test = fields
             owners[directory] = test
-        elif kind == recorder.RAN and len(fields) == 3:
-            owner, file, function = fields
-            ran[f"{file}:{function}"].add(owner)
+        elif kind == recorder.RAN and len(fields) == 2:
+            owner, function = fields
+            ran[function].add(owner)
     order = {test: number for number, test in enumerate(seconds)}
     # Of each home once: it is in a line for each function.
     test_of = {owner: owner if owner in order else _test_of(owner, owners) for owner in set().union(*ran.values())}

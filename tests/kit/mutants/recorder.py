@@ -1,52 +1,45 @@
 """Record which functions of the package each test runs, in every process that the test starts.
 
-`coverage_by_test.py` copies this file into the environment of a copy of the project. A `.pth` file there calls
-`start` in each process before anything else runs. A function is written down at the moment when it is first called,
-so a process that is killed with SIGKILL still leaves what it ran. A forked process begins anew.
+`recorded_code.py` compiles the package in a copy of the project so that each function first calls `ran` with its name.
+A `.pth` file in the environment of that copy calls `start` in each process before anything else runs. A function is
+written down at the moment when it is first called, so a process that is killed with SIGKILL still leaves what it ran.
+A forked process begins again.
 
 A process knows its test by HOME: every test has a home of its own (tests/kit/plugin.py). Only the process of pytest
 runs many tests, and there `trial_plugin.py` says which one begins.
 
-This file imports nothing of the project: the project is what it watches. It uses `sys.settrace`, not `sys.monitoring`,
-which needs Python 3.12.
+`sys.settrace` needs no compiling, and was tried: it made the suite take 1.7 times the processor time, as it also sees
+every function of the libraries.
 """
 
+import builtins
 import os
-import sys
-import threading
 from contextlib import suppress
-from types import CodeType, FrameType
 
 OWNER = "owner"
 RAN = "ran"
+NAME = "__ran__"
+"""What the compiled functions call."""
 
 
 class Recorder:
-    """Writes lines of `ran`, owner (a test or a home), file and function into a log that all processes append to."""
+    """Writes lines of `ran`, owner (a test or a home) and function into a log that all processes append to."""
 
-    def __init__(self, package: str, log: str) -> None:
-        self._package = package
+    def __init__(self, log: str) -> None:
         self._log = log
         self._test = ""
-        # By the identity of the code: to compare code objects would compare all of their constants. The code is kept,
-        # or another one could get its identity.
-        self._seen: dict[int, CodeType] = {}
+        self._seen: set[str] = set()
 
     def begin(self, test: str) -> None:
         """Record every function again, for this test."""
         self._test = test
         self._seen.clear()
 
-    def see(self, frame: FrameType, _event: str, _argument: object) -> None:
-        """Record the function. Python calls this at the beginning of each function, and for nothing else."""
-        code = frame.f_code
-        if id(code) in self._seen:
-            return
-        self._seen[id(code)] = code
-        if code.co_filename.startswith(self._package):
-            name = code.co_qualname.partition(".<locals>")[0]
-            file = code.co_filename.removeprefix(self._package)
-            self.write(RAN, self._test or os.environ.get("HOME", ""), file, name)
+    def ran(self, function: str) -> None:
+        """Record the function, unless it is recorded already."""
+        if function not in self._seen:
+            self._seen.add(function)
+            self.write(RAN, self._test or os.environ.get("HOME", ""), function)
 
     def write(self, *fields: str) -> None:
         """Append a line. Nothing is kept open: a test may count the descriptors of its processes, or close them all."""
@@ -63,10 +56,9 @@ recorder: Recorder | None = None
 """That of this process, if it has one."""
 
 
-def start(package: str, log: str) -> None:
+def start(log: str) -> None:
     """Record from now on, in this process, its threads and the processes that it forks."""
     global recorder
-    recorder = Recorder(package, log)
+    recorder = Recorder(log)
+    setattr(builtins, NAME, recorder.ran)
     os.register_at_fork(after_in_child=recorder._seen.clear)
-    threading.settrace(recorder.see)
-    sys.settrace(recorder.see)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.kit.mutants import recorder
 from tests.kit.mutants.coverage_by_test import CoverageByTest, combined, mirror_files
+from tests.kit.mutants.recorded_code import compile_recorded
 from tests.kit.mutants.source import Mutant
 from tests.kit.mutants.trial_plugin import TestOutcome, TestRun
 from tests.kit.trees import ROOT
@@ -54,7 +55,8 @@ def never():
 def watched(tmp_path: Path) -> Path:
     (tmp_path / "watched").mkdir()
     (tmp_path / "watched" / "small.py").write_text(_WATCHED)
-    start = f"import recorder; recorder.start({str(tmp_path / 'watched') + '/'!r}, {str(tmp_path / 'log')!r})"
+    compile_recorded(tmp_path / "watched" / "small.py", "small.py")
+    start = f"import recorder; recorder.start({str(tmp_path / 'log')!r})"
     (tmp_path / "program.py").write_text(f"{start}\n{_PROGRAM}")
     return tmp_path
 
@@ -69,11 +71,9 @@ def test_a_killed_process_leaves_what_it_has_run(watched: Path) -> None:
     assert ran.returncode == -signal.SIGKILL
     assert ran.stdout == b"done\n"
     assert set(lines) == {
-        ("ran", os.environ["HOME"], "small.py", "<module>"),
-        ("ran", os.environ["HOME"], "small.py", "Box"),
-        ("ran", os.environ["HOME"], "small.py", "Box.first"),
-        ("ran", os.environ["HOME"], "small.py", "second"),
-        ("ran", "/other/home", "small.py", "Box.first"),
+        ("ran", os.environ["HOME"], "small.py:Box.first"),
+        ("ran", os.environ["HOME"], "small.py:second"),
+        ("ran", "/other/home", "small.py:Box.first"),
     }
 
 
@@ -81,13 +81,13 @@ def test_a_function_belongs_to_the_test_whose_home_the_process_has() -> None:
     runs = [TestRun("a", TestOutcome.PASSED, 1.0), TestRun("b", TestOutcome.PASSED, 2.0)]
     runs += [TestRun("c", TestOutcome.PASSED, 2.0), TestRun("c", TestOutcome.EXCEPTION, 2.0, "broken")]
     lines = [
-        "ran\t/t/a0/home/home\tkit/small.py\tfirst",
-        "ran\ta\tkit/small.py\tsecond",
-        "ran\tc\tkit/small.py\tsecond",
-        "ran\t/root\tkit/small.py\tsecond",
+        "ran\t/t/a0/home/home\tkit/small.py:first",
+        "ran\ta\tkit/small.py:second",
+        "ran\tc\tkit/small.py:second",
+        "ran\t/root\tkit/small.py:second",
         "owner\t/t/a0\ta",
         "owner\t/t/b0\tb",
-        "ran\t/t/b0/home/home\tkit/small.py\tfirst",
+        "ran\t/t/b0/home/home\tkit/small.py:first",
         "ran\t/t/b0/ho",
     ]
 
@@ -118,8 +118,8 @@ def test_the_tests_of_the_file_come_first_and_slow_ones_last() -> None:
 
     assert coverage.tests_for(mutant("Lock._take"), ROOT) == [own, narrow, broad, slow]
     assert coverage.tests_for(mutant("Lock"), ROOT) == [own, narrow, broad, slow]
-    assert coverage.tests_for(mutant("Lock.unknown"), ROOT) == [own]
-    assert coverage.tests_for(mutant("main", "kit/safety/gone.py"), ROOT) == [own, other]
+    assert coverage.tests_for(mutant("Lock.unknown"), ROOT) == [own, other]
+    assert coverage.tests_for(mutant("main", "kit/safety/gone.py"), ROOT) == [other, own]
 
 
 def test_a_file_is_mirrored_by_the_tests_of_its_name() -> None:
