@@ -138,7 +138,7 @@ def _status(results: Sequence[Result], failing: Sequence[str], equivalent: int) 
     if not any(result.tests_run for result in results):
         problems.append("no test ran with a mutant")
     drawn = len(results) + equivalent
-    if equivalent > MOST * drawn:
+    if equivalent > max(1, MOST * drawn):
         problems.append(f"{equivalent} of {drawn} mutants are listed as equivalent; {MOST:.0%} are allowed")
     for problem in problems:
         _print(f"BROKEN            {problem}")

@@ -13,6 +13,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+LIMIT_REACHED = 124
+"""The exit code where the command was ended at its limit."""
 _SET_CHILD_SUBREAPER = 36  # of prctl(2)
 _PAUSE_SECONDS = 0.02
 
@@ -27,14 +29,14 @@ def main() -> int:
 
 
 def reap_until_end(command: int, deadline: float) -> int:
-    """Return the command's exit code, or 124 if it has not exited in time."""
+    """Return the command's exit code, or LIMIT_REACHED if it has not exited in time."""
     while time.monotonic() < deadline:
         pid, status = os.waitpid(-1, os.WNOHANG)
         if pid == command:
             return abs(os.waitstatus_to_exitcode(status))
         if pid == 0:
             time.sleep(_PAUSE_SECONDS)
-    return 124
+    return LIMIT_REACHED
 
 
 def end_all_children() -> None:

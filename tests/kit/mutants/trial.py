@@ -25,6 +25,7 @@ from pathlib import Path
 from sampletool.kit.program import PACKAGE, variable
 from tests.kit.trees import commit, copy_tree, make_environment
 
+from .reaper import LIMIT_REACHED
 from .source import Mutant
 from .trial_plugin import TestOutcome, TestRun, Trial
 
@@ -127,15 +128,18 @@ class Copy:
         options += [f"--timeout={limits.seconds_per_test}", "--timeout-method=signal", f"--basetemp={self._scratch}"]
         # The plugin ends the run in time, unless a test does not end.
         seconds = limits.seconds_per_mutant + 2
-        run_in_tree(self, ["-m", "pytest", *options, *files], seconds, is_isolated=limits.is_isolated)
+        exit_code = run_in_tree(self, ["-m", "pytest", *options, *files], seconds, is_isolated=limits.is_isolated)
         shutil.rmtree(self._scratch, ignore_errors=True)
-        return read_outcomes(self._outcomes)
+        runs = read_outcomes(self._outcomes)
+        if not runs and exit_code == LIMIT_REACHED:
+            return [TestRun(tests[0], TestOutcome.TIMEOUT, seconds)]
+        return runs
 
 
-def run_in_tree(copy: Copy, arguments: Sequence[str], seconds: float, *, is_isolated: bool) -> None:
-    """Run Python in the copy for at most this long, and leave no process of it behind."""
+def run_in_tree(copy: Copy, arguments: Sequence[str], seconds: float, *, is_isolated: bool) -> int:
+    """Run Python in the copy for at most this long, leave no process of it behind, and return the exit code."""
     isolation = namespace() if is_isolated else ()
-    subprocess.run(
+    ran = subprocess.run(
         [*isolation, copy.python, _REAPER, str(seconds), copy.python, *arguments],
         cwd=copy.tree,
         env=environment(),
@@ -145,6 +149,7 @@ def run_in_tree(copy: Copy, arguments: Sequence[str], seconds: float, *, is_isol
         start_new_session=True,
         check=False,
     )
+    return ran.returncode
 
 
 def result_of(task: Task, runs: Sequence[TestRun], seconds: float) -> Result:
@@ -163,8 +168,6 @@ def result_of(task: Task, runs: Sequence[TestRun], seconds: float) -> Result:
                 return Result(task, outcome, run.test, len(runs), seconds)
     if not task.tests:
         return Result(task, Outcome.NOT_NOTICED, "", 0, seconds)
-    if seconds > 10:  # the first test did not end
-        return Result(task, Outcome.TIMEOUT, task.tests[0], 0, seconds)
     return Result(task, Outcome.IMPORT_ERROR, "", 0, seconds)  # pytest could not even begin
 
 

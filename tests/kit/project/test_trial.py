@@ -9,7 +9,7 @@ import pytest
 from sampletool.kit.program import PACKAGE
 from tests.kit.mutants.report import summary, wilson
 from tests.kit.mutants.source import Mutant
-from tests.kit.mutants.trial import Copy, Limits, Outcome, Result, Task, result_of
+from tests.kit.mutants.trial import Copy, Limits, Outcome, Result, Task, namespace, result_of
 from tests.kit.mutants.trial_plugin import TestOutcome, TestRun
 from tests.kit.trees import ROOT
 
@@ -71,8 +71,15 @@ def ids_of(*names: str) -> list[str]:
     return [f"tests/test_small.py::{name}" for name in names]
 
 
+def skip_without_namespace() -> None:
+    try:
+        namespace()
+    except SystemExit:
+        pytest.skip("this user may not make a pid namespace here")
+
+
 def test_only_an_assertion_counts_as_noticed(copy: Copy) -> None:
-    limits = Limits(seconds_per_test=4, seconds_per_mutant=20)
+    limits = Limits(seconds_per_test=4, seconds_per_mutant=120, is_isolated=False)
     no_number = mutant(after="int(None)")
     no_name = mutant(before="LIMIT = 3", after="from nowhere import LIMIT")
     no_syntax = mutant(before="LIMIT = 3", after="LIMIT = (")
@@ -105,10 +112,15 @@ def test_only_an_assertion_counts_as_noticed(copy: Copy) -> None:
     assert (copy.tree / PACKAGE / "kit" / "small.py").read_text() == _CODE
 
 
-def test_no_process_outlives_a_trial(copy: Copy) -> None:
-    result = copy.try_mutant(Task(mutant(), ids_of("test_ends")), Limits(seconds_per_test=1, seconds_per_mutant=20))
+@pytest.mark.parametrize("is_isolated", [True, False])
+def test_no_process_outlives_a_trial(is_isolated: bool, copy: Copy) -> None:
+    limits = Limits(seconds_per_test=1, seconds_per_mutant=120, is_isolated=is_isolated)
+    if is_isolated:
+        skip_without_namespace()
 
-    # The mutant's processes have their home below the copy.
+    result = copy.try_mutant(Task(mutant(), ids_of("test_ends")), limits)
+
+    # The mutant's processes work in the copy.
     left = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -121,7 +133,7 @@ def test_no_process_outlives_a_trial(copy: Copy) -> None:
 
 
 def test_a_test_that_fails_without_a_mutant_is_named(copy: Copy) -> None:
-    failing = copy.failing(ids_of("test_any", "test_red", "test_skipped"), Limits())
+    failing = copy.failing(ids_of("test_any", "test_red", "test_skipped"), Limits(is_isolated=False))
 
     assert failing == ids_of("test_red")
 
