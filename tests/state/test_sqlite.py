@@ -26,15 +26,15 @@ from tests.state.support.stores import SharedBackend
 from tests.state.support.waiting import wait_until
 
 LONG = 3_600_000
-WAITING = 8
+WAITING = 16
 MOST_TURNS = 20
 
 
 def test_no_writer_starves(make_backend: Callable[[str], SharedBackend]) -> None:
     """Counted in turns, so that a slow machine changes nothing.
 
-    Eight writers wait while another one has the lock. Then that one writes without a pause, until each of them has had
-    its turn. With SQLite's own busy handler instead of the fair lock it has hundreds of turns first.
+    Sixteen writers wait while another one has the lock. Then that one writes without a pause, until each of them has
+    had its turn. With SQLite's own busy handler instead of the fair lock it has hundreds of turns first.
     """
     backend = make_backend("sqlite")
     with one_processor():
