@@ -46,7 +46,7 @@ def test_nothing_of_the_caller_gets_in_that_could_lead_to_files_of_the_caller(
 
 
 def test_a_workspace_above_the_scratch_directory_is_not_found(signals: Signals) -> None:
-    stranger = Path(tempfile.gettempdir(), "tool.toml")
+    stranger = Path(tempfile.gettempdir()).with_name("tool.toml")
     stranger.write_text("[settings]\n")
     ours = shlex.join([sys.executable, "-m", PACKAGE, "config"])
 

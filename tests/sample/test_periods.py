@@ -50,6 +50,7 @@ def test_a_version_that_is_built_last_is_kept_however_old_it_is(
     assert version.exists()
 
 
+@pytest.mark.leaves_litter
 @pytest.mark.parametrize(("age_seconds", "is_kept"), [(HOUR, True), (HOUR + 1, False)])
 def test_a_temporary_file_beside_a_result_is_litter_after_an_hour(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, age_seconds: int, is_kept: bool

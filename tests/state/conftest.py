@@ -41,7 +41,7 @@ def breakable_servers() -> Iterator[dict[str, Server]]:
     servers: dict[str, Server] = {}
     yield servers
     for server in servers.values():
-        server.leave()
+        server.end()
 
 
 @pytest.fixture
@@ -56,7 +56,8 @@ def breakable(breakable_servers: dict[str, Server], worker_id: str) -> Iterator[
         if kind not in breakable_servers:
             directory = run_directory(secrets.token_hex(6), kind)
             try:
-                breakable_servers[kind] = Server(kind, directory, is_durable=False)
+                with outlives_the_test():
+                    breakable_servers[kind] = Server(kind, directory, is_durable=False)
             except NoServer as reason:
                 pytest.skip(f"no {kind} server: {reason}")
         server = breakable_servers[kind]

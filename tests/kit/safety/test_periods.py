@@ -398,6 +398,7 @@ def test_a_session_is_removed_when_it_has_not_been_used_for_a_week(
     assert session.exists() != is_removed
 
 
+@pytest.mark.leaves_litter
 @pytest.mark.parametrize(("age_seconds", "is_removed"), [(60 - 1, False), (60 + 1, True)])
 def test_litter_is_swept_when_it_is_older_than_was_said(
     tmp_path: Path, age_seconds: int, is_removed: bool, monkeypatch: pytest.MonkeyPatch
