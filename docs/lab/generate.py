@@ -230,7 +230,7 @@ def _without(mechanisms: tuple[Removal, ...]) -> list[str]:
     for each in mechanisms:
         changed = [f"-{line}" for line in each.pattern.splitlines()]
         changed += [f"+{line}" for line in each.instead.splitlines()]
-        parts.append(f"**{_sentence(each.says)}** In `sampletool/{each.file}`:")
+        parts.append(f"**{_sentence(each.says)}** In `sampletool/{each.function.partition(':')[0]}`:")
         parts.append("```diff\n" + "\n".join(changed) + "\n```")
         parts.append(f"Then: *{each.breaks}*.")
     return parts

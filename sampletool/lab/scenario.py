@@ -197,10 +197,6 @@ class Removal:
     breaks: str
     """What `prove` then says is broken: a part of the invariant's sentence."""
 
-    @property
-    def file(self) -> str:
-        return self.function.partition(":")[0]
-
 
 @dataclass(frozen=True)
 class Scenario:

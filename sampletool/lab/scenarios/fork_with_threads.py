@@ -145,10 +145,7 @@ scenario = Scenario(
         Removal(
             "lab/scenarios/fork_with_threads.py:fixed",
             says="forking instead of starting a program",
-            pattern="""\
-with Children(Signals()) as children:
-    ...
-""",
+            pattern="with Children(Signals()) as children:\n    ...",
             instead="""\
 forked(lambda: world.log(""))
 with Children(Signals()) as children:

@@ -89,19 +89,13 @@ scenario = Scenario(
             "kit/safety/call_log.py:append",
             says="writing it in two pieces",
             pattern="os.write(descriptor, line)",
-            instead="""\
-os.write(descriptor, line[:7])
-os.write(descriptor, line[7:])
-""",
+            instead="os.write(descriptor, line[:7])\nos.write(descriptor, line[7:])",
             breaks="the log has a line that nobody wrote",
         ),
         Removal(
             "kit/safety/call_log.py:append",
             says="looking for the end of the file, instead of letting the kernel append",
-            pattern="""\
-with opened_log(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as descriptor:
-    ...
-""",
+            pattern="with opened_log(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as descriptor:\n    ...",
             instead="""\
 with opened_log(path, os.O_RDWR | os.O_CREAT) as descriptor:
     os.lseek(descriptor, 0, os.SEEK_END)

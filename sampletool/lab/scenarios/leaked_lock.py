@@ -107,10 +107,7 @@ scenario = Scenario(
             "kit/safety/signals.py:Signals._record",
             says="a handler that raises",
             pattern="self.received, self._received_at = (number, self._clock())",
-            instead="""\
-self.received, self._received_at = (number, self._clock())
-raise Interrupted(number)
-""",
+            instead="self.received, self._received_at = (number, self._clock())\nraise Interrupted(number)",
             breaks="wait for ever",
         ),
         Removal(

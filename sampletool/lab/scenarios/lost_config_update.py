@@ -141,16 +141,14 @@ scenario = Scenario(
             says="reading before the lock instead of under it",
             pattern="""\
 with make_lock(_lock_path(resolved), resolved.name).exclusively(timeout_seconds) as hold:
-    if resolve(path) != resolved:
-        continue
-    if hold.crashed is not None:
-        sweep(resolved)
+    ...
     yield TomlEdit(read_toml(resolved), hold)
     return
 """,
             instead="""\
 before = read_toml(resolved)
 with make_lock(_lock_path(resolved), resolved.name).exclusively(timeout_seconds) as hold:
+    ...
     yield TomlEdit(before, hold)
     return
 """,
@@ -159,16 +157,8 @@ with make_lock(_lock_path(resolved), resolved.name).exclusively(timeout_seconds)
         Removal(
             "kit/safety/toml_file.py:editing_toml",
             says="not looking at the link again under the lock",
-            pattern="""\
-if resolve(path) != resolved:
-    continue
-if hold.crashed is not None:
-    sweep(resolved)
-""",
-            instead="""\
-if hold.crashed is not None:
-    sweep(resolved)
-""",
+            pattern="if resolve(path) != resolved:\n    continue",
+            instead="pass",
             breaks="was answered that its key is saved",
         ),
         without_lock("was answered that its key is saved"),

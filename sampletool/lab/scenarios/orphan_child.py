@@ -154,29 +154,8 @@ scenario = Scenario(
         Removal(
             "kit/safety/children.py:Children.start",
             says="not handing the lock on to the children",
-            pattern="""\
-subprocess.Popen(
-    argv,
-    cwd=cwd,
-    env={**env, ANCESTORS_LOCKS: locks} if locks else env,
-    stdin=subprocess.DEVNULL,
-    stdout=subprocess.PIPE if stdout is None else stdout,
-    stderr=subprocess.STDOUT if stdout is None else subprocess.PIPE,
-    process_group=0,
-    pass_fds=self._descriptors,
-)
-""",
-            instead="""\
-subprocess.Popen(
-    argv,
-    cwd=cwd,
-    env={**env, ANCESTORS_LOCKS: locks} if locks else env,
-    stdin=subprocess.DEVNULL,
-    stdout=subprocess.PIPE if stdout is None else stdout,
-    stderr=subprocess.STDOUT if stdout is None else subprocess.PIPE,
-    process_group=0,
-)
-""",
+            pattern="self._descriptors",
+            instead="()",
             breaks="B built while A's compiler was still at work",
         ),
     ),

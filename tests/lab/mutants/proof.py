@@ -28,8 +28,8 @@ def taken_out_of(name: str) -> list[Removal]:
 
 def is_taken_out(mechanism: Removal) -> bool:
     """Tell whether the replacement is in the code, and the mechanism is not, or only inside of the replacement."""
-    function = mechanism.function.partition(":")[2]
-    source = Source(_PACKAGE.parent, mechanism.file)
+    file, _, function = mechanism.function.partition(":")
+    source = Source(_PACKAGE.parent, file)
     if source.count(function, mechanism.instead) == 0:
         return False
     return source.count(function, mechanism.pattern) == 0 or mechanism.pattern.strip() in mechanism.instead

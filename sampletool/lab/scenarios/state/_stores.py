@@ -104,10 +104,10 @@ class _Told:
 
 
 _TRANSACTION = """\
-        with self._terms.hold(*self._lock, is_first), self._translated():
-            db = self._open(to_write=True)
-            with self._transaction(db):
-                return body(db)
+with self._terms.hold(*self._lock, is_first), self._translated():
+    db = self._open(to_write=True)
+    with self._transaction(db):
+        return body(db)
 """
 
 
@@ -120,16 +120,8 @@ def no_transaction(breaks: str) -> Removal:
     return Removal(
         "state/sqlite.py:Sqlite.transact",
         says="each statement by itself, with neither lock nor transaction",
-        pattern="""\
-with self._terms.hold(*self._lock, is_first), self._translated():
-    db = self._open(to_write=True)
-    with self._transaction(db):
-        return body(db)
-""",
-        instead="""\
-with self._translated():
-    return body(self._open(to_write=True))
-""",
+        pattern=_TRANSACTION,
+        instead="with self._translated():\n    return body(self._open(to_write=True))",
         breaks=breaks,
     )
 
@@ -138,12 +130,7 @@ def with_reading_first(breaks: str) -> Removal:
     return Removal(
         "state/sqlite.py:Sqlite.transact",
         says="a transaction that begins with reading, and no lock in front of it",
-        pattern="""\
-with self._terms.hold(*self._lock, is_first), self._translated():
-    db = self._open(to_write=True)
-    with self._transaction(db):
-        return body(db)
-""",
+        pattern=_TRANSACTION,
         instead="""\
 with self._translated():
     db = self._open(to_write=True)

@@ -99,14 +99,8 @@ scenario = Scenario(
         Removal(
             "state/memory.py:MemoryStore._change",
             says="no lock around it",
-            pattern="""\
-async with self._lock:
-    ...
-""",
-            instead="""\
-if self._lock:
-    ...
-""",
+            pattern="async with self._lock:\n    ...",
+            instead="if self._lock:\n    ...",
             breaks="the one job was done by A and B",
         ),
     ),

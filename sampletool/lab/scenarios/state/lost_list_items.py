@@ -98,10 +98,7 @@ scenario = Scenario(
         Removal(
             "state/sqlite.py:Sqlite.transact",
             says="the lock, and no transaction under it",
-            pattern="""\
-with self._transaction(db):
-    return body(db)
-""",
+            pattern="with self._transaction(db):\n    return body(db)",
             instead="return body(db)",
             breaks="is on the list without the other",
         ),
