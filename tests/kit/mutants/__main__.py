@@ -96,6 +96,8 @@ def _try_guarantees(options: argparse.Namespace) -> int:
     counted = [result for result in results if result.outcome not in NOT_COUNTED]
     noticed = [result for result in counted if result.outcome == Outcome.NOTICED]
     is_too_few = len(noticed) < _LEAST_NOTICED * len(counted)
+    if is_too_few:
+        _print(f"FAILED            assertions notice fewer than {_LEAST_NOTICED:.0%} of the mechanisms")
     has_faults = any(fault for _, fault in faults)
     return max(_status(results, failing, 0), int(is_too_few or has_faults))
 
