@@ -27,6 +27,11 @@ _MADE = ("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR")
 _NOT_MADE = ("XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME")
 """Who needs one makes it, as for a new user: for most tests nobody does."""
 
+_MARKERS = (
+    "homeless: the test starts a process with another HOME on purpose",
+    "leaves_litter: the test leaves temporary files on purpose, for example by kill -9",
+)
+
 _ORDER_SEED = os.environ.get(variable("TEST_ORDER"), "")
 
 _guard: dict[str, Any] = {"home": None, "trespasses": [], "failed": False}
@@ -160,7 +165,9 @@ def signals() -> Signals:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Measure the run, and set how many examples each property test tries."""
+    """Register the markers, measure the run, and set how many examples each property test tries."""
+    for marker in _MARKERS:
+        config.addinivalue_line("markers", marker)
     is_worker = hasattr(config, "workerinput")
     if not is_worker:
         config.pluginmanager.register(Timing(), "timing")
