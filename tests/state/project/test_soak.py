@@ -1,4 +1,4 @@
-"""The page docs/state/soak.md is what tests/state/soak.py wrote after a whole run without losses."""
+"""The page docs/state/soak.md is what tests/state/soak.py wrote after a full run without losses."""
 
 import re
 
