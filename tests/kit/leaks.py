@@ -54,7 +54,7 @@ _STAYS = (
 )
 """How names begin that may stay in the temporary directory."""
 
-_NOT_SEARCHED = {".git", ".venv", "__pycache__", "node_modules"}
+_NOT_SEARCHED = {".git", ".hypothesis", ".venv", "__pycache__", "node_modules"}
 """Directories that only other programs write to."""
 
 STARTS_PROCESS = {

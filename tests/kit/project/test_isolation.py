@@ -10,8 +10,8 @@ import pytest
 from sampletool.kit.program import WORKSPACE_FILE
 from tests.kit.trees import ROOT
 
-_TESTS = ("test_config.py", "test_config_set.py", "test_lock.py", "test_log.py")
-"""Many of these run in a directory without a workspace, or change settings."""
+_TESTS = ("test_config.py", "test_config_set.py", "test_lock.py")
+"""Many of these tests run in a directory without a workspace, or change settings."""
 
 
 @pytest.mark.parametrize("content", ["[settings]\njobs = 7\n", "this is not TOML"])
