@@ -48,9 +48,12 @@ _LITTER = re.compile(
 )
 """Names of what our programs make and remove in the same call."""
 
+_INNER_RUN = "pytest-of-"
+"""How the name of a directory begins in which pytest keeps its last three runs. That run judges its own tests."""
+
 _STAYS = (
     f"{PROGRAM}-{os.geteuid()}",  # the sessions of the tool: they outlive its calls (see places.py)
-    "pytest-of-",  # a run of pytest inside a test: pytest keeps the directories of its last three runs
+    _INNER_RUN,
 )
 """How names begin that may stay in the temporary directory."""
 
@@ -245,8 +248,14 @@ def _litter_below(directory: str) -> Iterator[str]:
                 entries += 1
                 if is_readers or _LITTER.fullmatch(entry.name):
                     yield entry.path
-                elif entry.name not in _NOT_SEARCHED and entry.is_dir(follow_symlinks=False):
+                elif _is_searched(entry):
                     waiting.append(entry.path)
+
+
+def _is_searched(entry: os.DirEntry[str]) -> bool:
+    if entry.name in _NOT_SEARCHED or entry.name.startswith(_INNER_RUN):
+        return False
+    return entry.is_dir(follow_symlinks=False)
 
 
 def _say_descriptors(left: Snapshot) -> Iterator[str]:
