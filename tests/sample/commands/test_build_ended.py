@@ -125,6 +125,7 @@ def test_the_end_of_timeout_ends_children_as_a_signal_does(tool: Tool) -> None:
     assert are_gone(pids_in(tool.cwd / "pids"))
 
 
+@pytest.mark.leaves_litter
 def test_kill_9_with_a_living_child_is_reported_as_an_orphan_and_can_be_cleared(tool: Tool) -> None:
     declare(tool, target("a", "echo $$ > pid; echo half > x; sleep 40; echo done > x"))
     process = tool.start("build")
@@ -165,6 +166,7 @@ def test_force_unlock_harms_no_living_test(tool: Tool) -> None:
     living.communicate(timeout=PATIENCE_SECONDS)
 
 
+@pytest.mark.leaves_litter
 def test_kill_9_between_any_two_targets_corrupts_nothing(tool: Tool) -> None:
     declare(tool, "".join(target(f"t{n}", f"echo {n} > x") for n in range(8)))
     for turn in range(scale(5, 60)):
