@@ -1,18 +1,28 @@
 """Find what a test leaves behind: open descriptors, processes, threads and temporary files.
 
-The fixture `leaks_nothing` of the plugin takes a snapshot before each test and one after it, when all other fixtures
-of the test have been torn down. What is only in the second snapshot is a leak, and the test fails with its name.
+The fixture `leaks_nothing` of the plugin takes a snapshot before each test and one after it, when
+all other fixtures of the test have been torn down. If something is only in the second snapshot,
+the test fails, and the message names it.
 
-What is meant to outlive a test is known by one of these rules:
+Three things may outlive a test:
 
-* a fixture with a wider scope made it: the plugin wraps the setup of such a fixture in `outlives_the_test`;
-* a test needed it first, and made it in a `with outlives_the_test():` block, for example the database servers;
-* it belongs to the fork server of this worker, which `running_fork_server` names.
+* what a fixture with a wider scope creates: the plugin wraps the setup of such a fixture in
+  `outlives_the_test`;
+* what a test creates inside `with outlives_the_test():`, for example a database server that the
+  whole run shares;
+* the fork server of this pytest worker, which `running_fork_server` returns.
 
-A process that has been told to exit and a thread whose work is done may need a moment, so they get one. A child
-that has exited does not: whoever started it has to wait for it.
+A process that was told to exit, and a thread that has finished its work, may need a moment to
+disappear, so the second snapshot is repeated for a while. A child that has exited does not
+disappear on its own: whoever started it has to wait for it.
 
-On a system without /proc only threads and files are compared.
+Terms:
+
+* a *descriptor* is a number together with the file that it refers to;
+* an *orphan* is a process of the test whose parent has exited, so it is not our child any more;
+* *litter* is a temporary file that our programs create and delete within one command.
+
+On a system without /proc, only threads and files are compared.
 """
 
 import os
@@ -31,31 +41,30 @@ from sampletool.kit.safety.processes import can_see, pids
 from sampletool.kit.testing.forked import running_fork_server
 
 EXIT_SECONDS = 20.0
-"""How long a process or a thread may take to end after its test. A busy machine needs a few seconds."""
-_LOOK_AGAIN_SECONDS = 0.01
+"""How long a process or a thread may take to end after its test. A busy machine needs seconds."""
 
-_MAX_ENTRIES = 3000
-"""Where the search for temporary files gives up: 5 ms. Only tests that copy the whole project have more."""
+_SECONDS_BETWEEN_SNAPSHOTS = 0.01
+
+_MAX_SEARCHED_ENTRIES = 3000
+"""Where the search for litter stops. It has then taken 5 ms. Only copies of the project are larger."""
 
 _HAS_PROC = can_see()
 
-_LITTER = re.compile(
+_LITTER_NAME = re.compile(
     r"\..+\.[0-9]+-[0-9a-f]{8}\.tmp"  # atomic_file.py
     r"|\.removed-[0-9a-f]{16}"  # session.py
     r"|\.doctor-.*"  # doctor.py
     r"|\.kit\.(?:new|old)"  # upgrade.py
-    r"|(?:.+\.)?[0-9a-f]{16}(?:\.fork)?"  # what a part names by the id of its request: a scratch directory, a copy
+    r"|(?:.+\.)?[0-9a-f]{16}(?:\.fork)?"  # a scratch directory, named after the id of a request
 )
-"""Names of what our programs make and remove in the same call."""
 
-_INNER_RUN = "pytest-of-"
-"""How the name of a directory begins in which pytest keeps its last three runs. That run judges its own tests."""
+_INNER_PYTEST_PREFIX = "pytest-of-"
+"""Pytest keeps the directories of its last three runs. A run inside a test judges its own tests."""
 
-_STAYS = (
-    f"{PROGRAM}-{os.geteuid()}",  # the sessions of the tool: they outlive its calls (see places.py)
-    _INNER_RUN,
+_ALLOWED_TEMPORARY_PREFIXES = (
+    f"{PROGRAM}-{os.geteuid()}",  # sessions of the tool, which outlive its commands (see places.py)
+    _INNER_PYTEST_PREFIX,
 )
-"""How names begin that may stay in the temporary directory."""
 
 _NOT_SEARCHED = {".git", ".hypothesis", ".venv", "__pycache__", "node_modules"}
 """Directories that only other programs write to."""
@@ -68,29 +77,32 @@ STARTS_PROCESS = {
     "fork_server.start",
     "subprocess.Popen",
 }
-"""Audit events after which there may be a process that is not our child."""
+"""Audit events after which there may be an orphan."""
 
-MAKES_TEMPORARY = {"tempfile.mkdtemp", "tempfile.mkstemp"}
+CREATES_TEMPORARY_PATH = {"tempfile.mkdtemp", "tempfile.mkstemp"}
+"""Audit events of Python's tempfile module. Their argument is the path."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What this process has open and running."""
+    """What this process has open and running at one moment."""
 
     descriptors: frozenset[tuple[int, str]] = frozenset()
-    """Number and target: a number that was closed and used again is another descriptor."""
+    """Each with its number and its target, because a closed number is soon used again."""
     processes: frozenset[int] = frozenset()
-    """Children, and the processes that a fork server has started for us."""
+    """Our children, and the children that a fork server started for us."""
     threads: frozenset[int] = frozenset()
 
-    def without(self, other: "Snapshot") -> "Snapshot":
+    def minus(self, other: "Snapshot") -> "Snapshot":
+        """Return what is in this snapshot and not in the other one."""
         return Snapshot(
             descriptors=self.descriptors - other.descriptors,
             processes=self.processes - other.processes,
             threads=self.threads - other.threads,
         )
 
-    def with_all_of(self, other: "Snapshot") -> "Snapshot":
+    def plus(self, other: "Snapshot") -> "Snapshot":
+        """Return what is in either snapshot."""
         return Snapshot(
             descriptors=self.descriptors | other.descriptors,
             processes=self.processes | other.processes,
@@ -99,51 +111,55 @@ class Snapshot:
 
 
 @dataclass
-class _Noticed:
-    """What the audit hook has seen during the test that runs now."""
+class _CurrentTest:
+    """What is known about the test that runs now, besides the snapshots."""
 
-    pids_before_start: frozenset[int] | None = None
-    """The processes that there were when the test started its first one. None if it has not started any."""
+    pids_before_first_start: frozenset[int] | None = None
+    """All processes of the machine when the test first started one. None if it has started none."""
     temporary_paths: list[str] = field(default_factory=list)
-    lasting: Snapshot = field(default_factory=Snapshot)
+    """What the test created with Python's tempfile module."""
+    allowed: Snapshot = field(default_factory=Snapshot)
+    """What may outlive the test."""
 
 
-_noticed = _Noticed()
+_current_test = _CurrentTest()
 
 
 def notice(event: str, args: tuple[Any, ...]) -> None:
-    """Remember an audit event that `find_leaks` needs: called for each event of STARTS_PROCESS and MAKES_TEMPORARY."""
-    if event in MAKES_TEMPORARY:
-        _noticed.temporary_paths.append(os.fsdecode(args[0]))
-    elif _noticed.pids_before_start is None:
-        _noticed.pids_before_start = frozenset(pids())
+    """Remember an audit event of STARTS_PROCESS or CREATES_TEMPORARY_PATH for `find_leaks`."""
+    if event in CREATES_TEMPORARY_PATH:
+        _current_test.temporary_paths.append(os.fsdecode(args[0]))
+    elif _current_test.pids_before_first_start is None:
+        _current_test.pids_before_first_start = frozenset(pids())
 
 
 def begin_test() -> Snapshot:
-    """Return what is there before the test, and forget what belonged to the test before it."""
-    _noticed.pids_before_start = None
-    _noticed.temporary_paths.clear()
-    _noticed.lasting = Snapshot()
+    """Forget the previous test, and return the snapshot before the new one."""
+    global _current_test
+    _current_test = _CurrentTest()
     return take_snapshot()
 
 
 @contextmanager
 def outlives_the_test() -> Iterator[None]:
-    """Expect what the block makes to be there after the test, too."""
+    """Allow everything that the block creates to be there after the test."""
+    test = _current_test
     before = take_snapshot()
-    temporary_paths = [*_noticed.temporary_paths]
+    path_count = len(test.temporary_paths)
     try:
         yield
     finally:
-        made = take_snapshot().without(before)
-        _noticed.lasting = _noticed.lasting.with_all_of(made)
-        _noticed.temporary_paths = temporary_paths
+        created = take_snapshot().minus(before)
+        test.allowed = test.allowed.plus(created)
+        # The temporary paths of the block may stay as well.
+        del test.temporary_paths[path_count:]
 
 
 def take_snapshot() -> Snapshot:
+    """Return what this process has open and running now."""
     if not _HAS_PROC:
-        native_ids = [thread.native_id for thread in threading.enumerate()]
-        return Snapshot(threads=frozenset(number for number in native_ids if number is not None))
+        return Snapshot(threads=frozenset(_native_ids_of_threads()))
+    # Unlike threading.enumerate(), /proc also lists threads that C code or _thread started.
     threads = [int(name) for name in _names_in("/proc/self/task")]
     return Snapshot(
         descriptors=frozenset(_open_descriptors()),
@@ -153,28 +169,73 @@ def take_snapshot() -> Snapshot:
 
 
 def find_leaks(before: Snapshot, directory: Path, *, may_leave_litter: bool = False) -> list[str]:
-    """Return a sentence for each thing that the test with this directory has left, after waiting for what is ending."""
+    """Return a sentence about each thing that the test left behind.
+
+    `directory` is the test's own directory. Wait up to EXIT_SECONDS for what is about to end.
+    """
     deadline = time.monotonic() + EXIT_SECONDS
     while True:
-        left = take_snapshot().without(before).without(_noticed.lasting).without(_fork_server_of_run())
-        orphans = _orphans_of(directory, left)
-        is_ending = bool(left.threads) or any(map(_may_go_away, {*left.processes, *orphans}))
-        if not is_ending or time.monotonic() > deadline:
+        leaked = _leaked_since(before)
+        orphans = _orphans_of(directory) - leaked.processes
+        if not _may_still_end(leaked, orphans) or time.monotonic() > deadline:
             break
-        time.sleep(_LOOK_AGAIN_SECONDS)
-    sentences = [*_say_descriptors(left), *_say_processes(left, orphans), *_say_threads(left)]
+        time.sleep(_SECONDS_BETWEEN_SNAPSHOTS)
+
+    sentences = [
+        *_describe_descriptors(leaked),
+        *_describe_processes(leaked),
+        *_describe_orphans(orphans),
+        *_describe_threads(leaked),
+    ]
     if not may_leave_litter:
-        sentences += [f"file {path} is still there" for path in sorted(_left_files(directory))]
+        for path in sorted(_left_files(directory)):
+            sentences.append(f"file {path} is still there")
     return sentences
 
 
+def _leaked_since(before: Snapshot) -> Snapshot:
+    """Return what is here now, was not here before the test, and must not outlive it."""
+    now = take_snapshot()
+    return now.minus(before).minus(_current_test.allowed).minus(_fork_server_of_worker())
+
+
+def _may_still_end(leaked: Snapshot, orphans: set[int]) -> bool:
+    """Return whether a part of what was left could disappear on its own."""
+    if leaked.threads:
+        return True
+    return any(_may_disappear(pid) for pid in {*leaked.processes, *orphans})
+
+
+def _may_disappear(pid: int) -> bool:
+    """Return False for a child of ours that has exited: it stays until we wait for it.
+
+    A child of a fork server that has exited disappears as soon as the fork server waits for it.
+    """
+    state, parent = _state_and_parent(pid)
+    has_exited = state in ("Z", "X")
+    return not has_exited or parent != os.getpid()
+
+
+# Descriptors, processes and threads
+
+
 def _open_descriptors() -> Iterator[tuple[int, str]]:
+    """Yield the number and the target of each open descriptor."""
     for name in _names_in("/proc/self/fd"):
-        with suppress(OSError):  # the descriptor of the listing itself is closed now
+        # The descriptor that was used to list the directory is closed by now.
+        with suppress(OSError):
             yield int(name), os.readlink(f"/proc/self/fd/{name}")
 
 
+def _native_ids_of_threads() -> Iterator[int]:
+    for thread in threading.enumerate():
+        # A thread has no native id until it has started.
+        if thread.native_id is not None:
+            yield thread.native_id
+
+
 def _own_processes() -> Iterator[int]:
+    """Yield our children, and the children of those that are fork servers."""
     for child in _children_of("self"):
         yield child
         if _is_fork_server(child):
@@ -182,136 +243,163 @@ def _own_processes() -> Iterator[int]:
 
 
 def _children_of(process: str) -> Iterator[int]:
-    """Return the children of all threads of a process, also those that have exited and nobody has waited for."""
+    """Yield the children of a process, including those that exited and were not waited for.
+
+    `process` is a pid or "self". Each thread of a process has a list of children of its own.
+    """
     for thread in _names_in(f"/proc/{process}/task"):
         with suppress(OSError):
             for pid in _read(f"/proc/{process}/task/{thread}/children").split():
                 yield int(pid)
 
 
-def _orphans_of(directory: Path, left: Snapshot) -> set[int]:
-    """Return the processes with the test's HOME that are not our children: their parent has exited.
+def _orphans_of(directory: Path) -> set[int]:
+    """Return the processes that have the HOME of the test in their environment.
 
-    To read the environment of 150 processes takes 2.5 ms. So it is done only after a test that has started a process,
-    and only for those that were not there before. A process that a fork server has forked shows the environment of
-    that server: it is found as a child of the server.
+    Reading the environment of 150 processes takes 2.5 ms. So this looks only at processes that
+    appeared after the test first started one. A process that was forked by a fork server has the
+    environment of that server in /proc; it is found as a child of the server instead.
     """
-    if _noticed.pids_before_start is None:
+    if _current_test.pids_before_first_start is None:
         return set()
-    home = f"HOME={directory}/".encode()
-    found = set()
-    for pid in set(pids()) - _noticed.pids_before_start:
+    home_of_test = f"HOME={directory}/".encode()
+    new_pids = set(pids()) - _current_test.pids_before_first_start
+    orphans = set()
+    for pid in new_pids - {os.getpid()}:
+        # The process may have exited since it was listed.
         with suppress(OSError):
-            if home in _read(f"/proc/{pid}/environ") and not _is_fork_server(pid):
-                found.add(pid)
-    return found - left.processes - {os.getpid()}
+            environment = _read(f"/proc/{pid}/environ")
+            if home_of_test in environment and not _is_fork_server(pid):
+                orphans.add(pid)
+    return orphans
 
 
-def _fork_server_of_run() -> Snapshot:
-    """Return what belongs to the fork server that all tests of this worker share, if one of them has needed it."""
+def _fork_server_of_worker() -> Snapshot:
+    """Return the process and the socket of the fork server that the tests of this worker share."""
     fork_server = running_fork_server()
     if fork_server is None:
         return Snapshot()
-    with suppress(OSError):
-        target = os.readlink(f"/proc/self/fd/{fork_server.fileno()}")
-        return Snapshot(descriptors=frozenset({(fork_server.fileno(), target)}), processes=frozenset({fork_server.pid}))
-    return Snapshot()
+    number = fork_server.fileno()
+    try:
+        target = os.readlink(f"/proc/self/fd/{number}")
+    except OSError:  # there is no /proc
+        return Snapshot()
+    return Snapshot(
+        descriptors=frozenset({(number, target)}),
+        processes=frozenset({fork_server.pid}),
+    )
+
+
+# Files
 
 
 def _left_files(directory: Path) -> set[str]:
-    """Return the temporary files that the test has left.
+    """Return the temporary files that the test left behind.
 
-    These are files with a name that our programs use for temporary ones, anywhere below the test's directory, all
-    that is in its TMPDIR, and what this process has made with `tempfile` elsewhere. The real temporary directory is
-    not listed: other programs use it at the same time.
+    These are: litter anywhere below the test's directory, everything in the TMPDIR of the test,
+    and what this process created elsewhere with Python's tempfile module. The real temporary
+    directory is not listed, because other programs use it at the same time.
     """
-    found = set()
-    for path in _noticed.temporary_paths:
-        if not path.startswith(f"{directory}/") and os.path.lexists(path):
-            found.add(path)
+    left = set(_litter_below(str(directory)))
     temporary_directory = f"{directory}/home/tmpdir"
     for name in _names_in(temporary_directory):
-        if not name.startswith(_STAYS):
-            found.add(f"{temporary_directory}/{name}")
-    found.update(_litter_below(str(directory)))
-    return found
+        if not name.startswith(_ALLOWED_TEMPORARY_PREFIXES):
+            left.add(f"{temporary_directory}/{name}")
+    for path in _current_test.temporary_paths:
+        is_elsewhere = not path.startswith(f"{directory}/")
+        if is_elsewhere and os.path.lexists(path):
+            left.add(path)
+    return left
 
 
-def _litter_below(directory: str) -> Iterator[str]:
-    waiting = [directory]
-    entries = 0
-    while waiting and entries < _MAX_ENTRIES:
-        current = waiting.pop()
-        is_readers = current.endswith(READERS)
-        with suppress(OSError), os.scandir(current) as scan:
-            for entry in scan:
-                entries += 1
-                if is_readers or _LITTER.fullmatch(entry.name):
+def _litter_below(top: str) -> Iterator[str]:
+    """Yield the paths of litter in a directory and in the directories below it."""
+    waiting = [top]
+    searched_entries = 0
+    while waiting and searched_entries < _MAX_SEARCHED_ENTRIES:
+        directory = waiting.pop()
+        # A lock that readers share has a directory with a file for each of them. A reader
+        # deletes its file when it releases the lock.
+        holds_reader_files = directory.endswith(READERS)
+        # A directory may be unreadable on purpose.
+        with suppress(OSError), os.scandir(directory) as entries:
+            for entry in entries:
+                searched_entries += 1
+                if holds_reader_files or _LITTER_NAME.fullmatch(entry.name):
                     yield entry.path
                 elif _is_searched(entry):
                     waiting.append(entry.path)
 
 
 def _is_searched(entry: os.DirEntry[str]) -> bool:
-    if entry.name in _NOT_SEARCHED or entry.name.startswith(_INNER_RUN):
+    """Return whether the entry is a directory in which litter is looked for."""
+    if entry.name in _NOT_SEARCHED or entry.name.startswith(_INNER_PYTEST_PREFIX):
         return False
     return entry.is_dir(follow_symlinks=False)
 
 
-def _say_descriptors(left: Snapshot) -> Iterator[str]:
-    for number, target in sorted(left.descriptors):
+# Sentences
+
+
+def _describe_descriptors(leaked: Snapshot) -> Iterator[str]:
+    for number, target in sorted(leaked.descriptors):
         yield f"descriptor {number} is still open: {target}"
 
 
-def _say_processes(left: Snapshot, orphans: set[int]) -> Iterator[str]:
-    for pid in sorted(left.processes):
-        if _is_zombie(pid):
+def _describe_processes(leaked: Snapshot) -> Iterator[str]:
+    for pid in sorted(leaked.processes):
+        state, _ = _state_and_parent(pid)
+        if state in ("Z", "X"):
             yield f"child process {pid} has exited, and nobody has waited for it"
         else:
             yield f"child process {pid} is still running: {_command_line(pid)}"
+
+
+def _describe_orphans(orphans: set[int]) -> Iterator[str]:
     for pid in sorted(orphans):
         yield f"process {pid}, whose parent has exited, is still running: {_command_line(pid)}"
 
 
-def _say_threads(left: Snapshot) -> Iterator[str]:
+def _describe_threads(leaked: Snapshot) -> Iterator[str]:
     names = {thread.native_id: thread.name for thread in threading.enumerate()}
-    for number in sorted(left.threads):
-        yield f"thread {number} is still running: {names.get(number, 'started with _thread')}"
+    for native_id in sorted(leaked.threads):
+        # A thread that was not started by the threading module has no name.
+        name = names.get(native_id, "started with _thread")
+        yield f"thread {native_id} is still running: {name}"
 
 
-def _may_go_away(pid: int) -> bool:
-    """Whether the process may end without us: it runs, or it has exited and a fork server is about to wait for it."""
-    state, parent = _state_and_parent(pid)
-    return state not in ("Z", "X") or parent != os.getpid()
-
-
-def _is_zombie(pid: int) -> bool:
-    state, _ = _state_and_parent(pid)
-    return state in ("Z", "X")
+# Access to /proc
 
 
 def _state_and_parent(pid: int) -> tuple[str, int]:
-    """Return what /proc shows; an empty state and 0 for a process that has just gone away."""
-    with suppress(OSError):
-        fields = _read(f"/proc/{pid}/stat").decode(errors="replace").rpartition(")")[2].split()
-        return fields[0], int(fields[1])
-    return "", 0
+    """Return the state letter and the parent's pid, or "" and 0 for a process that is gone."""
+    try:
+        stat = _read(f"/proc/{pid}/stat").decode(errors="replace")
+    except OSError:
+        return "", 0
+    # The name of the program is in parentheses, and may contain spaces and parentheses.
+    _, _, after_name = stat.rpartition(")")
+    state, parent, *_ = after_name.split()
+    return state, int(parent)
 
 
 def _is_fork_server(pid: int) -> bool:
-    with suppress(OSError):
+    try:
         return b"fork_server" in _read(f"/proc/{pid}/cmdline")
-    return False
+    except OSError:
+        return False
 
 
 def _command_line(pid: int) -> str:
-    with suppress(OSError):
-        return _read(f"/proc/{pid}/cmdline").replace(b"\0", b" ").decode(errors="replace").strip()
-    return "it has just exited"
+    try:
+        arguments = _read(f"/proc/{pid}/cmdline")
+    except OSError:
+        return "it has just exited"
+    return arguments.replace(b"\0", b" ").decode(errors="replace").strip()
 
 
 def _read(path: str) -> bytes:
-    """Return a file of /proc. Path.read_bytes takes three times as long."""
+    """Return the content of a file in /proc. Path.read_bytes() takes three times as long."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         blocks = []
@@ -323,6 +411,8 @@ def _read(path: str) -> bytes:
 
 
 def _names_in(directory: str) -> list[str]:
-    with suppress(OSError):
+    """Return the names in a directory, or nothing if it cannot be listed."""
+    try:
         return os.listdir(directory)
-    return []
+    except OSError:
+        return []

@@ -51,7 +51,7 @@ _obey_signals()
 
 def _watch(event: str, args: tuple[Any, ...]) -> None:
     """An audit hook: a child process without the test's own home is a test that forgot."""
-    if event in leaks.STARTS_PROCESS or event in leaks.MAKES_TEMPORARY:
+    if event in leaks.STARTS_PROCESS or event in leaks.CREATES_TEMPORARY_PATH:
         leaks.notice(event, args)
     if _guard["home"] is None:
         return
