@@ -1,4 +1,8 @@
-"""Draw mutants of a file, a folder or the whole package by chance; the same seed draws the same ones."""
+"""Draw mutants of a file, a folder or the whole package at random.
+
+The same seed draws the same mutants again, as long as the code is the same. (For the terms, see
+source.py.)
+"""
 
 import random
 from collections.abc import Iterable, Sequence
@@ -8,51 +12,92 @@ from pathlib import Path
 from sampletool.kit.program import PACKAGE
 
 from .equivalent import Equivalent
-from .operators import candidates
+from .operators import Candidate, candidates
 from .source import Mutant, Source
 
 _NOT_OF_THE_PROGRAM = (f"{PACKAGE}/kit/testing/", "/template/")
-"""What tests are made with, and what other projects are made from."""
+"""Files that `tool` itself does not run: helpers for tests, and the template of other projects."""
 
 
 @dataclass(frozen=True)
 class Drawn:
+    """The mutants that were drawn."""
+
     mutants: Sequence[Mutant]
     equivalent: Sequence[tuple[Mutant, str]]
-    """Those that were drawn and are listed as equivalent, with the reason."""
+    """Mutants that were also drawn but are listed as equivalent, each with the reason."""
     available: int
     """How many changes the operators make of these files."""
 
 
 def files_of(tree: Path, where: str) -> list[str]:
-    """Return the files of the package that a file, a folder or a pattern names, such as `sampletool/kit/*.py`."""
-    top = tree / where
-    found = [top] if top.is_file() else sorted(top.rglob("*.py") if top.is_dir() else tree.glob(where))
-    names = [path.relative_to(tree).as_posix() for path in found if path.suffix == ".py"]
-    if not top.is_file():
-        names = [name for name in names if not any(part in name for part in _NOT_OF_THE_PROGRAM)]
-    wrong = [name for name in names if not name.startswith(f"{PACKAGE}/")]
-    if wrong or not names:
-        raise SystemExit(f"{where}: name a file or a folder of {PACKAGE}/, with its path from the top of the project.")
-    return [name.removeprefix(f"{PACKAGE}/") for name in names]
+    """Return the Python files that `where` names, as paths below the package.
+
+    `where` is a path or a pattern below the top of the project: a file, a folder (with all files
+    in it) or a pattern such as `sampletool/kit/*.py`. Some files are only returned if `where`
+    names the file itself: see _NOT_OF_THE_PROGRAM.
+
+    Raise SystemExit if there are no such files, or if one of them is not in the package.
+    """
+    path = tree / where
+    if path.is_file():
+        paths = [path]
+    elif path.is_dir():
+        paths = sorted(path.rglob("*.py"))
+    else:
+        paths = sorted(tree.glob(where))
+    names = [found.relative_to(tree).as_posix() for found in paths if found.suffix == ".py"]
+    if not path.is_file():
+        names = [name for name in names if _is_of_the_program(name)]
+
+    package = f"{PACKAGE}/"
+    if not names or not all(name.startswith(package) for name in names):
+        advice = f"name a file or a folder of {package}, with its path from the top of the project."
+        raise SystemExit(f"{where}: {advice}")
+    return [name.removeprefix(package) for name in names]
 
 
-def draw(tree: Path, files: Iterable[str], seed: str, most: int | None, equivalents: Sequence[Equivalent]) -> Drawn:
-    """Draw at most so many mutants. Those that are equivalent are drawn in addition."""
-    sources = [Source(tree, file) for file in files]
-    available = [(source, candidate) for source in sources for candidate in candidates(source)]
+def draw(
+    tree: Path,
+    files: Iterable[str],
+    seed: str,
+    most: int | None,
+    equivalents: Sequence[Equivalent],
+) -> Drawn:
+    """Draw at most `most` mutants of these files, or all of them if `most` is None.
+
+    Mutants that are listed as equivalent are drawn in addition, and do not count.
+    """
+    available: list[tuple[Source, Candidate]] = []
+    for file in files:
+        source = Source(tree, file)
+        for candidate in candidates(source):
+            available.append((source, candidate))
     random.Random(seed).shuffle(available)
+
     mutants: list[Mutant] = []
-    equivalent = []
+    equivalent: list[tuple[Mutant, str]] = []
     for source, candidate in available:
         if most is not None and len(mutants) == most:
             break
         mutant = candidate.mutant(source)
         if mutant is None:
             continue
-        reasons = [entry.reason for entry in equivalents if entry.is_about(mutant)]
-        if reasons:
-            equivalent.append((mutant, reasons[0]))
-        else:
+        reason = _reason_why_equivalent(mutant, equivalents)
+        if reason is None:
             mutants.append(mutant)
-    return Drawn(mutants, equivalent, len(available))
+        else:
+            equivalent.append((mutant, reason))
+    return Drawn(mutants=mutants, equivalent=equivalent, available=len(available))
+
+
+def _is_of_the_program(name: str) -> bool:
+    return not any(part in name for part in _NOT_OF_THE_PROGRAM)
+
+
+def _reason_why_equivalent(mutant: Mutant, equivalents: Sequence[Equivalent]) -> str | None:
+    """Return the reason from the list of equivalent mutants, or None if it has no such mutant."""
+    for entry in equivalents:
+        if entry.is_about(mutant):
+            return entry.reason
+    return None

@@ -76,7 +76,7 @@ def _source(tree: Path, file: str) -> Source:
 
 
 def is_test(test: str, tree: Path) -> bool:
-    """Tell whether there is such a test, whatever its parameters are."""
+    """Return whether there is such a test, whatever its parameters are."""
     file, _, name = test.partition("::")
     definition = f"def {name.partition('[')[0]}("
     return (tree / file).is_file() and definition in (tree / file).read_text()

@@ -42,7 +42,7 @@ def _call_in_functions(body: list[ast.stmt], prefix: str) -> None:
 
 
 def _has_to_be_first(statement: ast.stmt) -> bool:
-    """Tell whether this is a docstring, or an import from __future__."""
+    """Return whether this is a docstring, or an import from __future__."""
     if isinstance(statement, ast.ImportFrom):
         return statement.module == "__future__"
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)

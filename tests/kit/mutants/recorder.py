@@ -21,7 +21,7 @@ OWNER = "owner"
 RAN = "ran"
 _LEAST_DESCRIPTOR = 200
 NAME = "__ran__"
-"""What the compiled functions call."""
+"""The name of the builtin function that the compiled functions call."""
 
 
 class Recorder:
@@ -57,12 +57,15 @@ class Recorder:
 
 
 recorder: Recorder | None = None
-"""That of this process, if it has one."""
+"""The recorder of this process, if it has one."""
 
 
 def start(log: str) -> None:
     """Record from now on, in this process, its threads and the processes that it forks."""
     global recorder
     recorder = Recorder(log)
+    # The compiled functions find `ran` as a builtin, so no module of the package needs an import.
     setattr(builtins, NAME, recorder.ran)
+    # A forked process may belong to another test than its parent. Without this, it would not record
+    # the functions that the parent recorded before.
     os.register_at_fork(after_in_child=recorder._seen.clear)

@@ -1,4 +1,8 @@
-"""What the tests noticed of the mutants that were tried: the counts, and the rate with its interval."""
+"""Report the results: one line for each mutant, the counts, and the rate with its interval.
+
+A mutant is *noticed* if an assertion of a test failed with it. The *rate* is the share of noticed
+mutants. It is an estimate, because only some of the possible mutants are tried.
+"""
 
 import math
 from collections import Counter
@@ -7,42 +11,59 @@ from collections.abc import Sequence
 from .trial import Outcome, Result
 
 NOT_COUNTED = (Outcome.IMPORT_ERROR, Outcome.SKIPPED, Outcome.NOT_TRIED)
-"""An import error shows nothing about the tests, as every test fails then."""
+"""Outcomes that the rate leaves out.
+
+An import error shows nothing about the tests, because even a test without assertions fails then.
+"""
+
+_Z = 1.959964
+"""95% of a normal distribution is within this many standard deviations of the mean."""
 
 
 def wilson(noticed: int, tried: int) -> tuple[float, float]:
-    """Return the 95% interval of a share. It is right also for a few mutants, and near 0 and 1."""
+    """Return the Wilson score interval (95%) of the rate: its lower and upper limit.
+
+    The simpler interval around the rate would be wrong for few mutants, and for rates near 0 or 1.
+    See https://en.wikipedia.org/wiki/Binomial_proportion_confidence_interval
+    """
     if tried == 0:
         return 0.0, 1.0
-    z = 1.959964
-    share = noticed / tried
-    middle = share + z * z / (2 * tried)
-    margin = z * math.sqrt(share * (1 - share) / tried + z * z / (4 * tried * tried))
-    whole = 1 + z * z / tried
-    return (middle - margin) / whole, (middle + margin) / whole
+    rate = noticed / tried
+    center = rate + _Z * _Z / (2 * tried)
+    margin = _Z * math.sqrt(rate * (1 - rate) / tried + _Z * _Z / (4 * tried * tried))
+    scale = 1 + _Z * _Z / tried
+    return (center - margin) / scale, (center + margin) / scale
 
 
 def line(result: Result) -> str:
-    """Return the outcome of one mutant and its diff."""
+    """Return the outcome of one mutant and its diff, in one line."""
     text = f"{result.outcome:17} {result.task.mutant.diff}"
     if result.outcome == Outcome.NOT_NOTICED:
-        text += f" (survived {result.tests_run} of {len(result.task.tests)} tests in {result.seconds:.0f} s)"
+        tests = f"{result.tests_run} of {len(result.task.tests)} tests"
+        text += f" (survived {tests} in {result.seconds:.0f} s)"
     elif result.test:
-        text += f" ({result.test.rpartition('::')[2]})"
+        test_name = result.test.rpartition("::")[2]
+        text += f" ({test_name})"
     return text
 
 
 def summary(results: Sequence[Result]) -> list[str]:
-    """Return the counts, and the rate."""
+    """Return the lines at the end of the report: the counts, the rate, and how it is counted."""
     counts = Counter(result.outcome for result in results)
     tried = len(results) - counts[Outcome.NOT_TRIED]
+    counts_by_outcome = []
+    for outcome in Outcome:
+        if counts[outcome] > 0:
+            counts_by_outcome.append(f"{counts[outcome]} {outcome}")
+
+    noticed = counts[Outcome.NOTICED]
     counted = len(results) - sum(counts[outcome] for outcome in NOT_COUNTED)
-    low, high = wilson(counts[Outcome.NOTICED], counted)
-    share = counts[Outcome.NOTICED] / counted if counted else 0.0
-    each = ", ".join(f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome])
+    rate = noticed / counted if counted > 0 else 0.0
+    low, high = wilson(noticed, counted)
+    interval = f"95% interval: {low:.0%} to {high:.0%}"
+    not_noticed = "A mutant that only an exception or a time-out shows counts as not noticed"
     return [
-        f"{tried} mutants tried: {each}.",
-        f"Rate: an assertion noticed {counts[Outcome.NOTICED]} of {counted} = {share:.0%} "
-        f"(95% interval: {low:.0%} to {high:.0%}).",
-        "A mutant that only an exception or a time-out shows counts as not noticed; an import error does not count.",
+        f"{tried} mutants tried: {', '.join(counts_by_outcome)}.",
+        f"Rate: an assertion noticed {noticed} of {counted} = {rate:.0%} ({interval}).",
+        f"{not_noticed}; an import error does not count.",
     ]

@@ -143,7 +143,7 @@ class _Runner:
 
 
 def outcome_of(error: BaseException) -> TestOutcome:
-    """Tell what the error of a test means.
+    """Return what the error of a test means.
 
     A test that gives up waiting, whatever it raises then, is a time-out: on a busy machine it would fail as well.
     """
