@@ -27,6 +27,7 @@ On a system without /proc, only threads and files are compared.
 
 import os
 import re
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -191,6 +192,14 @@ def find_leaks(before: Snapshot, directory: Path, *, may_leave_litter: bool = Fa
         for path in sorted(_left_files(directory)):
             sentences.append(f"file {path} is still there")
     return sentences
+
+
+def kill_leaked_processes(before: Snapshot) -> None:
+    """Kill the processes that the test left, so that they do not outlive the run."""
+    for pid in _leaked_since(before).processes:
+        # The process may have exited since it was listed.
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def _leaked_since(before: Snapshot) -> Snapshot:
@@ -391,6 +400,9 @@ def _is_fork_server(pid: int) -> bool:
 
 
 def _command_line(pid: int) -> str:
+    if _is_fork_server(pid):
+        # A forked process has the command line of its server. The server itself is never a leak.
+        return "started by the fork server (see sampletool/kit/testing/forked.py)"
     try:
         arguments = _read(f"/proc/{pid}/cmdline")
     except OSError:

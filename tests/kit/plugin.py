@@ -81,10 +81,12 @@ def leaks_nothing(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[No
     before = leaks.begin_test()
     yield
     if _guard["failed"]:
+        leaks.kill_leaked_processes(before)
         return
     may_leave_litter = request.node.get_closest_marker("leaves_litter") is not None
     found = leaks.find_leaks(before, tmp_path, may_leave_litter=may_leave_litter)
     if found:
+        leaks.kill_leaked_processes(before)
         end_what_is_left(tmp_path)
         pytest.fail(f"{request.node.name} leaves something behind:\n" + "\n".join(found), pytrace=False)
 
@@ -165,7 +167,14 @@ def signals() -> Signals:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the markers, measure the run, and set how many examples each property test tries."""
+    """Register the markers, measure the run, and set how many examples each property test tries.
+
+    Raise UsageError for a path that does not exist: with xdist, pytest only says that no tests ran.
+    """
+    for argument in config.args:
+        path = argument.partition("::")[0]
+        if not Path(path).exists():
+            raise pytest.UsageError(f"file or directory not found: {path}")
     for marker in _MARKERS:
         config.addinivalue_line("markers", marker)
     is_worker = hasattr(config, "workerinput")

@@ -35,8 +35,9 @@ class Timing:
             terminalreporter.write_line(f"{seconds:6.2f} s  {test}")
         wall_seconds = time.monotonic() - self._started_at
         count = len(self._seconds_by_test)
+        tests = "1 test" if count == 1 else f"{count} tests"
         terminalreporter.write_line(
-            f"{count} tests took {wall_seconds:.0f} s, and {processor_seconds():.0f} s of processor time."
+            f"{tests} took {wall_seconds:.0f} s, and {processor_seconds():.0f} s of processor time."
         )
 
 

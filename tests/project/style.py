@@ -344,6 +344,8 @@ def main(arguments: list[str]) -> int:
             broken += violations
     for violation in broken:
         print(f"{violation.path.relative_to(ROOT)}:{violation.line}: {violation.problem}")
+    if not broken:
+        print("The folders without * keep the rules.")
     return int(bool(broken))
 
 
