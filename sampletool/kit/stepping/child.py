@@ -1,7 +1,9 @@
-"""The forked process: becomes what a fresh interpreter would be, then runs the program.
+"""Code that runs in a forked process: set it up like a fresh interpreter, then run the program.
 
-Each step undoes something that the process has from the fork server. The order matters: descriptors first, because
-everything else may fail and has to be told.
+Each step of the setup replaces something that the process inherited from the fork server. The
+descriptors come first: all later steps may fail, and need the setup pipe to report the error.
+
+The docstring of fork_server.py explains the protocol. What its two sides share is defined here.
 """
 
 import atexit
@@ -12,79 +14,112 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, NoReturn
 
-TRACER = "tracer"
-"""The name of the descriptor that is the socket to the tracer."""
+DESCRIPTOR_CARRIER = b"+"
+"""The byte that begins each request. Descriptors cannot be sent alone, only with data."""
 
-_GATE = "gate"
+# Names of descriptors that come with a request. All others are named by their number in the child.
+EXIT_SOCKET = "exit_socket"
+"""The server's end of the exit sockets."""
+GATE = "gate"
+"""The reading end of the pipe that holds the program back."""
+TRACER = "tracer"
+"""The socket to the tracer."""
+_SETUP_PIPE = "setup_pipe"
+"""The writing end of the setup pipe. It comes from the server, not with the request."""
+
+_OUTPUT_LOST_EXIT_CODE = 120
+"""The exit code of an interpreter that cannot flush stdout or stderr at its end."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What a client asks the fork server for."""
+    """A client's request to the fork server to start a process."""
 
     program: list[str]
-    """The words behind `python`."""
+    """The arguments of `python`."""
     env: dict[str, str]
     cwd: str
-    descriptors: list[str]
-    """What the descriptors are that come with the request: a number in the child, or a name of ours."""
+    descriptor_names: list[str]
+    """A name for each descriptor that comes with the request, in the same order.
+
+    The name is the number that the descriptor gets in the child, or EXIT_SOCKET, GATE or TRACER.
+    """
     new_group: bool
     new_session: bool
     watch: str | None
-    """The directory whose events the tracer wants to see."""
+    """The directory in which the tracer wants to see every event, or None without a tracer."""
 
 
-def become(request: Request, descriptors: dict[str, int], told: int) -> NoReturn:
-    """Set up this process, close `told`, run the program, and exit.
+def become(
+    request: Request,
+    descriptors_by_name: Mapping[str, int],
+    setup_writer: int,
+) -> NoReturn:
+    """Set up this process, close the setup pipe, run the program, and exit.
 
-    A failure to set up is written to `told`, for the client to raise.
+    If the setup fails, write the error to the setup pipe and exit. The client raises the error.
     """
     try:
-        kept = _arrange_descriptors(descriptors, told)
-        told = kept.pop("told")
-        _leave_group(request)
+        inherited = {**descriptors_by_name, _SETUP_PIPE: setup_writer}
+        named_descriptors = _arrange_descriptors(inherited)
+        # It has been moved. From here on, an error goes to the new number.
+        setup_writer = named_descriptors.pop(_SETUP_PIPE)
+        _set_process_group(request)
         os.chdir(request.cwd)
         os.environ.clear()
         os.environ.update(request.env)
-        time.tzset()  # TZ may differ
+        # The C library keeps the time zone of the server until it is told to read TZ again.
+        time.tzset()
         _reopen_standard_streams()
     except OSError as error:
-        os.write(told, json.dumps({"errno": error.errno, "message": f"{error.strerror}: {request.cwd}"}).encode())
+        reply = {"errno": error.errno, "message": f"{error.strerror}: {request.cwd}"}
+        os.write(setup_writer, json.dumps(reply).encode())
         os._exit(1)
-    os.close(told)
-    if _GATE in kept:
-        gate = kept.pop(_GATE)
-        os.read(gate, 1)
-        os.close(gate)
-    spec = None
+    # This tells the server that the setup has succeeded.
+    os.close(setup_writer)
+
+    if GATE in named_descriptors:
+        _wait_for_gate(named_descriptors[GATE])
+    tracing = None
     if request.watch is not None:
-        spec = {"socket": kept[TRACER], "watch": request.watch}
-    _run(request.program, spec)
+        tracing = {"socket": named_descriptors[TRACER], "watch": request.watch}
+    _run_program(request.program, tracing)
 
 
-def _arrange_descriptors(descriptors: dict[str, int], told: int) -> dict[str, int]:
-    """Give each descriptor the number that it is asked for, close all others, and return those that have a name."""
-    numbers = [int(name) for name in descriptors if name.isdecimal()]
-    free = max(numbers) + 1
-    # First out of the way: the number that one gets may be where another one is.
-    copies = {}
-    for name, descriptor in {**descriptors, "told": told}.items():
-        copies[name] = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, free)
-    named = {name: copy for name, copy in copies.items() if not name.isdecimal()}
-    _close_all_but(copies.values())
-    for number in numbers:
-        os.dup2(copies[str(number)], number)
-        os.close(copies[str(number)])
-    return named
+def _arrange_descriptors(descriptors_by_name: Mapping[str, int]) -> dict[str, int]:
+    """Move the descriptors to their numbers in the child, and close all others.
+
+    Return the new numbers of the descriptors whose name is not a number, such as GATE.
+    """
+    target_numbers = []
+    for name in descriptors_by_name:
+        if name.isdecimal():
+            target_numbers.append(int(name))
+
+    # First copy all of them behind the highest target. Otherwise moving one descriptor could
+    # overwrite another one that has not been moved yet.
+    first_free = max(target_numbers) + 1
+    copies_by_name = {}
+    for name, descriptor in descriptors_by_name.items():
+        copy = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, first_free)
+        copies_by_name[name] = copy
+    _close_all_except(copies_by_name.values())
+
+    for number in target_numbers:
+        copy = copies_by_name.pop(str(number))
+        # dup2() makes the new descriptor inheritable, as the program expects.
+        os.dup2(copy, number)
+        os.close(copy)
+    return copies_by_name
 
 
-def _close_all_but(kept: Iterable[int]) -> None:
-    """Close every other descriptor, of the server and of other clients' processes."""
+def _close_all_except(kept: Iterable[int]) -> None:
+    """Close all other descriptors: those of the server, and the sockets of other processes."""
     start = 0
     for descriptor in sorted(kept):
         os.closerange(start, descriptor)
@@ -92,7 +127,8 @@ def _close_all_but(kept: Iterable[int]) -> None:
     os.closerange(start, os.sysconf("SC_OPEN_MAX"))
 
 
-def _leave_group(request: Request) -> None:
+def _set_process_group(request: Request) -> None:
+    """Start a new session or process group if the request says so."""
     if request.new_session:
         os.setsid()
     elif request.new_group:
@@ -100,76 +136,117 @@ def _leave_group(request: Request) -> None:
 
 
 def _reopen_standard_streams() -> None:
-    """Open anew what has looked at the server's descriptors: whether it is a terminal, and where it can seek."""
-    for name, mode, descriptor in [("stdin", "r", 0), ("stdout", "w", 1), ("stderr", "w", 2)]:
-        old = getattr(sys, name)
-        is_lines = name == "stderr" or os.isatty(descriptor)
-        new: Any = open(  # noqa: SIM115 - as long as the process
-            descriptor,
-            mode,
-            buffering=1 if is_lines else -1,
-            encoding=old.encoding,
-            errors=old.errors,
-            closefd=False,
-        )
-        setattr(sys, name, new)
-        setattr(sys, f"__{name}__", new)
+    """Replace sys.stdin, sys.stdout and sys.stderr with streams on the new descriptors.
+
+    The inherited objects would still buffer and seek as suits the server's descriptors. For
+    example, a program at a terminal would not write each line as soon as it is complete.
+    """
+    _reopen_standard_stream("stdin", "r", 0)
+    _reopen_standard_stream("stdout", "w", 1)
+    _reopen_standard_stream("stderr", "w", 2)
 
 
-def _run(program: list[str], spec: dict[str, Any] | None) -> NoReturn:
-    """Run the program, and exit as the interpreter would."""
+def _reopen_standard_stream(name: str, mode: str, descriptor: int) -> None:
+    inherited = getattr(sys, name)
+    # These are the rules of the interpreter: stderr and terminals are line-buffered.
+    is_line_buffered = name == "stderr" or os.isatty(descriptor)
+    buffering = -1
+    if is_line_buffered:
+        buffering = 1
+    stream: Any = open(  # noqa: SIM115 - it stays open as long as the process runs
+        descriptor,
+        mode,
+        buffering=buffering,
+        encoding=inherited.encoding,
+        errors=inherited.errors,
+        closefd=False,
+    )
+    setattr(sys, name, stream)
+    setattr(sys, f"__{name}__", stream)
+
+
+def _wait_for_gate(gate: int) -> None:
+    """Wait until no process has the writing end of the gate open, then close the reading end."""
+    os.read(gate, 1)
+    os.close(gate)
+
+
+def _run_program(program: list[str], tracing: dict[str, Any] | None) -> NoReturn:
+    """Run the program, and exit with the exit code that the interpreter would have.
+
+    `tracing` has the socket to the tracer and the directory to watch. It is None without a tracer.
+    """
+    # Not at the top, because the client imports this file too. The server has imported tracee
+    # already. In the client, it would cost 3 ms, mostly for sqlite3.
     from . import tracee
 
     sys.argv[:] = program
     exit_code = 1
     try:
-        tracee.run(spec)
+        tracee.run(tracing)
         exit_code = 0
-    except SystemExit as end:
-        exit_code = _exit_code(end.code)
+    except SystemExit as error:
+        exit_code = _exit_code_of(error.code)
     except KeyboardInterrupt as error:
         _print_traceback(error)
+        # A negative exit code means that the signal ends the process.
         exit_code = -signal.SIGINT
     except BaseException as error:
         _print_traceback(error)
     finally:
+        # In `finally`, because even an error of a handler above must not return to the server's
+        # code: this process would then continue as a second server.
         _exit(exit_code)
 
 
-def _exit_code(code: object) -> int:
-    """Return what `sys.exit(code)` exits with. A text goes to stderr."""
+def _exit_code_of(code: object) -> int:
+    """Return the exit code of `sys.exit(code)`. If `code` is no number, print it to stderr."""
     if code is None:
         return 0
     if isinstance(code, int):
+        # Only the lowest 8 bits of an exit code reach the parent process.
         return code & 0xFF
     sys.stderr.write(f"{code}\n")
     return 1
 
 
 def _print_traceback(error: BaseException) -> None:
-    """Print the traceback without our own frames, which come first."""
+    """Print the traceback of an error of the program.
+
+    Leave out the outermost frames, which are those of this package.
+    """
+    package_directory = __package__.replace(".", os.sep)
     traceback: TracebackType | None = error.__traceback__
-    while traceback is not None and __package__.replace(".", os.sep) in traceback.tb_frame.f_code.co_filename:
+    while traceback is not None:
+        file_name = traceback.tb_frame.f_code.co_filename
+        if package_directory not in file_name:
+            break
         traceback = traceback.tb_next
-    # It prints the traceback that the error has, not the one that it is given.
+    # The hook prints the traceback of `error`, and ignores its third argument. So change both.
     sys.excepthook(type(error), error.with_traceback(traceback), traceback)
 
 
 def _exit(exit_code: int) -> NoReturn:
-    """Exit without tearing the interpreter down, which would take longer than most programs."""
+    """Exit, or send this process a signal if the exit code is negative.
+
+    Wait for threads, run `atexit` functions and flush the outputs. Do not tear the interpreter
+    down, which would take longer than most programs.
+    """
     try:
-        threading._shutdown()  # type: ignore[attr-defined]  # waits for the threads, as multiprocessing does
+        # This waits for the threads that are no daemons. multiprocessing calls it too.
+        threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
         for stream in (sys.stdout, sys.stderr):
             if stream is not None and not stream.closed:
                 stream.flush()
     except OSError:
-        exit_code = 120  # as the interpreter says that its last words were lost
+        exit_code = _OUTPUT_LOST_EXIT_CODE
     except BaseException as error:
-        # It must not get out of here: this process would go on as a second server.
+        # The error must not leave this function: the process would continue as a second server.
         _print_traceback(error)
         exit_code = 1
     if exit_code < 0:
-        signal.signal(-exit_code, signal.SIG_DFL)
-        os.kill(os.getpid(), -exit_code)
+        signal_number = -exit_code
+        signal.signal(signal_number, signal.SIG_DFL)
+        os.kill(os.getpid(), signal_number)
     os._exit(exit_code)

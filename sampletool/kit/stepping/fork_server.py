@@ -1,7 +1,8 @@
-"""A process that has the program loaded already, and forks a process for each request.
+"""A server that has loaded a program already, and forks a process for each request.
 
-A forked process is a real process that starts in a few milliseconds, because it imports nothing again. Start one as
-with `subprocess.Popen`, with the words of Python's own command line: `-m MODULE`, `-c SOURCE` or the path of a script.
+A forked process is a real process that starts in a few milliseconds, because it does not import
+the modules again. Start it like a process of `subprocess.Popen`, with the arguments of `python`:
+`-m MODULE`, `-c SOURCE` or the path of a script.
 
     with ForkServer(preload=["acme.kit.app"]) as fork_server:
         with fork_server.start(["-m", "acme", "config", "list"], cwd=directory) as process:
@@ -9,19 +10,61 @@ with `subprocess.Popen`, with the words of Python's own command line: `-m MODULE
 
     with SteppedProcess(program, watch=directory, fork_server=fork_server) as stepped: ...
 
-What the program can see is as in a fresh process: its words, directory, environment, descriptors, signal handlers,
-threads, random numbers and time zone, and no command ran in the server before. child.py makes it so. These differ:
+A program sees the same things as in a fresh process: its arguments, directory, environment,
+descriptors, signal handlers, threads, random numbers and time zone. No command has run in the
+server before. child.py sets this up. The differences are:
 
-* modules of the server are imported already, and the seed of `hash()` is the server's;
-* its parent is the server, and so is its process group, unless `new_group` or `new_session` is given;
-* `/proc/PID/cmdline` and `/proc/PID/environ` are the server's;
-* the server read Python's own variables (PYTHON*, LC_*) when it started, and has umask and limits from that time;
-* the interpreter is not torn down at the end: `atexit` runs, destructors of global objects may not.
+* The server has imported some modules already, and the seed of `hash()` is the server's.
+* The parent process is the server. The process group is the server's too, unless `new_group` or
+  `new_session` is given.
+* `/proc/PID/cmdline` and `/proc/PID/environ` are the server's.
+* The interpreter read its own variables (PYTHON*, LC_*) when the server started. The umask and the
+  resource limits are also from that time.
+* The interpreter is not torn down at the end. `atexit` functions run, but destructors of global
+  objects may not run.
 
-For a test of any of these, start `sys.executable` with `subprocess`.
+A test of any of these starts `sys.executable` with `subprocess`.
 
-The server exits when its `with` block ends, or when the process that started it dies: it then reads the end of its
-socket. Processes that it has forked live on.
+The protocol
+------------
+
+This module and forked_process.py are the client's side. fork_server_main.py is the server's side,
+and child.py runs in the forked process. They use three connections:
+
+* The *request socket*, one for each server, carries requests and replies.
+* The *exit sockets*, one pair for each process, carry the exit code. One end is the client's, the
+  other is the server's. The forked process has neither.
+* The *setup pipe*, one for each process, leads from the forked process to the server.
+
+To start a process:
+
+1. The client creates the pipes of the standard streams and the pair of exit sockets.
+2. The client sends one byte, and with this byte the descriptors: those of the new process, and the
+   server's exit socket. Then it sends a line of JSON that names them. Both go through the request
+   socket.
+3. The server creates the setup pipe and forks. It closes its copies of the new process's
+   descriptors, and keeps its exit socket.
+4. The forked process sets up its descriptors, directory and environment. Then it closes the setup
+   pipe. If it fails, it first writes the error to the setup pipe, and exits.
+5. The server reads the setup pipe until its end. It replies with the pid, or with the error.
+6. The client closes the ends that it opened for the process and for the server. `start` returns
+   the process, or raises the error.
+
+When the process exits:
+
+7. SIGCHLD wakes the server. It looks at the exit code without reaping the process, and sends the
+   exit code through the exit socket. This is the *exit report*. The process stays a zombie, so its
+   pid is not reused, and the client can send signals without hitting another process.
+8. `ForkedProcess.wait` reads the exit report. It sends a message back, which means that the server
+   may reap the process.
+9. The server reaps the process and closes its exit socket.
+10. The client reads the end of its exit socket, and closes it. Now the pid may be reused.
+
+If the client closes its exit socket early, the server reaps the process as soon as it exits. If
+the server dies, the client reads the end of the exit socket instead of an exit report.
+
+The server exits when it reads the end of the request socket. That happens when the `with` block
+of the client ends, and when the client dies. Processes that the server has forked continue to run.
 """
 
 import json
@@ -35,9 +78,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-from .child import TRACER, Request
+from .child import DESCRIPTOR_CARRIER, EXIT_SOCKET, GATE, TRACER, Request
 from .forked_process import FILE, ForkedProcess
 
 
@@ -49,51 +92,78 @@ class Stepping:
     watch: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Stream:
+    """A standard stream of a process that is about to start."""
+
+    child_descriptor: int
+    """The descriptor that is sent, and becomes the stream of the process."""
+    client_file: IO[bytes] | None = None
+    """The client's end of a pipe, or the file of an output that is FILE. None for other streams."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _StandardStreams:
+    """The three standard streams of a process that is about to start."""
+
+    stdin: _Stream
+    stdout: _Stream
+    stderr: _Stream
+
+
 class ForkServer:
-    """The client's side. May be used by several threads."""
+    """The client's side of a fork server. Several threads may use it."""
 
     def __init__(self, preload: Sequence[str], env: Mapping[str, str] | None = None) -> None:
-        self.env = dict(os.environ if env is None else env)
-        ours, theirs = socket.socketpair()
+        self.env = _copy_environ(env)
+        client_end, server_end = socket.socketpair()
+        main_module = f"{__package__}.fork_server_main"
+        server_descriptor = server_end.fileno()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", f"{__package__}.fork_server_main", str(theirs.fileno()), *preload],
+            [sys.executable, "-m", main_module, str(server_descriptor), *preload],
             env=self.env,
             stdin=subprocess.DEVNULL,
-            process_group=0,  # Ctrl-C is for the client, which ends them
-            pass_fds=(theirs.fileno(),),
+            # In a group of its own, the server does not get the SIGINT of Ctrl-C. Only the client
+            # gets it, and then ends the server and its processes.
+            process_group=0,
+            pass_fds=(server_descriptor,),
         )
-        theirs.close()
-        self._socket = ours
-        self._replies = ours.makefile("rb")
-        self._turn = threading.Lock()
-        self._loaded: set[str] = set()
+        server_end.close()
+        self._request_socket = client_end
+        self._reply_lines = client_end.makefile("rb")
+        # A reply does not say which request it belongs to, so there is one request at a time.
+        self._request_lock = threading.Lock()
+        self._loaded_modules: set[str] = set()
 
     @property
     def pid(self) -> int:
+        """The pid of the server."""
         return self._process.pid
 
     def fileno(self) -> int:
-        """Return the descriptor of the socket that requests are written to."""
-        return self._socket.fileno()
+        """Return the descriptor of the request socket."""
+        return self._request_socket.fileno()
 
     def __enter__(self) -> "ForkServer":
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._replies.close()
-        self._socket.close()
+        """Close the request socket, and wait until the server has exited."""
+        self._reply_lines.close()
+        self._request_socket.close()
         self._process.wait()
 
     def load(self, *modules: str) -> None:
-        """Import these modules in the server, so that no process imports them again.
+        """Import these modules in the server, so that its processes do not import them again.
 
-        A module that an earlier call has loaded is not loaded again.
+        Skip the modules that an earlier call has loaded. Raise OSError if a module cannot be
+        imported, or if it changes signal handlers.
         """
-        with self._turn:
+        with self._request_lock:
             for module in modules:
-                if module not in self._loaded:
-                    self._ask({"load": module}, [])
-                    self._loaded.add(module)
+                if module not in self._loaded_modules:
+                    self._send_request({"load": module}, [])
+                    self._loaded_modules.add(module)
 
     def start(
         self,
@@ -109,79 +179,164 @@ class ForkServer:
         new_session: bool = False,
         gate: int | None = None,
         stepping: Stepping | None = None,
-    ) -> "ForkedProcess":
-        """Start the program, and return when the process is in its directory, group and environment.
+    ) -> ForkedProcess:
+        """Start the program, and return when the process has its directory, group and environment.
 
-        Each stream is PIPE, DEVNULL, a descriptor or a file; an output may be FILE, and stderr STDOUT.
-        The program begins when the pipe whose reading end is `gate` has no writer any more.
-        Raise OSError where the process cannot be set up, as for a directory that does not exist.
+        Each stream is PIPE, DEVNULL, a descriptor or a file. An output may also be FILE, and stderr
+        may be STDOUT. `gate` is the reading end of a pipe: the program begins when no process has
+        the writing end open any more.
+
+        Raise OSError if the process cannot be set up, for example if the directory does not exist.
         """
-        environ = dict(os.environ if env is None else env)
+        environ = _copy_environ(env)
         sys.audit("fork_server.start", program, environ)
-        with ExitStack() as ours, ExitStack() as theirs:
-            descriptors: dict[str, int] = {}
-            process = ForkedProcess(program)
-            for name, target, file in [("0", stdin, None), ("1", stdout, None), ("2", stderr, stdout)]:
-                descriptor, stream = _open_stream(name, target, file, descriptors, theirs)
-                descriptors[name] = descriptor
-                if stream is not None:
-                    process.add_stream(name, ours.enter_context(stream), is_file=target == FILE)
+        if not cwd:
+            cwd = Path.cwd()
+
+        # `client_ends` are closed if the start fails, `child_ends` in any case: the new process has
+        # its own copies of them.
+        with ExitStack() as client_ends, ExitStack() as child_ends:
+            streams = _open_streams(stdin, stdout, stderr, client_ends, child_ends)
+            exit_socket, server_exit_socket = socket.socketpair()
+            client_ends.enter_context(exit_socket)
+            child_ends.enter_context(server_exit_socket)
+
+            # The standard streams become the descriptors 0 to 2 of the process.
+            descriptors_by_name = {
+                "0": streams.stdin.child_descriptor,
+                "1": streams.stdout.child_descriptor,
+                "2": streams.stderr.child_descriptor,
+                EXIT_SOCKET: server_exit_socket.fileno(),
+            }
+            # The process finds these under the numbers that they have here.
             for descriptor in pass_fds:
-                descriptors[str(descriptor)] = descriptor
-            if stepping is not None:
-                descriptors[TRACER] = stepping.tracer.fileno()
+                descriptors_by_name[str(descriptor)] = descriptor
             if gate is not None:
-                descriptors["gate"] = gate
-            report, their_report = socket.socketpair()
-            process.report = ours.enter_context(report)
-            descriptors["report"] = theirs.enter_context(their_report).fileno()
+                descriptors_by_name[GATE] = gate
+            watch = None
+            if stepping is not None:
+                descriptors_by_name[TRACER] = stepping.tracer.fileno()
+                watch = stepping.watch
+
             request = Request(
                 program=list(program),
                 env=environ,
-                cwd=str(cwd or Path.cwd()),
-                descriptors=list(descriptors),
+                cwd=str(cwd),
+                descriptor_names=list(descriptors_by_name),
                 new_group=new_group,
                 new_session=new_session,
-                watch=None if stepping is None else stepping.watch,
+                watch=watch,
             )
-            with self._turn:
-                process.pid = self._ask({"start": asdict(request)}, list(descriptors.values()))
-            ours.pop_all()  # from here on they are closed with the process
-        return process
+            descriptors = list(descriptors_by_name.values())
+            with self._request_lock:
+                reply = self._send_request({"start": asdict(request)}, descriptors)
+            # From here on, the process closes them.
+            client_ends.pop_all()
 
-    def _ask(self, message: dict[str, object], descriptors: list[int]) -> int:
-        # They come with the first byte of what is sent. The rest may be split, so it is a line of its own.
+        return ForkedProcess(
+            program,
+            pid=reply["pid"],
+            exit_socket=exit_socket,
+            stdin=streams.stdin.client_file,
+            stdout=streams.stdout.client_file,
+            stderr=streams.stderr.client_file,
+            is_stdout_file=stdout == FILE,
+            is_stderr_file=stderr == FILE,
+        )
+
+    def _send_request(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+        """Send a request, and return the reply. The caller holds the request lock.
+
+        Raise OSError if the server replies with an error or has died.
+        """
+        # Descriptors arrive with the first byte of a message, but a long message may be split on
+        # its way. So a single byte carries them, and the message follows as a line of its own.
         if descriptors:
-            socket.send_fds(self._socket, [b"+"], descriptors)
+            socket.send_fds(self._request_socket, [DESCRIPTOR_CARRIER], descriptors)
         else:
-            self._socket.sendall(b"-")
-        self._socket.sendall(json.dumps(message).encode() + b"\n")
-        reply = json.loads(self._replies.readline() or b'{"message": "the fork server has died"}')
+            self._request_socket.sendall(DESCRIPTOR_CARRIER)
+        request_line = json.dumps(message).encode() + b"\n"
+        self._request_socket.sendall(request_line)
+
+        reply_line = self._reply_lines.readline()
+        if not reply_line:
+            raise OSError(None, "the fork server has died")
+        reply: dict[str, Any] = json.loads(reply_line)
         if "message" in reply:
             raise OSError(reply.get("errno"), reply["message"])
-        return int(reply["pid"])
+        return reply
 
 
-def _open_stream(
-    name: str, target: int | IO[bytes], stdout: int | IO[bytes] | None, opened: dict[str, int], theirs: ExitStack
-) -> tuple[int, IO[bytes] | None]:
-    """Return the child's descriptor, and our end where there is one. `theirs` closes what was opened for the child."""
+def _copy_environ(env: Mapping[str, str] | None) -> dict[str, str]:
+    """Return a copy of `env`, or of the environment of this process if `env` is None."""
+    if env is None:
+        return dict(os.environ)
+    return dict(env)
+
+
+def _open_streams(
+    stdin: int | IO[bytes],
+    stdout: int | IO[bytes],
+    stderr: int | IO[bytes],
+    client_ends: ExitStack,
+    child_ends: ExitStack,
+) -> _StandardStreams:
+    """Return the standard streams of a new process. Put what was opened on the two stacks."""
+    stdin_stream = _open_input(stdin, client_ends, child_ends)
+    stdout_stream = _open_output(stdout, client_ends, child_ends)
+    if stderr == subprocess.STDOUT:
+        # Both outputs have the same descriptor, and the client reads both from stdout.
+        stderr_stream = _Stream(child_descriptor=stdout_stream.child_descriptor)
+    else:
+        stderr_stream = _open_output(stderr, client_ends, child_ends)
+    return _StandardStreams(stdin=stdin_stream, stdout=stdout_stream, stderr=stderr_stream)
+
+
+def _open_input(
+    target: int | IO[bytes],
+    client_ends: ExitStack,
+    child_ends: ExitStack,
+) -> _Stream:
+    """Return the stdin of a new process. Put what was opened on the two stacks."""
+    if target != subprocess.PIPE:
+        return _open_target(target, client_ends, child_ends)
+    child_end, client_end = os.pipe()
+    child_ends.callback(os.close, child_end)
+    client_file = open(client_end, "wb")  # noqa: SIM115 - the process closes it
+    client_ends.enter_context(client_file)
+    return _Stream(child_descriptor=child_end, client_file=client_file)
+
+
+def _open_output(
+    target: int | IO[bytes],
+    client_ends: ExitStack,
+    child_ends: ExitStack,
+) -> _Stream:
+    """Return the stdout or stderr of a new process. Put what was opened on the two stacks."""
+    if target != subprocess.PIPE:
+        return _open_target(target, client_ends, child_ends)
+    client_end, child_end = os.pipe()
+    child_ends.callback(os.close, child_end)
+    client_file = open(client_end, "rb")  # noqa: SIM115 - the process closes it
+    client_ends.enter_context(client_file)
+    return _Stream(child_descriptor=child_end, client_file=client_file)
+
+
+def _open_target(
+    target: int | IO[bytes],
+    client_ends: ExitStack,
+    child_ends: ExitStack,
+) -> _Stream:
+    """Return a stream that is no pipe: a file, FILE, DEVNULL or a descriptor of the caller."""
     if not isinstance(target, int):
-        return target.fileno(), None
-    if target == subprocess.STDOUT and stdout is not None:
-        return opened["1"], None
+        return _Stream(child_descriptor=target.fileno())
     if target == FILE:
+        # The process writes to this file, and communicate() reads it when the process has exited.
         file = tempfile.TemporaryFile()  # noqa: SIM115 - the process closes it
-        return file.fileno(), file
+        client_ends.enter_context(file)
+        return _Stream(child_descriptor=file.fileno(), client_file=file)
     if target == subprocess.DEVNULL:
         descriptor = os.open(os.devnull, os.O_RDWR)
-        theirs.callback(os.close, descriptor)
-        return descriptor, None
-    if target == subprocess.PIPE:
-        reading, writing = os.pipe()
-        is_input = name == "0"
-        theirs.callback(os.close, reading if is_input else writing)
-        if is_input:
-            return reading, open(writing, "wb")
-        return writing, open(reading, "rb")
-    return target, None
+        child_ends.callback(os.close, descriptor)
+        return _Stream(child_descriptor=descriptor)
+    return _Stream(child_descriptor=target)

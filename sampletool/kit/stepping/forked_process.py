@@ -1,4 +1,8 @@
-"""What the client of a fork server has of a process: the interface of subprocess.Popen."""
+"""The client's view of a forked process, with the interface of subprocess.Popen.
+
+The docstring of fork_server.py explains the protocol. The numbers of steps in this file are those
+of that docstring.
+"""
 
 import os
 import select
@@ -13,30 +17,60 @@ from contextlib import suppress
 from typing import IO
 
 FILE = -4
-"""Like subprocess.PIPE, for an output of any length that nobody reads before the process has exited."""
+"""Like subprocess.PIPE, but the process writes its output to a temporary file.
+
+The output may have any length, and the process never waits for a reader. A child that keeps the
+output open does not delay communicate(). The values -1 to -3 are those of subprocess.
+"""
 
 _CHUNK_BYTES = 1 << 16
+"""How much is read from a pipe at once. This is the size of a pipe's buffer on Linux."""
+
+_EXIT_REPORT_BYTES = 32
+"""More than an exit report needs, which is a number such as `0` or `-15`."""
+
+_REAP = b"reap"
+"""The message that lets the server reap the process. The server does not look at its content."""
 
 
 class ForkedProcess:
     """A process that a fork server has started, with the interface of subprocess.Popen.
 
-    One thread may wait while another one sends signals. The process stays a zombie until it is waited for, so its pid
-    is not used again before.
+    One thread may wait for the process while another one sends signals. The process stays a zombie
+    until a thread has waited for it, so its pid is not reused before.
     """
 
-    def __init__(self, args: Sequence[str]) -> None:
+    def __init__(
+        self,
+        args: Sequence[str],
+        *,
+        pid: int,
+        exit_socket: socket.socket,
+        stdin: IO[bytes] | None,
+        stdout: IO[bytes] | None,
+        stderr: IO[bytes] | None,
+        is_stdout_file: bool,
+        is_stderr_file: bool,
+    ) -> None:
         self.args = args
-        self.pid = 0
+        self.pid = pid
+        self.exit_socket = exit_socket
+        self.stdin = stdin
+        self.stdout = stdout
+        self.stderr = stderr
         self.returncode: int | None = None
-        self.stdin: IO[bytes] | None = None
-        self.stdout: IO[bytes] | None = None
-        self.stderr: IO[bytes] | None = None
-        self.report: socket.socket | None = None
-        self._turn = threading.Lock()
-        self._files: list[IO[bytes]] = []
-        self._output: dict[IO[bytes], bytearray] = {}
-        self._unwritten: memoryview | None = None
+        # Held while the pid is used or given back. Otherwise one thread could send a signal just
+        # after another one had waited, and hit a new process with the same pid.
+        self._pid_lock = threading.Lock()
+        # The outputs that are temporary files (FILE). All others are pipes.
+        self._output_files: list[IO[bytes]] = []
+        if stdout is not None and is_stdout_file:
+            self._output_files.append(stdout)
+        if stderr is not None and is_stderr_file:
+            self._output_files.append(stderr)
+        # These two survive a communicate() that runs into its timeout.
+        self._collected_output: dict[IO[bytes], bytearray] = {}
+        self._remaining_input: memoryview | None = None
 
     def __enter__(self) -> "ForkedProcess":
         return self
@@ -48,20 +82,10 @@ class ForkedProcess:
                 stream.close()
         try:
             if self.stdin is not None:
+                # This may raise BrokenPipeError if it writes what is left in the buffer.
                 self.stdin.close()
         finally:
             self.wait()
-
-    def add_stream(self, name: str, stream: IO[bytes], *, is_file: bool) -> None:
-        """Add our end of a standard stream."""
-        if name == "0":
-            self.stdin = stream
-        elif name == "1":
-            self.stdout = stream
-        else:
-            self.stderr = stream
-        if is_file:
-            self._files.append(stream)
 
     def poll(self) -> int | None:
         """Return the exit code, or None while the process runs."""
@@ -70,104 +94,142 @@ class ForkedProcess:
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Return the exit code, negative for a signal. Raise subprocess.TimeoutExpired while the process runs."""
+        """Wait until the process exits. Return its exit code, negative for a signal.
+
+        Raise subprocess.TimeoutExpired if the process still runs after `timeout` seconds.
+        """
         if self.returncode is None:
-            assert self.report is not None
             with selectors.DefaultSelector() as selector:
-                selector.register(self.report, selectors.EVENT_READ)
+                selector.register(self.exit_socket, selectors.EVENT_READ)
                 if not selector.select(timeout):
-                    raise subprocess.TimeoutExpired(list(self.args), timeout or 0)
-            self._collect()
+                    # Without a timeout, select() returns only when the socket is ready.
+                    assert timeout is not None
+                    raise subprocess.TimeoutExpired(list(self.args), timeout)
+            self._read_exit_report()
         assert self.returncode is not None
         return self.returncode
 
-    def _collect(self) -> None:
-        """Read the exit code, and let the server reap the zombie: afterwards the pid is nobody's."""
-        with self._turn:
-            if self.returncode is None:
-                assert self.report is not None
-                with self.report as report:
-                    exit_code = report.recv(32) or str(-signal.SIGKILL).encode()  # no word: the server was killed
-                    self.returncode = int(exit_code)
-                    with suppress(OSError):
-                        report.sendall(b"reap")
-                        report.recv(1)
+    def _read_exit_report(self) -> None:
+        """Set the exit code, and wait until the server has reaped the zombie (steps 8 to 10)."""
+        with self._pid_lock:
+            # Another thread may have read the report while this one waited for the lock.
+            if self.returncode is not None:
+                return
+            with self.exit_socket:
+                exit_report = self.exit_socket.recv(_EXIT_REPORT_BYTES)
+                if exit_report:
+                    self.returncode = int(exit_report)
+                else:
+                    # The server died before it could report, so the real exit code is unknown.
+                    self.returncode = -signal.SIGKILL
+                # The server may die meanwhile. Then the kernel reaps the zombie.
+                with suppress(OSError):
+                    self.exit_socket.sendall(_REAP)
+                    # The server sends nothing more: this returns when it closes its exit socket.
+                    self.exit_socket.recv(1)
 
     def send_signal(self, number: int) -> None:
-        """Send a signal. It does nothing to a process that has exited."""
-        with self._turn:
+        """Send a signal to the process. Do nothing if it has exited."""
+        with self._pid_lock:
             if self.returncode is None:
-                with suppress(ProcessLookupError):  # where the server cannot keep zombies
+                # The process is a zombie at least, except on macOS, where the server reaps it
+                # when it exits, and if the server has died.
+                with suppress(ProcessLookupError):
                     os.kill(self.pid, number)
 
     def terminate(self) -> None:
+        """Send SIGTERM."""
         self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
+        """Send SIGKILL."""
         self.send_signal(signal.SIGKILL)
 
     def communicate(self, stdin: bytes = b"", timeout: float | None = None) -> tuple[bytes, bytes]:
-        """Write to stdin, read both outputs to their end, wait for the process, and return the outputs.
+        """Write to stdin, read both outputs to their end, and wait for the process.
 
-        Raise subprocess.TimeoutExpired. The call may then be repeated, and nothing of the output is lost.
+        Return stdout and stderr. Raise subprocess.TimeoutExpired if this takes longer than
+        `timeout` seconds. Then the caller may repeat the call, and no output is lost.
         """
-        deadline = None if timeout is None else time.monotonic() + timeout
-        if self._unwritten is None:
-            self._unwritten = memoryview(stdin)
+        deadline = None
+        if timeout is not None:
+            deadline = time.monotonic() + timeout
+        if self._remaining_input is None:
+            self._remaining_input = memoryview(stdin)
         with selectors.DefaultSelector() as selector:
-            self._register(selector)
+            self._register_pipes(selector)
+            # A pipe is unregistered at its end.
             while selector.get_map():
                 ready = selector.select(_seconds_until(deadline))
                 if not ready:
-                    raise subprocess.TimeoutExpired(list(self.args), timeout or 0)
+                    assert timeout is not None
+                    raise subprocess.TimeoutExpired(list(self.args), timeout)
                 for key, _ in ready:
                     if key.fileobj is self.stdin:
-                        self._write_some(self.stdin, selector)
-                    elif self.stdout is key.fileobj or self.stderr is key.fileobj:
-                        self._read_some(key.fd, key.data, selector)
+                        self._write_chunk(self.stdin, selector)
+                    else:
+                        _read_chunk(key.fd, key.data, selector)
         self.wait(_seconds_until(deadline))
-        return self._close(self.stdout), self._close(self.stderr)
+        return self._close_output(self.stdout), self._close_output(self.stderr)
 
-    def _register(self, selector: selectors.BaseSelector) -> None:
+    def _register_pipes(self, selector: selectors.BaseSelector) -> None:
+        """Register the pipes that are still open. An output pipe's data is its collected output."""
         if self.stdin is not None and not self.stdin.closed:
+            # The caller may have written to stdin, and _write_chunk() bypasses its buffer.
             with suppress(BrokenPipeError):
                 self.stdin.flush()
             selector.register(self.stdin, selectors.EVENT_WRITE)
         for stream in (self.stdout, self.stderr):
-            if stream is not None and not stream.closed and stream not in self._files:
-                output = self._output.setdefault(stream, bytearray())
-                selector.register(stream, selectors.EVENT_READ, output)
+            if stream is None or stream.closed:
+                continue
+            if stream in self._output_files:
+                continue
+            output = self._collected_output.setdefault(stream, bytearray())
+            selector.register(stream, selectors.EVENT_READ, output)
 
-    def _write_some(self, stdin: IO[bytes], selector: selectors.BaseSelector) -> None:
-        assert self._unwritten is not None
-        # A pipe that is ready takes this much without blocking.
-        chunk = self._unwritten[: select.PIPE_BUF]
-        try:
-            written = os.write(stdin.fileno(), chunk) if chunk else 0
-        except BrokenPipeError:
-            written = len(self._unwritten)
-        self._unwritten = self._unwritten[written:]
-        if not self._unwritten:
+    def _write_chunk(self, stdin: IO[bytes], selector: selectors.BaseSelector) -> None:
+        """Write part of the input. After the last part, close stdin and unregister it."""
+        if self._remaining_input:
+            # A pipe that is ready takes PIPE_BUF bytes without blocking.
+            chunk = self._remaining_input[: select.PIPE_BUF]
+            try:
+                written = os.write(stdin.fileno(), chunk)
+            except BrokenPipeError:
+                # The process has closed its stdin, so drop the rest, as Popen does.
+                written = len(self._remaining_input)
+            self._remaining_input = self._remaining_input[written:]
+        if not self._remaining_input:
             selector.unregister(stdin)
             with suppress(BrokenPipeError):
                 stdin.close()
 
-    def _read_some(self, descriptor: int, output: bytearray, selector: selectors.BaseSelector) -> None:
-        data = os.read(descriptor, _CHUNK_BYTES)
-        output += data
-        if not data:
-            selector.unregister(descriptor)
+    def _close_output(self, stream: IO[bytes] | None) -> bytes:
+        """Close an output and return all that the process wrote to it.
 
-    def _close(self, stream: IO[bytes] | None) -> bytes:
-        """Close one of our ends and return what the process wrote there, also if it was closed before."""
+        A second call returns the same. Return b"" if the output is not ours, or if the caller
+        closed it before communicate().
+        """
         if stream is None:
             return b""
-        if stream in self._files and not stream.closed:
+        if stream in self._output_files and not stream.closed:
+            # The process has the same file position, so it is at the end of the output.
             stream.seek(0)
-            self._output[stream] = bytearray(stream.read())
+            self._collected_output[stream] = bytearray(stream.read())
         stream.close()
-        return bytes(self._output.get(stream, b""))
+        return bytes(self._collected_output.get(stream, b""))
+
+
+def _read_chunk(descriptor: int, output: bytearray, selector: selectors.BaseSelector) -> None:
+    """Append the next part of a pipe to `output`. Unregister the pipe at its end."""
+    data = os.read(descriptor, _CHUNK_BYTES)
+    if data:
+        output += data
+    else:
+        selector.unregister(descriptor)
 
 
 def _seconds_until(deadline: float | None) -> float | None:
-    return None if deadline is None else max(0.0, deadline - time.monotonic())
+    """Return how long to wait for the deadline: 0 if it has passed, None if there is none."""
+    if deadline is None:
+        return None
+    return max(0.0, deadline - time.monotonic())

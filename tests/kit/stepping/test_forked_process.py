@@ -314,10 +314,9 @@ def test_after_the_wait_no_signal_goes_to_whoever_has_the_pid_then(fork_server: 
 
 def test_a_process_that_nobody_waits_for_is_no_zombie_for_long(fork_server: ForkServer) -> None:
     process = start(fork_server, "import sys; sys.stdin.read()", stdin=subprocess.PIPE)
-    assert process.report is not None
     assert process.stdin is not None
 
-    process.report.close()
+    process.exit_socket.close()
     process.stdin.close()
 
     wait_until(lambda: state_of(process.pid) == "none")
