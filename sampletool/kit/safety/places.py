@@ -56,10 +56,13 @@ def find_workspace(start: Path) -> Path | None:
 def _searched_directories(start: Path) -> list[Path]:
     """Return the directories in which to look for a workspace: `start`, then its parents, nearest first.
 
-    The search ends below a ceiling directory. `start` itself is always searched, even if it is a ceiling.
+    `start` is always searched. Above it, the search ends before a ceiling directory. If `start` itself is one, nothing
+    above it is searched.
     """
     ceilings = _ceiling_directories()
     searched = [start]
+    if start in ceilings:
+        return searched
     for parent in start.parents:
         if parent in ceilings:
             break
@@ -68,9 +71,10 @@ def _searched_directories(start: Path) -> list[Path]:
 
 
 def _ceiling_directories() -> set[Path]:
-    """Return the directories that the search for a workspace must not enter. Git has the same variable.
+    """Return the directories that the search for a workspace must not enter from below.
 
-    Tests and sandboxes set it, so that a file above their directory cannot become their workspace.
+    Tests and sandboxes set the variable, so that a file above their directory cannot become their workspace. Git has a
+    similar one, but ignores a ceiling that is the current directory.
     """
     value = os.environ.get(variable("CEILING_DIRECTORIES"), "")
     ceilings = set()

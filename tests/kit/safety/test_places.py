@@ -106,14 +106,17 @@ def test_the_search_for_a_workspace_stops_before_a_ceiling_directory(
     assert find_workspace(start) == tmp_path / "ceiling" / "a"
 
 
-def test_a_ceiling_directory_that_is_the_current_one_is_searched(
+def test_a_ceiling_directory_that_is_the_current_one_is_searched_but_nothing_above_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    current = tmp_path / "current"
+    current.mkdir()
     (tmp_path / "tool.toml").touch()
+    monkeypatch.setenv("TOOL_CEILING_DIRECTORIES", str(current))
 
-    monkeypatch.setenv("TOOL_CEILING_DIRECTORIES", str(tmp_path))
-
-    assert find_workspace(tmp_path) == tmp_path
+    assert find_workspace(current) is None
+    (current / "tool.toml").touch()
+    assert find_workspace(current) == current
 
 
 def test_a_ceiling_directory_may_be_named_by_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
