@@ -36,4 +36,6 @@ def scratch(way: Way) -> Iterator[tuple[Path, dict[str, str]]]:
 def private_environ(home: Path) -> dict[str, str]:
     environ = {name: os.environ[name] for name in _KEPT if name in os.environ}
     environ |= {"HOME": str(home), "TMPDIR": str(home), "LC_ALL": "C.UTF-8", "TZ": "UTC", "CI": "1"}
+    # A workspace above the scratch directory, which is the parent of `home`, is not one of the scenario.
+    environ["TOOL_CEILING_DIRECTORIES"] = str(home.parent)
     return environ | _OUR_CODE | {"TOOL_CALL_LOG": "off"}  # what it does is no step of any scenario

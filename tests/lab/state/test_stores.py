@@ -7,6 +7,7 @@ import pytest
 
 from sampletool.kit.testing.scale import SOAK
 from sampletool.lab.scenario import FIXED, NAIVE, STORE_VARIABLE, module_of, names
+from tests.kit.leaks import outlives_the_test
 from tests.lab.conftest import Lab
 from tests.state.support.servers import NoServer, Server, run_directory
 
@@ -17,7 +18,9 @@ TRIED = NEED_A_STORE if SOAK else ["get-then-set"]
 @pytest.fixture
 def valkey(testrun_uid: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     try:
-        server = Server("valkey", run_directory(testrun_uid, "valkey"))
+        # Other tests of the run may use the server as well.
+        with outlives_the_test():
+            server = Server("valkey", run_directory(testrun_uid, "valkey"))
     except NoServer as reason:
         pytest.skip(f"no valkey server: {reason}")
     # A database of its own: tests of the store empty theirs, which are numbered from 0.
