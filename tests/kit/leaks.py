@@ -177,7 +177,7 @@ def find_leaks(before: Snapshot, directory: Path, *, may_leave_litter: bool = Fa
     deadline = time.monotonic() + EXIT_SECONDS
     while True:
         leaked = _leaked_since(before)
-        orphans = _orphans_of(directory) - leaked.processes
+        orphans = _orphans_of(directory)
         if not _may_still_end(leaked, orphans) or time.monotonic() > deadline:
             break
         time.sleep(_SECONDS_BETWEEN_SNAPSHOTS)
@@ -194,9 +194,9 @@ def find_leaks(before: Snapshot, directory: Path, *, may_leave_litter: bool = Fa
     return sentences
 
 
-def kill_leaked_processes(before: Snapshot) -> None:
+def kill_leaked_processes(before: Snapshot, directory: Path) -> None:
     """Kill the processes that the test left, so that they do not outlive the run."""
-    for pid in _leaked_since(before).processes:
+    for pid in _leaked_since(before).processes | _orphans_of(directory):
         # The process may have exited since it was listed.
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -263,22 +263,27 @@ def _children_of(process: str) -> Iterator[int]:
 
 
 def _orphans_of(directory: Path) -> set[int]:
-    """Return the processes that have the HOME of the test in their environment.
+    """Return the processes that belong to the test and are not our children any more.
+
+    They are recognized by the HOME in their environment. A process that was forked has the
+    environment of its fork server in /proc, so the HOME of our fork server counts as well.
 
     Reading the environment of 150 processes takes 2.5 ms. So this looks only at processes that
-    appeared after the test first started one. A process that was forked by a fork server has the
-    environment of that server in /proc; it is found as a child of the server instead.
+    appeared after the test first started one.
     """
     if _current_test.pids_before_first_start is None:
         return set()
-    home_of_test = f"HOME={directory}/".encode()
-    new_pids = set(pids()) - _current_test.pids_before_first_start
+    homes = [f"HOME={directory}/".encode()]
+    fork_server = running_fork_server()
+    if fork_server is not None:
+        homes.append(f"HOME={fork_server.env['HOME']}\0".encode())
+    known = {os.getpid(), *_current_test.pids_before_first_start, *_own_processes()}
     orphans = set()
-    for pid in new_pids - {os.getpid()}:
+    for pid in set(pids()) - known:
         # The process may have exited since it was listed.
         with suppress(OSError):
             environment = _read(f"/proc/{pid}/environ")
-            if home_of_test in environment and not _is_fork_server(pid):
+            if any(home in environment for home in homes):
                 orphans.add(pid)
     return orphans
 

@@ -81,12 +81,12 @@ def leaks_nothing(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[No
     before = leaks.begin_test()
     yield
     if _guard["failed"]:
-        leaks.kill_leaked_processes(before)
+        leaks.kill_leaked_processes(before, tmp_path)
         return
     may_leave_litter = request.node.get_closest_marker("leaves_litter") is not None
     found = leaks.find_leaks(before, tmp_path, may_leave_litter=may_leave_litter)
     if found:
-        leaks.kill_leaked_processes(before)
+        leaks.kill_leaked_processes(before, tmp_path)
         end_what_is_left(tmp_path)
         pytest.fail(f"{request.node.name} leaves something behind:\n" + "\n".join(found), pytrace=False)
 

@@ -12,6 +12,7 @@ from tests.kit.trees import FEW_PLUGINS
 _TESTS = """
 import os, pathlib, subprocess, tempfile, threading, time
 import pytest
+from sampletool.kit.testing.forked import run_python
 from tests.kit import leaks
 from tests.kit.leaks import outlives_the_test
 
@@ -40,6 +41,9 @@ def test_child_that_was_not_waited_for():
 
 def test_orphan():
     subprocess.run(["sh", "-c", "sleep 600 &"], check=True)
+
+def test_orphan_of_a_forked_process():
+    run_python("-c", "import os, time\\nif os.fork() == 0: time.sleep(600)")
 
 def test_thread():
     KEPT.append(threading.Event())
@@ -86,12 +90,14 @@ def test_clean_with_a_mark(tmp_path):
     litter(tmp_path)
 """
 
+_FORKED = "started by the fork server (see sampletool/kit/testing/forked.py)"
 _EXPECTED = {
     "test_descriptor": "descriptor N is still open: PROJECT/test_it.py",
     "test_descriptor_with_a_number_that_was_in_use": "descriptor N is still open: /dev/null",
     "test_child": "child process N is still running: sleep N",
     "test_child_that_was_not_waited_for": "child process N has exited, and nobody has waited for it",
     "test_orphan": "process N, whose parent has exited, is still running: sleep N",
+    "test_orphan_of_a_forked_process": f"process N, whose parent has exited, is still running: {_FORKED}",
     "test_thread": "thread N is still running: left behind",
     "test_file": "file TEST/deep/.tool.toml.N-Nabcd.tmp is still there",
     "test_file_in_the_temporary_directory": "file TEST/home/tmpdir/any name is still there",
