@@ -7,5 +7,6 @@ from collections.abc import Callable
 def wait_until(ready: Callable[[], object]) -> None:
     deadline = time.monotonic() + 60
     while not ready():
-        assert time.monotonic() < deadline, "it never came"
+        if time.monotonic() > deadline:
+            raise TimeoutError("the event never came")
         time.sleep(0.005)

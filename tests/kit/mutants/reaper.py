@@ -22,10 +22,13 @@ _PAUSE_SECONDS = 0.02
 def main() -> int:
     if os.getpid() != 1:
         ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)
-    command = subprocess.Popen(sys.argv[2:])
-    exit_code = reap_until_end(command.pid, time.monotonic() + float(sys.argv[1]))
-    end_all_children()
-    return exit_code
+    # SIGTERM ends the wait, and then the children are killed as at the limit.
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
+    try:
+        command = subprocess.Popen(sys.argv[2:])
+        return reap_until_end(command.pid, time.monotonic() + float(sys.argv[1]))
+    finally:
+        end_all_children()
 
 
 def reap_until_end(command: int, deadline: float) -> int:

@@ -201,7 +201,7 @@ def run_in_tree(copy: Copy, arguments: Sequence[str], seconds: float, *, is_isol
     """
     isolation = namespace() if is_isolated else ()
     reaper: list[str | Path] = [copy.python, _REAPER, str(seconds)]
-    completed = subprocess.run(
+    process = subprocess.Popen(
         [*isolation, *reaper, copy.python, *arguments],
         cwd=copy.tree,
         env=environment(),
@@ -209,9 +209,18 @@ def run_in_tree(copy: Copy, arguments: Sequence[str], seconds: float, *, is_isol
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
-        check=False,
     )
-    return completed.returncode
+    try:
+        return process.wait()
+    except BaseException:
+        # We were told to stop. The end of `unshare` kills everything in its namespace. Without a
+        # namespace, the reaper has to do that itself, so it must not be killed.
+        if is_isolated:
+            process.kill()
+        else:
+            process.terminate()
+        process.wait()
+        raise
 
 
 def result_of(task: Task, runs: Sequence[TestRun], seconds: float) -> Result:
@@ -341,7 +350,7 @@ class Workshop:
 
     def close(self) -> None:
         """Wait for the running trials, and end the workers."""
-        self._pool.shutdown()
+        self._pool.shutdown(cancel_futures=True)
 
 
 @contextmanager

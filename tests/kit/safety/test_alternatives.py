@@ -90,6 +90,7 @@ def test_each_signal_that_is_ignored_stays_ignored(number: signal.Signals) -> No
 
 
 def test_a_call_dies_by_each_of_the_signals() -> None:
+    # A fresh interpreter: it forks, and its children must have no fork server as their parent.
     ran = subprocess.run([sys.executable, "-c", _DIE_BY_EACH], capture_output=True, text=True, check=True)
 
     assert ran.stdout.splitlines() == [f"{int(number)} {-number}" for number in HANDLED]
