@@ -215,7 +215,8 @@ def _print_traceback(error: BaseException) -> None:
 
     Leave out the outermost frames, which are those of this package.
     """
-    package_directory = __package__.replace(".", os.sep)
+    package = __name__.rpartition(".")[0]
+    package_directory = package.replace(".", os.sep)
     traceback: TracebackType | None = error.__traceback__
     while traceback is not None:
         file_name = traceback.tb_frame.f_code.co_filename

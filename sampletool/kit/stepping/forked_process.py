@@ -165,7 +165,7 @@ class ForkedProcess:
                     assert timeout is not None
                     raise subprocess.TimeoutExpired(list(self.args), timeout)
                 for key, _ in ready:
-                    if key.fileobj is self.stdin:
+                    if self.stdin is not None and key.fileobj is self.stdin:
                         self._write_chunk(self.stdin, selector)
                     else:
                         _read_chunk(key.fd, key.data, selector)
