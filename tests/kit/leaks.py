@@ -67,7 +67,16 @@ _ALLOWED_TEMPORARY_PREFIXES = (
     _INNER_PYTEST_PREFIX,
 )
 
-_NOT_SEARCHED = {".git", ".hypothesis", ".venv", "__pycache__", "node_modules"}
+_NOT_SEARCHED = {
+    ".git",
+    ".hypothesis",
+    ".mypy_cache",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".venv",
+    "__pycache__",
+    "node_modules",
+}
 """Directories that only other programs write to."""
 
 STARTS_PROCESS = {
