@@ -21,7 +21,11 @@ server before. child.py sets this up. The differences are:
 * The interpreter read its own variables (PYTHON*, LC_*) when the server started. The umask and the
   resource limits are also from that time.
 * The interpreter is not torn down at the end. `atexit` functions run, but destructors of global
-  objects may not run.
+  objects may not run, and a file that the program leaves open may lose what is in its buffer.
+* After the last line of the program, `sys.modules["__main__"]` is the server's module again.
+* `threading.main_thread().native_id` is the pid of the server.
+* Some rare exits differ: `sys.exit()` with a number of more than 64 bits, and the message about
+  output that could not be written.
 
 A test of any of these starts `sys.executable` with `subprocess`.
 
