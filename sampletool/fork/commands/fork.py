@@ -55,11 +55,15 @@ def installed_modules() -> set[str]:
 
     Do not ask `importlib.metadata`: it reads the list of files of each package, which took 50 ms of every call.
     """
-    modules = set()
-    for folder in filter(os.path.isdir, sys.path):
-        names = os.listdir(folder)
-        if any(name.endswith((".dist-info", ".egg-info")) for name in names):
-            modules |= {name.partition(".")[0] for name in names}
+    modules: set[str] = set()
+    for folder in sys.path:
+        try:
+            names = os.listdir(folder)
+        except OSError:  # Python, too, passes over what is missing, is a zip file or cannot be read
+            continue
+        has_packages = any(name.endswith((".dist-info", ".egg-info")) for name in names)
+        if has_packages:
+            modules.update(name.partition(".")[0] for name in names)
     return modules
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sampletool.fork.commands.fork import mistakes_in
+from sampletool.fork.commands.fork import installed_modules, mistakes_in
 from sampletool.fork.project import Choice, offered_parts, project
 from sampletool.fork.source import source_files
 from sampletool.fork.writing import sweep
@@ -230,6 +230,27 @@ def test_only_what_git_tracks_is_taken(tool: Tool, tmp_path: Path) -> None:
     assert tool("fork", "acme", PYTHONPATH=str(checkout)).status == 0
 
     assert not {"mine.py", "notes.txt", "secret.md"} & {path.name for path in (tool.cwd / "acme").rglob("*")}
+
+
+def test_a_directory_of_packages_that_cannot_be_read_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readable, unreadable = tmp_path / "readable", tmp_path / "unreadable"
+    (readable / "known-1.0.dist-info").mkdir(parents=True)
+    (readable / "known").mkdir()
+    unreadable.mkdir()
+    list_directory = os.listdir
+
+    def refuse_one(folder: str) -> list[str]:
+        # Permissions do not stop root, so the refusal is made here.
+        if folder == str(unreadable):
+            raise PermissionError
+        return list_directory(folder)
+
+    monkeypatch.setattr(sys, "path", [str(unreadable), str(tmp_path / "missing"), str(readable)])
+    monkeypatch.setattr(os, "listdir", refuse_one)
+
+    assert "known" in installed_modules()
 
 
 def test_what_is_neither_a_checkout_nor_a_wheel_is_refused(tool: Tool, tmp_path: Path) -> None:
