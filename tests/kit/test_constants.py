@@ -75,6 +75,7 @@ CONSTANTS = (
     Constant("safety.orphans._GRACE_SECONDS", 2.0, "less: no time to clean up; more: `lock release` seems to hang"),
     Constant("safety.orphans._POLL_SECONDS", 0.02, "more: a second signal is noticed late"),
     Constant("safety.places.PRIVATE", 0o700, "more: others read sessions, or plant files in them"),
+    Constant("safety.processes._BOOT_ID_CHARACTERS", 8, "less: two boots look alike; another: no record is believed"),
     Constant("safety.session._TRIES", 6, "less: two cleaners make a call fail; more: it never ends"),
     Constant("safety.signals._SAME_WISH_SECONDS", 0.5, "less: the echo of Ctrl-C kills children; more: nobody can"),
     Constant("safety.signals._STALLED_SECONDS", 0.25, "less: a slow reader loses output; more: a dead one delays"),

@@ -17,7 +17,6 @@ import pytest
 from sampletool.kit.contract.errors import Interrupted, TimedOut
 from sampletool.kit.safety import children as module
 from sampletool.kit.safety.children import LOST_STATUS, Children
-from sampletool.kit.safety.processes import started
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.forked import run_python
 from sampletool.kit.testing.scale import scale
@@ -471,7 +470,7 @@ def test_what_left_its_group_and_keeps_our_lock_is_ended_and_named(tmp_path: Pat
             wait_until((tmp_path / "ready").exists)
 
     assert children.strays == [int((tmp_path / "ready").read_text())]
-    assert started(children.strays[0]) is None
+    assert not is_running(children.strays[0])
 
 
 def test_what_cannot_be_started_leaves_nothing_behind(signals: Signals) -> None:

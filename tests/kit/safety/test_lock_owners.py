@@ -100,7 +100,7 @@ def test_an_orphan_is_known_by_its_age_where_its_holder_s_pid_was_reused(tmp_pat
     path = tmp_path / "lock"
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     orphan = subprocess.Popen(["sleep", "600"], pass_fds=(descriptor,))
-    while _starts_at(processes.started(orphan.pid)):
+    while _starts_at(processes.start_ticks(orphan.pid)):
         time.sleep(0.01)
     words = ["-c", _LOCK_AND_FORGET, str(descriptor)]
     later = start_python(*words, pass_fds=(descriptor,), stdin=subprocess.PIPE)
@@ -124,7 +124,7 @@ def test_an_orphan_is_known_by_its_age_where_its_holder_s_pid_was_reused(tmp_pat
 def _starts_at(ticks: int | None) -> bool:
     """Whether a process that is started now would have that start time."""
     with subprocess.Popen(["sleep", "60"]) as probe:
-        started = processes.started(probe.pid)
+        started = processes.start_ticks(probe.pid)
         probe.kill()
     return started == ticks
 

@@ -12,7 +12,7 @@ import pytest
 
 from sampletool.kit.safety import orphans
 from sampletool.kit.safety.orphans import end_all, end_orphans, end_strays
-from sampletool.kit.safety.processes import started
+from sampletool.kit.safety.processes import is_running
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.holding import Holding, holding, make_lock
 from tests.kit.waiting import wait_until
@@ -47,7 +47,7 @@ def test_an_orphan_is_ended_and_the_lock_is_free(tmp_path: Path, signals: Signal
     ended = end_orphans(path, signals)
 
     assert ended == [orphan_pid]
-    assert started(orphan_pid) is None
+    assert not is_running(orphan_pid)
     with make_lock(path).exclusively(1):
         pass
 
@@ -58,7 +58,7 @@ def test_a_living_holder_is_not_harmed(tmp_path: Path, signals: Signals) -> None
         ended = end_orphans(path, signals)
 
         assert ended == []
-        assert started(holder.pid)
+        assert is_running(holder.pid)
 
 
 @pytest.mark.leaves_litter
@@ -69,7 +69,7 @@ def test_a_living_reader_beside_an_orphan_is_not_harmed(tmp_path: Path, signals:
         ended = end_orphans(path, signals)
 
         assert ended == [orphan_pid]
-        assert started(reader.pid)
+        assert is_running(reader.pid)
 
 
 def test_a_process_that_only_has_the_file_open_is_not_harmed(
@@ -114,7 +114,7 @@ def test_the_orphan_of_another_reader_is_no_stray(tmp_path: Path, signals: Signa
         ended = end_strays(lock.fileno(), signals)
 
     assert ended == []
-    assert started(orphan_pid)
+    assert is_running(orphan_pid)
     os.kill(orphan_pid, signal.SIGKILL)
 
 
@@ -157,7 +157,7 @@ def test_an_orphan_is_terminated_first_and_killed_if_it_does_not_exit(
 
     # The child may be running a `sleep`, which is an orphan as well.
     assert child_pid in ended
-    assert started(child_pid) is None
+    assert not is_running(child_pid)
     assert (tmp_path / "cleaned").exists() == is_cleaned_up
 
 
@@ -231,8 +231,8 @@ def test_the_exit_of_each_process_is_waited_for(tmp_path: Path, signals: Signals
 
         end_all(find_in_turn([quick.pid, slow.pid], [quick.pid, slow.pid]), signals)
 
-        assert started(quick.pid) is None
-        assert started(slow.pid) is None
+        assert not is_running(quick.pid)
+        assert not is_running(slow.pid)
 
 
 def test_no_process_is_looked_for_where_there_are_no_pid_descriptors(
