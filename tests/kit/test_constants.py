@@ -57,13 +57,13 @@ CONSTANTS = (
     Constant("safety.lock._GATE_SECONDS", 0.25, "less: a reader that comes is refused; more: 0 waits that long"),
     Constant("safety.lock._NOTICE_SECONDS", 0.5, "less: short waits are reported; more: a person sees nothing"),
     Constant(
-        "safety.lock_owners._FLAGS",
+        "safety.lock_owners._OPEN_FLAGS",
         os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC,
         "without O_NOFOLLOW: a planted link is read; without O_NONBLOCK: a FIFO blocks `lock list`",
     ),
-    Constant("safety.lock_owners._TRIES", 3, "less: a lock that changes hands has no owner; more: errors come late"),
-    Constant("safety.lock_owners._BETWEEN_TRIES_SECONDS", 0.005, "less: all looks see one instant"),
-    Constant("safety.lock_owners._UNSEEN", 0, "the kernel's own number"),
+    Constant("safety.lock_owners._ATTEMPTS", 3, "less: a lock that changes hands has no owner; more: errors come late"),
+    Constant("safety.lock_owners._SECONDS_BETWEEN_ATTEMPTS", 0.005, "less: all looks see one instant"),
+    Constant("safety.lock_owners._UNKNOWN_PID", 0, "the kernel's own number"),
     Constant("safety.lock_record._BLOCK_BYTES", 1_024, "another: no version reads the records of the others"),
     Constant(
         "safety.lock_record._FLAGS",

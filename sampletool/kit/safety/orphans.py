@@ -22,7 +22,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from select import POLLIN, poll
 
-from .lock_owners import carriers_of, orphans_of
+from .lock_owners import find_carriers, find_orphans
 from .signals import Signals
 
 _GRACE_SECONDS = 2.0
@@ -34,7 +34,7 @@ def end_orphans(lock_path: Path, signals: Signals) -> list[int]:
     """End the orphans that hold this lock, and return their pids."""
 
     def find() -> list[int]:
-        return orphans_of(lock_path)
+        return find_orphans(lock_path)
 
     return end_all(find, signals)
 
@@ -50,9 +50,9 @@ def end_strays(lock_descriptor: int, signals: Signals) -> list[int]:
 
     def find() -> list[int]:
         strays = []
-        for pid, locker_pid in carriers_of(lock_file):
-            if locker_pid == my_pid and pid != my_pid:
-                strays.append(pid)
+        for carrier in find_carriers(lock_file):
+            if carrier.locker_pid == my_pid and carrier.pid != my_pid:
+                strays.append(carrier.pid)
         return strays
 
     return end_all(find, signals)

@@ -95,8 +95,8 @@ def pid_namespace() -> str | None:
 def open_files(pid: int) -> Iterator[tuple[str, os.stat_result]]:
     """Yield the number and the file of each descriptor that the process has open.
 
-    Yield nothing if this process may not look at them, for example because the other process
-    belongs to another user.
+    Yield nothing if this process may not look at them, because the other process belongs to
+    another user, or is outside of the user namespace of this process.
     """
     for descriptor in _names_in(f"/proc/{pid}/fd"):
         with suppress(OSError):

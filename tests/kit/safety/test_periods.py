@@ -283,7 +283,7 @@ def test_an_owner_that_cannot_be_confirmed_is_looked_for_three_times_five_millis
         return Owners([])
 
     monkeypatch.setattr(lock_owners, "time", clock)
-    monkeypatch.setattr(lock_owners, "_look", look)
+    monkeypatch.setattr(lock_owners, "_find_owners_once", look)
 
     lock_owners.find_owners(tmp_path / "lock")
 

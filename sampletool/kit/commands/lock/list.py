@@ -9,7 +9,7 @@ from ...contract.command_spec import CommandSpec
 from ...contract.lock_held import Holder
 from ...contract.table import Line, heads
 from ...pages import AfterOption, LimitOption, page_of
-from ...safety.lock_owners import find_held
+from ...safety.lock_owners import find_held_locks
 from ...safety.places import all_locks, lock_name
 
 spec = CommandSpec(effect="nothing", reads=("locks",), examples=("lock list",))
@@ -40,6 +40,6 @@ def command(ctx: typer.Context, limit: LimitOption = 1000, after: AfterOption = 
     Those of this workspace, of your outputs and of your settings.
     """
     context: Context = ctx.obj
-    found = find_held(all_locks(context.workspace_or_none), context.signals.check)
+    found = find_held_locks(all_locks(context.workspace_or_none), context.signals.check)
     held = [HeldLock(lock_name(path), str(path), owners.shared, owners.holders) for path, owners in found]
     return Listing(page_of(context, held, limit, after, lambda one: f"{one.lock} {one.path}"))
