@@ -103,6 +103,13 @@ def open_files(pid: int) -> Iterator[tuple[str, os.stat_result]]:
             yield descriptor, os.stat(f"/proc/{pid}/fd/{descriptor}")
 
 
+def can_see_files(pid: int) -> bool:
+    """Return whether any open file of the process can be seen from here."""
+    for _ in open_files(pid):
+        return True
+    return False
+
+
 def locker_of(pid: int, file: os.stat_result) -> int | None:
     """Return the pid that took the flock which a descriptor of this process carries.
 

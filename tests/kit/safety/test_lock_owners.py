@@ -2,9 +2,12 @@
 
 import errno
 import fcntl
+import json
 import os
+import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -186,6 +189,86 @@ def test_a_holder_elsewhere_is_named_by_its_record_without_being_verified(tmp_pa
         (holder,) = find_owners(tmp_path / "lock").holders
 
     assert (holder.state, holder.verified, holder.command) == ("unknown", False, "build")
+
+
+def hide_files_of(pid: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the open files of a process look like those of a process in another user namespace."""
+    open_files = processes.open_files
+
+    def visible_files(of_pid: int) -> Iterator[tuple[str, os.stat_result]]:
+        if of_pid != pid:
+            yield from open_files(of_pid)
+
+    monkeypatch.setattr(processes, "open_files", visible_files)
+
+
+def test_a_hidden_holder_is_named_by_its_record_without_being_verified(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with holding(tmp_path / "lock") as other:
+        hide_files_of(other.pid, monkeypatch)
+
+        (holder,) = find_owners(tmp_path / "lock").holders
+
+    assert (holder.pid, holder.state, holder.verified) == (other.pid, "unknown", False)
+    assert holder.command == "build"
+
+
+def test_a_hidden_process_is_not_named_where_the_kernel_names_another_one(
+    tmp_path: Path,
+    bystander: subprocess.Popen[bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hide_files_of(bystander.pid, monkeypatch)
+
+    with locked(tmp_path / "lock", describe(bystander.pid)):
+        (holder,) = find_owners(tmp_path / "lock").holders
+
+    assert (holder.pid, holder.verified) == (os.getpid(), True)
+
+
+def test_a_process_that_has_exited_is_not_taken_for_a_hidden_one(tmp_path: Path) -> None:
+    write_record_into(tmp_path / "lock", describe_dead())
+
+    assert find_owners(tmp_path / "lock").holders == []
+
+
+@pytest.fixture
+def user_namespace() -> list[str]:
+    """The command that starts a program in a user namespace of its own."""
+    unshare = ["unshare", "--user", "--map-root-user"]
+    if shutil.which("unshare") is None:
+        pytest.skip("there is no program unshare")
+    tried = subprocess.run([*unshare, "true"], stderr=subprocess.DEVNULL, check=False)
+    if tried.returncode != 0:
+        pytest.skip("this user may not create a user namespace")
+    return unshare
+
+
+_PRINT_OWNERS = """
+import json, sys
+from pathlib import Path
+from sampletool.kit.safety.lock_owners import find_held_locks
+for path, owners in find_held_locks([Path(sys.argv[1])], lambda: None):
+    for holder in owners.holders:
+        print(json.dumps([holder.pid, holder.state, holder.verified, holder.command]))
+"""
+
+
+def test_a_holder_is_named_to_a_process_in_a_user_namespace(
+    tmp_path: Path,
+    user_namespace: list[str],
+) -> None:
+    with holding(tmp_path / "lock") as other:
+        # A fresh interpreter, which unshare starts: the fork server forks in its own namespace.
+        looking = subprocess.run(
+            [*user_namespace, sys.executable, "-c", _PRINT_OWNERS, tmp_path / "lock"],
+            capture_output=True,
+            check=True,
+        )
+
+    assert json.loads(looking.stdout) == [other.pid, "unknown", False, "build"]
 
 
 # Orphans
