@@ -15,8 +15,8 @@ from filelock import FileLock, Timeout
 from sampletool.kit.safety.flock import EXCLUSIVE, SHARED, Waiter, try_lock, unlock
 from sampletool.kit.testing.forked import run_python
 
-PATIENCE_SECONDS = 60
-"""For an event that is certain to come. On a busy machine it may take long."""
+PATIENCE_SECONDS = 10
+"""How long to wait for an event that is certain to come. A busy machine may need seconds."""
 
 
 @pytest.fixture
@@ -26,6 +26,52 @@ def descriptors(tmp_path: Path) -> Iterator[list[int]]:
     yield opened
     for descriptor in opened:
         os.close(descriptor)
+
+
+# All of it
+
+_TAKE_LOCKS = """
+import os, select, signal, sys
+from sampletool.kit.safety.flock import EXCLUSIVE, SHARED, Waiter, try_lock, unlock
+
+signal.alarm(15)  # rather than wait without end
+
+def is_over(waiter):
+    return select.select([waiter.ended], [], [], 10)[0] == [waiter.ended]
+
+files_before = os.listdir("/proc/self/fd")
+first, second, third = [os.open(sys.argv[1], os.O_RDWR | os.O_CREAT) for _ in range(3)]
+print("shared", try_lock(first, SHARED), try_lock(second, SHARED), try_lock(third, EXCLUSIVE))
+unlock(first)
+unlock(second)
+print("exclusive", try_lock(first, EXCLUSIVE), try_lock(second, SHARED))
+with Waiter(second, SHARED) as waiter:
+    print("waiting", waiter.has_ended, waiter.has_won())
+    unlock(first)
+    print("won", is_over(waiter), waiter.has_ended, waiter.has_won())
+print("held", try_lock(first, EXCLUSIVE))
+with Waiter(third, EXCLUSIVE) as waiter:
+    os.close(third)
+    os.close(second)
+    print("given up", is_over(waiter), try_lock(first, EXCLUSIVE))
+os.close(first)
+print("closed", os.listdir("/proc/self/fd") == files_before)
+"""
+
+
+def test_another_process_takes_locks_waits_for_them_and_gives_up(tmp_path: Path) -> None:
+    printed = run_python("-c", _TAKE_LOCKS, tmp_path / "lock", check=False)
+
+    assert printed.stderr == ""
+    assert printed.stdout.splitlines() == [
+        "shared True True False",
+        "exclusive True False",
+        "waiting False False",
+        "won True True True",
+        "held False",
+        "given up True True",
+        "closed True",
+    ]
 
 
 # Trying

@@ -2,7 +2,6 @@
 
 import errno
 import fcntl
-import json
 import os
 import shutil
 import signal
@@ -44,11 +43,24 @@ def locked(path: Path, record: Record | None = None) -> Iterator[int]:
         os.close(descriptor)
 
 
-def write_record_into(path: Path, record: Record) -> None:
+def leave_record(
+    path: Path,
+    record: Record,
+    usual_ms: int | None = None,
+    state: str = "held",
+) -> None:
     """Leave a record in the lock file, whoever holds the lock."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    write_record(descriptor, record)
+    write_record(descriptor, record, usual_ms, state)
     os.close(descriptor)
+
+
+def make_orphan(path: Path, mode: str = "exclusive") -> tuple[Holding, int]:
+    """Kill a holder. Return it, and the pid of its child, which keeps the lock."""
+    holder = Holding(path, mode, child="sleep")
+    child_pid = int(holder.hear()["child"])
+    holder.kill()
+    return holder, child_pid
 
 
 def describe(pid: int) -> Record:
@@ -63,12 +75,66 @@ def describe_dead() -> Record:
     return describe_me("s-1", "build")._replace(pid=process.pid, start="gone:1")
 
 
+def describe_elsewhere() -> Record:
+    """Return the record of a process in another container, which has the pid of this process."""
+    return describe_me("s-1", "build")._replace(pid_namespace="pid:[1]")
+
+
 @pytest.fixture
 def bystander() -> Iterator[subprocess.Popen[bytes]]:
     """A running process that has nothing to do with any lock."""
     with subprocess.Popen(["sleep", "600"]) as process:
         yield process
         process.kill()
+
+
+# All of it
+
+_PRINT_HELD_LOCKS = """
+import signal, sys
+from pathlib import Path
+from sampletool.kit.safety.lock_owners import find_held_locks, find_orphans
+
+signal.alarm(15)  # rather than wait without end
+for path, owners in find_held_locks([Path(name) for name in sys.argv[1:]], lambda: None):
+    print(path.name, owners.shared, owners.usual_ms, find_orphans(path))
+    for holder in owners.holders:
+        print(holder.pid, holder.state, holder.verified, holder.command, holder.children)
+"""
+
+
+@pytest.mark.leaves_litter
+def test_another_process_finds_all_locks_that_are_held_and_who_holds_them(tmp_path: Path) -> None:
+    names = ["exclusive", "shared", "orphaned", "unrecorded", "elsewhere", "free", "stale", "none"]
+    paths = [tmp_path / name for name in names]
+    exclusive, shared, orphaned, unrecorded, elsewhere, free, stale, _none = paths
+    leave_record(free, describe_me(), usual_ms=7000, state="free")
+    leave_record(stale, describe_dead())
+    leave_record(unrecorded, describe_me(), usual_ms=8000, state="free")
+    dead, child_pid = make_orphan(orphaned)
+
+    with (
+        holding(exclusive) as other,
+        holding(shared, "shared") as reader,
+        locked(unrecorded),
+        locked(elsewhere, describe_elsewhere()),
+    ):
+        printed = run_python("-c", _PRINT_HELD_LOCKS, *paths, check=False)
+    os.kill(child_pid, signal.SIGKILL)
+
+    assert printed.stderr == ""
+    assert printed.stdout.splitlines() == [
+        "exclusive False None []",
+        f"{other.pid} running True build None",
+        "shared True None []",
+        f"{reader.pid} running True build None",
+        f"orphaned False None [{child_pid}]",
+        f"{dead.pid} orphaned True build ({child_pid},)",
+        "unrecorded False 8000 []",
+        f"{os.getpid()} running True None None",
+        "elsewhere False None []",
+        f"{os.getpid()} unknown False build None",
+    ]
 
 
 # Exclusive locks
@@ -142,7 +208,7 @@ def test_the_record_of_a_running_process_without_the_lock_names_nobody(
     tmp_path: Path,
     bystander: subprocess.Popen[bytes],
 ) -> None:
-    write_record_into(tmp_path / "lock", describe(bystander.pid))
+    leave_record(tmp_path / "lock", describe(bystander.pid))
 
     assert find_owners(tmp_path / "lock").holders == []
 
@@ -158,10 +224,7 @@ def test_the_holder_is_named_instead_of_a_running_process_that_left_its_record(
 
 
 def test_a_record_that_has_been_set_free_names_nobody(tmp_path: Path) -> None:
-    elsewhere = describe_me()._replace(pid_namespace="pid:[1]")
-    descriptor = os.open(tmp_path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-    write_record(descriptor, elsewhere, state="free")
-    os.close(descriptor)
+    leave_record(tmp_path / "lock", describe_elsewhere(), state="free")
 
     assert find_owners(tmp_path / "lock").holders == []
 
@@ -172,7 +235,7 @@ def test_a_living_holder_is_not_taken_for_the_child_of_the_one_that_crashed_befo
 ) -> None:
     path = tmp_path / "lock"
     with holding(path) as other:
-        write_record_into(path, describe_dead())
+        leave_record(path, describe_dead())
 
         holders = find_owners(path).holders
 
@@ -184,8 +247,7 @@ def test_a_living_holder_is_not_taken_for_the_child_of_the_one_that_crashed_befo
 
 
 def test_a_holder_elsewhere_is_named_by_its_record_without_being_verified(tmp_path: Path) -> None:
-    elsewhere = describe_me("s-1", "build")._replace(pid_namespace="pid:[1]")
-    with locked(tmp_path / "lock", elsewhere):
+    with locked(tmp_path / "lock", describe_elsewhere()):
         (holder,) = find_owners(tmp_path / "lock").holders
 
     assert (holder.state, holder.verified, holder.command) == ("unknown", False, "build")
@@ -229,7 +291,7 @@ def test_a_hidden_process_is_not_named_where_the_kernel_names_another_one(
 
 
 def test_a_process_that_has_exited_is_not_taken_for_a_hidden_one(tmp_path: Path) -> None:
-    write_record_into(tmp_path / "lock", describe_dead())
+    leave_record(tmp_path / "lock", describe_dead())
 
     assert find_owners(tmp_path / "lock").holders == []
 
@@ -246,29 +308,24 @@ def user_namespace() -> list[str]:
     return unshare
 
 
-_PRINT_OWNERS = """
-import json, sys
-from pathlib import Path
-from sampletool.kit.safety.lock_owners import find_held_locks
-for path, owners in find_held_locks([Path(sys.argv[1])], lambda: None):
-    for holder in owners.holders:
-        print(json.dumps([holder.pid, holder.state, holder.verified, holder.command]))
-"""
-
-
 def test_a_holder_is_named_to_a_process_in_a_user_namespace(
     tmp_path: Path,
     user_namespace: list[str],
 ) -> None:
     with holding(tmp_path / "lock") as other:
         # A fresh interpreter, which unshare starts: the fork server forks in its own namespace.
-        looking = subprocess.run(
-            [*user_namespace, sys.executable, "-c", _PRINT_OWNERS, tmp_path / "lock"],
+        printed = subprocess.run(
+            [*user_namespace, sys.executable, "-c", _PRINT_HELD_LOCKS, tmp_path / "lock"],
             capture_output=True,
-            check=True,
+            text=True,
+            check=False,
         )
 
-    assert json.loads(looking.stdout) == [other.pid, "unknown", False, "build"]
+    assert printed.stderr == ""
+    assert printed.stdout.splitlines() == [
+        "lock False None []",
+        f"{other.pid} unknown False build None",
+    ]
 
 
 # Orphans
@@ -276,15 +333,13 @@ def test_a_holder_is_named_to_a_process_in_a_user_namespace(
 
 def test_a_child_that_keeps_the_lock_of_a_dead_holder_is_its_orphan(tmp_path: Path) -> None:
     path = tmp_path / "lock"
-    other = Holding(path, child="sleep")
-    child_pid = other.hear()["child"]
-    other.kill()
+    dead, child_pid = make_orphan(path)
 
     (holder,) = find_owners(path).holders
     orphans = find_orphans(path)
     os.kill(child_pid, signal.SIGKILL)
 
-    assert (holder.pid, holder.state, holder.verified) == (other.pid, "orphaned", True)
+    assert (holder.pid, holder.state, holder.verified) == (dead.pid, "orphaned", True)
     assert (holder.command, holder.children) == ("build", (child_pid,))
     assert orphans == [child_pid]
 
@@ -380,9 +435,7 @@ def test_a_holder_with_a_child_is_not_taken_for_an_orphan(tmp_path: Path) -> Non
 @pytest.mark.leaves_litter
 def test_the_orphans_of_readers_are_found(tmp_path: Path) -> None:
     path = tmp_path / "lock"
-    reader = Holding(path, "shared", child="sleep")
-    child_pid = reader.hear()["child"]
-    reader.kill()
+    dead, child_pid = make_orphan(path, "shared")
     with holding(path, "shared") as other:
         orphans = find_orphans(path)
         owners = find_owners(path)
@@ -391,7 +444,7 @@ def test_the_orphans_of_readers_are_found(tmp_path: Path) -> None:
     assert orphans == [child_pid]
     assert owners.shared
     states = {(holder.pid, holder.state, holder.verified) for holder in owners.holders}
-    assert states == {(reader.pid, "orphaned", True), (other.pid, "running", True)}
+    assert states == {(dead.pid, "orphaned", True), (other.pid, "running", True)}
 
 
 _SHARE_WITH_A_CHILD = """
@@ -463,8 +516,8 @@ def test_a_lock_of_a_holder_that_cannot_be_seen_is_found_only_while_it_is_held(
     signals: Signals,
 ) -> None:
     held, stale, read = tmp_path / "held.lock", tmp_path / "stale.lock", tmp_path / "read.lock"
-    elsewhere = describe_me("s-1", "build")._replace(pid_namespace="pid:[1]")
-    write_record_into(stale, elsewhere)
+    elsewhere = describe_elsewhere()
+    leave_record(stale, elsewhere)
     read.touch(mode=0o600)
 
     with locked(held, elsewhere), registered(read, elsewhere):
@@ -481,7 +534,7 @@ def test_finding_out_whether_a_lock_is_held_does_not_keep_it(
     signals: Signals,
 ) -> None:
     path = tmp_path / "lock"
-    write_record_into(path, describe_me()._replace(pid_namespace="pid:[1]"))
+    leave_record(path, describe_elsewhere())
 
     list(find_held_locks([path], signals.check))
 
@@ -504,7 +557,7 @@ def test_looking_through_locks_ends_when_the_command_has_to(
 
 def test_a_link_in_the_place_of_a_lock_file_is_not_followed(tmp_path: Path) -> None:
     """It may lead to a record that somebody else wrote."""
-    write_record_into(tmp_path / "planted", describe_me()._replace(pid_namespace="pid:[1]"))
+    leave_record(tmp_path / "planted", describe_elsewhere())
     (tmp_path / "lock").symlink_to("planted")
 
     with pytest.raises(OSError, match="lock") as raised:

@@ -14,6 +14,7 @@ from sampletool.kit.safety import orphans
 from sampletool.kit.safety.orphans import end_all, end_orphans, end_strays
 from sampletool.kit.safety.processes import is_running
 from sampletool.kit.safety.signals import Signals
+from sampletool.kit.testing.forked import run_python
 from sampletool.kit.testing.holding import Holding, holding, make_lock
 from tests.kit.waiting import wait_until
 
@@ -35,6 +36,66 @@ def sleeping(descriptor: int | None = None) -> Iterator[subprocess.Popen[bytes]]
             yield process
         finally:
             process.kill()
+
+
+# All of it
+
+_END_PROCESSES = """
+import fcntl, signal, subprocess, sys, time
+from sampletool.kit.safety import orphans
+from sampletool.kit.safety.signals import Signals
+
+signal.alarm(15)  # rather than wait without end
+
+def end(*finds):
+    turns = iter(finds)
+    return orphans.end_all(lambda: next(turns, []), Signals())
+
+orphans._GRACE_SECONDS = 12
+gone = subprocess.Popen(["true"])
+gone.wait()
+obedient = subprocess.Popen(["sleep", "600"])
+late = subprocess.Popen(["sleep", "600"])
+began = time.monotonic()
+ended = end([gone.pid, obedient.pid], [gone.pid, obedient.pid, late.pid])
+seconds = time.monotonic() - began
+print("obedient", ended == [obedient.pid], obedient.wait(), late.poll(), seconds < 10)
+
+def find_late():
+    if looks:  # it exits when it is looked at again
+        late.kill()
+        late.wait()
+    looks.append("look")
+    return [late.pid]
+
+looks = []
+print("late", orphans.end_all(find_late, Signals()), late.poll())
+
+lock = open(sys.argv[1], "w")
+fcntl.flock(lock, fcntl.LOCK_EX)
+stray = subprocess.Popen(["sleep", "600"], pass_fds=[lock.fileno()])
+ended = orphans.end_strays(lock.fileno(), Signals())
+print("stray", ended == [stray.pid], stray.wait())
+
+orphans._GRACE_SECONDS = 0.2
+ignore_term = "trap '' TERM; echo; exec sleep 600"
+stubborn = subprocess.Popen(["sh", "-c", ignore_term], stdout=subprocess.PIPE)
+stubborn.stdout.readline()
+ended = end([stubborn.pid], [stubborn.pid], [stubborn.pid], [stubborn.pid])
+print("stubborn", ended == [stubborn.pid], stubborn.wait())
+"""
+
+
+def test_another_process_ends_what_it_finds(tmp_path: Path) -> None:
+    printed = run_python("-c", _END_PROCESSES, tmp_path / "lock", check=False)
+
+    assert printed.stderr == ""
+    assert printed.stdout.splitlines() == [
+        "obedient True -15 None True",
+        "late [] -9",
+        "stray True -15",
+        "stubborn True -9",
+    ]
 
 
 # Orphans
@@ -200,6 +261,14 @@ def test_what_a_process_started_while_it_was_being_ended_is_ended_too(signals: S
         assert first.wait() == -signal.SIGTERM
         assert child.wait() == -signal.SIGKILL
         assert grandchild.wait() == -signal.SIGKILL
+
+
+def test_nothing_more_is_looked_for_when_nothing_is_found(signals: Signals) -> None:
+    with sleeping() as process:
+        ended = end_all(find_in_turn([], [], [process.pid], [process.pid]), signals)
+
+        assert ended == []
+        assert process.poll() is None
 
 
 def test_a_process_that_has_exited_meanwhile_is_passed_over(signals: Signals) -> None:

@@ -10,8 +10,48 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.safety import processes
-from sampletool.kit.testing.forked import start_python
+from sampletool.kit.testing.forked import run_python, start_python
 from tests.kit.waiting import wait_until
+
+# All of it
+
+_PRINT_FACTS = """
+import fcntl, os, signal, subprocess, sys
+from sampletool.kit.safety import processes
+
+signal.alarm(15)  # rather than wait without end
+
+me = os.getpid()
+lock = open(sys.argv[1], "w")
+fcntl.flock(lock, fcntl.LOCK_EX)
+file = os.fstat(lock.fileno())
+child = subprocess.Popen(["sleep", "600"], process_group=0, pass_fds=[lock.fileno()])
+print("sees", processes.can_see(), processes.can_see_files(child.pid))
+print("running", me in processes.pids(), processes.is_running(me), processes.is_running(child.pid))
+print("group", processes.members_of_group(child.pid) == (child.pid,))
+print("locker", processes.locker_of(child.pid, file) == me)
+print("namespace", processes.pid_namespace() == os.readlink("/proc/self/ns/pid"))
+child.kill()
+child.wait()
+print("exited", processes.is_running(child.pid), processes.start_of(child.pid))
+print("hidden", processes.can_see_files(child.pid), processes.locker_of(child.pid, file))
+"""
+
+
+def test_another_process_sees_the_same_facts(tmp_path: Path) -> None:
+    printed = run_python("-c", _PRINT_FACTS, tmp_path / "lock", check=False)
+
+    assert printed.stderr == ""
+    assert printed.stdout.splitlines() == [
+        "sees True True",
+        "running True True True",
+        "group True",
+        "locker True",
+        "namespace True",
+        "exited False None",
+        "hidden False None",
+    ]
+
 
 # Whether a process is running
 
