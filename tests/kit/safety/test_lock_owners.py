@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from sampletool.kit.contract.errors import TimedOut
 from sampletool.kit.safety import processes
+from sampletool.kit.safety.errors import DeadlineExceeded
 from sampletool.kit.safety.lock_owners import (
     Carrier,
     find_carriers,
@@ -548,7 +548,7 @@ def test_looking_through_locks_ends_when_the_command_has_to(
 ) -> None:
     signals.limit(0)
 
-    with pytest.raises(TimedOut):
+    with pytest.raises(DeadlineExceeded):
         list(find_held_locks([tmp_path / "lock"], signals.check))
 
 
