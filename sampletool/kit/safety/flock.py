@@ -48,6 +48,9 @@ class Waiter:
             ...                         # wait until waiter.ended is readable, or give up
             is_locked = waiter.has_won()
 
+    `ended` is the reading end of a pipe. It becomes readable when the thread stops waiting, so the
+    caller can pass it to poll() or select() along with other descriptors.
+
     The thread locks a duplicate of the descriptor, so its caller gets the lock as well. A caller
     that gives up has to close its own descriptor. The thread cannot be stopped, but when it gets
     the lock later, it closes the duplicate. That is the last descriptor then, so this releases
@@ -60,6 +63,7 @@ class Waiter:
         """Whether the thread has stopped waiting, with the lock or with an error."""
         self._error: OSError | None = None
         self._duplicate = os.dup(descriptor)
+        # Nothing is written to this pipe. A pipe is readable when its other end is closed.
         try:
             self.ended, self._ended_writer = os.pipe()
         except OSError:

@@ -28,6 +28,7 @@ from .signals import Signals
 _GRACE_SECONDS = 2.0
 """How long a process may take to exit after a signal."""
 _POLL_SECONDS = 0.02
+"""How often to look whether a second signal has come."""
 
 
 def end_orphans(lock_path: Path, signals: Signals) -> list[int]:
@@ -78,8 +79,8 @@ def end_all(find: Callable[[], list[int]], signals: Signals) -> list[int]:
             # descriptor was opened, `find` does not return it a second time.
             confirmed = descriptors.keys() & set(find())
             signalled = _send_all(descriptors, confirmed, signal_number)
-            may_hurry = signal_number == signal.SIGTERM
-            _await_exits(signalled.values(), signals, may_hurry=may_hurry)
+            may_be_shortened = signal_number == signal.SIGTERM
+            _await_exits(signalled.values(), signals, may_be_shortened=may_be_shortened)
             ended.update(signalled)
     return sorted(ended)
 
@@ -111,10 +112,10 @@ def _send_all(
     return signalled
 
 
-def _await_exits(descriptors: Collection[int], signals: Signals, *, may_hurry: bool) -> None:
+def _await_exits(descriptors: Collection[int], signals: Signals, *, may_be_shortened: bool) -> None:
     """Wait until the processes have exited, or for _GRACE_SECONDS.
 
-    With `may_hurry`, a second signal to this process ends the wait.
+    If the wait may be shortened, it ends when this process gets a second signal.
     """
     exits = poll()
     for descriptor in descriptors:
@@ -124,7 +125,7 @@ def _await_exits(descriptors: Collection[int], signals: Signals, *, may_hurry: b
     running = set(descriptors)
     deadline = time.monotonic() + _GRACE_SECONDS
     while running and time.monotonic() < deadline:
-        if may_hurry and signals.is_repeated:
+        if may_be_shortened and signals.is_repeated:
             return
         for descriptor, _event in exits.poll(1000 * _POLL_SECONDS):
             # It stays readable: without this, the next poll() would return at once.
