@@ -32,6 +32,8 @@ print("group", processes.members_of_group(child.pid) == (child.pid,))
 print("locker", processes.locker_of(child.pid, file) == me)
 print("namespace", processes.pid_namespace() == os.readlink("/proc/self/ns/pid"))
 child.kill()
+os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+print("zombie", child.pid in processes.pids(), processes.members_of_group(child.pid))
 child.wait()
 print("exited", processes.is_running(child.pid), processes.start_of(child.pid))
 print("hidden", processes.can_see_files(child.pid), processes.locker_of(child.pid, file))
@@ -48,6 +50,7 @@ def test_another_process_sees_the_same_facts(tmp_path: Path) -> None:
         "group True",
         "locker True",
         "namespace True",
+        "zombie True ()",
         "exited False None",
         "hidden False None",
     ]
