@@ -1,10 +1,12 @@
 """End the processes that still hold a lock although the process that took it has exited.
 
-A child inherits the lock of the process that starts it, and keeps it after that process exits.
+A child may inherit the lock of the process that starts it, and keeps it after that process exits.
 
 * An *orphan* is such a child of a process that has exited.
 * A *stray* is a descendant of this process that carries its lock outside of the process groups
   that this process has started and ended. As soon as this process exits, a stray is an orphan.
+
+These processes are terminated (SIGTERM). Those that have not exited after a moment are killed.
 
 No other process is harmed. The kernel must confirm that a descriptor of the process carries this
 very lock, and who took the lock. A process that only has the lock file open is left alone, and so

@@ -105,25 +105,28 @@ def open_files(pid: int) -> Iterator[tuple[str, os.stat_result]]:
 
 def can_see_files(pid: int) -> bool:
     """Return whether any open file of the process can be seen from here."""
-    for _ in open_files(pid):
-        return True
-    return False
+    first_file = next(open_files(pid), None)
+    return first_file is not None
 
 
 def locker_of(pid: int, file: os.stat_result) -> int | None:
     """Return the pid that took the flock which a descriptor of this process carries.
 
-    A child that inherited a descriptor carries the lock of its parent: this is the pid of the
-    parent then, even if the parent has exited. None if no descriptor of the process carries a
-    lock on this file. To have the file open is not enough.
+    For a child that inherited the descriptor from its parent, this is the pid of the parent, even
+    if the parent has exited. Return None if no descriptor of the process carries a lock on this
+    file. It is not enough that the process has opened the file.
     """
     for descriptor, open_file in open_files(pid):
         if not os.path.samestat(open_file, file):
             continue
-        with suppress(OSError):
-            locker_pid = _find_locker(Path(f"/proc/{pid}/fdinfo/{descriptor}").read_text())
-            if locker_pid is not None:
-                return locker_pid
+        try:
+            fdinfo = Path(f"/proc/{pid}/fdinfo/{descriptor}").read_text()
+        except OSError:
+            # The descriptor has been closed meanwhile.
+            continue
+        locker_pid = _find_locker(fdinfo)
+        if locker_pid is not None:
+            return locker_pid
     return None
 
 
