@@ -82,7 +82,7 @@ def describe_elsewhere() -> Record:
 
 @pytest.fixture
 def bystander() -> Iterator[subprocess.Popen[bytes]]:
-    """A running process that has nothing to do with any lock."""
+    """Start a process that has nothing to do with any lock, and kill it after the test."""
     with subprocess.Popen(["sleep", "600"]) as process:
         yield process
         process.kill()
@@ -298,7 +298,7 @@ def test_a_process_that_has_exited_is_not_taken_for_a_hidden_one(tmp_path: Path)
 
 @pytest.fixture
 def user_namespace() -> list[str]:
-    """The command that starts a program in a user namespace of its own."""
+    """Return the command that starts a program in a user namespace of its own."""
     unshare = ["unshare", "--user", "--map-root-user"]
     if shutil.which("unshare") is None:
         pytest.skip("there is no program unshare")
