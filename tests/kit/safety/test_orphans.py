@@ -1,6 +1,5 @@
 """Orphans and strays are ended, and no other process is harmed."""
 
-import fcntl
 import os
 import signal
 import subprocess
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.safety import orphans
-from sampletool.kit.safety.orphans import end_all, end_orphans, end_strays
+from sampletool.kit.safety.orphans import end_all, end_orphans
 from sampletool.kit.safety.processes import is_running
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.forked import run_python
@@ -41,7 +40,7 @@ def sleeping(descriptor: int | None = None) -> Iterator[subprocess.Popen[bytes]]
 # All of it
 
 _END_PROCESSES = """
-import fcntl, signal, subprocess, sys, time
+import signal, subprocess, time
 from sampletool.kit.safety import orphans
 from sampletool.kit.safety.signals import Signals
 
@@ -71,12 +70,6 @@ def find_late():
 looks = []
 print("late", orphans.end_all(find_late, Signals()), late.poll())
 
-lock = open(sys.argv[1], "w")
-fcntl.flock(lock, fcntl.LOCK_EX)
-stray = subprocess.Popen(["sleep", "600"], pass_fds=[lock.fileno()])
-ended = orphans.end_strays(lock.fileno(), Signals())
-print("stray", ended == [stray.pid], stray.wait())
-
 orphans._GRACE_SECONDS = 0.2
 ignore_term = "trap '' TERM; echo; exec sleep 600"
 stubborn = subprocess.Popen(["sh", "-c", ignore_term], stdout=subprocess.PIPE)
@@ -86,14 +79,13 @@ print("stubborn", ended == [stubborn.pid], stubborn.wait())
 """
 
 
-def test_another_process_ends_what_it_finds(tmp_path: Path) -> None:
-    printed = run_python("-c", _END_PROCESSES, tmp_path / "lock", check=False)
+def test_another_process_ends_what_it_finds() -> None:
+    printed = run_python("-c", _END_PROCESSES, check=False)
 
     assert printed.stderr == ""
     assert printed.stdout.splitlines() == [
         "obedient True -15 None True",
         "late [] -9",
-        "stray True -15",
         "stubborn True -9",
     ]
 
@@ -153,28 +145,38 @@ def test_no_process_is_ended_where_there_is_no_lock(tmp_path: Path, signals: Sig
 # Strays
 
 
-def test_a_stray_is_ended_and_this_process_keeps_its_lock(tmp_path: Path, signals: Signals) -> None:
-    path = tmp_path / "lock"
-    with path.open("w") as lock, path.open() as other:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        with sleeping(lock.fileno()) as stray:
-            ended = end_strays(lock.fileno(), signals)
+# In another process: a mistake here would end the test run itself.
+_END_STRAYS = """
+import signal, subprocess, sys
+from sampletool.kit.safety.flock import EXCLUSIVE, SHARED, try_lock
+from sampletool.kit.safety.orphans import end_strays
+from sampletool.kit.safety.signals import Signals
 
-            assert ended == [stray.pid]
-            assert stray.wait() == -signal.SIGTERM
-        with pytest.raises(BlockingIOError):
-            fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)
+signal.alarm(15)  # rather than wait without end
+with open(sys.argv[1], "a") as lock, open(sys.argv[1]) as other:
+    try_lock(lock.fileno(), SHARED)
+    stray = subprocess.Popen(["sleep", "600"], pass_fds=[lock.fileno()])
+    ended = end_strays(lock.fileno(), Signals())
+    print("ended", ended == [stray.pid], stray.wait())
+    print("free", try_lock(other.fileno(), EXCLUSIVE))
+"""
+
+
+def test_a_stray_is_ended_and_its_process_keeps_the_lock(tmp_path: Path) -> None:
+    printed = run_python("-c", _END_STRAYS, tmp_path / "lock", check=False)
+
+    assert printed.returncode == 0
+    assert printed.stdout.splitlines() == ["ended True -15", "free False"]
 
 
 @pytest.mark.leaves_litter
-def test_the_orphan_of_another_reader_is_no_stray(tmp_path: Path, signals: Signals) -> None:
+def test_the_orphan_of_another_reader_is_no_stray(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     orphan_pid = make_orphan(path, "shared")
-    with path.open() as lock:
-        fcntl.flock(lock, fcntl.LOCK_SH)
-        ended = end_strays(lock.fileno(), signals)
 
-    assert ended == []
+    printed = run_python("-c", _END_STRAYS, path, check=False)
+
+    assert printed.stdout.splitlines() == ["ended True -15", "free False"]
     assert is_running(orphan_pid)
     os.kill(orphan_pid, signal.SIGKILL)
 
