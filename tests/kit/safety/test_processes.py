@@ -200,6 +200,21 @@ def test_a_file_with_the_same_number_on_another_file_system_is_another_file(tmp_
         assert processes.locker_of(os.getpid(), namesake) is None
 
 
+def test_a_descriptor_that_is_closed_meanwhile_is_passed_over(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with (tmp_path / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        file = os.fstat(lock.fileno())
+        closed = os.dup(lock.fileno())
+        os.close(closed)
+        seen = [(str(closed), file), (str(lock.fileno()), file)]
+        monkeypatch.setattr(processes, "open_files", lambda _pid: seen)
+
+        assert processes.locker_of(os.getpid(), file) == os.getpid()
+
+
 def test_a_lock_on_another_file_does_not_count(tmp_path: Path) -> None:
     with (tmp_path / "lock").open("w") as lock, (tmp_path / "other").open("w") as other:
         fcntl.flock(lock, fcntl.LOCK_EX)
