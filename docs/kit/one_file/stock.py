@@ -21,7 +21,7 @@ from filelock import Timeout, UnixFileLock
 STOCK = Path("stock.json")
 TEMPORARY = Path("stock.json.tmp")
 # The lock is a file of its own: each write replaces stock.json, and a lock on the old stock.json
-# would not stop a process that opens the new one. Never delete the lock file.
+# would not stop a process that opens the new one. To delete the lock has the same effect.
 LOCK = Path("stock.json.lock")
 STOP_SIGNALS = {signal.SIGHUP, signal.SIGINT, signal.SIGTERM}
 
@@ -37,7 +37,7 @@ def add(
     """Add items to the stock."""
     with changing_stock(lock_timeout) as stock:
         stock[name] = stock.get(name, 0) + amount
-    # Print after the lock is released: nobody has to wait because our output is not read.
+    # The lock is released before this. If nobody reads our output, only this process has to wait.
     typer.echo(f"{name}: {stock[name]}")
 
 
@@ -51,14 +51,14 @@ def list_stock() -> None:
 
 @contextmanager
 def changing_stock(lock_timeout: float) -> Iterator[dict[str, int]]:
-    """Yield the stock, and save it when the block ends. Raise Timeout if the lock stays held."""
-    # Where the kernel has no locks, fail. The fallback would be a lock that kill -9 leaves behind.
+    """Yield the stock, and save it if the block succeeds. Raise Timeout if the lock stays held."""
+    # Fail on a file system without kernel locks. filelock's fallback stays locked after kill -9.
     with UnixFileLock(LOCK, timeout=lock_timeout, fallback_to_soft=False):
         # Read after taking the lock: another process may have changed the file while we waited.
         stock = read_stock()
         yield stock
         # Until here, Ctrl-C kills us at once, which is safe: nothing is written yet. From here on,
-        # the kernel keeps signals back until the end of main(). So no temporary file stays behind,
+        # the kernel holds signals back until the end of main(). So no temporary file stays behind,
         # and a change that is saved is also printed.
         signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
         write_stock(stock)
