@@ -296,26 +296,23 @@ def test_a_process_that_has_exited_is_not_taken_for_a_hidden_one(tmp_path: Path)
     assert find_owners(tmp_path / "lock").holders == []
 
 
-@pytest.fixture
-def user_namespace() -> list[str]:
-    """Return the command that starts a program in a user namespace of its own."""
-    unshare = ["unshare", "--user", "--map-root-user"]
+def unshare_command(*options: str) -> list[str]:
+    """Return the command that starts a program in new namespaces. Skip the test if it fails."""
+    unshare = ["unshare", "--user", "--map-root-user", *options]
     if shutil.which("unshare") is None:
         pytest.skip("there is no program unshare")
     tried = subprocess.run([*unshare, "true"], stderr=subprocess.DEVNULL, check=False)
     if tried.returncode != 0:
-        pytest.skip("this user may not create a user namespace")
+        pytest.skip(f"this user may not run {' '.join(unshare)}")
     return unshare
 
 
-def test_a_holder_is_named_to_a_process_in_a_user_namespace(
-    tmp_path: Path,
-    user_namespace: list[str],
-) -> None:
+def test_a_holder_is_named_to_a_process_in_a_user_namespace(tmp_path: Path) -> None:
+    unshare = unshare_command()
     with holding(tmp_path / "lock") as other:
         # A fresh interpreter, which unshare starts: the fork server forks in its own namespace.
         printed = subprocess.run(
-            [*user_namespace, sys.executable, "-c", _PRINT_HELD_LOCKS, tmp_path / "lock"],
+            [*unshare, sys.executable, "-c", _PRINT_HELD_LOCKS, tmp_path / "lock"],
             capture_output=True,
             text=True,
             check=False,
@@ -398,6 +395,44 @@ def would_start_at(ticks: int | None) -> bool:
 
 def test_a_lock_without_a_file_has_no_orphans(tmp_path: Path) -> None:
     assert find_orphans(tmp_path / "never locked") == []
+
+
+def test_a_process_whose_locker_is_unknown_is_no_orphan(
+    tmp_path: Path,
+    bystander: subprocess.Popen[bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its locker may be running in another pid namespace."""
+    leave_record(tmp_path / "lock", describe_elsewhere())
+
+    def locker_of(pid: int, _file: os.stat_result) -> int | None:
+        return 0 if pid == bystander.pid else None
+
+    monkeypatch.setattr(processes, "locker_of", locker_of)
+
+    assert find_orphans(tmp_path / "lock") == []
+
+
+def test_a_process_in_a_pid_namespace_is_no_orphan_of_a_holder_outside_of_it(
+    tmp_path: Path,
+) -> None:
+    """Otherwise `lock release` in a container would end what a running holder started there."""
+    unshare = unshare_command("--pid", "--fork", "--mount-proc")
+    with locked(tmp_path / "lock", describe_me("s-1", "build")) as descriptor:
+        # The program inherits the lock. A fresh interpreter, as above.
+        printed = subprocess.run(
+            [*unshare, sys.executable, "-c", _PRINT_HELD_LOCKS, tmp_path / "lock"],
+            pass_fds=[descriptor],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    assert printed.stderr == ""
+    assert printed.stdout.splitlines() == [
+        "lock False None []",
+        f"{os.getpid()} unknown False build None",
+    ]
 
 
 def test_the_carriers_of_a_lock_are_the_locker_and_its_children(tmp_path: Path) -> None:
