@@ -140,8 +140,17 @@ def test_another_process_finds_all_locks_that_are_held_and_who_holds_them(tmp_pa
 # Exclusive locks
 
 
-def test_a_lock_that_never_existed_has_no_holder(tmp_path: Path) -> None:
-    assert find_owners(tmp_path / "never locked").holders == []
+def test_a_lock_that_never_existed_has_no_holder_and_is_not_looked_for_again(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sleeps: list[float] = []
+    monkeypatch.setattr(time, "sleep", sleeps.append)
+
+    owners = find_owners(tmp_path / "never locked")
+
+    assert owners.holders == []
+    assert sleeps == []
 
 
 def test_a_holder_is_named_by_its_record_and_confirmed_by_the_kernel(tmp_path: Path) -> None:
