@@ -11,18 +11,20 @@ from importlib import import_module
 from typing import Any
 
 from . import completion
+from .call_log import append, call_of
 from .command_folder import CommandFolder
 from .context import Context, in_ci, write_stderr
 from .contract.answer import FORMATS, PIPE, SCHEMA_VERSION, Answer, Format, Result, Screen, json_line, render
-from .contract.duration import utc
-from .contract.errors import ExitStatus, InternalError, Interrupted, ToolError
-from .contract.file_errors import from_os_error
+from .contract.errors import ExitStatus, InternalError, ToolError
+from .contract.file_errors import EXPECTED, reported
+from .contract.library_errors import to_tool_error
 from .contract.text import redact
 from .global_options import HelpAsked, whole_tool
 from .parts import command_packages
+from .places import state_directory
 from .program import PACKAGE, PROGRAM, __version__, variable
-from .safety.call_log import append, call_of
-from .safety.places import state_directory
+from .safety.clock import utc
+from .safety.errors import Interrupted, SafetyError
 from .safety.signals import Signals, die_by
 from .stdout import Stdout, write
 
@@ -104,7 +106,11 @@ def _run(args: list[str], context: Context) -> Outcome:
     try:
         context.opened.close()
     except Exception as surprise:
-        failed = surprise if isinstance(surprise, ToolError) else _crash_when_closed(surprise, context)
+        failed = (
+            reported(surprise)
+            if isinstance(surprise, (ToolError, SafetyError))
+            else _crash_when_closed(surprise, context)
+        )
         return outcome if isinstance(outcome, ToolError) else failed
     return outcome
 
@@ -116,10 +122,10 @@ def _returned(args: list[str], context: Context) -> Outcome:
         if not hasattr(outcome, "lines"):
             raise TypeError(f"{context.command} returned {outcome!r}, not a result")
         return outcome  # type: ignore[no-any-return]
-    except (ToolError, HelpAsked) as expected:
-        return expected
-    except OSError as error:
-        return from_os_error(error)
+    except HelpAsked as asked:
+        return asked
+    except EXPECTED as error:
+        return reported(error)
     except (Exception, SystemExit) as surprise:
         return _crash(surprise, context)
 
@@ -157,7 +163,7 @@ def _rendered(
         context.meta.clear()
         answer = _answer(_crash_when_closed(surprise, context), context)
         content, notices = render(answer, form())
-    with suppress(OSError, ToolError):
+    with suppress(*EXPECTED):
         if context.settings.value("call_log"):  # before the answer is written: a call whose answer was read is there
             append(state_directory(), call_of(answer))
     return answer.meta["exit_code"], content, notices
@@ -166,8 +172,8 @@ def _rendered(
 def _answer(outcome: Outcome, context: Context) -> Answer:
     error = outcome if isinstance(outcome, ToolError) else None
     result: Any = error.data if error else outcome
-    if context.signals.received is not None and not isinstance(error, Interrupted):
-        error = Interrupted(context.signals.received)
+    if context.signals.received is not None and (error is None or error.code != "INTERRUPTED"):
+        error = to_tool_error(Interrupted(context.signals.received))
     status = error.exit_status if error else getattr(outcome, "exit_status", ExitStatus.OK)
     meta = {
         "command": context.command,
@@ -189,7 +195,7 @@ def _answer(outcome: Outcome, context: Context) -> Answer:
 def _format(args: list[str], context: Context, stdout: Stdout) -> Format:
     """Flag, environment, settings; else text for a person at a terminal. A broken setting must not hide an answer."""
     asked = context.options.get("format") or _format_in(args)
-    with suppress(ToolError, OSError):
+    with suppress(*EXPECTED):
         asked = asked or context.settings.value("format")
     if asked in (*FORMATS, "raw"):
         return asked
@@ -204,6 +210,6 @@ def _format_in(args: list[str]) -> str | None:
 
 
 def _or_none(ask: Callable[[], str]) -> str | None:
-    with suppress(OSError, ToolError):
+    with suppress(*EXPECTED):
         return ask()
     return None

@@ -16,8 +16,8 @@ from .contract.duration import parse_limit
 from .contract.errors import InvalidValues, Mistake, NoWorkspace, ToolError
 from .contract.file_errors import FileNotFound
 from .contract.text import printable
+from .places import find_workspace, session_root
 from .program import variable
-from .safety.places import find_workspace, session_root
 from .safety.signals import Signals
 from .settings.known import check
 from .settings.precedence import Settings
@@ -107,9 +107,9 @@ class Context:
             source, value = variable("SESSION_ID"), os.environ.get(variable("SESSION_ID"))
         if value is None:
             return f"run-{self.request_id}"
-        from .safety.session import check_id
+        from .session_id import check_session_id
 
-        return check_id(value, source)
+        return check_session_id(value, source)
 
     @cached_property
     def session_directory(self) -> Path:
@@ -121,10 +121,10 @@ class Context:
     @cached_property
     def me(self) -> "Record":
         """What others read about the owner of a lock. From here on this call says what happens to its locks."""
-        from .safety.lock import say_locks
+        from .lock_notices import show_lock_notices
         from .safety.lock_record import describe_me
 
-        say_locks(self.say, verbose=bool(self.options.get("verbose")))
+        show_lock_notices(self.say, verbose=bool(self.options.get("verbose")))
         return describe_me(self.session_id, self.command)
 
     def make_lock(self, path: Path, name: str) -> "Lock":
@@ -155,6 +155,7 @@ class Context:
     @contextmanager
     def editing(self, path: Path, *, dry_run: bool = False) -> "Iterator[TomlEdit]":
         """A settings file, locked until the block ends; in a dry run it is not locked, and writing it does nothing."""
+        from .places import toml_lock
         from .safety.toml_file import TomlEdit, editing_toml, read_toml, resolve
 
         if dry_run:
@@ -167,7 +168,7 @@ class Context:
                 raise
             self.warn(error.code, error.message)
             seconds = PATIENT_SECONDS
-        with editing_toml(path, seconds, self.make_lock) as file:
+        with editing_toml(path, seconds, self.make_lock, toml_lock) as file:
             assert file.hold is not None
             self.note(file.hold)
             yield file

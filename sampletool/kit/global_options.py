@@ -99,7 +99,7 @@ def _value(name: str, metavar: str, help: str, *other: str, check: Callable[[str
 
 @offering
 def _sessions(_context: Context) -> list[str]:
-    from .safety.places import session_root
+    from .places import session_root
     from .safety.session import list_sessions
 
     return [session.session_id for session in list_sessions(session_root())]

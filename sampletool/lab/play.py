@@ -15,7 +15,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
-from sampletool.kit.contract.errors import InvalidValues, ToolError
+from sampletool.kit.contract.errors import InvalidValues
+from sampletool.kit.contract.file_errors import EXPECTED, reported
 from sampletool.kit.stepping.fork_server import ForkServer
 from sampletool.kit.stepping.power_cut import states_after
 from sampletool.kit.stepping.tracer import SteppedProcess
@@ -187,8 +188,9 @@ class Play:
     def _look(self, directory: Path) -> Any:
         try:
             return self.scenario.look(directory)
-        except (OSError, ToolError) as error:
-            return f"({(getattr(error, 'strerror', None) or str(error)).lower().rstrip('.')})"
+        except EXPECTED as error:
+            reason = getattr(error, "strerror", None) or reported(error).message
+            return f"({reason.lower().rstrip('.')})"
 
     def _look_at_disks(self) -> Iterator[Any]:
         """What `look` sees in each state that the disk may have after a power cut at this moment."""

@@ -3,12 +3,12 @@
 A way that is a command of the tool is run as that command, in this process.
 """
 
-import json
 import os
 import runpy
 import sys
 
-from sampletool.kit.contract.errors import ToolError
+from sampletool.kit.contract.answer import json_line
+from sampletool.kit.contract.file_errors import EXPECTED, reported
 from sampletool.kit.program import PROGRAM
 from sampletool.kit.stepping import tracee
 from sampletool.lab.scenario import find
@@ -23,9 +23,10 @@ def main() -> None:
     if callable(program):
         try:
             program(letter)
-        except ToolError as error:
-            os.write(1, json.dumps({"error": error.describe()}).encode())
-            sys.exit(int(error.exit_status))
+        except EXPECTED as error:
+            failure = reported(error)
+            os.write(1, json_line({"error": failure.describe()}))
+            sys.exit(int(failure.exit_status))
     else:
         sys.argv[:] = [PROGRAM, *(word.format(worker=letter) for word in program)]
         runpy.run_module("sampletool", run_name="__main__", alter_sys=True)

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from sampletool.kit.contract.errors import ToolError
+from sampletool.kit.contract.file_errors import EXPECTED
 from sampletool.kit.contract.text import printable
+from sampletool.kit.places import session_root
 from sampletool.kit.program import PROGRAM
-from sampletool.kit.safety.places import session_root
-from sampletool.kit.safety.session import check_id, list_sessions
+from sampletool.kit.safety.session import list_sessions
+from sampletool.kit.session_id import check_session_id
 
 Ask = Callable[[list[str], bool], Coroutine[Any, Any, bytes]]
 """Makes a call; whether it only reads."""
@@ -53,8 +54,8 @@ def _outputs() -> list[str]:
 
 def _output(session: str, file: str) -> str | None:
     """Of a regular file that really lies inside the session's directory."""
-    with suppress(ToolError, OSError, ValueError):
-        directory = (session_root() / check_id(session, "the URI")).resolve()
+    with suppress(*EXPECTED, ValueError):
+        directory = (session_root() / check_session_id(session, "the URI")).resolve()
         path = (directory / file).resolve()
         if path.is_relative_to(directory) and path.is_file() and path.stat().st_size <= _LONGEST_BYTES:
             return path.read_text(errors="backslashreplace")

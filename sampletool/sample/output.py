@@ -13,10 +13,11 @@ import os
 from pathlib import Path
 from typing import Any, Literal
 
-from sampletool.kit.contract.errors import ToolError
-from sampletool.kit.contract.file_errors import OutputExists, UnsafePath
+from sampletool.kit.contract.file_errors import EXPECTED, OutputExists
+from sampletool.kit.places import session_root, state_directory
 from sampletool.kit.safety.atomic_file import FOR_ALL, create, read_regular, replace, sweep
-from sampletool.kit.safety.places import private_directory, session_root, state_directory
+from sampletool.kit.safety.errors import UnsafePath
+from sampletool.kit.safety.private_directory import private_directory
 
 _HEAD = b'{"about":'
 _LARGEST_BYTES = 64 * 1024 * 1024
@@ -74,7 +75,7 @@ def _read(path: Path) -> tuple[str, dict[str, Any] | None]:
     """What is there, in words; and the result, if it is one."""
     try:
         content = read_regular(path, _LARGEST_BYTES, follow=False)
-    except (ToolError, OSError):
+    except EXPECTED:
         return "it is no file that can be read", None
     if not content.startswith(_HEAD):
         return "it is not a result of this command", None

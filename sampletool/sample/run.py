@@ -14,13 +14,15 @@ from typing import Annotated, Literal, NamedTuple, TypeVar
 
 from sampletool.kit.context import AT_ONCE, Context
 from sampletool.kit.contract.answer import UNTRUSTED
-from sampletool.kit.contract.errors import ToolError
-from sampletool.kit.contract.file_errors import from_os_error
-from sampletool.kit.contract.lock_held import LockHeld
+from sampletool.kit.contract.file_errors import EXPECTED, reported
+from sampletool.kit.contract.library_errors import to_tool_error
+from sampletool.kit.contract.text import printable_lines
+from sampletool.kit.places import make_workspace_directory, workspace_lock
 from sampletool.kit.program import variable
 from sampletool.kit.safety.children import Children, Ended
+from sampletool.kit.safety.errors import LockTimeout
 from sampletool.kit.safety.orphans import end_orphans
-from sampletool.kit.safety.places import PRIVATE, make_workspace_directory, private_directory, workspace_lock
+from sampletool.kit.safety.private_directory import PRIVATE_MODE, private_directory
 from sampletool.sample.plan import Planned, look_again
 from sampletool.sample.progress import Progress
 from sampletool.sample.publish import Built, Outputs, remove
@@ -81,9 +83,10 @@ def locked(
                 hold.did_work = children.has_started
                 for pid in children.strays:
                     context.warn("STRAY_ENDED", f"Process {pid}, which a command had left running, was ended.")
-    except LockHeld as error:
-        error.suggestion = f"{error.suggestion.rstrip('.')}; --force-unlock only helps if its process is dead."
-        raise
+    except LockTimeout as error:
+        failure = to_tool_error(error)
+        failure.suggestion += " --force-unlock only helps if the holder has exited."
+        raise failure from error
 
 
 def run_stale(
@@ -119,8 +122,8 @@ def run_stale(
                     order.done(name)
             for name in [name for name in done if done[name].status == "not_started"]:
                 done[name] = done[name]._replace(status="skipped", note="something it needs failed")
-        except (ToolError, OSError) as failure:  # no space for a log, for one
-            error = from_os_error(failure) if isinstance(failure, OSError) else failure
+        except EXPECTED as failure:  # no space for a log, for one
+            error = reported(failure)
             done |= {name: done[name]._replace(status="stopped") for name in progress.running}
             error.data = report([*done.values()])
             raise error from None
@@ -196,7 +199,7 @@ def _done(child: Ended) -> Done:
     """Passed or failed."""
     left = f"still running: {', '.join(map(str, child.survivors))}" if child.survivors else None
     note = left or (f"exit status {child.status}" if child.status else None)
-    tail, log = child.tail or None, str(child.log) if child.log else None
+    tail, log = printable_lines(child.tail) or None, str(child.log) if child.log else None
     return Done(child.name, "failed" if note else "passed", None, None, note, child.status or None, tail, log)
 
 
@@ -216,7 +219,7 @@ def _scratch(context: Context, mode: str) -> Iterator[Path]:
     for left_by_killed in everybody.iterdir() if mode == "exclusive" else ():
         remove(left_by_killed)
     directory = everybody / f"{context.session_id}.{context.request_id}"
-    directory.mkdir(mode=PRIVATE)
+    directory.mkdir(mode=PRIVATE_MODE)
     try:
         yield directory
     finally:

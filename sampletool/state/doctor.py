@@ -2,7 +2,7 @@
 
 from sampletool.kit.commands.doctor import Probe
 from sampletool.kit.context import Context
-from sampletool.kit.contract.errors import ToolError
+from sampletool.kit.contract.file_errors import EXPECTED, reported
 from sampletool.state.opening import store_of
 
 _SKEW_MS = 2000
@@ -12,8 +12,8 @@ def probe(context: Context) -> list[Probe]:
     """Is the configured store there, does it keep what it acknowledges, and is its clock near ours?"""
     try:
         found = store_of(context).health()
-    except (ToolError, OSError) as error:
-        return [Probe("store is reachable", "the store", False, str(error))]
+    except EXPECTED as error:
+        return [Probe("store is reachable", "the store", False, reported(error).message)]
     settings = ", ".join(f"{name} {value}" for name, value in sorted(found.settings.items()))
     kept = "; ".join(found.problems) or settings
     skew = f"its clock is {found.clock_skew_ms} ms from ours" if abs(found.clock_skew_ms) > _SKEW_MS else None

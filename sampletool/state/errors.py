@@ -4,7 +4,7 @@ from typing import Any
 
 from sampletool.kit.contract.errors import ExitStatus, ExtraNotInstalled, ToolError
 from sampletool.kit.contract.file_errors import ReadOnly
-from sampletool.kit.contract.lock_held import LockHeld, Owners
+from sampletool.kit.contract.lock_held import estimate_retry_ms
 from sampletool.kit.program import variable
 
 
@@ -59,13 +59,16 @@ class CounterRange(ToolError):
     advice = "Count in larger units, or in a new counter."
 
 
-class StoreBusy(LockHeld):
+class StoreBusy(ToolError):
     """Another program keeps the store locked: not by our lock, but by the database's own."""
 
+    code, exit_status, retryable = "LOCK_HELD", ExitStatus.LOCK_HELD, True
+    sentence = "Another program, or a client that is paused, keeps the store {store} locked."
+    advice = "Try again later. To wait for the lock, pass --lock-timeout 30s."
+
     def __init__(self, store: str, waited_ms: int) -> None:
-        super().__init__(f"store {store}", Owners([]), waited_ms, waited_ms)
-        self.message = f"Another program, or a client that is paused, keeps the store {store} locked."
-        self.args = (self.message,)
+        super().__init__(store=store, lock=f"store {store}", waited_ms=waited_ms, timeout_ms=waited_ms)
+        self.retry_after_ms = estimate_retry_ms(None, None)
 
 
 class StoreReadOnly(ReadOnly):

@@ -11,8 +11,9 @@ from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import did_you_mean
 from sampletool.kit.contract.file_errors import FileNotFound
 from sampletool.kit.extras import needing
+from sampletool.kit.places import make_workspace_directory, state_directory
 from sampletool.kit.program import WORKSPACE_DIRECTORY
-from sampletool.kit.safety.places import make_workspace_directory, private_directory, state_directory
+from sampletool.kit.safety.private_directory import private_directory
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.settings.known import check
 from sampletool.state.store import Store

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from sampletool.kit.contract.errors import ToolError
-from sampletool.kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly, UnsafePath
+from sampletool.kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly
+from sampletool.kit.safety.errors import UnsafePath
 from sampletool.state.errors import StateTooNew
 from sampletool.state.sql import SqlStore, T
 from sampletool.state.sql_verbs import Session, schema, schema_of_0_2

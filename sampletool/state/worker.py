@@ -21,13 +21,15 @@ from urllib.parse import quote
 
 from sampletool.kit.context import Context
 from sampletool.kit.contract.answer import value_text
-from sampletool.kit.contract.errors import ToolError
-from sampletool.kit.contract.lock_held import LockHeld
+from sampletool.kit.contract.file_errors import EXPECTED, reported
+from sampletool.kit.contract.text import printable_lines
+from sampletool.kit.places import state_directory
 from sampletool.kit.program import variable
 from sampletool.kit.safety.children import Children, Ended
+from sampletool.kit.safety.errors import LockTimeout
 from sampletool.kit.safety.orphans import end_orphans
-from sampletool.kit.safety.places import private_directory, state_directory
-from sampletool.state.errors import LeaseLost, StoreUnavailable, TaskNotFound
+from sampletool.kit.safety.private_directory import private_directory
+from sampletool.state.errors import LeaseLost, StoreBusy, StoreUnavailable, TaskNotFound
 from sampletool.state.opening import parting_store_of, store_of
 from sampletool.state.promises import Claimed, Fence
 from sampletool.state.terms import USUAL_SECONDS
@@ -116,7 +118,7 @@ class Worker:
         try:
             yield
             self.away_since = inf
-        except (StoreUnavailable, LockHeld):  # it may pass while a lease lasts
+        except (StoreUnavailable, StoreBusy, LockTimeout):  # it may pass while a lease lasts
             self.away_since = min(self.away_since, time.monotonic())
             self.context.tell(f"{self.queue}: the store is away; commands go on while their leases last")
             if time.monotonic() - self.away_since >= self.lease_ms / 1000:
@@ -140,8 +142,8 @@ class Worker:
                 else:
                     self.store.task_release(*one.claim)
                     self.result.given_back += 1
-            except ToolError as error:
-                self.context.tell(f"{one.task.id}: not given back: {error.message}")
+            except EXPECTED as error:
+                self.context.tell(f"{one.task.id}: not given back: {reported(error).message}")
 
     def sum_up(self, left: int | None) -> Worked:
         self.result.left = left
@@ -260,7 +262,9 @@ class Worker:
             self.context.tell(f"{task.id}: done")
         else:
             self.result.given_back += 1
-            failure = Failure(task.id, task.attempts, ended.status, ended.tail, str(ended.log) if ended.log else None)
+            failure = Failure(
+                task.id, task.attempts, ended.status, printable_lines(ended.tail), str(ended.log) if ended.log else None
+            )
             self.result.failures = [*self.result.failures, failure][-_REMEMBERED_FAILURES:]
             self.context.tell(f"{task.id}: exit status {ended.status}, given back")
 

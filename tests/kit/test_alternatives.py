@@ -10,12 +10,12 @@ import pytest
 
 from sampletool.kit import upgrade
 from sampletool.kit.app import _format_in
+from sampletool.kit.call_log import NAMES
 from sampletool.kit.commands.log import _TYPES, Call, read_calls
 from sampletool.kit.context import in_ci
 from sampletool.kit.contract.answer import FORMATS
 from sampletool.kit.contract.errors import InvalidValues
-from sampletool.kit.safety.call_log import NAMES
-from sampletool.kit.safety.session import check_id
+from sampletool.kit.session_id import check_session_id
 from sampletool.kit.settings.known import _EXPECTED, SETTINGS, read_as
 from sampletool.kit.settings.toml_key import parse_key
 from sampletool.kit.stdout import _wants_colour
@@ -136,7 +136,7 @@ def test_each_word_for_nothing_is_neither_a_key_nor_a_session(word: str) -> None
     with pytest.raises(ValueError, match="variable without a value"):
         parse_key(word)
     with pytest.raises(InvalidValues):
-        check_id(word, "--session-id")
+        check_session_id(word, "--session-id")
 
 
 def test_the_members_of_a_logged_call_are_the_ones_that_are_tested() -> None:

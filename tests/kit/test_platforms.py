@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
+from sampletool.kit.places import workspace_lock
 from sampletool.kit.program import PACKAGE
 from sampletool.kit.safety import atomic_file, children, processes
 from sampletool.kit.safety.children import Children, Ended
-from sampletool.kit.safety.places import workspace_lock
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.forked import run_python
 from sampletool.kit.testing.holding import holding

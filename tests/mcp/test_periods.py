@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sampletool.kit.contract.errors import Mistake
-from sampletool.kit.safety.places import session_root
+from sampletool.kit.places import session_root
 from sampletool.mcp import calls as module
 from sampletool.mcp.calls import Calls
 from sampletool.mcp.resources import _output

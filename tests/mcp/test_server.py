@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from sampletool.kit.places import session_root
 from sampletool.kit.program import PROGRAM
-from sampletool.kit.safety.places import session_root
 from sampletool.kit.safety.processes import pids, started
 from sampletool.kit.testing.holding import holding
 from sampletool.kit.testing.schema import described, problems_of

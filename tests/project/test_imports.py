@@ -36,8 +36,8 @@ def test_the_parts_keep_the_rule(copy: Path) -> None:
 
 
 _VIOLATIONS = [
-    ("kit/contract/duration.py", "sampletool.kit.safety.places"),
-    ("kit/safety/places.py", "sampletool.kit.settings.precedence"),
+    ("kit/contract/duration.py", "sampletool.kit.places"),
+    ("kit/places.py", "sampletool.kit.settings.precedence"),
     ("kit/commands/config/get.py", "sampletool.kit.app"),
     ("kit/commands/config/get.py", "sampletool.kit.stepping.tracer"),
     ("kit/context.py", "sampletool.one"),

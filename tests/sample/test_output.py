@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from sampletool.kit.contract.file_errors import OutputExists, UnsafePath
-from sampletool.kit.safety.places import session_root
+from sampletool.kit.contract.file_errors import OutputExists
+from sampletool.kit.places import session_root
+from sampletool.kit.safety.errors import UnsafePath
 from sampletool.sample.output import OutputEffect, lock_path, look, publish
 
 COLUMNS = [{"a": 1}, {"b": 2}]

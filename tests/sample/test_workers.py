@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sampletool.kit.contract.errors import Interrupted, TimedOut
+from sampletool.kit.safety.errors import DeadlineExceeded, Interrupted
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.forked import start_python
 from sampletool.sample.errors import WorkerLost
@@ -109,7 +109,7 @@ def test_a_signal_ends_the_wait_for_a_worker_and_the_worker(signals: Signals, tm
 def test_the_time_limit_ends_the_wait_for_a_worker(signals: Signals, tmp_path: Path) -> None:
     signals.limit(0.2)
 
-    with pytest.raises(TimedOut):
+    with pytest.raises(DeadlineExceeded):
         next(results_of([f"{tmp_path}/0"], for_long, 1, signals, signals.check))
 
 

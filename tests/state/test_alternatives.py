@@ -12,7 +12,8 @@ import pytest
 
 from sampletool.kit.contract.errors import InvalidValues, ToolError
 from sampletool.kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly
-from sampletool.kit.contract.lock_held import LockHeld, Owners
+from sampletool.kit.safety.errors import LockTimeout
+from sampletool.kit.safety.holder import Owners
 from sampletool.state import errors, opening, sqlite, worker
 from sampletool.state.memory import _READING, MemoryStore
 from sampletool.state.opening import open_store
@@ -374,7 +375,7 @@ def idle_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Worker:
 
 AWAY = {
     "StoreUnavailable": errors.StoreUnavailable(store="s", reason="away"),
-    "LockHeld": LockHeld("store", Owners([])),
+    "LockTimeout": LockTimeout("store", Owners([])),
     "StoreBusy": errors.StoreBusy("s", 1),
 }
 

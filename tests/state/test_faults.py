@@ -16,7 +16,8 @@ from urllib.parse import quote
 
 import pytest
 
-from sampletool.kit.contract.errors import Interrupted, ToolError
+from sampletool.kit.contract.errors import ToolError
+from sampletool.kit.safety.errors import Interrupted
 from sampletool.kit.testing.scale import scale
 from sampletool.state.errors import LeaseLost, StateTooNew, StoreAuthFailed, StoreUnavailable, StoreUnsafe
 from sampletool.state.opening import open_store

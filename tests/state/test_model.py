@@ -7,7 +7,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from sampletool.kit.contract.errors import KeyNotFound, ToolError
+from sampletool.kit.contract.errors import KeyNotFound
+from sampletool.kit.contract.file_errors import EXPECTED, reported
 from sampletool.kit.testing.scale import scale
 from sampletool.state.promises import FREELY, Fence, NewTask, Once
 from sampletool.state.store import Store
@@ -120,8 +121,8 @@ class Model:
 def answer(ask: Any) -> Any:
     try:
         return ask()
-    except ToolError as error:
-        return error.code
+    except EXPECTED as error:
+        return reported(error).code
 
 
 class Machine(RuleBasedStateMachine):

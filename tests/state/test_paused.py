@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from sampletool.kit.contract.lock_held import LockHeld
+from sampletool.kit.safety.errors import LockTimeout
 from sampletool.state.promises import NewTask, Once
 from sampletool.state.store import Store
 from tests.state.support.outcomes import outcome
@@ -98,8 +98,8 @@ def test_on_sqlite_others_read_meanwhile_and_are_not_left_waiting_to_write(
         assert impatient.task_list("work", None, 0, 9)
         try:
             impatient.counter_add(f"ours {number}", 1)
-        except LockHeld as held:
-            assert f"pid {client.process.pid}" in held.message
+        except LockTimeout as held:
+            assert held.owners.holders[0].pid == client.process.pid
             refused.append(number)
 
     steps = client.result()

@@ -11,10 +11,10 @@ from urllib.parse import quote
 
 import pytest
 
-from sampletool.kit.contract.errors import Interrupted, InvalidValues
-from sampletool.kit.contract.lock_held import LockHeld
+from sampletool.kit.contract.errors import InvalidValues
+from sampletool.kit.safety.errors import Interrupted
 from sampletool.kit.safety.signals import Signals
-from sampletool.state.errors import StoreUnavailable, StoreUnsafe
+from sampletool.state.errors import StoreBusy, StoreUnavailable, StoreUnsafe
 from sampletool.state.opening import open_store
 from sampletool.state.postgres import STEPS, Postgres
 from sampletool.state.postgres import _placed as placed
@@ -47,7 +47,7 @@ def test_who_needs_the_same_name_as_a_paused_client_may_give_up(backend: SharedB
     client.go()
     assert client.wait_until_stopped()
 
-    with pytest.raises(LockHeld):
+    with pytest.raises(StoreBusy):
         store.counter_add("hits", 1)
 
     client.resume()

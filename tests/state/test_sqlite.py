@@ -14,7 +14,8 @@ from threading import Timer
 import pytest
 
 from sampletool.kit.contract.errors import ExtraNotInstalled
-from sampletool.kit.contract.file_errors import FileNotFound, IoFailure, UnsafePath
+from sampletool.kit.contract.file_errors import FileNotFound, IoFailure
+from sampletool.kit.safety.errors import UnsafePath
 from sampletool.state.opening import open_store
 from sampletool.state.sqlite import STEPS as SQLITE_STEPS
 from sampletool.state.sqlite import Sqlite

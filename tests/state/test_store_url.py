@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
-from sampletool.kit.contract.errors import InvalidValues, ToolError
+from sampletool.kit.contract.errors import InvalidValues
+from sampletool.kit.contract.file_errors import EXPECTED, reported
 from sampletool.state.opening import open_store
 from sampletool.state.store import Store
 from sampletool.state.store_url import refuse_password, shown_url
@@ -180,8 +181,8 @@ def failure_of(url: str, terms: Terms | None = None) -> str:
     try:
         store = open_store(url, None, terms or make_terms(patience=0.0, answer_seconds=0.001))
         store.counter_add("hits", 1)
-    except (ToolError, OSError) as error:
-        return str(error.describe() if isinstance(error, ToolError) else error)
+    except EXPECTED as error:
+        return str(reported(error).describe())
     finally:
         if store is not None:
             store.close()

@@ -15,7 +15,7 @@ from typing import Any, cast
 import pytest
 
 from sampletool.kit.context import Context
-from sampletool.kit.contract.errors import Interrupted
+from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.safety import children as children_module
 from sampletool.kit.safety.signals import Signals
 from sampletool.state import opening
@@ -261,9 +261,10 @@ def test_what_a_signal_keeps_from_being_started_is_given_back(worker: Worker) ->
     stop = partial(worker.context.signals.receive, signal.SIGTERM)
     worker.store = cast(Store, Followed(worker.store, "task_claim", stop))
 
-    with pytest.raises(Interrupted) as interrupted:
+    with pytest.raises(ToolError) as interrupted:
         work(worker, until_empty=False)
 
+    assert interrupted.value.code == "INTERRUPTED"
     assert interrupted.value.data.given_back == 2
     assert [task.status for task in worker.store.task_list("work", None, 0, 9)] == ["free", "free"]
 

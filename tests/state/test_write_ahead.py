@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from sampletool.kit.contract.file_errors import IoFailure
-from sampletool.kit.contract.lock_held import LockHeld
+from sampletool.kit.safety.errors import LockTimeout
 from sampletool.state.opening import open_store
 from sampletool.state.promises import Fence, NewTask
 from sampletool.state.sqlite import Database, Sqlite
@@ -126,10 +126,10 @@ def test_a_paused_writer_is_named_also_when_it_has_written_no_record(backend: Sh
     writer.go()
     assert writer.wait_until_stopped()
 
-    with pytest.raises(LockHeld) as held:
+    with pytest.raises(LockTimeout) as held:
         store.counter_add("hits", 1)
 
-    holder = held.value.context["holder"]
+    holder = held.value.owners.holders[0]
     assert (holder.pid, holder.verified) == (writer.process.pid, True)
     os.kill(writer.process.pid, signal.SIGCONT)
     assert writer.result() == 2

@@ -21,9 +21,10 @@ from sampletool.kit.contract.errors import ExitStatus, ProgramNotFound
 from sampletool.kit.contract.mistyped import check_name
 from sampletool.kit.contract.text import quoted
 from sampletool.kit.global_options import DryRunOption, strictly
+from sampletool.kit.places import state_directory
 from sampletool.kit.program import variable
 from sampletool.kit.safety.children import Children
-from sampletool.kit.safety.places import private_directory, state_directory
+from sampletool.kit.safety.private_directory import private_directory
 from sampletool.kit.stdout import write
 
 spec = CommandSpec(

@@ -16,13 +16,15 @@ import typer
 
 from ..context import Context
 from ..contract.command_spec import CommandSpec
-from ..contract.errors import ChecksFailed, ToolError
+from ..contract.errors import ChecksFailed
+from ..contract.file_errors import EXPECTED, reported
 from ..contract.table import Line, Painted
 from ..contract.text import GREEN, RED
 from ..parts import offered
+from ..places import config_file, session_root, state_directory
 from ..program import WORKSPACE_DIRECTORY
 from ..safety.atomic_file import create, flush_directory, replace
-from ..safety.places import config_file, private_directory, session_root, state_directory
+from ..safety.private_directory import private_directory
 from ..safety.processes import can_see
 
 spec = CommandSpec(effect="nothing", errors=(ChecksFailed,), reads=("machine",), examples=("doctor",))
@@ -96,7 +98,9 @@ def probe_directory(directory: Path) -> list[Probe]:
     for name, probe in _PROBES.items():
         try:
             problem = probe(directory)
-        except (OSError, subprocess.SubprocessError, ToolError) as error:
+        except EXPECTED as error:
+            problem = reported(error).message
+        except subprocess.SubprocessError as error:
             problem = str(error)
         probes.append(Probe(name, str(directory.parent), problem is None, problem))
     return probes

@@ -11,14 +11,15 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from ..call_log import NAMES, opened_log
 from ..contract.answer import Effect
 from ..contract.command_spec import CommandSpec
-from ..contract.duration import parse_limit, say_duration, utc
+from ..contract.duration import parse_limit, say_duration
 from ..contract.table import Line, heads
 from ..global_options import strictly
 from ..pages import AfterOption, LimitOption, no_cursor, page, read_cursor
-from ..safety.call_log import NAMES, opened_log
-from ..safety.places import state_directory
+from ..places import state_directory
+from ..safety.clock import utc
 
 spec = CommandSpec(effect="nothing", reads=("files",), examples=("log", "log --since 1h --failed"))
 

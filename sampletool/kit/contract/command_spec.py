@@ -3,17 +3,52 @@
 from typing import Literal, NamedTuple
 
 from ..program import PROGRAM
-from .errors import INTERRUPTED, ExitStatus, NestedCall, ToolError
-from .file_errors import ANY_CALL, LocksUnsupported
+from ..safety.errors import (
+    DeadlineExceeded,
+    Deadlock,
+    Interrupted,
+    InvalidToml,
+    LocksUnsupported,
+    LockTimeout,
+    NotFlushed,
+    UnsafeDirectory,
+    UnsafePath,
+)
+from .errors import INTERRUPTED, ErrorKind, ExitStatus, InternalError, InvalidValues, UsageMistakes
+from .file_errors import FileNotFound, IoFailure, NoSpace, PermissionDenied, ReadOnly
+from .library_errors import kind_of
 
 Changes = Literal["nothing", "settings", "files", "outputs", "sessions", "locks", "store", "scratch"]
 Reads = Literal["settings", "workspace", "files", "stdin", "sessions", "locks", "store", "machine"]
+
+ErrorTypes = tuple[type[Exception], ...]
+"""Subclasses of ToolError, and exceptions of the library that `library_errors.TABLE` maps."""
+
+ERRORS_OF_EVERY_COMMAND: ErrorTypes = (
+    UsageMistakes,
+    InvalidValues,
+    InvalidToml,
+    FileNotFound,
+    PermissionDenied,
+    UnsafePath,
+    UnsafeDirectory,
+    ReadOnly,
+    NoSpace,
+    NotFlushed,
+    IoFailure,
+    DeadlineExceeded,
+    Interrupted,
+    InternalError,
+)
+"""A mistake of the caller, a failure of a file or a disk, --timeout, a signal, a bug in the tool."""
+
+ERRORS_OF_LOCKS: ErrorTypes = (LockTimeout, Deadlock, LocksUnsupported)
 
 
 class CommandSpec(NamedTuple):
     effect: Changes
     """What a call changes."""
-    errors: tuple[type[ToolError], ...] = ()
+    errors: ErrorTypes = ()
     """The errors this command adds to those that any call can end with, and to those of its locks."""
     locks: tuple[str, ...] = ()
     """The locks a call may wait for, in the order in which it takes them."""
@@ -32,18 +67,22 @@ class CommandSpec(NamedTuple):
     examples: tuple[str, ...] = ()
     """Without the name of the program, to be called in this order; `echo text | state set key -` has an input."""
 
-    def own_errors(self) -> tuple[type[ToolError], ...]:
-        if not self.locks:
-            return self.errors
-        from .lock_held import LockHeld  # not at the top: a call whose lock is free does not need it
+    def own_errors(self) -> list[ErrorKind]:
+        """Return the errors that this command adds to those of every command."""
+        types = self.errors + ERRORS_OF_LOCKS if self.locks else self.errors
+        return [kind_of(error_type) for error_type in types]
 
-        return (*self.errors, LockHeld, NestedCall, LocksUnsupported)
-
-    def all_errors(self) -> tuple[type[ToolError], ...]:
-        return (*ANY_CALL, *self.own_errors())
+    def all_errors(self) -> list[ErrorKind]:
+        """Return every error that the command can end with."""
+        common = [kind_of(error_type) for error_type in ERRORS_OF_EVERY_COMMAND]
+        return common + self.own_errors()
 
     def exit_statuses(self) -> list[int]:
-        return sorted({ExitStatus.OK, *INTERRUPTED, *(error.exit_status for error in self.all_errors())})
+        """Return every exit code that the command can end with, in ascending order."""
+        codes = {ExitStatus.OK, *INTERRUPTED}
+        for kind in self.all_errors():
+            codes.add(kind.exit_status)
+        return sorted(codes)
 
 
 def written_out(example: str) -> str:

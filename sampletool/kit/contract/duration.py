@@ -1,7 +1,6 @@
 """Durations as people write them: `0`, `500ms`, `5s`, `2m`, `1h`, `7d`; and moments, as answers have them."""
 
 import re
-import time
 
 from .text import quoted
 
@@ -23,11 +22,6 @@ def parse_duration(text: str) -> float:
     if seconds > _LONGEST_SECONDS:
         raise ValueError(f"{quoted(text)} is not a duration of less than a hundred years")
     return seconds
-
-
-def utc(seconds: float | None = None) -> str:
-    """This moment, or the one that is so many seconds after 1970."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 def parse_limit(text: str) -> float:

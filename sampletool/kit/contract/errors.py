@@ -4,12 +4,10 @@ A code is a promise to callers; renaming one is a breaking change. What is not a
 INTERNAL_ERROR with a crash report.
 """
 
-import signal
 from difflib import get_close_matches
 from typing import Any, ClassVar, NamedTuple
 
 from ..program import PACKAGE, PROGRAM, WORKSPACE_FILE
-from .duration import say_duration
 
 _LISTED = 10
 
@@ -41,6 +39,16 @@ INTERRUPTED = (129, 130, 131, 143)
 """HUP, INT, QUIT and TERM: 128 and the number of the signal."""
 
 
+class ErrorKind(NamedTuple):
+    """What all errors with one code have in common."""
+
+    code: str
+    exit_status: int
+    meaning: str
+    retryable: bool = False
+    """Whether it may be worth retrying. An error that is not has no `retry_after_ms`."""
+
+
 class ToolError(Exception):
     """An expected failure. Its facts fill the braces of the sentence and of the advice, and are the context.
 
@@ -48,7 +56,7 @@ class ToolError(Exception):
     was done before it failed.
     """
 
-    code: ClassVar[str]
+    code: str
     exit_status: int
     sentence: ClassVar[str] = ""
     advice: ClassVar[str] = ""
@@ -64,6 +72,12 @@ class ToolError(Exception):
         super().__init__(self.message)
         self.data = data
         self.context = {name: fact for name, fact in facts.items() if fact is not None}
+
+    @classmethod
+    def kind(cls) -> ErrorKind:
+        """Return the code and the exit code of this class; the first line of its docstring is the meaning."""
+        meaning = (cls.__doc__ or "").partition("\n")[0]
+        return ErrorKind(cls.code, cls.exit_status, meaning, cls.retryable)
 
     def describe(self) -> dict[str, Any]:
         described = {
@@ -132,14 +146,6 @@ class NoWorkspace(ToolError):
     advice = "Run it inside a workspace, or name one with --cwd."
 
 
-class NestedCall(ToolError):
-    """A child of a call asks for a lock that this very call holds: it would wait for itself."""
-
-    code, exit_status = "NESTED_CALL", ExitStatus.PRECONDITION
-    sentence = "This call was started by one that holds {lock!r} itself, so waiting for it could never end."
-    advice = "Call it from outside, or let the outer command do this work."
-
-
 class KeyNotFound(ToolError):
     """The key has no value."""
 
@@ -198,35 +204,6 @@ class ChecksFailed(ToolError):
     code, exit_status = "CHECKS_FAILED", ExitStatus.PARTIAL
     sentence = "{count} failed: {failed}."
     advice = "The data tells why each of them failed."
-
-
-class TimedOut(ToolError):
-    """The call did not finish within --timeout, and was stopped."""
-
-    code, exit_status = "TIMEOUT", ExitStatus.TIMEOUT
-    sentence = "The call did not finish within --timeout {timeout} and was stopped."
-    advice = "Allow it more time; what it had started, if anything, was ended."
-
-    def __init__(self, timeout_seconds: float, waited_for: ToolError | None = None) -> None:
-        """`waited_for` says what it was waiting for when the time was up."""
-        waited = waited_for.context if waited_for else {}
-        facts = {**waited, "timeout_ms": round(timeout_seconds * 1000)}
-        super().__init__(timeout=say_duration(timeout_seconds), **facts)
-        if waited_for:
-            self.message += f" {waited_for.message}"
-
-
-class Interrupted(ToolError):
-    """A signal ended the call; the status is 128 and the signal's number."""
-
-    code, exit_status = "INTERRUPTED", 130
-    sentence = "Stopped by {signal}."
-    advice = "Run it again; locks are released and nothing is half done."
-
-    def __init__(self, signal_number: int) -> None:
-        super().__init__(signal=signal.Signals(signal_number).name)
-        self.signal_number = signal_number
-        self.exit_status = 128 + signal_number
 
 
 class CommandIncomplete(ToolError):

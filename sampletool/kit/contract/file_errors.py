@@ -4,7 +4,9 @@ import errno
 import os
 from typing import Any
 
-from .errors import ExitStatus, InternalError, Interrupted, InvalidValues, TimedOut, ToolError, UsageMistakes
+from ..safety.errors import SafetyError, UnsafePath
+from .errors import ExitStatus, ToolError
+from .library_errors import to_tool_error
 
 
 class PathError(ToolError):
@@ -19,30 +21,6 @@ class PathError(ToolError):
         super().__init__("", suggestion, path=path, reason=reason, directory=directory, **facts)
         for name in ("directory",) if is_known else ("directory", "path"):
             del self.context[name]
-
-
-class InvalidToml(PathError):
-    """A file that has to be TOML is not, or cannot be changed safely."""
-
-    code, exit_status = "INVALID_TOML", ExitStatus.USAGE
-    sentence = "{path} cannot be used as TOML: {reason}."
-    advice = "Correct the file by hand; it was not changed."
-
-
-class UnsafePath(PathError):
-    """A path that leads where we will not go: a link, a device, a directory in a file's place."""
-
-    code, exit_status = "UNSAFE_PATH", ExitStatus.USAGE
-    sentence = "{path} cannot be used: {reason}."
-    advice = "Name another path, or put there what is needed."
-
-
-class LocksUnsupported(PathError):
-    """The file system has no locks that hold."""
-
-    code, exit_status = "LOCKS_UNSUPPORTED", ExitStatus.PRECONDITION
-    sentence = "{path} cannot be locked: {reason}."
-    advice = "Put it on a local file system; `{PROGRAM} doctor` tells what this machine supports."
 
 
 class FileNotFound(PathError):
@@ -61,14 +39,6 @@ class PermissionDenied(PathError):
     advice = "Check the owner and the mode of it, and of {directory}."
 
 
-class UnsafeDirectory(PathError):
-    """Other users can write to a directory that must be private."""
-
-    code, exit_status = "UNSAFE_DIRECTORY", ExitStatus.PERMISSION
-    sentence = "{path} is not safe to use: {reason}."
-    advice = "Correct its owner and mode, or choose another directory."
-
-
 class ReadOnly(PathError):
     """The file system is read-only."""
 
@@ -83,14 +53,6 @@ class NoSpace(PathError):
     code, exit_status = "NO_SPACE", ExitStatus.INTERNAL
     sentence = "There is no space left to write {path}."
     advice = "Free some space and run it again; what was there is untouched."
-
-
-class NotFlushed(PathError):
-    """A file is changed, but the flush of its directory failed: a power cut may undo the change."""
-
-    code, exit_status = "NOT_FLUSHED", ExitStatus.INTERNAL
-    sentence = "{path} is changed, but the change may not survive a power cut: {reason}."
-    advice = "Check the disk; the change need not be made again."
 
 
 class IoFailure(PathError):
@@ -112,20 +74,31 @@ class OutputExists(PathError):
 _KINDS: dict[int | None, type[PathError]] = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), NoSpace),
     **dict.fromkeys((errno.EACCES, errno.EPERM), PermissionDenied),
-    **dict.fromkeys((errno.ELOOP, errno.EISDIR, errno.ENOTDIR, errno.ENXIO, errno.ENAMETOOLONG), UnsafePath),
     errno.EROFS: ReadOnly,
     errno.ENOENT: FileNotFound,
 }
 
+_WRONG_KIND_OF_PATH = {errno.ELOOP, errno.EISDIR, errno.ENOTDIR, errno.ENXIO, errno.ENAMETOOLONG}
+
 _ADVICE = {errno.EMFILE: "Name fewer files in one call, or let it open more at once (ulimit -n)."}
 
-ANY_CALL = (UsageMistakes, InvalidValues, InvalidToml, FileNotFound, PermissionDenied, UnsafePath, UnsafeDirectory,
-            ReadOnly, NoSpace, NotFlushed, IoFailure, TimedOut, Interrupted, InternalError)  # fmt: skip
-"""The errors that any call can end with: a mistake, what files and disks do, --timeout, a signal, a bug in the tool."""
+EXPECTED = (ToolError, SafetyError, OSError)
+"""The exceptions that the tool reports by a code. Any other exception is a bug of the tool."""
 
 
 def from_os_error(error: OSError, path: str | None = None) -> ToolError:
     """The error of this package that an OSError stands for."""
     where = path or (os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes)) else "the file")
     reason = (error.strerror or str(error)).lower()
+    if error.errno in _WRONG_KIND_OF_PATH:
+        return to_tool_error(UnsafePath(where, reason))
     return _KINDS.get(error.errno, IoFailure)(where, reason, _ADVICE.get(error.errno or 0, ""))
+
+
+def reported(error: ToolError | SafetyError | OSError) -> ToolError:
+    """Return the error that the tool reports for one of the EXPECTED exceptions."""
+    if isinstance(error, ToolError):
+        return error
+    if isinstance(error, SafetyError):
+        return to_tool_error(error)
+    return from_os_error(error)

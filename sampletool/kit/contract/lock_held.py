@@ -1,94 +1,88 @@
-"""LOCK_HELD: which process holds the lock, how sure that is, and when to try again."""
+"""LOCK_HELD: what the tool reports about the holders of a lock, and when a retry is worthwhile."""
 
-from random import uniform
-from typing import Any, Literal, NamedTuple
+import random
 
 from ..program import PROGRAM
+from ..safety.errors import LockTimeout
+from ..safety.holder import Holder
 from .duration import say_duration
-from .errors import ExitStatus, ToolError
 
-_LEAST_MS, _LEAST_UNKNOWN_MS, _MOST_MS = 250, 4_000, 30_000
-_JITTER = 1.25
+_MIN_RETRY_MS = 250
+_MIN_RETRY_MS_IF_USUAL_IS_UNKNOWN = 4_000
+_MAX_RETRY_MS = 30_000
 
-State = Literal["running", "orphaned", "unknown"]
+_MAX_JITTER = 1.25
+"""The largest factor by which a wait is prolonged, so that waiting callers do not all return at once."""
 
-
-class Holder(NamedTuple):
-    """One process that keeps a lock. `verified`: the kernel confirmed it, it is not just what a record says."""
-
-    pid: int
-    state: State
-    verified: bool
-    host: str | None = None
-    command: str | None = None
-    session_id: str | None = None
-    started_at: str | None = None
-    age_ms: int | None = None
-    children: tuple[int, ...] | None = None
-    """The living processes that inherited the lock of a holder that is gone."""
-
-    def say(self) -> str:
-        facts = [f"pid {self.pid}"]
-        if self.age_ms is not None:
-            facts.append(f"started {say_duration(self.age_ms / 1000)} ago")
-        if self.state == "orphaned":
-            facts[0] += ", which has ended"
-            facts.append(f"its children {', '.join(map(str, self.children or ()))} still work")
-        elif not self.verified:
-            facts.append("not verified")
-        return ", ".join(facts)
+_MIN_PROPOSED_TIMEOUT_SECONDS = 30
 
 
-class Owners(NamedTuple):
-    """All holders of a lock; none, if it is just changing hands."""
-
-    holders: list[Holder]
-    shared: bool = False
-    usual_ms: int | None = None
-    """How long the last hold took that did work."""
-
-
-class LockHeld(ToolError):
-    """Another process kept the lock for longer than we were willing to wait."""
-
-    code, exit_status, retryable = "LOCK_HELD", ExitStatus.LOCK_HELD, True
-
-    def __init__(self, lock: str, owners: Owners, waited_ms: int = 0, timeout_ms: int = 0) -> None:
-        holders = owners.holders
-        holder = holders[0] if holders else None
-        facts: dict[str, Any] = {"lock": lock, "waited_ms": waited_ms, "timeout_ms": timeout_ms, "holder": holder}
-        facts["holders"] = holders if len(holders) > 1 else None
-        super().__init__(_sentence(lock, holders, owners.shared), _advice(lock, holder, timeout_ms), **facts)
-        self.retry_after_ms = estimate_retry_ms(holder.age_ms if holder else None, owners.usual_ms)
-
-
-def _sentence(lock: str, holders: list[Holder], shared: bool) -> str:
+def message_for(error: LockTimeout) -> str:
+    """Return one sentence that names the lock and its holders."""
+    holders = error.owners.holders
+    lock = f'The lock "{error.name}"'
     if not holders:
-        return f"Another call is just taking the lock {lock!r}."
-    if shared:
-        pids = ", ".join(str(holder.pid) for holder in holders)
-        return f"{len(holders)} {'call is' if len(holders) == 1 else 'calls are'} using {lock!r} (pids {pids})."
-    command = (holders[0].command or "call").replace(".", " ")
-    if holders[0].state == "orphaned":
-        return f"A crashed {command} still holds {lock!r} ({holders[0].say()})."
-    return f"Another {command} is running ({holders[0].say()})."
+        return f"{lock} is being taken by another process at this moment."
+    if error.owners.shared:
+        return f"{lock} is shared by {_processes([holder.pid for holder in holders])}."
+    holder = holders[0]
+    if holder.state == "orphaned":
+        children = _processes(list(holder.children or ()))
+        inherited = f"inherited the lock from process {holder.pid}, which has exited"
+        return f"{lock} is still held by {children}, which {inherited}."
+    return f"{lock} is held by {describe(holder)}."
 
 
-def _advice(lock: str, holder: Holder | None, timeout_ms: int) -> str:
-    if holder is not None and holder.state == "orphaned":
-        return f"Wait for its children to end, or end them with `{PROGRAM} lock release {lock}`."
-    return f"Wait for it and retry, or pass --lock-timeout {say_duration(max(30, timeout_ms / 500))}."
+def hint_for(error: LockTimeout) -> str:
+    """Return what the caller can do: wait longer, or end the processes that a dead holder left."""
+    holders = error.owners.holders
+    if holders and holders[0].state == "orphaned":
+        children = _processes(list(holders[0].children or ()))
+        release = f"{PROGRAM} lock release {error.name}"
+        return f"Wait for {children} to exit, or terminate the holder's children: `{release}`."
+    # A caller that has already waited needs more time than it had.
+    proposed_seconds = max(_MIN_PROPOSED_TIMEOUT_SECONDS, 2 * error.timeout_seconds)
+    timeout = say_duration(proposed_seconds)
+    return f"Try again later. To wait for the lock, pass --lock-timeout {timeout}."
+
+
+def describe(holder: Holder) -> str:
+    """Return a phrase that names a holder: its command, its pid, its age, and whether it is certain."""
+    if holder.command:
+        command = holder.command.replace(".", " ")
+        phrase = f"`{PROGRAM} {command}` (process {holder.pid})"
+    else:
+        phrase = f"process {holder.pid}"
+    if holder.age_ms is not None:
+        phrase += f", which started {say_duration(holder.age_ms / 1000)} ago"
+    if not holder.verified:
+        phrase += " (not verified)"
+    return phrase
 
 
 def estimate_retry_ms(age_ms: int | None, usual_ms: int | None) -> int:
-    """When a retry is likely to succeed, jittered upwards so that a crowd spreads out.
+    """Return after how many milliseconds a retry is likely to succeed.
 
-    Long enough for a caller that tries three times and then gives up: with a usual duration what is left of it and a
-    fifth more, once that is over half the holder's age, and with none at least twice the age.
+    `age_ms` is how long the lock has been held, `usual_ms` how long the last hold took.
+
+    Callers often try three times and then give up. The estimate is long enough for them: with a
+    usual duration, it is what remains of it and a fifth more. Once that is over, it is half the
+    holder's age. Without a usual duration, it is twice the age.
     """
     age = age_ms or 0
     if usual_ms is None:
-        wanted = max(_LEAST_UNKNOWN_MS, 2.0 * age)
+        estimate = max(_MIN_RETRY_MS_IF_USUAL_IS_UNKNOWN, 2.0 * age)
+    elif age < usual_ms:
+        estimate = 1.2 * (usual_ms - age)
     else:
-        wanted = 1.2 * (usual_ms - age) if age < usual_ms else age / 2
-    return round(min(max(wanted, _LEAST_MS), _MOST_MS / _JITTER) * uniform(1, _JITTER))
+        estimate = age / 2
+    bounded = min(max(estimate, _MIN_RETRY_MS), _MAX_RETRY_MS / _MAX_JITTER)
+    return round(bounded * random.uniform(1, _MAX_JITTER))
+
+
+def _processes(pids: list[int]) -> str:
+    """Return `process 1`, or `processes 1, 2 and 3`."""
+    if len(pids) == 1:
+        return f"process {pids[0]}"
+    first = ", ".join(str(pid) for pid in pids[:-1])
+    return f"processes {first} and {pids[-1]}"

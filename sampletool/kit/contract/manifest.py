@@ -51,9 +51,8 @@ def _kind_of(hint: Any) -> Any:
 def describe_errors(spec: CommandSpec) -> dict[str, Any]:
     """Every code that a command can end with; the first line of its docstring says what it means."""
     errors = {}
-    for error in reversed(spec.all_errors()):
-        meaning = (error.__doc__ or "").partition("\n")[0]
-        errors[error.code] = {"exit_status": error.exit_status, "retryable": error.retryable, "meaning": meaning}
+    for kind in reversed(spec.all_errors()):
+        errors[kind.code] = {"exit_status": kind.exit_status, "retryable": kind.retryable, "meaning": kind.meaning}
     return dict(sorted(errors.items()))
 
 

@@ -6,6 +6,7 @@ kill -9 the temporary file is litter, which `sweep` removes. Does not lock: two 
 changing and replacing.
 """
 
+import errno
 import fcntl
 import os
 import re
@@ -16,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ..contract.file_errors import NotFlushed, PermissionDenied, UnsafePath
+from .errors import NotFlushed, UnsafePath
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -141,7 +142,7 @@ def _keep_metadata(path: Path, descriptor: int) -> None:
             os.fchown(descriptor, old.st_uid, old.st_gid)
         except PermissionError:
             reason = f"the new file cannot be given its owner and group ({old.st_uid}:{old.st_gid})"
-            raise PermissionDenied(str(path), reason) from None
+            raise PermissionError(errno.EPERM, reason, str(path)) from None
     os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
     with suppress(OSError, AttributeError):  # macOS has none that Python knows
         for name in os.listxattr(path):

@@ -18,9 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from ..contract.errors import Interrupted
-from ..contract.text import printable_lines
 from .atomic_file import write_all
+from .errors import Interrupted
 from .lock import ANCESTORS_LOCKS
 from .orphans import end_strays
 from .processes import can_see, members_of_group
@@ -174,7 +173,7 @@ class Children:
         for descriptor in (child.exit_descriptor, child.log_file):
             if descriptor is not None:
                 os.close(descriptor)
-        tail = printable_lines(bytes(child.tail).decode("utf-8", "backslashreplace"))
+        tail = bytes(child.tail).decode("utf-8", "backslashreplace")
         return Ended(child.name, child.process.returncode, tail, child.log_path, survivors)
 
     def _read(self, child: _Running) -> None:

@@ -19,9 +19,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
-from ..contract.errors import Interrupted, NestedCall, TimedOut, ToolError
-from ..contract.file_errors import LocksUnsupported, UnsafePath, from_os_error
-from ..program import variable
+from .errors import (
+    DeadlineExceeded,
+    Deadlock,
+    Interrupted,
+    LocksUnsupported,
+    LockTimeout,
+    SafetyError,
+    UnsafePath,
+)
 from .flock import EXCLUSIVE, SHARED, Waiter, try_lock, unlock
 from .lock_record import READERS, Record, describe_me, read_record, registered, write_record
 from .lockless_thread import is_lockless
@@ -33,23 +39,8 @@ _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _GATE_SECONDS = 0.25
 """The gate is tried this long whatever the timeout: its owner keeps it for microseconds unless it is queueing."""
 _NOTICE_SECONDS = 0.5
-ANCESTORS_LOCKS = variable("LOCKS")
+ANCESTORS_LOCKS = "SAFETY_HELD_LOCKS"
 """Set for children: the locks that are held for as long as they run, one a line."""
-
-
-class _Lines(logging.Handler):
-    def __init__(self, say: Callable[[str], None]) -> None:
-        super().__init__()
-        self._say = say
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._say(record.getMessage())
-
-
-def say_locks(say: Callable[[str], None], *, verbose: bool) -> None:
-    """From here on `say` is called with all that happens to a lock, or at a terminal with what it waits for."""
-    log.handlers[:] = [_Lines(say)]
-    log.setLevel(logging.DEBUG if verbose else logging.INFO if os.isatty(2) else logging.WARNING)
 
 
 class Hold:
@@ -119,7 +110,7 @@ class Lock:
             # A mistake in the code of a command, so it gets a traceback.
             raise RuntimeError(f"take the lock {self._name!r} outside of the function that blocks")
         if str(self._path) in os.environ.get(ANCESTORS_LOCKS, "").split("\n"):
-            raise NestedCall(lock=self._name)
+            raise Deadlock(self._name)
         asked = time.monotonic()
         left = self._signals.seconds_left
         patience = timeout_seconds if left is None else min(timeout_seconds, left)
@@ -133,7 +124,8 @@ class Lock:
         except OSError as error:
             if error.errno in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):
                 raise LocksUnsupported(str(self._path), (error.strerror or str(error)).lower()) from error
-            raise from_os_error(error, str(self._path)) from error
+            error.filename = str(self._path)
+            raise
         hold = Hold(descriptor, round((time.monotonic() - asked) * 1000), self._signals, recorded)
         log.debug("lock %s: got by pid %d after %d ms", self._name, self._me.pid, hold.waited_ms)
         return hold
@@ -182,24 +174,23 @@ class Lock:
         os.close(descriptor)
         log.debug("lock %s: released by pid %d", self._name, self._me.pid)
 
-    def _refusal(self, waited_seconds: float, timeout_seconds: float, patience: float) -> ToolError:
+    def _refusal(self, waited_seconds: float, timeout_seconds: float, patience: float) -> SafetyError:
         """What ended the wait: a signal, the limit of the whole call if it left less time, or else the lock's own."""
         if self._signals.received is not None:
             return Interrupted(self._signals.received)
-        from ..contract.lock_held import LockHeld
         from .lock_owners import find_owners
 
         owners = find_owners(self._path)
-        held = LockHeld(self._name, owners, round(waited_seconds * 1000), round(timeout_seconds * 1000))
-        return TimedOut(self._signals.timeout_seconds, held) if patience < timeout_seconds else held
+        held = LockTimeout(self._name, owners, waited_seconds, timeout_seconds)
+        return DeadlineExceeded(self._signals.timeout_seconds, held) if patience < timeout_seconds else held
 
     def _say_waiting(self, level: int) -> None:
         if log.isEnabledFor(level):
             from .lock_owners import find_owners
 
             holders = find_owners(self._path).holders
-            named = "; ".join(f"{holder.command or 'a call'} ({holder.say()})" for holder in holders)
-            log.log(level, "lock %s: waiting for %s", self._name, named or "another call that is just taking it")
+            named = "; ".join(str(holder) for holder in holders)
+            log.log(level, "lock %s: waiting for %s", self._name, named or "a process that is just taking it")
 
 
 class _TooLate(Exception):

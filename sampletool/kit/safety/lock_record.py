@@ -13,23 +13,20 @@ locked removes it, as it would a dead reader's; the reader sees that, and makes 
 
 import json
 import os
-import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from ..contract.duration import utc
-from ..contract.file_errors import UnsafeDirectory
 from .atomic_file import opened
+from .clock import boot_seconds, utc
+from .errors import UnsafeDirectory
 from .flock import EXCLUSIVE, try_lock
-from .places import check_private, private_directory
+from .holder import Holder, State
+from .private_directory import check_private, private_directory
 from .processes import pid_namespace, start_of
-
-if TYPE_CHECKING:
-    from ..contract.lock_held import Holder, State
 
 _BLOCK_BYTES = 1024
 _RECORD_AT = 1
@@ -67,10 +64,8 @@ class Record(NamedTuple):
         start = start_of(self.pid)
         return start is not None and self.start in (None, start)
 
-    def as_holder(self, state: "State", *, verified: bool, children: tuple[int, ...] | None = None) -> "Holder":
-        from ..contract.lock_held import Holder
-
-        age_ms = max(0, round((_boot_seconds() - self.boot_seconds) * 1000))
+    def as_holder(self, state: State, *, verified: bool, children: tuple[int, ...] | None = None) -> Holder:
+        age_ms = max(0, round((boot_seconds() - self.boot_seconds) * 1000))
         call = (self.host, self.command, self.session_id, self.started_at)
         return Holder(self.pid, state, verified, *call, age_ms, children)
 
@@ -85,7 +80,7 @@ def write_record(descriptor: int, me: Record, usual_ms: int | None = None, state
 
     A full disk is a reason to have no record, not to have no lock.
     """
-    record = me._replace(started_at=utc(), boot_seconds=_boot_seconds(), state=state, usual_ms=usual_ms)
+    record = me._replace(started_at=utc(), boot_seconds=boot_seconds(), state=state, usual_ms=usual_ms)
     body = json.dumps(record._asdict(), separators=(",", ":")).encode().ljust(_BLOCK_BYTES - 10)
     with suppress(OSError):
         os.pwrite(descriptor, b"%08x " % zlib.crc32(body) + body + b"\n", _RECORD_AT)
@@ -101,11 +96,6 @@ def read_record(descriptor: int) -> Record | None:
     except (ValueError, TypeError):
         return None
     return record if record.v == _VERSION and record.is_sane() else None
-
-
-def _boot_seconds() -> float:
-    """Seconds since boot, sleep included: an age that no clock change can falsify."""
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 def readers_of(lock_path: Path) -> Path:

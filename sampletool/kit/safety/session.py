@@ -13,14 +13,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ..contract.duration import utc
-from ..contract.errors import InvalidValues, Mistake
-from ..contract.file_errors import FileNotFound
-from ..contract.lock_held import LockHeld
-from ..contract.text import NOTHING, quoted
+from .clock import utc
+from .errors import LockTimeout
 from .lock import MakeLock
 from .lock_record import living_readers
-from .places import private_directory
+from .private_directory import private_directory
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 _LOCK_NAME = ".lock"
@@ -35,19 +32,9 @@ class SessionState(NamedTuple):
     path: str
 
 
-def check_id(session_id: str, source: str) -> str:
-    """The id, or an error that names where it came from."""
-    if _ID.fullmatch(session_id) and ".." not in session_id and session_id not in NOTHING:
-        return session_id
-    from ..contract.mistyped import Mistyped, check_name
-
-    message = f"{quoted(session_id)} is not a session id" if session_id else "the session id is empty"
-    hint = "Use 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit."
-    try:
-        check_name(session_id)
-    except Mistyped as mistyped:
-        hint = f"{mistyped.suggestion} {hint}"
-    raise InvalidValues(Mistake(source, "INVALID_VALUE", f"{message} (from {source})", session_id, hint))
+def is_session_id(text: str) -> bool:
+    """Return whether the text may be the id of a session: it becomes the name of a directory."""
+    return _ID.fullmatch(text) is not None and ".." not in text
 
 
 @contextmanager
@@ -60,7 +47,7 @@ def opened(root: Path, session_id: str, make_lock: MakeLock, timeout_seconds: fl
             try:
                 using.enter_context(make_lock(directory / _LOCK_NAME, f"session {session_id}").shared(timeout_seconds))
                 break
-            except FileNotFound:
+            except FileNotFoundError:
                 if attempt == _TRIES - 1:
                     raise
         os.utime(directory)
@@ -90,7 +77,7 @@ def remove(directory: Path, make_lock: MakeLock, oldest: str | None = None) -> b
             if oldest is not None and utc(directory.stat().st_mtime) > oldest:  # used since it was looked at
                 return False
             directory.rename(trash)
-    except (LockHeld, FileNotFound, FileNotFoundError):
+    except (LockTimeout, FileNotFoundError):
         return False
     shutil.rmtree(trash, ignore_errors=True)  # another may be sweeping it away already
     return True

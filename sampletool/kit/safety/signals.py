@@ -16,7 +16,7 @@ from select import PIPE_BUF, POLLIN, POLLOUT, poll
 from types import FrameType
 from typing import NoReturn
 
-from ..contract.errors import Interrupted, TimedOut
+from .errors import DeadlineExceeded, Interrupted
 
 HANDLED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 _SAME_WISH_SECONDS = 0.5
@@ -101,7 +101,7 @@ class Signals:
         if self.received is not None:
             raise Interrupted(self.received)
         if self.seconds_left == 0.0:
-            raise TimedOut(self.timeout_seconds)
+            raise DeadlineExceeded(self.timeout_seconds)
 
     def wait(self, seconds: float, descriptors: Sequence[int] = ()) -> list[int]:
         """Sleep until a descriptor is readable, a signal comes, or the time is up; the readable descriptors."""

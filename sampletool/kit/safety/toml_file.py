@@ -5,18 +5,18 @@ read: what was read before the lock is already old. The lock is never the file i
 the lock on the old one. Unchanged content is not written.
 """
 
+import errno
 import os
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..contract.file_errors import InvalidToml, PermissionDenied, UnsafePath
-from ..program import WORKSPACE_FILE
 from .atomic_file import read_regular, replace, sweep
-from .places import private_directory, workspace_lock
+from .errors import InvalidToml, UnsafePath
+from .private_directory import private_directory
 
 try:
     from _blake2 import blake2b  # the rest of hashlib loads OpenSSL, which takes longer than all that a call does here
@@ -66,7 +66,7 @@ class TomlEdit:
         if self.hold is None or self.text == before.text:
             return
         if before.links and not (before.path.stat().st_mode & 0o222 and os.access(before.path, os.W_OK)):
-            raise PermissionDenied(str(before.path), "the file is read-only")
+            raise PermissionError(errno.EACCES, "the file is read-only", str(before.path))
         content = (_BOM if before.has_bom else b"") + self.text.encode()
         if len(content) > _LIMIT_BYTES:
             raise UnsafePath(str(before.path), f"it would become larger than {_LIMIT_BYTES} bytes")
@@ -76,14 +76,23 @@ class TomlEdit:
 
 
 @contextmanager
-def editing_toml(path: Path, timeout_seconds: float = 10.0, make_lock: "MakeLock | None" = None) -> Iterator[TomlEdit]:
-    """The file, locked until the block ends, and read under the lock."""
+def editing_toml(
+    path: Path,
+    timeout_seconds: float = 10.0,
+    make_lock: "MakeLock | None" = None,
+    lock_path_of: Callable[[Path], Path] | None = None,
+) -> Iterator[TomlEdit]:
+    """Yield the file, locked until the block ends, and read under the lock.
+
+    `lock_path_of` returns the path of the lock of a file. By default, it is `lock_beside`.
+    """
     from .lock import Lock
 
     make_lock = make_lock or Lock
+    lock_path_of = lock_path_of or lock_beside
     while True:
         resolved = resolve(path)
-        with make_lock(_lock_path(resolved), resolved.name).exclusively(timeout_seconds) as hold:
+        with make_lock(lock_path_of(resolved), resolved.name).exclusively(timeout_seconds) as hold:
             if resolve(path) != resolved:
                 continue
             if hold.crashed is not None:
@@ -124,11 +133,9 @@ def parse(text: str) -> dict[str, Any]:
     raise RecursionError
 
 
-def _lock_path(resolved: Path) -> Path:
-    """A workspace's file is locked in its own directory; any other has its lock beside it, dot-named."""
+def lock_beside(resolved: Path) -> Path:
+    """Return the path of the lock of a file: a hidden file in the same directory, which is created."""
     directory = resolved.parent
-    if resolved.name == WORKSPACE_FILE:
-        return workspace_lock(directory, WORKSPACE_FILE)
     if not directory.exists():
         private_directory(directory)
     return directory / f".{resolved.name}.lock"

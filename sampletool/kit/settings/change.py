@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from ..contract.answer import Effect
 from ..contract.errors import InvalidValues, Mistake, VersionConflict
-from ..contract.file_errors import InvalidToml
+from ..safety.errors import InvalidToml
 from ..safety.toml_file import TomlEdit
 from .precedence import Key, Scope, ScopeName, leaves_of, table_of
 from .toml_edit import CannotEdit, NotAValue, set_value, unset_value

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from ..contract.errors import KeyNotFound, did_you_mean
-from ..contract.file_errors import InvalidToml
+from ..places import config_file
 from ..program import WORKSPACE_FILE, variable
-from ..safety.places import config_file
+from ..safety.errors import InvalidToml
 from ..safety.toml_file import TomlText, read_toml
 from .known import all_known, check, find_known
 from .toml_key import get, parse_value, show_key

@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..contract.errors import ToolError
+from ..contract.library_errors import to_tool_error
+from ..safety.errors import SafetyError
 from ..safety.lock import Lock
 from ..safety.lock_record import describe_me
 from ..safety.signals import Signals
@@ -89,8 +90,8 @@ def main() -> None:
             sys.stdin.read()
             releasing = time.monotonic()
         print(json.dumps({"asked": asked, "got": got, "releasing": releasing}), flush=True)
-    except ToolError as error:
-        print(json.dumps({"got": error.code, "waited": time.monotonic() - asked}), flush=True)
+    except SafetyError as error:
+        print(json.dumps({"got": to_tool_error(error).code, "waited": time.monotonic() - asked}), flush=True)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from sampletool.kit.safety.call_log import append
+from sampletool.kit.call_log import append
 from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
 
 LOG = "calls.jsonl"
@@ -86,14 +86,14 @@ scenario = Scenario(
     steps=(Step("write", "os.write", LOG),),
     mechanisms=(
         Removal(
-            "kit/safety/call_log.py:append",
+            "kit/call_log.py:append",
             says="writing it in two pieces",
             pattern="os.write(descriptor, line)",
             instead="os.write(descriptor, line[:7])\nos.write(descriptor, line[7:])",
             breaks="the log has a line that nobody wrote",
         ),
         Removal(
-            "kit/safety/call_log.py:append",
+            "kit/call_log.py:append",
             says="looking for the end of the file, instead of letting the kernel append",
             pattern="with opened_log(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as descriptor:\n    ...",
             instead="""\
@@ -104,7 +104,7 @@ with opened_log(path, os.O_RDWR | os.O_CREAT) as descriptor:
             breaks="is not in the log",
         ),
     ),
-    symbol="sampletool.kit.safety.call_log:append",
+    symbol="sampletool.kit.call_log:append",
     still_broken_by="a full disk, which takes half a line (the log of calls begins the next one anew); network file "
     "systems without append; and a clean-up that removes the file under the writers: the log of calls looks for that "
     "after each write, and writes again.",

@@ -10,11 +10,12 @@ import typer
 from sampletool.kit.context import PATIENT_SECONDS, Context
 from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.command_spec import CommandSpec
-from sampletool.kit.contract.file_errors import OutputExists, UnsafePath
+from sampletool.kit.contract.file_errors import OutputExists
 from sampletool.kit.contract.mistyped import check_path
 from sampletool.kit.global_options import DryRunOption, strictly
 from sampletool.kit.program import WORKSPACE_FILE
 from sampletool.kit.safety.atomic_file import create, sweep
+from sampletool.kit.safety.errors import UnsafePath
 from sampletool.sample.output import lock_path
 
 spec = CommandSpec(

@@ -14,12 +14,13 @@ from sampletool.kit.context import AT_ONCE, Context
 from sampletool.kit.contract.answer import UNTRUSTED
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import InvalidValues, Mistake
-from sampletool.kit.contract.file_errors import FileNotFound, OutputExists, PermissionDenied, UnsafePath
+from sampletool.kit.contract.file_errors import FileNotFound, OutputExists, PermissionDenied
 from sampletool.kit.contract.mistyped import check_path
 from sampletool.kit.contract.table import Line, heads
 from sampletool.kit.contract.text import counted, printable_data
 from sampletool.kit.global_options import DryRunOption, strictly
-from sampletool.kit.safety.places import session_root
+from sampletool.kit.places import session_root
+from sampletool.kit.safety.errors import UnsafePath
 from sampletool.sample.commands._options import JobsOption
 from sampletool.sample.csv_file import STDIN, BadRow, Input, Part, open_inputs, survey
 from sampletool.sample.errors import InputChanged, InvalidCsv, WorkerLost

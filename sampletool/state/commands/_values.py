@@ -10,7 +10,7 @@ from sampletool.kit.contract.mistyped import begins_as_json
 from sampletool.kit.contract.text import quoted
 from sampletool.kit.safety.atomic_file import read_regular
 from sampletool.kit.safety.signals import Signals
-from sampletool.kit.safety.stdin import read_stdin
+from sampletool.kit.stdin import read_stdin
 
 _STDIN_LIMIT_BYTES = 16 * 1024 * 1024
 _DEEPEST = 100

@@ -9,8 +9,8 @@ from sampletool.kit.commands.lock.list import HeldLock
 from sampletool.kit.commands.lock.list import Listing as Locks
 from sampletool.kit.commands.lock.release import Released
 from sampletool.kit.commands.session.list import Listing as Sessions
-from sampletool.kit.contract.lock_held import Holder
 from sampletool.kit.contract.table import laid_out
+from sampletool.kit.safety.holder import Holder
 from sampletool.kit.safety.session import SessionState
 from sampletool.kit.testing.tool import Tool
 
@@ -62,7 +62,7 @@ def test_held_locks_and_sessions_are_tables() -> None:
 
     assert laid_out(Locks([HeldLock("build", "/l", False, [holder])]).lines(), None, colour=False) == [
         "LOCK   STATE    COMMAND  BY",
-        "build  running  build    pid 7, started 2s ago",
+        "build  running  build    `tool build` (process 7), which started 2s ago",
     ]
     assert laid_out(Sessions([session]).lines(), None, colour=False) == [
         "SESSION  LAST USED             USED BY  PATH",

@@ -9,18 +9,19 @@ import unicodedata
 import pytest
 
 from sampletool.kit.contract.duration import _UNIT_SECONDS, parse_duration, say_duration
-from sampletool.kit.contract.errors import INTERRUPTED, Interrupted, ToolError
+from sampletool.kit.contract.errors import INTERRUPTED
 from sampletool.kit.contract.file_errors import (
     _ADVICE,
     _KINDS,
+    _WRONG_KIND_OF_PATH,
     FileNotFound,
     IoFailure,
     NoSpace,
     PermissionDenied,
     ReadOnly,
-    UnsafePath,
     from_os_error,
 )
+from sampletool.kit.contract.library_errors import to_tool_error
 from sampletool.kit.contract.mistyped import _DASHES, Mistyped, begins_as_json, check_name, check_path
 from sampletool.kit.contract.text import (
     _AUTH_SCHEMES,
@@ -35,6 +36,7 @@ from sampletool.kit.contract.text import (
     printable,
     redact,
 )
+from sampletool.kit.safety.errors import Interrupted
 from sampletool.kit.safety.signals import HANDLED
 
 SECRET_KEYS = {
@@ -62,11 +64,6 @@ KINDS = {
     errno.EDQUOT: NoSpace,
     errno.EACCES: PermissionDenied,
     errno.EPERM: PermissionDenied,
-    errno.ELOOP: UnsafePath,
-    errno.EISDIR: UnsafePath,
-    errno.ENOTDIR: UnsafePath,
-    errno.ENXIO: UnsafePath,
-    errno.ENAMETOOLONG: UnsafePath,
     errno.EROFS: ReadOnly,
     errno.ENOENT: FileNotFound,
 }
@@ -161,6 +158,18 @@ def test_each_range_of_characters_has_a_form_of_its_own(char: str, shown: str) -
 def test_the_kinds_of_errors_of_the_system_are_the_ones_that_are_tested() -> None:
     assert _KINDS == KINDS
     assert set(_ADVICE) == {errno.EMFILE}
+    assert {errno.errorcode[number] for number in _WRONG_KIND_OF_PATH} == {
+        "ELOOP",
+        "EISDIR",
+        "ENOTDIR",
+        "ENXIO",
+        "ENAMETOOLONG",
+    }
+
+
+@pytest.mark.parametrize("number", _WRONG_KIND_OF_PATH, ids=lambda number: errno.errorcode[number])
+def test_a_path_of_the_wrong_kind_has_one_code(number: int) -> None:
+    assert from_os_error(OSError(number, os.strerror(number), "/w/x")).code == "UNSAFE_PATH"
 
 
 @pytest.mark.parametrize("number", [*_KINDS, errno.EIO, errno.EMFILE], ids=lambda number: errno.errorcode[number])
@@ -177,7 +186,7 @@ def test_the_exit_codes_of_signals_are_those_of_the_signals_that_are_handled() -
 
 @pytest.mark.parametrize("number", HANDLED, ids=lambda number: signal.Signals(number).name)
 def test_each_signal_ends_a_call_with_an_exit_code_of_its_own(number: signal.Signals) -> None:
-    error: ToolError = Interrupted(number)
+    error = to_tool_error(Interrupted(number))
 
     assert error.exit_status == 128 + number
     assert error.message == f"Stopped by {number.name}."

@@ -14,9 +14,11 @@ import pytest
 from sampletool.kit import contract
 from sampletool.kit.contract.errors import INTERRUPTED, ExitStatus, ToolError, did_you_mean
 from sampletool.kit.contract.file_errors import PathError, from_os_error
-from sampletool.kit.contract.lock_held import Holder, LockHeld, Owners
+from sampletool.kit.contract.library_errors import to_tool_error
 from sampletool.kit.parts import offered
 from sampletool.kit.program import PACKAGE, PROGRAM
+from sampletool.kit.safety.errors import LockTimeout
+from sampletool.kit.safety.holder import Holder, Owners
 
 PACKAGE_FOLDER = Path(contract.__path__[0]).parents[1]
 
@@ -124,15 +126,16 @@ def test_what_the_system_says_is_one_of_ours(number: int, code: str) -> None:
 
 def test_lock_held_is_honest_about_doubt() -> None:
     def said(*holders: Holder) -> str:
-        return LockHeld("build", Owners(list(holders))).message
+        return to_tool_error(LockTimeout("build", Owners(list(holders)))).message
 
-    assert said() == "Another call is just taking the lock 'build'."
+    assert said() == 'The lock "build" is being taken by another process at this moment.'
     assert said(Holder(12, "running", True, command="build", age_ms=30_000)) == (
-        "Another build is running (pid 12, started 30s ago)."
+        'The lock "build" is held by `tool build` (process 12), which started 30s ago.'
     )
-    assert said(Holder(12, "running", True, command="note.digest")).startswith("Another note digest is running")
+    digest = Holder(12, "running", True, command="note.digest")
+    assert said(digest) == 'The lock "build" is held by `tool note digest` (process 12).'
     assert "not verified" in said(Holder(12, "unknown", False, command="build"))
-    assert "has ended" in said(Holder(12, "orphaned", True, command="build", children=(13,)))
+    assert "process 12, which has exited" in said(Holder(12, "orphaned", True, command="build", children=(13,)))
 
 
 def test_a_path_that_nobody_knows_is_described_in_words_and_not_as_one() -> None:
@@ -157,7 +160,7 @@ def test_a_path_of_the_wrong_kind_is_refused_with_the_kind(number: int) -> None:
     unsafe = from_os_error(OSError(number, os.strerror(number), "/w/x"))
 
     assert (unsafe.code, unsafe.message) == ("UNSAFE_PATH", f"/w/x cannot be used: {os.strerror(number).lower()}.")
-    assert unsafe.suggestion == "Name another path, or put there what is needed."
+    assert unsafe.suggestion == "Name another path, or replace what is there."
 
 
 def test_too_many_open_files_are_no_fault_of_the_disk() -> None:

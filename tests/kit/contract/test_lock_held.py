@@ -4,7 +4,10 @@ import random
 
 import pytest
 
-from sampletool.kit.contract.lock_held import Holder, LockHeld, Owners, estimate_retry_ms
+from sampletool.kit.contract.library_errors import to_tool_error
+from sampletool.kit.contract.lock_held import estimate_retry_ms, hint_for
+from sampletool.kit.safety.errors import LockTimeout
+from sampletool.kit.safety.holder import Holder, Owners
 
 TRIES = 3
 
@@ -65,17 +68,17 @@ def test_no_hint_is_longer_than_half_a_minute() -> None:
 
 
 def test_an_orphaned_lock_comes_with_the_way_to_free_it() -> None:
-    orphaned = LockHeld("build", Owners([Holder(12, "orphaned", True, children=(13,))]))
-    running = LockHeld("build", Owners([Holder(12, "running", True)]))
+    orphaned = to_tool_error(LockTimeout("build", Owners([Holder(12, "orphaned", True, children=(13,))])))
+    running = to_tool_error(LockTimeout("build", Owners([Holder(12, "running", True)])))
 
     assert "`tool lock release build`" in orphaned.suggestion
     assert "release" not in running.suggestion
 
 
 def test_the_advice_names_a_wait_that_is_longer_than_the_last_one() -> None:
-    advice = [LockHeld("build", Owners([]), timeout_ms=waited).suggestion for waited in (0, 60_000)]
+    advice = [hint_for(LockTimeout("build", Owners([]), timeout_seconds=waited)) for waited in (0, 60)]
 
     assert advice == [
-        "Wait for it and retry, or pass --lock-timeout 30s.",
-        "Wait for it and retry, or pass --lock-timeout 2m.",
+        "Try again later. To wait for the lock, pass --lock-timeout 30s.",
+        "Try again later. To wait for the lock, pass --lock-timeout 2m.",
     ]

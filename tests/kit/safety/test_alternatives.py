@@ -13,16 +13,17 @@ from typing import Any
 
 import pytest
 
+from sampletool.kit.call_log import _OF_META, _SUBJECTS, call_of
 from sampletool.kit.contract.answer import Answer
 from sampletool.kit.contract.errors import LockNotFound
-from sampletool.kit.contract.file_errors import FileNotFound, PermissionDenied, UnsafeDirectory, UnsafePath
-from sampletool.kit.contract.lock_held import LockHeld, Owners
+from sampletool.kit.places import _TEMPORARY, session_root
 from sampletool.kit.program import PACKAGE
 from sampletool.kit.safety import processes
-from sampletool.kit.safety.call_log import _OF_META, _SUBJECTS, call_of
+from sampletool.kit.safety.errors import LockTimeout, UnsafeDirectory, UnsafePath
+from sampletool.kit.safety.holder import Owners
 from sampletool.kit.safety.lock import Lock
 from sampletool.kit.safety.lock_record import Record, describe_me, read_record, write_record
-from sampletool.kit.safety.places import _TEMPORARY, private_directory, session_root
+from sampletool.kit.safety.private_directory import private_directory
 from sampletool.kit.safety.session import remove
 from sampletool.kit.safety.signals import HANDLED, Signals
 from sampletool.kit.safety.toml_file import editing_toml
@@ -143,7 +144,7 @@ def test_a_file_without_any_bit_to_write_is_read_only_also_for_root(tmp_path: Pa
     path.write_text("a = 1\n")
     path.chmod(0o444)
 
-    with pytest.raises(PermissionDenied, match="read-only"), editing_toml(path) as file:
+    with pytest.raises(PermissionError, match="read-only"), editing_toml(path) as file:
         file.text = "a = 2\n"
         file.write()
 
@@ -174,9 +175,9 @@ def test_a_session_that_cannot_be_removed_is_no_failure_whatever_the_reason(tmp_
     @contextmanager
     def exclusively(_seconds: float) -> Iterator[None]:
         if reason == "in use":
-            raise LockHeld("session s", Owners([]))
+            raise LockTimeout("session s", Owners([]))
         if reason == "never there":
-            raise FileNotFound(str(directory))
+            raise FileNotFoundError(str(directory))
         directory.rmdir()
         yield
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from sampletool.kit.contract.errors import Interrupted, TimedOut
 from sampletool.kit.safety import children as module
 from sampletool.kit.safety.children import LOST_STATUS, Children
+from sampletool.kit.safety.errors import DeadlineExceeded, Interrupted
 from sampletool.kit.safety.processes import started
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.forked import run_python
@@ -58,13 +58,13 @@ def test_status_and_output_are_kept(signals: Signals, tmp_path: Path) -> None:
     assert log.read_text().startswith("1\n2\n")
 
 
-def test_what_a_child_has_written_cannot_move_a_cursor(signals: Signals) -> None:
+def test_the_tail_is_what_the_child_wrote_with_bytes_that_are_not_text_escaped(signals: Signals) -> None:
     with Children(signals) as children:
         start(children, r"printf 'one\ttwo\r\n\033[2J\377'")
         ended = children.next_ended()
 
     assert ended is not None
-    assert ended.tail == "one     two\n\\x1b[2J\\xff"
+    assert ended.tail == "one\ttwo\r\n\x1b[2J\\xff"
 
 
 def test_a_silent_child_leaves_no_log(signals: Signals, tmp_path: Path) -> None:
@@ -133,9 +133,9 @@ def test_a_child_knows_the_locks_of_the_call_and_of_its_callers(
     signals: Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A nested call that needs one of them fails at once, instead of waiting for itself."""
-    monkeypatch.setenv("TOOL_LOCKS", "/of/the/caller")
+    monkeypatch.setenv("SAFETY_HELD_LOCKS", "/of/the/caller")
     with Children(signals, locks=[Path("/of/the/call")]) as children:
-        start(children, 'echo "$TOOL_LOCKS"')
+        start(children, 'echo "$SAFETY_HELD_LOCKS"')
         ended = children.next_ended()
 
     assert ended is not None
@@ -323,7 +323,7 @@ def test_an_interrupt_is_passed_on_as_what_it_was(
 
 def test_the_end_of_the_call_s_time_ends_children_too(signals: Signals) -> None:
     signals.limit(0.2)
-    with pytest.raises(TimedOut), Children(signals) as children:
+    with pytest.raises(DeadlineExceeded), Children(signals) as children:
         start(children, "sleep 60")
         pid = next(iter(children._running.values())).process.pid
         children.next_ended()

@@ -19,11 +19,19 @@ from typing import Any
 import pytest
 from filelock import FileLock, Timeout
 
-from sampletool.kit.contract.errors import Interrupted, NestedCall, TimedOut, ToolError
-from sampletool.kit.contract.file_errors import IoFailure, LocksUnsupported, UnsafePath
-from sampletool.kit.contract.lock_held import LockHeld
+from sampletool.kit.contract.errors import ToolError
+from sampletool.kit.contract.file_errors import EXPECTED, reported
+from sampletool.kit.contract.library_errors import to_tool_error
 from sampletool.kit.safety import lock as lock_module
 from sampletool.kit.safety.atomic_file import opened
+from sampletool.kit.safety.errors import (
+    DeadlineExceeded,
+    Deadlock,
+    Interrupted,
+    LocksUnsupported,
+    LockTimeout,
+    UnsafePath,
+)
 from sampletool.kit.safety.lock import Lock, log
 from sampletool.kit.safety.lock_record import read_record
 from sampletool.kit.safety.signals import Signals
@@ -40,14 +48,14 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "build.lock"
 
 
-def refusal(path: Path, timeout_seconds: float = 0.0, mode: str = "exclusive") -> LockHeld:
+def refusal(path: Path, timeout_seconds: float = 0.0, mode: str = "exclusive") -> ToolError:
     lock = make_lock(path)
     with (
-        pytest.raises(LockHeld) as caught,
+        pytest.raises(LockTimeout) as caught,
         lock.exclusively(timeout_seconds) if mode == "exclusive" else lock.shared(timeout_seconds),
     ):
         pass
-    return caught.value
+    return to_tool_error(caught.value)
 
 
 def test_a_release_leaves_the_processor_to_whom_it_has_woken(path: Path) -> None:
@@ -133,7 +141,7 @@ def test_readers_share_and_keep_a_writer_out_by_name(path: Path) -> None:
             pass
 
     assert {holder.pid for holder in error.context["holders"]} == {one.pid, two.pid}
-    assert "2 calls are using 'build'" in error.message
+    assert 'The lock "build" is shared by processes' in error.message
 
 
 def test_a_writer_keeps_readers_out(path: Path) -> None:
@@ -268,8 +276,10 @@ def test_what_is_no_lock_file_of_ours_is_refused(path: Path, kind: str) -> None:
 
     for mode in ("exclusively", "shared"):
         error = failure_in(getattr(make_lock(path), mode)(0))
-        assert isinstance(error, UnsafePath)
-        assert "build" in error.message
+        assert isinstance(error, EXPECTED)
+        refused = reported(error)
+        assert refused.code == "UNSAFE_PATH"
+        assert "build" in refused.message
 
 
 @pytest.mark.parametrize("mode", ["exclusively", "shared"])
@@ -345,10 +355,10 @@ def test_the_end_of_the_whole_call_s_time_is_reported_as_such_with_who_was_waite
         signals.limit(limit)
         error = failure_in(make_lock(path, signals).exclusively(10))
 
-    assert isinstance(error, TimedOut)
-    assert error.context["timeout_ms"] == limit * 1000
-    assert error.context["holder"].pid == other.pid
-    assert str(other.pid) in error.message
+    assert isinstance(error, DeadlineExceeded)
+    assert error.seconds == limit
+    assert error.waiting_for is not None
+    assert error.waiting_for.owners.holders[0].pid == other.pid
 
 
 def test_a_wait_that_ends_by_its_own_patience_is_lock_held_also_where_the_call_has_a_limit(path: Path) -> None:
@@ -357,16 +367,16 @@ def test_a_wait_that_ends_by_its_own_patience_is_lock_held_also_where_the_call_h
 
         with holding(path):
             signals.limit(limit)
-            with pytest.raises(LockHeld) as caught, make_lock(path, signals).exclusively(patience):
+            with pytest.raises(LockTimeout) as caught, make_lock(path, signals).exclusively(patience):
                 pass
 
-        assert caught.value.context["timeout_ms"] == patience * 1000
+        assert caught.value.timeout_seconds == patience
 
 
 def test_a_nested_call_for_an_ancestor_s_lock_fails_at_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TOOL_LOCKS", f"/other\n{path}")
+    monkeypatch.setenv("SAFETY_HELD_LOCKS", f"/other\n{path}")
 
-    with pytest.raises(NestedCall), make_lock(path).exclusively(10):
+    with pytest.raises(Deadlock), make_lock(path).exclusively(10):
         pass
 
 
@@ -379,7 +389,7 @@ def test_an_orphan_keeps_the_lock_and_is_named(path: Path) -> None:
         error = refusal(path)
         holder = error.context["holder"]
         assert (holder.pid, holder.state, holder.children) == (other.pid, "orphaned", (orphan,))
-        assert "has ended" in error.message
+        assert "has exited" in error.message
     finally:
         os.kill(orphan, signal.SIGKILL)
 
@@ -471,8 +481,8 @@ def test_where_no_thread_can_be_started_a_wait_is_refused_by_name(path: Path, mo
     with holding(path):
         error = failure_in(make_lock(path).exclusively(5))
 
-    assert isinstance(error, IoFailure)
-    assert "can't start new thread" in error.message
+    assert isinstance(error, BlockingIOError)
+    assert "can't start new thread" in str(error)
 
 
 def test_a_lock_of_a_path_alone_waits_and_excludes(path: Path) -> None:
@@ -482,19 +492,19 @@ def test_a_lock_of_a_path_alone_waits_and_excludes(path: Path) -> None:
 
 def test_the_log_names_who_asks_gets_waits_and_releases(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, logger=log.name)
-    with holding(path) as other, pytest.raises(ToolError), make_lock(path).exclusively(0.05):
+    with holding(path) as other, pytest.raises(LockTimeout), make_lock(path).exclusively(0.05):
         pass
     with make_lock(path).exclusively():  # waits for the thread of the first, which wins and lets go
         pass
 
-    assert f"waiting for build (pid {other.pid}" in caplog.text
+    assert f"waiting for build (process {other.pid}" in caplog.text
     assert all(f"{verb} by pid {os.getpid()}" in caplog.text for verb in ("asked for", "got", "released"))
 
 
 def test_our_lock_and_that_of_filelock_exclude_each_other(path: Path) -> None:
     theirs = FileLock(path, preserve_lock_file=True)
 
-    with theirs, pytest.raises(LockHeld):
+    with theirs, pytest.raises(LockTimeout):
         make_lock(path).exclusively(0).__enter__()
     with make_lock(path).exclusively(0), pytest.raises(Timeout):
         theirs.acquire(timeout=0)

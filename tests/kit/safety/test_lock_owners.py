@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from sampletool.kit.contract.errors import TimedOut
 from sampletool.kit.safety import processes
+from sampletool.kit.safety.errors import DeadlineExceeded
 from sampletool.kit.safety.lock_owners import find_held, find_owners, orphans_of
 from sampletool.kit.safety.lock_record import describe_me, registered, write_record
 from sampletool.kit.safety.orphans import end_orphans
@@ -189,5 +189,5 @@ def test_a_lock_of_a_holder_that_cannot_be_seen_is_listed_only_while_it_is_held(
 def test_looking_through_locks_ends_when_the_call_has_to(tmp_path: Path, signals: Signals) -> None:
     signals.limit(0)
 
-    with pytest.raises(TimedOut):
+    with pytest.raises(DeadlineExceeded):
         list(find_held([tmp_path / "lock"], signals.check))

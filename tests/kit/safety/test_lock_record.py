@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from sampletool.kit.contract.file_errors import UnsafeDirectory
-from sampletool.kit.contract.lock_held import LockHeld
+from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.safety import lock_record, processes
 from sampletool.kit.safety.atomic_file import opened
+from sampletool.kit.safety.errors import UnsafeDirectory
 from sampletool.kit.safety.lock_record import (
     Record,
     describe_me,
@@ -134,7 +134,7 @@ def _forge(path: Path, record: Record | None) -> None:
     os.close(descriptor)
 
 
-def _forged(path: Path, record: Record | None) -> LockHeld:
+def _forged(path: Path, record: Record | None) -> ToolError:
     """What a loser says when the record in a lock file that is held says this."""
     with holding(path) as other:
         _forge(path, record)
@@ -173,7 +173,7 @@ def test_a_holder_of_another_machine_or_container_is_never_looked_up_here(
 def test_a_record_that_began_at_no_time_is_no_record(
     descriptor: int, boot_seconds: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lock_record, "_boot_seconds", lambda: boot_seconds)
+    monkeypatch.setattr(lock_record, "boot_seconds", lambda: boot_seconds)
     write_record(descriptor, me())
 
     assert read_record(descriptor) is None

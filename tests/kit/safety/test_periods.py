@@ -17,23 +17,24 @@ from typing import Any
 
 import pytest
 
+from sampletool.kit.call_log import append
 from sampletool.kit.commands import log as log_command
 from sampletool.kit.commands.session import clean
 from sampletool.kit.context import PATIENT_SECONDS, Context
-from sampletool.kit.contract.duration import utc
-from sampletool.kit.contract.errors import TimedOut
-from sampletool.kit.contract.lock_held import LockHeld, Owners, estimate_retry_ms
+from sampletool.kit.contract.lock_held import estimate_retry_ms
+from sampletool.kit.places import session_root, state_directory
 from sampletool.kit.safety import children as children_module
 from sampletool.kit.safety import lock as lock_module
 from sampletool.kit.safety import lock_owners, lock_record, orphans
 from sampletool.kit.safety import signals as signals_module
 from sampletool.kit.safety.atomic_file import sweep
-from sampletool.kit.safety.call_log import append
 from sampletool.kit.safety.children import Children
+from sampletool.kit.safety.clock import utc
+from sampletool.kit.safety.errors import DeadlineExceeded, LockTimeout
+from sampletool.kit.safety.holder import Owners
 from sampletool.kit.safety.lock import Lock
 from sampletool.kit.safety.lock_record import describe_me, read_record, write_record
 from sampletool.kit.safety.orphans import end_all
-from sampletool.kit.safety.places import session_root, state_directory
 from sampletool.kit.safety.signals import Signals
 from tests.kit.failing import failure_in
 
@@ -179,9 +180,10 @@ def test_a_lock_is_waited_for_as_long_as_was_said(
 
     error = failure_in(getattr(make_lock(), mode)(timeout_seconds))
 
-    assert isinstance(error, LockHeld)
+    assert isinstance(error, LockTimeout)
     assert clock.elapsed == timeout_seconds
-    assert error.context["waited_ms"] == error.context["timeout_ms"] == round(timeout_seconds * 1000)
+    assert error.timeout_seconds == timeout_seconds
+    assert error.waited_seconds == pytest.approx(timeout_seconds)
 
 
 @pytest.mark.parametrize("mode", ["exclusively", "shared"])
@@ -190,7 +192,7 @@ def test_a_lock_is_waited_for_ten_seconds_where_nobody_says_how_long(
 ) -> None:
     hold(tmp_path / "lock")
 
-    assert isinstance(failure_in(getattr(make_lock(), mode)()), LockHeld)
+    assert isinstance(failure_in(getattr(make_lock(), mode)()), LockTimeout)
 
     assert clock.elapsed == PATIENT_SECONDS == 10
 
@@ -202,7 +204,7 @@ def test_the_gate_is_waited_for_a_quarter_of_a_second_at_least(
 ) -> None:  # fmt: skip
     hold(tmp_path / "lock.gate")
 
-    assert isinstance(failure_in(make_lock().shared(timeout_seconds)), LockHeld)
+    assert isinstance(failure_in(make_lock().shared(timeout_seconds)), LockTimeout)
 
     assert clock.elapsed == waits_seconds
 
@@ -228,7 +230,7 @@ def test_a_wait_is_reported_once_after_half_a_second(
     assert reported == notices
 
 
-@pytest.mark.parametrize(("limit_seconds", "kind"), [(10 - MOMENT, TimedOut), (10.0, LockHeld)])
+@pytest.mark.parametrize(("limit_seconds", "kind"), [(10 - MOMENT, DeadlineExceeded), (10.0, LockTimeout)])
 def test_the_limit_of_the_call_ends_a_wait_only_if_it_is_the_shorter_one(
     clock: Clock, make_lock: Callable[[], Lock], hold: Callable[[Path], None], tmp_path: Path, limit_seconds: float,
     kind: type[Exception],
@@ -262,7 +264,7 @@ def test_the_age_of_a_hold_grows_with_the_clock_and_is_never_negative(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, age_ms: int
 ) -> None:
     boot_seconds = 1000.0
-    monkeypatch.setattr(lock_record, "_boot_seconds", lambda: boot_seconds)
+    monkeypatch.setattr(lock_record, "boot_seconds", lambda: boot_seconds)
     descriptor = os.open(tmp_path / "record", os.O_RDWR | os.O_CREAT, 0o600)
     write_record(descriptor, describe_me())
     boot_seconds += seconds

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from sampletool.kit.contract.errors import InvalidValues
 from sampletool.kit.contract.file_errors import FileNotFound
+from sampletool.kit.places import session_root
 from sampletool.kit.safety.lock import Lock
 from sampletool.kit.safety.lock_record import describe_me
-from sampletool.kit.safety.places import session_root
-from sampletool.kit.safety.session import check_id, list_sessions, opened, remove, sweep_trash
+from sampletool.kit.safety.session import list_sessions, opened, remove, sweep_trash
 from sampletool.kit.stepping.tracer import SteppedProcess
 from sampletool.kit.testing.forked import fork_server
 from sampletool.kit.testing.tool import Tool
@@ -19,25 +18,6 @@ from sampletool.kit.testing.tool import Tool
 
 def make_lock(path: Path, name: str) -> Lock:
     return Lock(path, name, describe_me("s", "test"))
-
-
-@pytest.mark.parametrize("session_id", ["a", "A-1.b_c", "0" * 64])
-def test_ordinary_ids_are_taken(session_id: str) -> None:
-    assert check_id(session_id, "--session-id") == session_id
-
-
-@pytest.mark.parametrize(
-    "session_id", ["", ".", "..", "a/b", "/a", "-a", "a b", "a\n", "\na", "a" * 65, "a..b", ".hidden", "ü", "a\0", "~"]
-)
-def test_an_id_that_could_leave_its_place_is_refused_with_its_source(session_id: str) -> None:
-    with pytest.raises(InvalidValues, match="TOOL_SESSION_ID"):
-        check_id(session_id, "TOOL_SESSION_ID")
-
-
-def test_an_id_is_checked_wherever_it_comes_from(tool: Tool) -> None:
-    for ran in (tool("config", "list", "--session-id", "../x"), tool("config", "list", TOOL_SESSION_ID="../x")):
-        assert ran.text.startswith('{"ok":false')
-        assert (ran.code, ran.error["errors"][0]["value"]) == ("VALIDATION_ERROR", "../x")
 
 
 def test_two_calls_use_one_session_at_once_and_both_are_seen() -> None:

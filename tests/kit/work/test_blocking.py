@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from sampletool.kit.contract.errors import Interrupted, TimedOut
+from sampletool.kit.safety.errors import DeadlineExceeded, Interrupted
 from sampletool.kit.safety.lock import Lock
 from sampletool.kit.safety.lockless_thread import LocklessThread
 from sampletool.kit.safety.signals import Signals
@@ -87,7 +87,7 @@ def test_a_signal_ends_the_wait(installed_signals: Signals, released: threading.
 def test_the_deadline_ends_the_wait(signals: Signals, released: threading.Event) -> None:
     signals.limit(0.05)
 
-    with pytest.raises(TimedOut):
+    with pytest.raises(DeadlineExceeded):
         run_blocking(released.wait, (_LONGEST_SECONDS,), signals)
 
 
@@ -128,7 +128,7 @@ def test_a_function_that_ends_together_with_the_signal_has_a_result() -> None:
 def test_later_calls_have_their_own_results(signals: Signals, released: threading.Event) -> None:
     impatient = Signals()
     impatient.limit(0.05)
-    with pytest.raises(TimedOut):
+    with pytest.raises(DeadlineExceeded):
         run_blocking(released.wait, (_LONGEST_SECONDS,), impatient)
 
     first = run_blocking(divmod, (7, 2), signals)
@@ -143,7 +143,7 @@ def test_an_abandoned_thread_closes_its_own_descriptor_and_no_other(
 ) -> None:
     before = set(os.listdir("/proc/self/fd"))
     signals.limit(0.05)
-    with pytest.raises(TimedOut):
+    with pytest.raises(DeadlineExceeded):
         run_blocking(released.wait, (_LONGEST_SECONDS,), signals)
     # These get the lowest free numbers, so they would get that of a descriptor closed too early.
     opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(10)]
@@ -164,7 +164,7 @@ def test_the_late_error_of_an_abandoned_function_is_discarded(
         raise ConnectionResetError
 
     signals.limit(0.05)
-    with pytest.raises(TimedOut):
+    with pytest.raises(DeadlineExceeded):
         run_blocking(fail_late, (), signals)
 
     released.set()

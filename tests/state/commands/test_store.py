@@ -9,7 +9,7 @@ from termios import FIONREAD
 
 import pytest
 
-from sampletool.kit.safety.places import state_directory
+from sampletool.kit.places import state_directory
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import Ran, Tool, told_of
 from tests.state.support.waiting import wait_until

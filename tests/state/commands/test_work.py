@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from sampletool.kit.contract.lock_held import LockHeld
+from sampletool.kit.safety.errors import LockTimeout
 from sampletool.kit.testing.holding import make_lock
 from sampletool.kit.testing.tool import Process, Tool
 from sampletool.state.commands.task.work import spec
@@ -328,7 +328,7 @@ def stop(worker: Process, workspace: Path) -> None:
         try:
             with lock.exclusively(0):
                 return
-        except LockHeld:
+        except LockTimeout:
             os.kill(worker.pid, signal.SIGCONT)
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from sampletool.kit.contract.errors import ToolError
+from sampletool.kit.contract.file_errors import EXPECTED, reported
 from sampletool.state.store import Store
 
 
@@ -12,8 +12,8 @@ def outcome(ask: Callable[[], Any]) -> Any:
     """The answer, the code of our error, or any other exception."""
     try:
         return ask()
-    except ToolError as error:
-        return error.code
+    except EXPECTED as error:
+        return reported(error).code
     except Exception as error:
         return error
 

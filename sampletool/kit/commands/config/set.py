@@ -83,7 +83,7 @@ def command(
     context: Context = ctx.obj
     is_on_stdin = _is_one_pair(words) and words[1] == "-"
     if is_on_stdin:
-        from ...safety.stdin import read_stdin
+        from ...stdin import read_stdin
 
         value = read_stdin(context.signals, 1024 * 1024, allow_empty=allow_empty)
         words = [words[0], value.removesuffix("\n").removesuffix("\r")]

@@ -6,11 +6,12 @@ import typer
 
 from ...context import Context
 from ...contract.command_spec import CommandSpec
-from ...contract.lock_held import Holder
+from ...contract.lock_held import describe
 from ...contract.table import Line, heads
 from ...pages import AfterOption, LimitOption, page_of
+from ...places import all_locks, lock_name
+from ...safety.holder import Holder
 from ...safety.lock_owners import find_held
-from ...safety.places import all_locks, lock_name
 
 spec = CommandSpec(effect="nothing", reads=("locks",), examples=("lock list",))
 
@@ -27,7 +28,7 @@ class Listing(NamedTuple):
 
     def lines(self) -> list[Line]:
         rows: list[Line] = [
-            (held.lock, holder.state, holder.command or "unknown", holder.say())
+            (held.lock, holder.state, holder.command or "unknown", describe(holder))
             for held in self.locks
             for holder in held.holders
         ]

@@ -9,15 +9,15 @@ from ...context import Context
 from ...contract.answer import Effect
 from ...contract.command_spec import CommandSpec
 from ...contract.errors import LockNotFound, did_you_mean
-from ...contract.lock_held import LockHeld
 from ...global_options import DryRunOption
+from ...places import all_locks, lock_name
+from ...safety.errors import LockTimeout
 from ...safety.lock_owners import find_held, orphans_of
 from ...safety.orphans import end_orphans
-from ...safety.places import all_locks, lock_name
 
 spec = CommandSpec(
     effect="locks",
-    errors=(LockNotFound, LockHeld),
+    errors=(LockNotFound, LockTimeout),
     reads=("locks",),
     destroys="What processes that a dead holder left behind were doing: they are ended.",
     before=("config set --global key1 val1",),
@@ -57,5 +57,5 @@ def command(
     ended = orphans_of(known[name]) if dry_run else end_orphans(known[name], context.signals)
     if not ended and not dry_run:
         for _, owners in find_held([known[name]], context.signals.check):
-            raise LockHeld(name, owners)
+            raise LockTimeout(name, owners)
     return Released("deleted" if ended else "unchanged", name, ended)

@@ -9,9 +9,10 @@ import typer
 from ...context import Context
 from ...contract.answer import Effect
 from ...contract.command_spec import CommandSpec
-from ...contract.duration import say_duration, utc
+from ...contract.duration import say_duration
 from ...global_options import DryRunOption
-from ...safety.places import session_root
+from ...places import session_root
+from ...safety.clock import utc
 from ...safety.session import list_sessions, remove, sweep_trash
 
 spec = CommandSpec(

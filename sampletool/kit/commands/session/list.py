@@ -7,7 +7,7 @@ import typer
 from ...contract.command_spec import CommandSpec
 from ...contract.table import Line, heads
 from ...pages import AfterOption, LimitOption, page_of
-from ...safety.places import session_root
+from ...places import session_root
 from ...safety.session import SessionState, list_sessions
 
 spec = CommandSpec(effect="nothing", reads=("sessions",), examples=("session list",))

@@ -13,8 +13,8 @@ from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.file_errors import OutputExists
 from sampletool.kit.contract.text import counted
 from sampletool.kit.global_options import DryRunOption
+from sampletool.kit.places import session_root
 from sampletool.kit.safety.atomic_file import create, read_regular
-from sampletool.kit.safety.places import session_root
 from sampletool.lab.commands.lab._options import NameArgument, one_by_one
 from sampletool.lab.errors import ScenarioNotFound
 from sampletool.lab.explore import explore

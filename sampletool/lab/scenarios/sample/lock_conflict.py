@@ -99,17 +99,17 @@ scenario = Scenario(
     ),
     mechanisms=(
         Removal(
-            "kit/contract/lock_held.py:LockHeld.__init__",
+            "kit/contract/library_errors.py:_convert_lock_timeout",
             says="not saying when to try again",
-            pattern="self.retry_after_ms = estimate_retry_ms(holder.age_ms if holder else None, owners.usual_ms)",
-            instead="estimate_retry_ms(holder.age_ms if holder else None, owners.usual_ms)",
+            pattern="failure.retry_after_ms = lock_held.estimate_retry_ms(age_ms, error.owners.usual_ms)",
+            instead="pass",
             breaks="failed with an error that nobody can act on",
         ),
         Removal(
-            "kit/contract/lock_held.py:LockHeld.__init__",
+            "kit/contract/library_errors.py:_convert_lock_timeout",
             says="not naming the holder",
-            pattern='{"lock": lock, "waited_ms": waited_ms, "timeout_ms": timeout_ms, "holder": holder}',
-            instead='{"lock": lock, "waited_ms": waited_ms, "timeout_ms": timeout_ms, "holder": None}',
+            pattern='facts["holder"] = holders[0]',
+            instead="pass",
             breaks="failed with an error that nobody can act on",
         ),
         Removal(

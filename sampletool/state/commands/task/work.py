@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from sampletool.kit.contract.errors import InvalidValues, Mistake, ProgramNotFound, ToolError
-from sampletool.kit.contract.file_errors import from_os_error
+from sampletool.kit.contract.errors import InvalidValues, Mistake, ProgramNotFound
+from sampletool.kit.contract.file_errors import EXPECTED, reported
 from sampletool.kit.global_options import DryRunOption
 from sampletool.state.commands import _store
 from sampletool.state.errors import TasksFailed
@@ -30,14 +30,13 @@ def work(worker: Worker, *, until_empty: bool) -> Worked:
         with worker.children:
             try:
                 _work_on(worker, until_empty=until_empty)
-            except OSError as error:  # no space for a log, for one
-                raise from_os_error(error) from error
             finally:
                 worker.prepare_to_leave()
-    except ToolError as error:
+    except EXPECTED as error:
         worker.give_all_back()
-        error.data = worker.sum_up(None)
-        raise
+        failure = reported(error)
+        failure.data = worker.sum_up(None)
+        raise failure from error
     result = worker.sum_up(0)
     if worker.last_tries:
         raise TasksFailed(count=len(worker.last_tries), failed=sorted(worker.last_tries), data=result)

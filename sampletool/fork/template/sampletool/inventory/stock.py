@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from sampletool.kit.context import Context
 from sampletool.kit.contract.answer import Effect
-from sampletool.kit.contract.file_errors import InvalidToml
+from sampletool.kit.safety.errors import InvalidToml
 from sampletool.kit.safety.toml_file import TomlEdit, TomlText
 from sampletool.kit.settings.toml_edit import set_value
 

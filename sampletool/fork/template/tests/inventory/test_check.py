@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from sampletool.kit.safety.places import session_root, workspace_lock
+from sampletool.kit.places import session_root, workspace_lock
 from sampletool.kit.testing.holding import holding
 from sampletool.kit.testing.tool import Tool
 

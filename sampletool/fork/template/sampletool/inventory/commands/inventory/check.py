@@ -10,10 +10,11 @@ import typer
 from sampletool.kit.context import AT_ONCE, Context
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import ChecksFailed, NoWorkspace
+from sampletool.kit.contract.text import printable_lines
 from sampletool.kit.global_options import DryRunOption
+from sampletool.kit.places import session_root, workspace_lock
 from sampletool.kit.safety.atomic_file import replace
 from sampletool.kit.safety.children import Children
-from sampletool.kit.safety.places import session_root, workspace_lock
 from sampletool.kit.safety.toml_file import read_toml
 
 from ... import few
@@ -47,7 +48,7 @@ def check(context: Context, stock: Path, least: int, report: Path) -> list[str]:
             ended = children.next_ended()
             assert ended is not None
             if ended.status != 0:
-                raise ChecksFailed(f"The check ended with status {ended.status}: {ended.tail.strip()}")
+                raise ChecksFailed(f"The check ended with status {ended.status}: {printable_lines(ended.tail).strip()}")
             replace(report, scratch.read_bytes())
             return scratch.read_text("utf-8").splitlines()
     finally:

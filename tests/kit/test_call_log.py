@@ -9,9 +9,9 @@ from threading import Thread
 
 import pytest
 
+from sampletool.kit.call_log import append
 from sampletool.kit.commands.log import read_calls
-from sampletool.kit.contract.file_errors import UnsafePath
-from sampletool.kit.safety.call_log import append
+from sampletool.kit.safety.errors import UnsafePath
 from sampletool.kit.stepping.tracer import SteppedProcess
 from sampletool.kit.testing.forked import LONGEST_SECONDS, fork_server, start_python
 from sampletool.kit.testing.scale import scale
@@ -19,7 +19,7 @@ from sampletool.kit.testing.scale import scale
 _APPEND = """
 import sys
 from pathlib import Path
-from sampletool.kit.safety.call_log import append
+from sampletool.kit.call_log import append
 call = {"at": "2026-01-01T00:00:00Z", "command": "log", "exit_code": 0, "duration_ms": 1}
 for n in range(int(sys.argv[2])):
     append(Path(sys.argv[1]), {**call, "request_id": f"{sys.argv[3]}-{n}"}, largest=int(sys.argv[4]))

@@ -13,11 +13,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ..contract.answer import Answer, to_data
-from ..contract.file_errors import UnsafePath
-from ..contract.text import redact
-from .atomic_file import opened
-from .places import private_directory
+from .contract.answer import Answer, to_data
+from .contract.text import redact
+from .safety.atomic_file import opened
+from .safety.errors import UnsafePath
+from .safety.private_directory import private_directory
 
 NAMES = ("calls.jsonl", "calls.before.jsonl")
 """The file that is written to, and the one before it. Older ones are not kept."""
@@ -73,7 +73,7 @@ def _subjects_of(data: Any) -> list[str]:
 
 def _put_away(path: Path, descriptor: int) -> None:
     """One process does it: a second one finds another file at the path, or none."""
-    from .flock import EXCLUSIVE, try_lock  # not at the top: few calls need it
+    from .safety.flock import EXCLUSIVE, try_lock  # not at the top: few calls need it
 
     with suppress(FileNotFoundError):
         if try_lock(descriptor, EXCLUSIVE) and os.path.samestat(os.fstat(descriptor), path.stat()):

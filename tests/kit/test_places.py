@@ -5,15 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from sampletool.kit.contract.file_errors import UnsafeDirectory
-from sampletool.kit.safety.places import (
-    config_file,
-    find_workspace,
-    make_workspace_directory,
-    private_directory,
-    session_root,
-    state_directory,
-)
+from sampletool.kit.places import config_file, find_workspace, make_workspace_directory, session_root, state_directory
+from sampletool.kit.safety.errors import UnsafeDirectory
+from sampletool.kit.safety.private_directory import private_directory
 from sampletool.kit.testing.tool import Tool
 
 

@@ -5,15 +5,15 @@ another user's trap. The tool's own variables override XDG ones, which override 
 """
 
 import os
-import stat
 import sys
 from contextlib import suppress
 from pathlib import Path
 
-from ..contract.file_errors import UnsafeDirectory
-from ..program import PACKAGE, PROGRAM, WORKSPACE_DIRECTORY, WORKSPACE_FILE, variable
+from .program import PACKAGE, PROGRAM, WORKSPACE_DIRECTORY, WORKSPACE_FILE, variable
+from .safety.errors import UnsafeDirectory
+from .safety.private_directory import private_directory, refuse_unsafe
+from .safety.toml_file import lock_beside
 
-PRIVATE = 0o700
 _TEMPORARY = ("TMPDIR", "TEMP", "TMP")
 """Variables that may name the temporary directory; the first one that is a directory wins, as in tempfile."""
 
@@ -23,7 +23,7 @@ def config_file() -> Path:
     directory = _place("CONFIG")
     with suppress(FileNotFoundError, NotADirectoryError):
         for found in (directory.lstat(), directory.stat()):
-            _must_be_safe(directory, found, {os.geteuid(), 0})
+            refuse_unsafe(directory, found, {os.geteuid(), 0})
     return directory / "config.toml"
 
 
@@ -99,22 +99,6 @@ def lock_name(path: Path) -> str:
     return path.name.removesuffix(".lock").lstrip(".")
 
 
-def private_directory(path: Path) -> Path:
-    """Create it if need be, and make sure that nobody else can put anything into it."""
-    with suppress(FileExistsError):
-        path.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
-    return check_private(path)
-
-
-def check_private(path: Path) -> Path:
-    """A real directory of this user, which nobody else may write to; any other is not touched."""
-    found = path.lstat()
-    if not stat.S_ISDIR(found.st_mode):
-        raise UnsafeDirectory(str(path), "it is a link or a file, not a directory")
-    _must_be_safe(path, found, {os.geteuid()})
-    return path
-
-
 def make_workspace_directory(workspace: Path) -> Path:
     """The workspace's own directory: private, and hidden from git."""
     directory = private_directory(workspace / WORKSPACE_DIRECTORY)
@@ -129,11 +113,11 @@ def workspace_lock(workspace: Path, name: str) -> Path:
     return private_directory(make_workspace_directory(workspace) / "locks") / f"{name}.lock"
 
 
-def _must_be_safe(path: Path, found: os.stat_result, owners: set[int]) -> None:
-    if found.st_uid not in owners:
-        raise UnsafeDirectory(str(path), f"it belongs to another user (uid {found.st_uid})")
-    if not stat.S_ISLNK(found.st_mode) and found.st_mode & 0o022:  # the mode of a link means nothing
-        raise UnsafeDirectory(str(path), f"others may write to it (mode {stat.S_IMODE(found.st_mode):04o})")
+def toml_lock(resolved: Path) -> Path:
+    """Return the path of the lock of a settings file: a workspace has a directory for its locks."""
+    if resolved.name == WORKSPACE_FILE:
+        return workspace_lock(resolved.parent, WORKSPACE_FILE)
+    return lock_beside(resolved)
 
 
 def _place(kind: str) -> Path:

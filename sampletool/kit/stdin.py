@@ -3,8 +3,8 @@
 import os
 from collections.abc import Iterator
 
-from ..contract.errors import InvalidValues, Mistake
-from .signals import Signals
+from .contract.errors import InvalidValues, Mistake
+from .safety.signals import Signals
 
 _BLOCK_BYTES = 1024 * 1024
 _TICK_SECONDS = 60.0

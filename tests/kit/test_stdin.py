@@ -55,7 +55,7 @@ def test_the_time_for_the_call_ends_the_wait_for_stdin(tool: Tool, workspace: Pa
 
 _LATE = """
 import os, signal
-from sampletool.kit.safety import stdin
+from sampletool.kit import stdin
 from sampletool.kit.safety.signals import Signals
 
 class Late(Signals):

@@ -1,0 +1,43 @@
+"""The processes that hold a lock, as far as they are known. See lock_owners.py."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+State = Literal["running", "orphaned", "unknown"]
+"""A holder is orphaned if it has exited and a process that inherited its lock still runs."""
+
+
+@dataclass(frozen=True)
+class Holder:
+    """One process that holds a lock."""
+
+    pid: int
+    state: State
+    verified: bool
+    """Whether the kernel confirmed it. Otherwise only the record in the lock file names it."""
+    host: str | None = None
+    command: str | None = None
+    session_id: str | None = None
+    started_at: str | None = None
+    age_ms: int | None = None
+    children: tuple[int, ...] | None = None
+    """The running processes that inherited the lock of a holder that has exited."""
+
+    def __str__(self) -> str:
+        """Return a phrase such as `build (process 12, started 3.5 s ago, not verified)`."""
+        facts = [f"process {self.pid}"]
+        if self.age_ms is not None:
+            facts.append(f"started {self.age_ms / 1000:g} s ago")
+        if not self.verified:
+            facts.append("not verified")
+        return f"{self.command or 'a program'} ({', '.join(facts)})"
+
+
+@dataclass(frozen=True)
+class Owners:
+    """All holders of a lock. There are none while the lock changes hands."""
+
+    holders: list[Holder]
+    shared: bool = False
+    usual_ms: int | None = None
+    """How long the last hold took in which work was done."""
