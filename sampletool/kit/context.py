@@ -175,18 +175,26 @@ class Context:
             if file.before.links > 1 and file.text != file.before.text:
                 self.warn("HARD_LINK", f"{path} had {file.before.links} names; only this one has the change.")
 
-    def blocking(self, function: Callable[[*Ts], T], *args: *Ts) -> T:
+    def blocking(
+        self,
+        function: Callable[[*Ts], T],
+        *args: *Ts,
+        changes: str | None = None,
+    ) -> T:
         """Return `function(*args)`, or raise what it raises.
 
         Use this for a function that waits for the outside world, for example for a server. Called
         directly, it would ignore Ctrl-C and `--timeout` for as long as it waits. Here, both end the
         command at once. The function then continues in a thread until the process exits. So it must
         not take a lock, start children, or change anything that the rest of the command uses.
+
+        If the function changes something elsewhere, name it in `changes`. When the wait ends early,
+        the error then says that it is not known whether the change was made.
         """
         # Importing this at the top would cost each command 0.9 ms.
         from .work.blocking import run_blocking
 
-        return run_blocking(function, args, self.signals)
+        return run_blocking(function, args, self.signals, changes)
 
     def jobs(self) -> int:
         """How many things may run at once."""

@@ -38,11 +38,16 @@ def run_blocking(
     function: Callable[[*Ts], T],
     args: tuple[*Ts],
     signals: Signals,
+    changes: str | None = None,
 ) -> T:
     """Return `function(*args)`, or raise what it raises.
 
-    Raise the error of `signals.check()` if a signal arrives or the deadline passes first. If that
-    has happened already, the function is not called. Raise OSError if no thread can be started.
+    Raise Interrupted if a signal arrives first, or DeadlineExceeded if the deadline passes first.
+    If that has happened already, the function is not called. Raise OSError if no thread can be
+    started.
+
+    `changes` names what the function changes elsewhere, such as "the order at https://…". When the
+    function is abandoned, it is not known whether the change was made, and the error says so.
 
     The function must not take or release a lock, because it may be abandoned at any point: `Lock`
     raises RuntimeError in it. It must not start children either, because nothing would end them.
@@ -58,7 +63,7 @@ def run_blocking(
     # If the function has ended as well, its result counts: the caller learns what has happened. The
     # caller's next look at the signals ends the command.
     if not call.has_ended:
-        signals.check()
+        signals.check(uncertain_change=changes)
     return call.take_result()
 
 

@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -13,11 +14,16 @@ from pathlib import Path
 
 import pytest
 
+from sampletool.kit.contract.errors import ExitStatus
+from sampletool.kit.program import variable
 from sampletool.kit.safety.errors import DeadlineExceeded, Interrupted
 from sampletool.kit.safety.lock import Lock
 from sampletool.kit.safety.lockless_thread import LocklessThread
 from sampletool.kit.safety.signals import Signals
+from sampletool.kit.stepping.forked_process import ForkedProcess
+from sampletool.kit.testing.tool import Tool, ended
 from sampletool.kit.work.blocking import run_blocking
+from tests.kit.added_command import start_added
 
 _LONGEST_SECONDS = 60.0
 """How long a function blocks if nothing ends it. The test then fails, because nothing is raised."""
@@ -82,6 +88,7 @@ def test_a_signal_ends_the_wait(installed_signals: Signals, released: threading.
         run_blocking(interrupt_and_block, (), installed_signals)
 
     assert caught.value.signal_number == signal.SIGINT
+    assert caught.value.uncertain_change is None
 
 
 def test_the_deadline_ends_the_wait(signals: Signals, released: threading.Event) -> None:
@@ -89,6 +96,26 @@ def test_the_deadline_ends_the_wait(signals: Signals, released: threading.Event)
 
     with pytest.raises(DeadlineExceeded):
         run_blocking(released.wait, (_LONGEST_SECONDS,), signals)
+
+
+def test_whether_an_abandoned_function_made_its_change_is_uncertain(
+    signals: Signals, released: threading.Event
+) -> None:
+    signals.limit(0.05)
+
+    with pytest.raises(DeadlineExceeded) as caught:
+        run_blocking(released.wait, (_LONGEST_SECONDS,), signals, changes="the order")
+
+    assert caught.value.uncertain_change == "the order"
+
+
+def test_a_function_that_was_not_called_has_made_no_change(signals: Signals) -> None:
+    signals.receive(signal.SIGTERM)
+
+    with pytest.raises(Interrupted) as caught:
+        run_blocking(divmod, (7, 2), signals, changes="the order")
+
+    assert caught.value.uncertain_change is None
 
 
 def test_after_a_signal_the_function_is_not_called(signals: Signals) -> None:
@@ -255,3 +282,76 @@ def test_what_a_failed_function_has_opened_is_closed_without_garbage_collection(
         gc.enable()
 
     assert still_open == [None]
+
+
+# In a command, with a real server
+
+
+_FETCH = """
+from urllib.request import urlopen
+
+def fetch(url):
+    with urlopen(url) as response:
+        return response.read()
+
+with context.editing(context.workspace / "tool.toml"):
+    context.blocking(fetch, {url!r}, changes={changes!r})
+"""
+"""The work of a command that holds a lock while it waits for a server."""
+
+
+@pytest.fixture
+def silent_server() -> Iterator[socket.socket]:
+    """Return a socket that clients can connect to. Nothing responds to them."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(_LONGEST_SECONDS)
+        yield server
+
+
+def _start_fetch(tool: Tool, server: socket.socket, changes: str | None = None) -> ForkedProcess:
+    host, port = server.getsockname()
+    url = f"http://{host}:{port}/"
+    return start_added(tool, _FETCH.format(url=url, changes=changes))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+@pytest.mark.usefixtures("workspace")
+def test_a_signal_ends_the_wait_for_a_silent_server(
+    tool: Tool, silent_server: socket.socket, number: signal.Signals
+) -> None:
+    process = _start_fetch(tool, silent_server)
+    connection, _ = silent_server.accept()
+
+    # The server stays silent until the command has ended.
+    with connection:
+        process.send_signal(number)
+        ran = ended(process)
+
+    assert (ran.status, ran.code) == (-number, "INTERRUPTED")
+    assert "outcome" not in ran.error["context"]
+    assert tool("config", "set", "key", "1", "--lock-timeout", "0").status == 0
+
+
+@pytest.mark.usefixtures("workspace")
+def test_the_timeout_ends_the_wait_for_a_silent_server(tool: Tool, silent_server: socket.socket) -> None:
+    tool.environ[variable("TIMEOUT")] = "1s"
+
+    ran = ended(_start_fetch(tool, silent_server))
+
+    assert (ran.status, ran.code) == (ExitStatus.TIMEOUT, "TIMEOUT")
+    assert tool("config", "set", "key", "1", "--lock-timeout", "0").status == 0
+
+
+@pytest.mark.usefixtures("workspace")
+def test_a_command_that_may_have_changed_something_reports_an_unknown_outcome(
+    tool: Tool, silent_server: socket.socket
+) -> None:
+    process = _start_fetch(tool, silent_server, changes="the order")
+    connection, _ = silent_server.accept()
+
+    with connection:
+        process.send_signal(signal.SIGINT)
+        ran = ended(process)
+
+    assert ran.error["context"] == {"signal": "SIGINT", "outcome": "unknown", "change": "the order"}
+    assert "nothing is half done" not in ran.error["suggestion"]
