@@ -44,7 +44,7 @@ def test_of_two_builds_one_works_and_the_answer_of_the_other_names_it(tool: Tool
         "slow",
         "running",
     )
-    assert f"Another build is running (pid {slow.pid}" in ran.error["message"]
+    assert f"is held by `tool build` (process {slow.pid})" in ran.error["message"]
     tested = tool("test")
     assert tested.error["context"]["holder"]["pid"] == slow.pid
     limited = tool("build", "--timeout", "300ms", "--lock-timeout", "30s")
@@ -139,7 +139,7 @@ def test_kill_9_with_a_living_child_is_reported_as_an_orphan_and_can_be_cleared(
     assert orphan in held["children"]
     refused = tool("build")
     assert refused.code == "LOCK_HELD"
-    assert "has ended" in refused.error["message"]
+    assert "which has exited" in refused.error["message"]
     assert refused.error["suggestion"].endswith("; --force-unlock only helps if its process is dead.")
     assert not (tool.cwd / "out" / "a").exists(), "an orphan can never publish"
 
