@@ -25,8 +25,11 @@ from sampletool.kit.testing.tool import Tool, ended
 from sampletool.kit.work.blocking import run_blocking
 from tests.kit.added_command import start_added
 
-_LONGEST_SECONDS = 60.0
+_BLOCKING_SECONDS = 20.0
 """How long a function blocks if nothing ends it. The test then fails, because nothing is raised."""
+
+_LONGEST_SECONDS = 60.0
+"""The timeout for something that should happen at once. It is long enough for a busy machine."""
 
 
 @pytest.fixture
@@ -82,7 +85,7 @@ def test_an_exit_is_raised_in_the_caller_as_well(signals: Signals) -> None:
 def test_a_signal_ends_the_wait(installed_signals: Signals, released: threading.Event) -> None:
     def interrupt_and_block() -> None:
         os.kill(os.getpid(), signal.SIGINT)
-        released.wait(_LONGEST_SECONDS)
+        released.wait(_BLOCKING_SECONDS)
 
     with pytest.raises(Interrupted) as caught:
         run_blocking(interrupt_and_block, (), installed_signals)
@@ -91,11 +94,27 @@ def test_a_signal_ends_the_wait(installed_signals: Signals, released: threading.
     assert caught.value.uncertain_change is None
 
 
+def test_a_server_can_end_the_wait_in_one_of_its_threads(released: threading.Event) -> None:
+    """A command of `tool mcp` runs in a thread, which gets no signals. The server sends it one."""
+    signals = Signals()
+    signals.listen()
+
+    def stop_and_block() -> None:
+        signals.receive(signal.SIGTERM)
+        released.wait(_BLOCKING_SECONDS)
+
+    with pytest.raises(Interrupted):
+        run_blocking(stop_and_block, (), signals)
+
+    # The abandoned thread still runs, and does not need the pipe of the signals.
+    signals.close()
+
+
 def test_the_deadline_ends_the_wait(signals: Signals, released: threading.Event) -> None:
     signals.limit(0.05)
 
     with pytest.raises(DeadlineExceeded):
-        run_blocking(released.wait, (_LONGEST_SECONDS,), signals)
+        run_blocking(released.wait, (_BLOCKING_SECONDS,), signals)
 
 
 def test_whether_an_abandoned_function_made_its_change_is_uncertain(
@@ -104,7 +123,7 @@ def test_whether_an_abandoned_function_made_its_change_is_uncertain(
     signals.limit(0.05)
 
     with pytest.raises(DeadlineExceeded) as caught:
-        run_blocking(released.wait, (_LONGEST_SECONDS,), signals, changes="the order")
+        run_blocking(released.wait, (_BLOCKING_SECONDS,), signals, changes="the order")
 
     assert caught.value.uncertain_change == "the order"
 
@@ -156,7 +175,7 @@ def test_later_calls_have_their_own_results(signals: Signals, released: threadin
     impatient = Signals()
     impatient.limit(0.05)
     with pytest.raises(DeadlineExceeded):
-        run_blocking(released.wait, (_LONGEST_SECONDS,), impatient)
+        run_blocking(released.wait, (_BLOCKING_SECONDS,), impatient)
 
     first = run_blocking(divmod, (7, 2), signals)
     released.set()
@@ -171,7 +190,7 @@ def test_an_abandoned_thread_closes_its_own_descriptor_and_no_other(
     before = set(os.listdir("/proc/self/fd"))
     signals.limit(0.05)
     with pytest.raises(DeadlineExceeded):
-        run_blocking(released.wait, (_LONGEST_SECONDS,), signals)
+        run_blocking(released.wait, (_BLOCKING_SECONDS,), signals)
     # These get the lowest free numbers, so they would get that of a descriptor closed too early.
     opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(10)]
 
@@ -187,7 +206,7 @@ def test_the_late_error_of_an_abandoned_function_is_discarded(
     signals: Signals, released: threading.Event, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def fail_late() -> None:
-        released.wait(_LONGEST_SECONDS)
+        released.wait(_BLOCKING_SECONDS)
         raise ConnectionResetError
 
     signals.limit(0.05)
@@ -202,14 +221,18 @@ def test_the_late_error_of_an_abandoned_function_is_discarded(
 
 def test_a_program_exits_although_an_abandoned_function_continues() -> None:
     program = """
-import threading
+import time
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.work.blocking import run_blocking
+
+def sleep_and_print():
+    time.sleep(20)
+    print("the program has waited for the function")
 
 signals = Signals()
 signals.limit(0.05)
 try:
-    run_blocking(threading.Event().wait, (), signals)
+    run_blocking(sleep_and_print, (), signals)
 except Exception:
     print("abandoned")
 """
@@ -333,7 +356,7 @@ def test_a_signal_ends_the_wait_for_a_silent_server(
 
 
 @pytest.mark.usefixtures("workspace")
-def test_the_timeout_ends_the_wait_for_a_silent_server(tool: Tool, silent_server: socket.socket) -> None:
+def test_the_timeout_ends_the_wait_for_a_server(tool: Tool, silent_server: socket.socket) -> None:
     tool.environ[variable("TIMEOUT")] = "1s"
 
     ran = ended(_start_fetch(tool, silent_server))
