@@ -140,7 +140,7 @@ def test_kill_9_with_a_living_child_is_reported_as_an_orphan_and_can_be_cleared(
     refused = tool("build")
     assert refused.code == "LOCK_HELD"
     assert "which has exited" in refused.error["message"]
-    assert refused.error["suggestion"].endswith("; --force-unlock only helps if its process is dead.")
+    assert refused.error["suggestion"].endswith(" --force-unlock only helps if the holder has exited.")
     assert not (tool.cwd / "out" / "a").exists(), "an orphan can never publish"
 
     declare(tool, target("a", "echo done > x"))
