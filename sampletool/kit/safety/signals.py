@@ -96,12 +96,15 @@ class Signals:
         """Whether to stop waiting."""
         return self.received is not None or self.seconds_left == 0.0
 
-    def check(self) -> None:
-        """Stop here if we have been asked to."""
+    def check(self, uncertain_change: str | None = None) -> None:
+        """Raise Interrupted after a signal, or DeadlineExceeded after the deadline.
+
+        The error has `uncertain_change`: a change elsewhere that may or may not have been made.
+        """
         if self.received is not None:
-            raise Interrupted(self.received)
+            raise Interrupted(self.received, uncertain_change)
         if self.seconds_left == 0.0:
-            raise DeadlineExceeded(self.timeout_seconds)
+            raise DeadlineExceeded(self.timeout_seconds, uncertain_change=uncertain_change)
 
     def wait(self, seconds: float, descriptors: Sequence[int] = ()) -> list[int]:
         """Sleep until a descriptor is readable, a signal comes, or the time is up; the readable descriptors."""
