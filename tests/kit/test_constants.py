@@ -80,7 +80,7 @@ CONSTANTS = (
     Constant("safety.private_directory._WRITABLE_BY_OTHERS", 0o022, "less: others write; more: refused for nothing"),
     Constant("safety.private_directory.PRIVATE_MODE", 0o700, "more: others read sessions, or plant files in them"),
     Constant("safety.session._TRIES", 6, "less: two cleaners make a call fail; more: it never ends"),
-    Constant("safety.signals._SAME_WISH_SECONDS", 0.5, "less: the echo of Ctrl-C kills children; more: nobody can"),
+    Constant("safety.signals._ECHO_SECONDS", 0.5, "less: the echo of Ctrl-C kills children; more: nobody can"),
     Constant("safety.signals._STALLED_SECONDS", 0.25, "less: a slow reader loses output; more: a dead one delays"),
     Constant("stdin._BLOCK_BYTES", 1_048_576, "less: more system calls; more: memory for nothing"),
     Constant("stdin._TICK_SECONDS", 60.0, "less: waiting takes the processor"),

@@ -366,7 +366,7 @@ def test_a_parent_that_ignores_sigchld_does_not_make_a_failed_child_a_success(to
 
 _UNDER_A_LOCK = """
 module.GRACE_SECONDS = orphans._PATIENCE_SECONDS = {grace}
-sys.modules[context.signals.__module__]._SAME_WISH_SECONDS = {echo}
+sys.modules[context.signals.__module__]._ECHO_SECONDS = {echo}
 lock = os.open("lock", os.O_RDWR | os.O_CREAT)
 fcntl.flock(lock, fcntl.LOCK_EX)
 with Children(context.signals, [lock]) as children:
