@@ -25,8 +25,8 @@ from sampletool.kit.testing.tool import Process, Tool, ended
 from tests.kit.added_command import start_added
 from tests.kit.waiting import wait_until
 
-LONG_SECONDS = 15
-"""Longer than any step of these tests takes. Whoever waits this long has found a fault."""
+LONG_SECONDS = 12
+"""Longer than any wait of these tests takes. A wait that lasts this long has found a fault."""
 
 
 def start(children: Children, script: str, log_path: Path | None = None, name: str = "child") -> None:
@@ -58,16 +58,24 @@ def is_running(pid: int) -> bool:
         return False
 
 
-class RecordingSignals(Signals):
-    """Signals that remember how long each wait was to last, and what was watched."""
+class ImpatientSignals(Signals):
+    """Signals that remember each wait: for how long, and for what. They fail if nothing ends the waits."""
 
     def __init__(self) -> None:
         super().__init__()
         self.waits: list[tuple[float, Sequence[int]]] = []
+        self._fails_at = time.monotonic() + LONG_SECONDS
 
     def wait(self, seconds: float, descriptors: Sequence[int] = ()) -> list[int]:
+        assert time.monotonic() < self._fails_at, "nothing has ended the wait"
         self.waits.append((seconds, descriptors))
         return super().wait(seconds, descriptors)
+
+
+@pytest.fixture
+def signals() -> ImpatientSignals:
+    """Signals that nobody sends."""
+    return ImpatientSignals()
 
 
 # Output
@@ -352,9 +360,7 @@ def test_a_child_that_runs_on_is_not_waited_for_longer_than_the_caller_likes(sig
         assert 0.1 <= time.monotonic() - began < LONG_SECONDS
 
 
-def test_a_wait_ends_as_soon_as_a_child_writes_or_exits() -> None:
-    signals = RecordingSignals()
-
+def test_a_wait_ends_as_soon_as_a_child_writes_or_exits(signals: ImpatientSignals) -> None:
     with Children(signals) as children:
         start(children, "sleep 60")
         child = children._running["child"]
@@ -368,10 +374,8 @@ def test_a_wait_ends_as_soon_as_a_child_writes_or_exits() -> None:
 
 @pytest.mark.parametrize("within_seconds", [None, 60])
 def test_after_a_second_children_and_signals_are_looked_at_even_if_nothing_has_ended_the_wait(
-    within_seconds: float | None,
+    signals: ImpatientSignals, within_seconds: float | None
 ) -> None:
-    signals = RecordingSignals()
-
     with Children(signals) as children:
         start(children, "sleep 0.01")
         children.next_exit(within_seconds)
@@ -381,10 +385,12 @@ def test_after_a_second_children_and_signals_are_looked_at_even_if_nothing_has_e
 
 @pytest.mark.parametrize(("within_seconds", "longest_seconds"), [(None, 0.02), (60, 0.02), (0.001, 0.001)])
 def test_where_nothing_announces_an_exit_it_is_looked_for_often(
-    within_seconds: float | None, longest_seconds: float, monkeypatch: pytest.MonkeyPatch
+    signals: ImpatientSignals,
+    within_seconds: float | None,
+    longest_seconds: float,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delattr(os, "pidfd_open")
-    signals = RecordingSignals()
 
     with Children(signals) as children:
         start(children, "exec >&- 2>&-; sleep 0.1")
@@ -393,9 +399,9 @@ def test_where_nothing_announces_an_exit_it_is_looked_for_often(
     assert 0 < max(seconds for seconds, _ in signals.waits) <= longest_seconds
 
 
-def test_a_child_that_closed_its_output_is_still_waited_for_and_keeps_no_processor_busy() -> None:
-    signals = RecordingSignals()
-
+def test_a_child_that_closed_its_output_is_still_waited_for_and_keeps_no_processor_busy(
+    signals: ImpatientSignals,
+) -> None:
     with Children(signals) as children:
         start(children, "exec >&- 2>&-; sleep 0.3; exit 7")
         child_exit = next_exit(children)
