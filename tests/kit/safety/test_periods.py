@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -301,11 +300,11 @@ def signalled(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> list[tuple[float
     sent: list[tuple[float, int]] = []
     really_signal = children_module._signal_group
 
-    def record(child: Any, number: int) -> None:
+    def record(group: int, number: int) -> None:
         sent.append((clock.elapsed, number))
         if number == signal.SIGKILL:
-            really_signal(child, number)
-            os.waitid(os.P_PID, child.process.pid, os.WEXITED | os.WNOWAIT)
+            really_signal(group, number)
+            os.waitid(os.P_PID, group, os.WEXITED | os.WNOWAIT)
 
     monkeypatch.setattr(children_module, "time", clock)
     monkeypatch.setattr(children_module, "_signal_group", record)
@@ -353,13 +352,13 @@ def test_a_child_that_was_killed_has_two_seconds_to_die_before_it_is_named(
         with monkeypatch.context() as patched:
             patched.setattr(children_module, "_has_exited", has_exited)
             patched.setattr(children_module, "_reap", lambda process: -signal.SIGKILL if is_dead else None)
-            patched.setattr(children_module, "_await_group", lambda group, deadline: ())
-            ended = children._bury(child)
+            patched.setattr(children_module, "_wait_for_group", lambda group, deadline: ())
+            child_exit = children._kill_and_reap(child)
     child.process.returncode = None
     os.waitid(os.P_PID, child.process.pid, os.WEXITED | os.WNOWAIT)
     really_reap(child.process)
 
-    assert bool(ended.survivors) == survives
+    assert bool(child_exit.survivors) == survives
 
 
 @pytest.fixture
