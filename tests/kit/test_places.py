@@ -36,31 +36,6 @@ def test_users_of_one_machine_do_not_meet_in_the_temporary_directory() -> None:
     assert session_root() == Path(os.environ["TMPDIR"]) / f"tool-{os.geteuid()}"
 
 
-def test_a_private_directory_is_made_private(tmp_path: Path) -> None:
-    made = private_directory(tmp_path / "a" / "b")
-
-    assert made.stat().st_mode & 0o777 == 0o700
-
-
-@pytest.mark.parametrize("trap", ["link", "file", "writable", "dangling"])
-def test_a_trap_in_its_place_is_refused(tmp_path: Path, trap: str) -> None:
-    place = tmp_path / "place"
-    if trap == "link":
-        (tmp_path / "elsewhere").mkdir()
-        place.symlink_to(tmp_path / "elsewhere")
-    elif trap == "dangling":
-        place.symlink_to(tmp_path / "nowhere")
-    elif trap == "file":
-        place.touch()
-    else:
-        place.mkdir()
-        place.chmod(0o777)
-
-    reason = "others may write to it" if trap == "writable" else "not a directory"
-    with pytest.raises(UnsafeDirectory, match=reason):
-        private_directory(place)
-
-
 def test_another_user_s_directory_and_workspace_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "tool.toml").touch()
     (tmp_path / "place").mkdir()

@@ -92,33 +92,34 @@ scenario = Scenario(
     ),
     mechanisms=(
         Removal(
-            "kit/safety/atomic_file.py:_put",
+            "kit/safety/atomic_file.py:_write_and_publish",
             says="no flush before the rename",
             pattern="flush(descriptor)",
             instead="pass",
             breaks="tool.toml is empty",
         ),
         Removal(
-            "kit/safety/atomic_file.py:_put",
+            "kit/safety/atomic_file.py:_write_and_publish",
             says="the flush after the rename",
             pattern="""\
-with opened(temporary, _NEW, mode) as descriptor:
+with opened(temporary, _CREATE_FLAGS, mode) as descriptor, _removed_on_failure(temporary):
     ...
     flush(descriptor)
-publish(temporary, path)
+with _removed_on_failure(temporary):
+    publish(temporary, target)
 """,
             instead="""\
-with opened(temporary, _NEW, mode) as descriptor:
+with opened(temporary, _CREATE_FLAGS, mode) as descriptor, _removed_on_failure(temporary):
     ...
-    publish(temporary, path)
+    publish(temporary, target)
     flush(descriptor)
 """,
             breaks="tool.toml is empty",
         ),
         Removal(
-            "kit/safety/atomic_file.py:_put",
+            "kit/safety/atomic_file.py:_write_and_publish",
             says="no flush of the directory",
-            pattern="flush_directory(path.parent)",
+            pattern="flush_directory(target.parent)",
             instead="pass",
             breaks="A was answered that it is saved, and tool.toml is the old one",
         ),
