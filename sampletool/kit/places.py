@@ -159,7 +159,7 @@ def _write_git_ignore(path: Path) -> None:
     """Write a file that makes git ignore everything in its directory."""
     # Another process could put a link or a FIFO there at this moment. O_NOFOLLOW refuses the link.
     # With O_NONBLOCK, opening the FIFO fails. Otherwise it would wait until the FIFO has a reader.
-    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
     with opened(path, flags, FOR_ALL) as descriptor:
         write_all(descriptor, b"*\n")
 

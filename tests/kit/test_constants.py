@@ -31,7 +31,7 @@ CONSTANTS = (
     Constant("safety.atomic_file.FOR_ALL", 0o666, "less: the umask of the user does not decide"),
     Constant(
         "safety.atomic_file._CREATE_FLAGS",
-        os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC,
+        os.O_WRONLY | os.O_CREAT | os.O_EXCL,
         "without O_EXCL: a planted file is written to",
     ),
     Constant("safety.atomic_file._MAX_STEM_BYTES", 200, "more: a temporary name is longer than 255 bytes"),

@@ -48,8 +48,8 @@ Publish = Callable[[Path, Path], None]
 FOR_ALL = 0o666
 """The mode of a new file that other users may read. The kernel takes away the bits of the umask."""
 
-# O_EXCL and O_NOFOLLOW: never write into a file or through a link that already has this name.
-_CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+# O_EXCL: fail if there is already a file or a link with this name, instead of writing to it.
+_CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 _MAX_STEM_BYTES = 200
 """The longest file name that a temporary name contains as it is. File systems allow 255 bytes."""
@@ -109,7 +109,7 @@ def read_regular(path: Path, limit_bytes: int, *, follow: bool = True) -> bytes:
     cannot be opened. With `follow=False`, this includes a symbolic link.
     """
     # Without O_NONBLOCK, open() would wait until another process opens the FIFO for writing.
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+    flags = os.O_RDONLY | os.O_NONBLOCK
     if not follow:
         flags |= os.O_NOFOLLOW
     with opened(path, flags) as descriptor:
@@ -125,7 +125,10 @@ def read_regular(path: Path, limit_bytes: int, *, follow: bool = True) -> bytes:
 
 @contextmanager
 def opened(path: Path, flags: int, new_mode: int = 0o600) -> Iterator[int]:
-    """Open a file with the flags of os.open(), and yield its descriptor until the block ends."""
+    """Open a file with the flags of os.open(), and yield its descriptor until the block ends.
+
+    A child process does not inherit the descriptor: Python adds O_CLOEXEC to the flags.
+    """
     descriptor = os.open(path, flags, new_mode)
     try:
         yield descriptor
@@ -143,7 +146,7 @@ def write_all(descriptor: int, content: bytes) -> None:
 
 def flush_directory(directory: Path) -> None:
     """Wait until the disk has stored the names that are in the directory."""
-    with opened(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) as descriptor:
+    with opened(directory, os.O_RDONLY | os.O_DIRECTORY) as descriptor:
         flush(descriptor)
 
 
@@ -164,21 +167,19 @@ def _write_and_publish(target: Path, content: Content, mode: int, publish: Publi
     """Take the five steps that are listed at the top of this module."""
     temporary = _temporary_path(target)
     with _errors_about(target):
-        with opened(temporary, _CREATE_FLAGS, mode) as descriptor, _removed_on_failure(temporary):
-            _write_blocks(descriptor, content)
-            _copy_metadata(target, descriptor)
-            # Many file systems store a new name before the content of its file. Without this flush,
-            # a power failure could leave an empty file under the target's name.
-            flush(descriptor)
+        descriptor = os.open(temporary, _CREATE_FLAGS, mode)
         with _removed_on_failure(temporary):
+            try:
+                _write_blocks(descriptor, content)
+                _copy_metadata(target, descriptor)
+                # Many file systems store a new name before the content of its file. Without this
+                # flush, a power failure could leave an empty file under the target's name.
+                flush(descriptor)
+            finally:
+                # Before it is published: a network file system may report a failed write only here.
+                os.close(descriptor)
             publish(temporary, target)
-    try:
-        # Without this flush, a power failure could bring back the old file, although the caller has
-        # already reported that the new content is saved.
-        flush_directory(target.parent)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise NotFlushed(str(target), reason.lower()) from error
+    _flush_parent(target)
 
 
 def _temporary_path(target: Path) -> Path:
@@ -257,6 +258,19 @@ def _publish_by_link(temporary: Path, target: Path) -> None:
     """
     os.link(temporary, target, follow_symlinks=False)
     temporary.unlink()
+
+
+def _flush_parent(target: Path) -> None:
+    """Flush the target's directory. Raise NotFlushed if this fails.
+
+    Without this flush, a power failure could bring back the old file, although the caller has
+    already reported that the new content is saved.
+    """
+    try:
+        flush_directory(target.parent)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise NotFlushed(str(target), reason.lower()) from error
 
 
 def _copy_metadata(target: Path, descriptor: int) -> None:

@@ -24,10 +24,9 @@ def private_directory(path: Path) -> Path:
 
     Raise UnsafeDirectory if another user owns the directory or can write to it.
     """
-    # mkdir() raises FileExistsError for a dangling link although `exist_ok` is set. The check
-    # below reports it better.
+    # If there is already something at the path, the check below finds out whether it is safe.
     with suppress(FileExistsError):
-        path.mkdir(mode=PRIVATE_MODE, parents=True, exist_ok=True)
+        path.mkdir(mode=PRIVATE_MODE, parents=True)
     return check_private(path)
 
 

@@ -102,22 +102,25 @@ scenario = Scenario(
             "kit/safety/atomic_file.py:_write_and_publish",
             says="the flush after the rename",
             pattern="""\
-with opened(temporary, _CREATE_FLAGS, mode) as descriptor, _removed_on_failure(temporary):
+try:
     ...
     flush(descriptor)
-with _removed_on_failure(temporary):
-    publish(temporary, target)
+finally:
+    os.close(descriptor)
+publish(temporary, target)
 """,
             instead="""\
-with opened(temporary, _CREATE_FLAGS, mode) as descriptor, _removed_on_failure(temporary):
+try:
     ...
     publish(temporary, target)
     flush(descriptor)
+finally:
+    os.close(descriptor)
 """,
             breaks="tool.toml is empty",
         ),
         Removal(
-            "kit/safety/atomic_file.py:_write_and_publish",
+            "kit/safety/atomic_file.py:_flush_parent",
             says="no flush of the directory",
             pattern="flush_directory(target.parent)",
             instead="pass",

@@ -15,6 +15,7 @@ import pytest
 from sampletool.kit.safety import atomic_file
 from sampletool.kit.safety.atomic_file import (
     create,
+    flush_directory,
     opened,
     read_regular,
     replace,
@@ -755,6 +756,11 @@ def test_a_link_is_followed_unless_that_is_refused(directory: Path) -> None:
     assert read_regular(directory / "file", 10, follow=False) == b"old"
     with pytest.raises(OSError, match=os.strerror(errno.ELOOP)):
         read_regular(directory / "link", 10, follow=False)
+
+
+def test_only_a_directory_is_flushed_as_a_directory(directory: Path) -> None:
+    with pytest.raises(NotADirectoryError):
+        flush_directory(directory / "file")
 
 
 # Descriptors
