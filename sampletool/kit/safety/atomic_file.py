@@ -79,7 +79,7 @@ def create(path: Path, content: Content) -> None:
     _write_and_publish(path, content, FOR_ALL, _publish_by_link)
 
 
-def sweep(path: Path, older_than_seconds: float = 0.0) -> None:
+def sweep(path: Path, older_than_seconds: float | None = None) -> None:
     """Remove the temporary files that killed writers of this target have left behind.
 
     The temporary file of a running writer looks the same. So hold the lock that all writers of this
@@ -95,7 +95,7 @@ def sweep(path: Path, older_than_seconds: float = 0.0) -> None:
         temporary = path.parent / name
         # Another process may remove the same file at this moment.
         with suppress(OSError):
-            if older_than_seconds > 0.0:
+            if older_than_seconds is not None:
                 age_seconds = time.time() - temporary.lstat().st_mtime
                 if age_seconds <= older_than_seconds:
                     continue
@@ -256,7 +256,7 @@ def _publish_by_link(temporary: Path, target: Path) -> None:
     link() fails if the target exists. A rename would replace it, and looking for the target before
     the rename would not help: another process could create it in between.
     """
-    os.link(temporary, target, follow_symlinks=False)
+    os.link(temporary, target)
     temporary.unlink()
 
 
@@ -269,8 +269,7 @@ def _flush_parent(target: Path) -> None:
     try:
         flush_directory(target.parent)
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise NotFlushed(str(target), reason.lower()) from error
+        raise NotFlushed(str(target), str(error.strerror).lower()) from error
 
 
 def _copy_metadata(target: Path, descriptor: int) -> None:

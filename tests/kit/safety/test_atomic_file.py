@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -28,7 +29,7 @@ from sampletool.kit.stepping.tracer import SteppedProcess
 from sampletool.kit.testing.forked import fork_server, run_python
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import COMMAND, Tool, ended
-from tests.kit.failing import failure_of
+from tests.kit.failing import failure_of, outcome_of
 
 NOW = 1_800_000_000.0
 
@@ -116,9 +117,12 @@ def test_a_reader_never_sees_half_a_file(directory: Path) -> None:
 
 
 def test_blocks_are_written_one_after_the_other(directory: Path) -> None:
-    replace(directory / "file", iter([b"one ", b"", b"two"]))
-    create(directory / "created", [b"three ", b"four"])
+    failures = [
+        failure_of(lambda: replace(directory / "file", iter([b"one ", b"", b"two"]))),
+        failure_of(lambda: create(directory / "created", [b"three ", b"four"])),
+    ]
 
+    assert failures == [None, None]
     assert (directory / "file").read_bytes() == b"one two"
     assert (directory / "created").read_bytes() == b"three four"
 
@@ -371,8 +375,9 @@ def test_a_settings_file_that_is_a_mount_point_is_said_to_be_irreplaceable(
 def test_the_mode_is_kept(directory: Path, mode: int) -> None:
     (directory / "file").chmod(mode)
 
-    replace(directory / "file", b"new", new_mode=0o604)
+    failure = failure_of(lambda: replace(directory / "file", b"new", new_mode=0o604))
 
+    assert failure is None
     assert oct(mode_of(directory / "file")) == oct(mode)
 
 
@@ -410,9 +415,10 @@ def test_an_attribute_that_cannot_be_copied_is_left_out_and_the_next_one_is_copi
     os.setxattr(path, "user.origin", b"here")
     monkeypatch.setattr(os, "listxattr", lambda _path: ["user.gone", "user.origin"])
 
-    replace(path, b"new")
+    failure = failure_of(lambda: replace(path, b"new"))
 
     monkeypatch.undo()
+    assert failure is None
     assert path.read_bytes() == b"new"
     assert [name for name in os.listxattr(path) if name.startswith("user.")] == ["user.origin"]
 
@@ -427,9 +433,24 @@ def test_a_file_system_without_attributes_is_no_failure(
 
     monkeypatch.setattr(os, "listxattr", refuse)
 
-    replace(directory / "file", b"new")
+    failure = failure_of(lambda: replace(directory / "file", b"new"))
 
+    assert failure is None
     assert (directory / "file").read_bytes() == b"new"
+
+
+def test_a_system_whose_python_knows_no_attributes_is_no_failure(
+    directory: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Such as macOS."""
+    (directory / "file").chmod(0o640)
+    monkeypatch.delattr(os, "listxattr", raising=False)
+
+    failure = failure_of(lambda: replace(directory / "file", b"new"))
+
+    assert failure is None
+    assert oct(mode_of(directory / "file")) == oct(0o640)
 
 
 @needs_root
@@ -437,8 +458,9 @@ def test_a_file_system_without_attributes_is_no_failure(
 def test_owner_and_group_are_kept(directory: Path, uid: int, gid: int) -> None:
     os.chown(directory / "file", uid, gid)
 
-    replace(directory / "file", b"new")
+    failure = failure_of(lambda: replace(directory / "file", b"new"))
 
+    assert failure is None
     status = (directory / "file").stat()
     assert (status.st_uid, status.st_gid) == (uid, gid)
 
@@ -480,7 +502,8 @@ def test_a_group_that_cannot_be_kept_is_named_and_the_file_untouched(directory: 
 
 
 def test_a_file_system_that_refuses_each_change_of_the_owner_is_no_failure(
-    directory: Path, monkeypatch: pytest.MonkeyPatch
+    directory: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Such as FAT. The owner of the new file is already right."""
 
@@ -489,8 +512,9 @@ def test_a_file_system_that_refuses_each_change_of_the_owner_is_no_failure(
 
     monkeypatch.setattr(os, "fchown", refuse)
 
-    replace(directory / "file", b"new")
+    failure = failure_of(lambda: replace(directory / "file", b"new"))
 
+    assert failure is None
     assert (directory / "file").read_bytes() == b"new"
 
 
@@ -504,8 +528,9 @@ def test_mode_and_owner_are_on_the_disk_before_the_name_is(directory: Path) -> N
 
 
 def test_a_new_file_is_private(directory: Path) -> None:
-    replace(directory / "another", b"secret")
+    failure = failure_of(lambda: replace(directory / "another", b"secret"))
 
+    assert failure is None
     assert oct(mode_of(directory / "another")) == oct(0o600)
 
 
@@ -688,8 +713,9 @@ def test_litter_of_any_age_is_swept_where_no_age_is_said(
     os.utime(litter, (NOW + 1000, NOW + 1000))
     monkeypatch.setattr(time, "time", lambda: NOW)
 
-    sweep(directory / "file")
+    failure = failure_of(lambda: sweep(directory / "file"))
 
+    assert failure is None
     assert os.listdir(directory) == ["file"]
 
 
@@ -700,8 +726,9 @@ def test_litter_that_cannot_be_removed_is_passed_over(directory: Path) -> None:
     (directory / ".file.13-0123abcd.tmp").mkdir()
     (directory / ".file.14-0123abcd.tmp").touch()
 
-    sweep(directory / "file")
+    failure = failure_of(lambda: sweep(directory / "file"))
 
+    assert failure is None
     left = [".file.11-0123abcd.tmp", ".file.13-0123abcd.tmp", "file"]
     assert sorted(os.listdir(directory)) == left
     (directory / left[0]).rmdir()
@@ -729,7 +756,9 @@ def test_only_regular_files_are_read(directory: Path, kind: str) -> None:
 def test_a_file_is_read_up_to_the_limit(directory: Path, size: int) -> None:
     (directory / "file").write_bytes(b"x" * size)
 
-    assert read_regular(directory / "file", 1000) == b"x" * size
+    content = outcome_of(lambda: read_regular(directory / "file", 1000))
+
+    assert content == b"x" * size
 
 
 def test_a_file_that_is_one_byte_too_large_is_refused(directory: Path) -> None:
@@ -752,15 +781,48 @@ def test_a_huge_file_is_refused_without_reading_it(directory: Path) -> None:
 def test_a_link_is_followed_unless_that_is_refused(directory: Path) -> None:
     (directory / "link").symlink_to(directory / "file")
 
-    assert read_regular(directory / "link", 10) == b"old"
-    assert read_regular(directory / "file", 10, follow=False) == b"old"
-    with pytest.raises(OSError, match=os.strerror(errno.ELOOP)):
-        read_regular(directory / "link", 10, follow=False)
+    through_link = outcome_of(lambda: read_regular(directory / "link", 10))
+    without_link = outcome_of(lambda: read_regular(directory / "file", 10, follow=False))
+    refused = failure_of(lambda: read_regular(directory / "link", 10, follow=False))
+
+    assert through_link == without_link == b"old"
+    assert isinstance(refused, OSError)
+    assert refused.errno == errno.ELOOP
+
+
+# Flush
 
 
 def test_only_a_directory_is_flushed_as_a_directory(directory: Path) -> None:
-    with pytest.raises(NotADirectoryError):
-        flush_directory(directory / "file")
+    of_directory = failure_of(lambda: flush_directory(directory))
+    of_file = failure_of(lambda: flush_directory(directory / "file"))
+
+    assert of_directory is None
+    assert isinstance(of_file, NotADirectoryError)
+
+
+@pytest.mark.parametrize("is_supported", [True, False])
+def test_a_disk_is_flushed_as_far_as_it_can_be_and_once(
+    directory: Path,
+    is_supported: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On macOS, fcntl() flushes the disk itself if the file system supports that."""
+    flushes = []
+
+    def full_flush(_descriptor: int, command: int) -> None:
+        flushes.append(f"fcntl {command}")
+        if not is_supported:
+            raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+
+    fake_fcntl = SimpleNamespace(F_FULLFSYNC=51, fcntl=full_flush)
+    monkeypatch.setattr(atomic_file, "fcntl", fake_fcntl)
+    monkeypatch.setattr(os, "fsync", lambda _descriptor: flushes.append("fsync"))
+
+    failure = failure_of(lambda: flush_directory(directory))
+
+    assert failure is None
+    assert flushes == (["fcntl 51"] if is_supported else ["fcntl 51", "fsync"])
 
 
 # Descriptors

@@ -32,7 +32,7 @@ from sampletool.kit.safety.signals import Signals
 from sampletool.kit.stepping.tracer import SteppedProcess
 from sampletool.kit.testing.forked import fork_server
 from sampletool.kit.testing.tool import Tool
-from tests.kit.failing import failure_in
+from tests.kit.failing import failure_in, failure_of, outcome_of
 
 NOW = 1_800_000_000.0
 WEEK = 7 * 24 * 3600
@@ -57,6 +57,19 @@ def make_session(root: Path, session_id: str, last_used: float | None = None) ->
 
 
 # Open
+
+
+def test_a_session_can_be_used_and_then_removed(root: Path) -> None:
+    def use_and_remove() -> tuple[list[str], bool, bool, list[str]]:
+        with open_session(root, "s", make_lock, 1) as directory:
+            (directory / "result").touch()
+            listed = [session.session_id for session in list_sessions(root)]
+            is_removed_in_use = remove_session(directory, make_lock)
+        is_removed_later = remove_session(directory, make_lock)
+        sweep_trash(root)
+        return listed, is_removed_in_use, is_removed_later, os.listdir(root)
+
+    assert outcome_of(use_and_remove) == (["s"], False, True, [])
 
 
 def test_two_runs_use_one_session_at_once_and_both_are_listed(root: Path) -> None:
@@ -120,7 +133,10 @@ def test_a_session_that_is_removed_while_a_run_opens_it_is_created_again(tmp_pat
 
 
 class VanishingLock:
-    """A lock whose directory is removed before it can be taken, the first `times` times."""
+    """A lock whose directory is removed before it can be taken, the first `times` times.
+
+    Each time, another run has created the directory again.
+    """
 
     def __init__(self, directory: Path, times: int) -> None:
         self.attempts = 0
@@ -132,6 +148,7 @@ class VanishingLock:
         self.attempts += 1
         if self.attempts <= self._times:
             self._directory.rmdir()
+            self._directory.mkdir(mode=0o700)
             raise FileNotFoundError(str(self._directory))
         yield
 
@@ -139,21 +156,18 @@ class VanishingLock:
 def test_a_session_that_is_removed_five_times_is_created_six_times(root: Path) -> None:
     lock: Any = VanishingLock(root / "s", times=5)
 
-    with open_session(root, "s", lambda _path, _name: lock, 1) as directory:
-        assert directory.is_dir()
+    failure = failure_in(open_session(root, "s", lambda _path, _name: lock, 1))
 
+    assert failure is None
     assert lock.attempts == 6
 
 
 def test_a_session_that_is_removed_again_and_again_is_not_used_without_its_lock(root: Path) -> None:
     lock: Any = VanishingLock(root / "s", times=6)
 
-    with (
-        pytest.raises(FileNotFoundError),
-        open_session(root, "s", lambda _path, _name: lock, 1),
-    ):
-        pytest.fail("nothing keeps it from being removed")
+    failure = failure_in(open_session(root, "s", lambda _path, _name: lock, 1))
 
+    assert isinstance(failure, FileNotFoundError)
     assert lock.attempts == 6
 
 
@@ -235,7 +249,7 @@ def test_a_session_is_listed_with_its_path_and_last_use(root: Path) -> None:
 
 
 def test_without_a_root_there_are_no_sessions_and_none_is_created(root: Path) -> None:
-    assert list_sessions(root) == []
+    assert outcome_of(lambda: list_sessions(root)) == []
     assert not root.exists()
 
 
@@ -271,7 +285,9 @@ def test_a_session_that_is_removed_while_it_is_listed_is_left_out(
 
     monkeypatch.setattr(session_module, "living_readers", living_readers)
 
-    assert {session.session_id for session in list_sessions(root)} == {"a", "c"}
+    sessions = outcome_of(lambda: {session.session_id for session in list_sessions(root)})
+
+    assert sessions == {"a", "c"}
 
 
 @pytest.mark.parametrize("text", ["a", "A-b_c.9", "0", "x" * 64])
@@ -320,7 +336,7 @@ def test_a_session_that_cannot_be_removed_is_no_failure_whatever_the_reason(
 
     lock: Any = SimpleNamespace(exclusively=exclusively)
 
-    assert remove_session(directory, lambda _path, _name: lock) is False
+    assert outcome_of(lambda: remove_session(directory, lambda _path, _name: lock)) is False
     assert timeouts == [0]
 
 
@@ -366,7 +382,7 @@ def test_a_session_that_another_process_is_deleting_too_is_removed(
 
     monkeypatch.setattr(Path, "rename", rename_and_sweep)
 
-    assert remove_session(directory, make_lock)
+    assert outcome_of(lambda: remove_session(directory, make_lock)) is True
     assert os.listdir(root) == []
 
 
@@ -382,9 +398,23 @@ def test_what_an_interrupted_removal_left_is_swept_and_nothing_else(root: Path) 
 
 
 def test_without_a_root_there_is_nothing_to_sweep(root: Path) -> None:
-    sweep_trash(root)
+    failure = failure_of(lambda: sweep_trash(root))
 
+    assert failure is None
     assert not root.exists()
+
+
+def test_trash_that_cannot_be_deleted_is_passed_over(root: Path) -> None:
+    """To delete a directory fails where there is a file, as it does where nothing is left."""
+    root.mkdir(mode=0o700)
+    for number in range(3):
+        (root / f".removed-{number}").mkdir()
+    (root / ".removed-file").touch()
+
+    failure = failure_of(lambda: sweep_trash(root))
+
+    assert failure is None
+    assert os.listdir(root) == [".removed-file"]
 
 
 # A last use in the future
@@ -404,14 +434,16 @@ def test_a_last_use_in_the_future_becomes_now(root: Path, last_used: float, limi
     """The clocks of a file server and of this machine may differ by a minute."""
     directory = make_session(root, "s", last_used)
 
-    limit_last_use(directory, NOW)
+    failure = failure_of(lambda: limit_last_use(directory, NOW))
 
+    assert failure is None
     assert directory.stat().st_mtime == limited
 
 
 def test_a_session_that_is_gone_has_no_last_use_to_limit(root: Path) -> None:
-    limit_last_use(root / "s", NOW)
+    failure = failure_of(lambda: limit_last_use(root / "s", NOW))
 
+    assert failure is None
     assert not root.exists()
 
 
