@@ -1,5 +1,6 @@
 """The front door: argv in, one answer and an exit status out. The only place that makes an answer."""
 
+import errno
 import os
 import re
 import sys
@@ -16,7 +17,7 @@ from .command_folder import CommandFolder
 from .context import Context, in_ci, write_stderr
 from .contract.answer import FORMATS, PIPE, SCHEMA_VERSION, Answer, Format, Result, Screen, json_line, render
 from .contract.errors import ExitStatus, InternalError, ToolError
-from .contract.file_errors import EXPECTED, reported
+from .contract.file_errors import EXPECTED, from_os_error, reported
 from .contract.library_errors import interrupted_when_done, to_tool_error
 from .contract.text import redact
 from .global_options import HelpAsked, whole_tool
@@ -42,8 +43,16 @@ def main(argv: list[str] | None = None) -> int:
     if completion.is_asked(args):
         return completion.serve(args, root(args), Context(Signals()))
     try:
-        return _answer_call(args, ends_process=argv is None)
-    except Exception:  # not even an answer could be made: too few descriptors, or a fault right here
+        try:
+            return _answer_call(args, ends_process=argv is None)
+        except OSError as error:
+            if error.errno not in (errno.EMFILE, errno.ENFILE):
+                raise
+            # The pipe for signals and the copy of stdout need three descriptors, a response needs none.
+            too_many_open_files = from_os_error(error, "stdout")
+            content = refuse(too_many_open_files, command="")
+            return write(1, content, too_many_open_files.exit_status, Signals())
+    except Exception:  # not even an answer could be made: a fault right here
         import traceback
 
         write_stderr(redact(traceback.format_exc()), Signals())
@@ -54,7 +63,12 @@ def _answer_call(args: list[str], *, ends_process: bool) -> int:
     signals = Signals()
     signals.install()
 
-    stdout = Stdout(signals)
+    try:
+        stdout = Stdout(signals)
+    except OSError:
+        # There are too few descriptors. The pipe for signals has two of them.
+        signals.uninstall()
+        raise
     try:
         context = Context(signals)
         form = cache(partial(_format, args, context, stdout))

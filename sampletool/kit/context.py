@@ -114,9 +114,10 @@ class Context:
     @cached_property
     def session_directory(self) -> Path:
         """Opened for this call, and kept from being cleaned until it ends."""
-        from .safety.session import opened
+        from .safety.session import open_session
 
-        return self.opened.enter_context(opened(session_root(), self.session_id, self.make_lock, PATIENT_SECONDS))
+        session = open_session(session_root(), self.session_id, self.make_lock, PATIENT_SECONDS)
+        return self.opened.enter_context(session)
 
     @cached_property
     def me(self) -> "Record":

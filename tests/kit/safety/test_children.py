@@ -51,13 +51,6 @@ def wait_for_output(children: Children, text: str, name: str = "child") -> None:
         assert children.next_exit(within_seconds=0.05) is None
 
 
-def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
 class ImpatientSignals(Signals):
     """Signals that remember each wait: for how long, and for what. They fail if nothing ends the waits."""
 

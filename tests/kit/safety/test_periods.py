@@ -9,7 +9,6 @@ import math
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,15 +17,13 @@ import pytest
 
 from sampletool.kit.call_log import append
 from sampletool.kit.commands import log as log_command
-from sampletool.kit.commands.session import clean
 from sampletool.kit.context import PATIENT_SECONDS, Context
 from sampletool.kit.contract.lock_held import estimate_retry_ms
-from sampletool.kit.places import session_root, state_directory
+from sampletool.kit.places import state_directory
 from sampletool.kit.safety import children as children_module
 from sampletool.kit.safety import lock as lock_module
 from sampletool.kit.safety import lock_owners, lock_record, orphans
 from sampletool.kit.safety import signals as signals_module
-from sampletool.kit.safety.atomic_file import sweep
 from sampletool.kit.safety.children import Children
 from sampletool.kit.safety.clock import utc
 from sampletool.kit.safety.errors import DeadlineExceeded, LockTimeout
@@ -401,40 +398,6 @@ def test_an_orphan_is_killed_at_once_after_a_second_signal(
 
 
 # Files
-
-
-@pytest.mark.parametrize(("unused_seconds", "is_removed"), [(WEEK - 1, False), (WEEK, True)])
-def test_a_session_is_removed_when_it_has_not_been_used_for_a_week(
-    unused_seconds: int, is_removed: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    session = session_root() / "old"
-    session.mkdir(mode=0o700, parents=True)
-    session_root().chmod(0o700)
-    (session / ".lock").touch(mode=0o600)
-    os.utime(session, (NOW - unused_seconds, NOW - unused_seconds))
-    monkeypatch.setattr(clean, "time", SimpleNamespace(time=lambda: NOW))
-    context = Context(Signals())
-
-    with context.opened:
-        cleaned = clean.command(SimpleNamespace(obj=context))  # type: ignore[arg-type]
-
-    assert (cleaned.removed == ["old"]) == is_removed
-    assert session.exists() != is_removed
-
-
-@pytest.mark.leaves_litter
-@pytest.mark.parametrize(("age_seconds", "is_removed"), [(60 - 1, False), (60 + 1, True)])
-def test_litter_is_swept_when_it_is_older_than_was_said(
-    tmp_path: Path, age_seconds: int, is_removed: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    litter = tmp_path / ".file.12-0123abcd.tmp"
-    litter.touch()
-    os.utime(litter, (NOW - age_seconds, NOW - age_seconds))
-    monkeypatch.setattr(time, "time", lambda: NOW)
-
-    sweep(tmp_path / "file", 60)
-
-    assert litter.exists() != is_removed
 
 
 @pytest.mark.parametrize(("too_many_bytes", "is_put_away"), [(0, False), (1, True)])
