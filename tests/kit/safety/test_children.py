@@ -47,7 +47,7 @@ def next_exit(children: Children) -> ChildExit:
 
 def wait_for_output(children: Children, text: str, name: str = "child") -> None:
     """Wait until a child has written this text."""
-    while text.encode() not in children._running[name].tail:
+    while text.encode() not in children._running[name].output.tail:
         assert children.next_exit(within_seconds=0.05) is None
 
 
@@ -173,9 +173,10 @@ def test_a_child_that_writes_without_end_does_not_keep_us_from_the_others(signal
     endless: Any = Endless()
     with Path("/dev/zero").open("rb") as zero, Children(signals) as children:
         start(children, "sleep 60", name="loud")
-        children._running["loud"].process.stdout.close()  # type: ignore[union-attr]
-        children._running["loud"].output = endless
-        children._read_output(children._running["loud"])
+        output = children._running["loud"].output
+        output._pipe.close()
+        output._pipe = endless
+        output.read()
 
         assert endless.reads == 16
 
@@ -185,7 +186,7 @@ def test_reading_never_waits_for_a_child(signals: Signals) -> None:
         start(children, "echo ready; sleep 60")
         output = children._running["child"].output
 
-        assert not os.get_blocking(output.fileno())
+        assert not os.get_blocking(output.descriptor)
 
 
 def test_an_error_at_the_last_output_of_a_child_is_raised(
@@ -242,19 +243,23 @@ def test_an_error_of_the_caller_s_function_is_raised_and_keeps_nobody_from_endin
         children.next_exit(LONG_SECONDS)
 
 
-def test_after_a_log_has_failed_no_log_is_written_any_more(signals: Signals, tmp_path: Path) -> None:
-    paths = [tmp_path / "missing" / "log", tmp_path / "log"]
+def test_after_an_error_the_log_is_not_written_any_more_and_the_output_is_still_read(
+    signals: Signals, tmp_path: Path
+) -> None:
+    tries = []
 
-    with pytest.raises(FileNotFoundError), Children(signals) as children:
-        start(children, "echo one; trap 'echo two; exit' TERM; while :; do sleep 0.01; done", paths[0])
-        start(children, f"until [ -e {tmp_path}/go ]; do sleep 0.01; done; echo three", paths[1], "other")
-        try:
-            children.next_exit(LONG_SECONDS)
-        finally:
-            (tmp_path / "go").touch()
-            wait_until(lambda: not is_running(children._running["other"].process.pid))
+    def make_log_path() -> Path:
+        tries.append(1)
+        raise OSError("first" if len(tries) == 1 else "another")
 
-    assert not paths[1].exists()
+    script = "trap 'seq 1 100000; touch cleaned; exit' TERM; echo one; while :; do sleep 0.01; done"
+    with pytest.raises(OSError, match="first"), Children(signals, grace_seconds=LONG_SECONDS) as children:
+        argv = ["/bin/sh", "-c", script]
+        children.start("child", argv, cwd=tmp_path, env=dict(os.environ), make_log_path=make_log_path)
+        children.next_exit()
+
+    assert tries == [1]
+    assert (tmp_path / "cleaned").exists()
 
 
 # What a child gets
@@ -364,7 +369,7 @@ def test_a_wait_ends_as_soon_as_a_child_writes_or_exits(signals: ImpatientSignal
     with Children(signals) as children:
         start(children, "sleep 60")
         child = children._running["child"]
-        ends_a_wait = [child.output.fileno(), child.exit_descriptor]
+        ends_a_wait = [child.output.descriptor, child.exit_descriptor]
         children.next_exit(within_seconds=0.01)
 
     seconds, watched = signals.waits[0]
@@ -451,7 +456,7 @@ def test_a_child_that_has_exited_leaves_no_descriptor_open(signals: Signals, tmp
         next_exit(children)
         after = len(os.listdir("/proc/self/fd"))
 
-    assert child.output.closed
+    assert child.output._pipe.closed
     assert after == before
 
 
