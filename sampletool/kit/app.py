@@ -18,7 +18,7 @@ from .context import Context, in_ci, write_stderr
 from .contract.answer import FORMATS, PIPE, SCHEMA_VERSION, Answer, Format, Result, Screen, json_line, render
 from .contract.errors import ExitStatus, InternalError, ToolError
 from .contract.file_errors import EXPECTED, from_os_error, reported
-from .contract.library_errors import to_tool_error
+from .contract.library_errors import interrupted_when_done, to_tool_error
 from .contract.text import redact
 from .global_options import HelpAsked, whole_tool
 from .parts import command_packages
@@ -186,8 +186,8 @@ def _rendered(
 def _answer(outcome: Outcome, context: Context) -> Answer:
     error = outcome if isinstance(outcome, ToolError) else None
     result: Any = error.data if error else outcome
-    if context.signals.received is not None and (error is None or error.code != "INTERRUPTED"):
-        error = to_tool_error(Interrupted(context.signals.received))
+    if context.signals.received is not None:
+        error = _stopped_by(context.signals.received, error)
     status = error.exit_status if error else getattr(outcome, "exit_status", ExitStatus.OK)
     meta = {
         "command": context.command,
@@ -204,6 +204,19 @@ def _answer(outcome: Outcome, context: Context) -> Answer:
         **context.meta,
     }
     return Answer(result, error, context.warnings, {name: value for name, value in meta.items() if value is not None})
+
+
+def _stopped_by(signal_number: int, error: ToolError | None) -> ToolError:
+    """Return the error of a command that has received a signal.
+
+    `error` is what the command failed with, or None if it had done its work.
+    """
+    if error is None:
+        return interrupted_when_done(signal_number)
+    # The error of a signal would say that nothing is half done. Of an unknown outcome, this may be false.
+    if error.code == "INTERRUPTED" or error.context.get("outcome") == "unknown":
+        return error
+    return to_tool_error(Interrupted(signal_number))
 
 
 def _format(args: list[str], context: Context, stdout: Stdout) -> Format:

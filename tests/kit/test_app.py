@@ -461,6 +461,20 @@ def test_a_signal_that_comes_at_the_end_is_the_answer(tool: Tool) -> None:
     assert process.returncode == -signal.SIGTERM
     answer = json.loads(stdout)
     assert (answer["error"]["code"], answer["data"]) == ("INTERRUPTED", {"said": "done"})
+    assert "had done its work" in answer["error"]["message"]
+
+
+def test_a_signal_after_the_deadline_does_not_hide_that_the_outcome_is_unknown(tool: Tool) -> None:
+    body = """
+from sampletool.kit.safety.errors import DeadlineExceeded
+os.kill(os.getpid(), signal.SIGTERM)
+raise DeadlineExceeded(1.0, uncertain_change="the order")
+"""
+
+    ran = ended(start_added(tool, body))
+
+    assert (ran.status, ran.code) == (10, "TIMEOUT")
+    assert ran.error["context"]["outcome"] == "unknown"
 
 
 def test_what_cannot_be_given_back_is_the_answer_unless_there_was_a_failure_before(tool: Tool) -> None:

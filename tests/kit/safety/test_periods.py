@@ -12,7 +12,6 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -282,7 +281,7 @@ def test_an_owner_that_cannot_be_confirmed_is_looked_for_three_times_five_millis
         return Owners([])
 
     monkeypatch.setattr(lock_owners, "time", clock)
-    monkeypatch.setattr(lock_owners, "_look", look)
+    monkeypatch.setattr(lock_owners, "_find_owners_once", look)
 
     lock_owners.find_owners(tmp_path / "lock")
 
@@ -298,11 +297,11 @@ def signalled(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> list[tuple[float
     sent: list[tuple[float, int]] = []
     really_signal = children_module._signal_group
 
-    def record(child: Any, number: int) -> None:
+    def record(group: int, number: int) -> None:
         sent.append((clock.elapsed, number))
         if number == signal.SIGKILL:
-            really_signal(child, number)
-            os.waitid(os.P_PID, child.process.pid, os.WEXITED | os.WNOWAIT)
+            really_signal(group, number)
+            os.waitid(os.P_PID, group, os.WEXITED | os.WNOWAIT)
 
     monkeypatch.setattr(children_module, "time", clock)
     monkeypatch.setattr(children_module, "_signal_group", record)
@@ -350,29 +349,52 @@ def test_a_child_that_was_killed_has_two_seconds_to_die_before_it_is_named(
         with monkeypatch.context() as patched:
             patched.setattr(children_module, "_has_exited", has_exited)
             patched.setattr(children_module, "_reap", lambda process: -signal.SIGKILL if is_dead else None)
-            patched.setattr(children_module, "_await_group", lambda group, deadline: ())
-            ended = children._bury(child)
+            patched.setattr(children_module, "_wait_for_group", lambda group, deadline: ())
+            child_exit = children._kill_and_reap(child)
     child.process.returncode = None
     os.waitid(os.P_PID, child.process.pid, os.WEXITED | os.WNOWAIT)
     really_reap(child.process)
 
-    assert bool(ended.survivors) == survives
+    assert bool(child_exit.survivors) == survives
+
+
+@pytest.fixture
+def orphan_signals(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, int]]:
+    """When an orphan that never exits was sent which signal. No signal is really sent."""
+    sent: list[tuple[float, int]] = []
+
+    def record(_descriptor: int, number: int) -> None:
+        sent.append((clock.elapsed, number))
+
+    monkeypatch.setattr(signal, "pidfd_send_signal", record)
+    monkeypatch.setattr(orphans, "time", clock)
+    monkeypatch.setattr(orphans, "poll", lambda: Stalled(clock, math.inf))
+    return sent
 
 
 def test_an_orphan_has_two_seconds_between_being_asked_and_being_killed(
-    signals: Signals, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    signals: Signals, orphan_signals: list[tuple[float, int]]
 ) -> None:
-    """This process stands in for the orphan: nothing is really sent."""
-    sent: list[tuple[float, int]] = []
-    monkeypatch.setattr(signal, "pidfd_send_signal", lambda _fd, number: sent.append((clock.elapsed, number)))
-    monkeypatch.setattr(orphans, "time", clock)
-    monkeypatch.setattr(orphans, "poll", lambda: Stalled(clock, math.inf))
-
+    """This process stands in for the orphan."""
     ended = end_all(lambda: [os.getpid()], signals)
 
+    seconds, numbers = zip(*orphan_signals, strict=True)
     assert ended == [os.getpid()]
-    assert [number for _, number in sent] == [signal.SIGTERM, signal.SIGKILL, signal.SIGKILL]
-    assert [at for at, _ in sent] == pytest.approx([0, 2, 4], abs=0.05)
+    assert numbers == (signal.SIGTERM, signal.SIGKILL, signal.SIGKILL)
+    assert seconds == pytest.approx((0, 2, 4), abs=0.05)
+
+
+def test_an_orphan_is_killed_at_once_after_a_second_signal(
+    signals: Signals, orphan_signals: list[tuple[float, int]]
+) -> None:
+    """After SIGKILL it still has two seconds: a process that is killed needs a moment to exit."""
+    signals.is_repeated = True
+
+    end_all(lambda: [os.getpid()], signals)
+
+    seconds, numbers = zip(*orphan_signals, strict=True)
+    assert numbers == (signal.SIGTERM, signal.SIGKILL, signal.SIGKILL)
+    assert seconds == pytest.approx((0, 0, 2), abs=0.05)
 
 
 # Files
