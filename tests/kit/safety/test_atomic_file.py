@@ -164,7 +164,7 @@ def test_kill_9_before_any_step_leaves_the_old_or_the_new_file(directory: Path) 
                 break
             stepped.kill()
         outcomes.add((directory / "file").read_bytes())
-        sweep(directory / "file")
+        assert failure_of(lambda: sweep(directory / "file")) is None
         assert os.listdir(directory) == ["file"]
         steps += 1
 
@@ -843,6 +843,13 @@ def test_a_descriptor_is_closed_also_when_the_block_fails(directory: Path) -> No
     assert isinstance(failure_of(fail), ValueError)
     with pytest.raises(OSError, match=os.strerror(errno.EBADF)):
         os.fstat(descriptors[0])
+
+
+def test_a_file_that_is_created_by_opening_it_is_private(directory: Path) -> None:
+    with opened(directory / "new", os.O_WRONLY | os.O_CREAT):
+        pass
+
+    assert oct(mode_of(directory / "new")) == oct(0o600)
 
 
 def test_no_descriptor_is_inherited_by_a_program_that_is_started_meanwhile(directory: Path) -> None:
