@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import time
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -77,7 +78,7 @@ def test_a_living_holder_is_not_taken_for_the_child_of_the_one_that_crashed_befo
         pass
     with holding(path) as other:
         descriptor = os.open(path, os.O_RDWR)
-        write_record(descriptor, describe_me()._replace(pid=dead.pid, start="gone:1"))
+        write_record(descriptor, replace(describe_me(), pid=dead.pid, start="gone:1"))
         os.close(descriptor)
 
         holders = find_owners(path).holders
@@ -168,7 +169,7 @@ def test_a_lock_of_a_holder_that_cannot_be_seen_is_listed_only_while_it_is_held(
     tmp_path: Path, signals: Signals
 ) -> None:
     paths = [tmp_path / "held.lock", tmp_path / "stale.lock", tmp_path / "read.lock"]
-    elsewhere = describe_me("s-1", "build")._replace(pid_namespace="pid:[1]")
+    elsewhere = replace(describe_me("s-1", "build"), pid_namespace="pid:[1]")
     for path in paths[:2]:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         write_record(descriptor, elsewhere)
