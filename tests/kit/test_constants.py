@@ -53,12 +53,14 @@ CONSTANTS = (
     Constant("safety.lock.Lock.exclusively(timeout_seconds)", 10.0, "see context.PATIENT_SECONDS"),
     Constant("safety.lock.Lock.shared(timeout_seconds)", 10.0, "see context.PATIENT_SECONDS"),
     Constant(
-        "safety.lock._FLAGS",
+        "safety.lock._OPEN_FLAGS",
         os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC,
         "without O_NONBLOCK: a planted FIFO blocks; without O_CLOEXEC: any child keeps the lock",
     ),
-    Constant("safety.lock._GATE_SECONDS", 0.25, "less: a reader that comes is refused; more: 0 waits that long"),
+    Constant("safety.lock._NEW_FILE_MODE", 0o600, "more: other users can hold the lock, or change the record"),
     Constant("safety.lock._NOTICE_SECONDS", 0.5, "less: short waits are reported; more: a person sees nothing"),
+    Constant("safety.lock._SHORT_HOLD_SECONDS", 0.25, "less: a reader that comes is refused; more: 0 waits that long"),
+    Constant("safety.lock._WRITABLE_BY_OTHERS", 0o022, "less: others write; more: refused for nothing"),
     Constant(
         "safety.lock_owners._FLAGS",
         os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC,
