@@ -80,7 +80,10 @@ _KINDS: dict[int | None, type[PathError]] = {
 
 _WRONG_KIND_OF_PATH = {errno.ELOOP, errno.EISDIR, errno.ENOTDIR, errno.ENXIO, errno.ENAMETOOLONG}
 
-_ADVICE = {errno.EMFILE: "Name fewer files in one call, or let it open more at once (ulimit -n)."}
+_ADVICE = {
+    errno.EMFILE: "Name fewer files in one call, or let it open more at once (ulimit -n).",
+    errno.EBUSY: "If it is a mount point, mount its directory instead of the file.",
+}
 
 EXPECTED = (ToolError, SafetyError, OSError)
 """The exceptions that the tool reports by a code. Any other exception is a bug of the tool."""

@@ -14,6 +14,9 @@ from ..program import PROGRAM
 from ..safety import errors as library
 from .duration import say_duration
 from .errors import ErrorKind, ExitStatus, ToolError
+from .text import redact
+
+_CHECK_BEFORE_REPEATING = "Check whether the change was made before you run the command again."
 
 Facts = dict[str, Any]
 """The facts of an error, by their names: `context` in the response."""
@@ -47,6 +50,19 @@ def to_tool_error(error: library.SafetyError) -> ToolError:
     """Return the error that the tool reports for an exception of the library."""
     row = TABLE[type(error)]
     return row.convert(row.kind, error)
+
+
+def interrupted_when_done(signal_number: int) -> ToolError:
+    """Return the error of a command that had done its work when the signal arrived.
+
+    Its hint must not say "Run the command again": that could repeat a change, such as an order.
+    """
+    error = to_tool_error(library.Interrupted(signal_number))
+    message = f"{error.message} The command had done its work."
+    hint = "Check its result before you run the command again."
+    failure = LibraryFailure(kind_of(library.Interrupted), message, hint, error.context)
+    failure.exit_status = error.exit_status
+    return failure
 
 
 def _path_row(code: str, exit_status: int, meaning: str, message: str, hint: str) -> Row:
@@ -102,13 +118,31 @@ def _convert_deadline(kind: ErrorKind, error: library.DeadlineExceeded) -> Libra
     facts["timeout"] = timeout
     facts["timeout_ms"] = round(error.seconds * 1000)
     hint = "Pass a longer --timeout. The processes that the command had started have been ended."
+    if error.uncertain_change is not None:
+        # The name of the change may contain a URL with a password.
+        change = redact(error.uncertain_change)
+        message = f"{message} {_describe_doubt(change)}"
+        hint = _CHECK_BEFORE_REPEATING
+        facts.update(outcome="unknown", change=change)
     return LibraryFailure(kind, message, hint, facts)
+
+
+def _describe_doubt(change: str) -> str:
+    return f"It is not known whether this change was made: {change}."
 
 
 def _convert_interrupted(kind: ErrorKind, error: library.Interrupted) -> LibraryFailure:
     name = signal.Signals(error.signal_number).name
+    message = f"Stopped by {name}."
     hint = "Run the command again. Its locks are released and nothing is half done."
-    failure = LibraryFailure(kind, f"Stopped by {name}.", hint, {"signal": name})
+    facts: Facts = {"signal": name}
+    if error.uncertain_change is not None:
+        # The name of the change may contain a URL with a password.
+        change = redact(error.uncertain_change)
+        message = f"{message} {_describe_doubt(change)}"
+        hint = _CHECK_BEFORE_REPEATING
+        facts.update(outcome="unknown", change=change)
+    failure = LibraryFailure(kind, message, hint, facts)
     failure.exit_status = 128 + error.signal_number
     return failure
 

@@ -80,6 +80,7 @@ from .lock_record import (
     registered,
     write_record,
 )
+from .lockless_thread import is_lockless
 from .signals import Signals
 
 MakeLock = Callable[[Path, str], "Lock"]
@@ -189,7 +190,7 @@ class Lock:
         `signals` is over before that, and Interrupted after a signal. Raise Deadlock if a process
         that started this one holds the lock. Raise UnsafePath if there is something else than a
         lock file of this user, LocksUnsupported if the file system has no locks, and OSError if the
-        lock file cannot be opened.
+        lock file cannot be opened. Raise RuntimeError in a LocklessThread.
 
         Do not take the same lock twice in one process. Each hold opens the lock file again, and to
         the kernel these are two unrelated holders. So the second one waits for the first one, and
@@ -269,6 +270,7 @@ class Lock:
 
     def _acquire(self, operation: int, timeout_seconds: float) -> tuple[int, int]:
         """Take the lock. Return a descriptor of the locked file, and the milliseconds it took."""
+        self._refuse_lockless_thread()
         self._refuse_deadlock()
         asked_at = time.monotonic()
         patience_seconds = self._limited(timeout_seconds)
@@ -286,6 +288,12 @@ class Lock:
         waited_ms = _milliseconds_since(asked_at)
         log.debug("lock %s: got by pid %d after %d ms", self._name, self._me.pid, waited_ms)
         return descriptor, waited_ms
+
+    def _refuse_lockless_thread(self) -> None:
+        """Raise RuntimeError in a thread whose caller may give it up. See lockless_thread.py."""
+        if is_lockless():
+            # A mistake in the code of a command, so it gets a traceback.
+            raise RuntimeError(f"take the lock {self._name!r} outside of the function that blocks")
 
     def _refuse_deadlock(self) -> None:
         """Raise Deadlock if a process that started this one keeps the lock until this one exits."""

@@ -1,6 +1,5 @@
 """Locks between processes: who gets one, who waits, who is refused, and what stays behind."""
 
-import _thread
 import errno
 import fcntl
 import json
@@ -902,7 +901,6 @@ def test_if_no_thread_can_be_started_the_error_says_so(
     def refuse(*_: object) -> None:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(_thread, "start_new_thread", refuse)
     monkeypatch.setattr(threading.Thread, "start", refuse)
 
     with holding(path):
