@@ -16,8 +16,7 @@ from .command_folder import CommandFolder
 from .context import Context, in_ci, write_stderr
 from .contract.answer import FORMATS, PIPE, SCHEMA_VERSION, Answer, Format, Result, Screen, json_line, render
 from .contract.errors import ExitStatus, InternalError, ToolError
-from .contract.file_errors import EXPECTED, reported
-from .contract.library_errors import to_tool_error
+from .contract.expected import EXPECTED, to_tool_error
 from .contract.text import redact
 from .global_options import HelpAsked, whole_tool
 from .parts import command_packages
@@ -65,6 +64,7 @@ def _answer_call(args: list[str], *, ends_process: bool) -> int:
 
         context.emit, context.take_stdout = emit, stdout.take
         outcome = _run(args, context)
+        status: int
         if isinstance(outcome, HelpAsked):
             said = outcome.text(stdout.width(), stdout.screen().colour)
             status, content, notices = ExitStatus.OK, f"{said}\n".encode(), ""
@@ -107,7 +107,7 @@ def _run(args: list[str], context: Context) -> Outcome:
         context.opened.close()
     except Exception as surprise:
         failed = (
-            reported(surprise)
+            to_tool_error(surprise)
             if isinstance(surprise, (ToolError, SafetyError))
             else _crash_when_closed(surprise, context)
         )
@@ -125,7 +125,7 @@ def _returned(args: list[str], context: Context) -> Outcome:
     except HelpAsked as asked:
         return asked
     except EXPECTED as error:
-        return reported(error)
+        return to_tool_error(error)
     except (Exception, SystemExit) as surprise:
         return _crash(surprise, context)
 

@@ -20,8 +20,7 @@ import pytest
 from filelock import FileLock, Timeout
 
 from sampletool.kit.contract.errors import ToolError
-from sampletool.kit.contract.file_errors import EXPECTED, reported
-from sampletool.kit.contract.library_errors import to_tool_error
+from sampletool.kit.contract.expected import EXPECTED, to_tool_error
 from sampletool.kit.safety import lock as lock_module
 from sampletool.kit.safety.atomic_file import opened
 from sampletool.kit.safety.errors import (
@@ -277,7 +276,7 @@ def test_what_is_no_lock_file_of_ours_is_refused(path: Path, kind: str) -> None:
     for mode in ("exclusively", "shared"):
         error = failure_in(getattr(make_lock(path), mode)(0))
         assert isinstance(error, EXPECTED)
-        refused = reported(error)
+        refused = to_tool_error(error)
         assert refused.code == "UNSAFE_PATH"
         assert "build" in refused.message
 
