@@ -11,7 +11,7 @@ _PATTERNS = {
     "Reference": ["kit/reference", "*/reference", "kit/settings", "kit/guarantees", "*/guarantees", "*/soak"],
     "Design": ["kit/architecture", "kit/decisions", "kit/not-protected", "kit/platforms"],
     "Races": ["lab/index", "lab/*"],
-    "Guides": ["fork/fork", "kit/how-to", "kit/library", "kit/agents", "mcp/*"],
+    "Guides": ["kit/one-file", "fork/fork", "kit/how-to", "kit/library", "kit/agents", "mcp/*"],
 }  # fmt: skip
 """A page belongs to the first pattern that names it."""
 _REST = "Guides"

@@ -1,5 +1,6 @@
 """The front door: argv in, one answer and an exit status out. The only place that makes an answer."""
 
+import errno
 import os
 import re
 import sys
@@ -17,6 +18,8 @@ from .context import Context, in_ci, write_stderr
 from .contract.answer import FORMATS, PIPE, SCHEMA_VERSION, Answer, Format, Result, Screen, json_line, render
 from .contract.errors import ExitStatus, InternalError, ToolError
 from .contract.expected import EXPECTED, to_tool_error
+from .contract.file_errors import from_os_error
+from .contract.library_errors import interrupted_when_done
 from .contract.text import redact
 from .global_options import HelpAsked, whole_tool
 from .parts import command_packages
@@ -41,8 +44,16 @@ def main(argv: list[str] | None = None) -> int:
     if completion.is_asked(args):
         return completion.serve(args, root(args), Context(Signals()))
     try:
-        return _answer_call(args, ends_process=argv is None)
-    except Exception:  # not even an answer could be made: too few descriptors, or a fault right here
+        try:
+            return _answer_call(args, ends_process=argv is None)
+        except OSError as error:
+            if error.errno not in (errno.EMFILE, errno.ENFILE):
+                raise
+            # The pipe for signals and the copy of stdout need three descriptors, a response needs none.
+            too_many_open_files = from_os_error(error, "stdout")
+            content = refuse(too_many_open_files, command="")
+            return write(1, content, too_many_open_files.exit_status, Signals())
+    except Exception:  # not even an answer could be made: a fault right here
         import traceback
 
         write_stderr(redact(traceback.format_exc()), Signals())
@@ -53,7 +64,12 @@ def _answer_call(args: list[str], *, ends_process: bool) -> int:
     signals = Signals()
     signals.install()
 
-    stdout = Stdout(signals)
+    try:
+        stdout = Stdout(signals)
+    except OSError:
+        # There are too few descriptors. The pipe for signals has two of them.
+        signals.uninstall()
+        raise
     try:
         context = Context(signals)
         form = cache(partial(_format, args, context, stdout))
@@ -172,8 +188,8 @@ def _rendered(
 def _answer(outcome: Outcome, context: Context) -> Answer:
     error = outcome if isinstance(outcome, ToolError) else None
     result: Any = error.data if error else outcome
-    if context.signals.received is not None and (error is None or error.code != "INTERRUPTED"):
-        error = to_tool_error(Interrupted(context.signals.received))
+    if context.signals.received is not None:
+        error = _stopped_by(context.signals.received, error)
     status = error.exit_status if error else getattr(outcome, "exit_status", ExitStatus.OK)
     meta = {
         "command": context.command,
@@ -190,6 +206,19 @@ def _answer(outcome: Outcome, context: Context) -> Answer:
         **context.meta,
     }
     return Answer(result, error, context.warnings, {name: value for name, value in meta.items() if value is not None})
+
+
+def _stopped_by(signal_number: int, error: ToolError | None) -> ToolError:
+    """Return the error of a command that has received a signal.
+
+    `error` is what the command failed with, or None if it had done its work.
+    """
+    if error is None:
+        return interrupted_when_done(signal_number)
+    # The hint of INTERRUPTED says that nothing is changed halfway. With an unknown outcome, this may be false.
+    if error.code == "INTERRUPTED" or error.context.get("outcome") == "unknown":
+        return error
+    return to_tool_error(Interrupted(signal_number))
 
 
 def _format(args: list[str], context: Context, stdout: Stdout) -> Format:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, TypeVarTuple
 
 from .contract.answer import Size
 from .contract.duration import parse_limit
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from .safety.lock import Hold, Lock
     from .safety.lock_record import Record
     from .safety.toml_file import TomlEdit
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 PATIENT_SECONDS = 10.0
 """For holders that take milliseconds, where everybody's change can be kept."""
@@ -111,9 +114,10 @@ class Context:
     @cached_property
     def session_directory(self) -> Path:
         """Opened for this call, and kept from being cleaned until it ends."""
-        from .safety.session import opened
+        from .safety.session import open_session
 
-        return self.opened.enter_context(opened(session_root(), self.session_id, self.make_lock, PATIENT_SECONDS))
+        session = open_session(session_root(), self.session_id, self.make_lock, PATIENT_SECONDS)
+        return self.opened.enter_context(session)
 
     @cached_property
     def me(self) -> "Record":
@@ -171,6 +175,27 @@ class Context:
             yield file
             if file.before.links > 1 and file.text != file.before.text:
                 self.warn("HARD_LINK", f"{path} had {file.before.links} names; only this one has the change.")
+
+    def blocking(
+        self,
+        function: Callable[[*Ts], T],
+        *args: *Ts,
+        changes: str | None = None,
+    ) -> T:
+        """Return `function(*args)`, or raise what it raises.
+
+        Use this for a function that waits for the outside world, for example for a server. Called
+        directly, it would ignore Ctrl-C and `--timeout` for as long as it waits. Here, both end the
+        command at once. The function then continues in a thread until the process exits. So it must
+        not take a lock, start children, or change anything that the rest of the command uses.
+
+        If the function changes something elsewhere, name it in `changes`. When the wait ends early,
+        the error then says that it is not known whether the change was made.
+        """
+        # Importing this at the top would cost each command 0.9 ms.
+        from .work.blocking import run_blocking
+
+        return run_blocking(function, args, self.signals, changes)
 
     def jobs(self) -> int:
         """How many things may run at once."""

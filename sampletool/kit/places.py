@@ -5,11 +5,15 @@ another user's trap. The tool's own variables override XDG ones, which override 
 """
 
 import os
+import shlex
+import stat
 import sys
 from contextlib import suppress
 from pathlib import Path
 
+from .contract.library_errors import from_library_error
 from .program import PACKAGE, PROGRAM, WORKSPACE_DIRECTORY, WORKSPACE_FILE, variable
+from .safety.atomic_file import FOR_ALL, opened, write_all
 from .safety.errors import UnsafeDirectory
 from .safety.private_directory import private_directory, refuse_unsafe
 from .safety.toml_file import lock_beside
@@ -19,12 +23,19 @@ _TEMPORARY = ("TMPDIR", "TEMP", "TMP")
 
 
 def config_file() -> Path:
-    """The user's settings. A directory that other users can write to is refused."""
+    """Return the path of the user's settings, which may not exist.
+
+    Raise UnsafeDirectory if other users can write to the directory. Raise ToolError if all
+    users can write to the file.
+    """
     directory = _place("CONFIG")
     with suppress(FileNotFoundError, NotADirectoryError):
         for found in (directory.lstat(), directory.stat()):
             refuse_unsafe(directory, found, {os.geteuid(), 0})
-    return directory / "config.toml"
+    file = directory / "config.toml"
+    with suppress(FileNotFoundError, NotADirectoryError):
+        _refuse_writable_by_all(file, file.stat())
+    return file
 
 
 def state_directory() -> Path:
@@ -39,18 +50,38 @@ def session_root() -> Path:
 
 
 def find_workspace(start: Path) -> Path | None:
-    """The nearest directory, here or above, that is a workspace. A stranger's is refused: it says what to run."""
+    """Return the nearest directory, here or above, that is a workspace.
+
+    Its settings say what to run. So raise UnsafeDirectory if another user owns the settings file,
+    and ToolError if all users can write to it.
+    """
     for directory in _searched_directories(start):
         file = directory / WORKSPACE_FILE
         try:
-            owners = {file.stat().st_uid, file.lstat().st_uid}
+            status = file.stat()
+            owners = {status.st_uid, file.lstat().st_uid}
         except (FileNotFoundError, NotADirectoryError):
             continue
         if strangers := owners - {os.geteuid(), 0}:
             reason = f"its {WORKSPACE_FILE} belongs to another user (uid {min(strangers)})"
             raise UnsafeDirectory(str(directory), reason)
+        _refuse_writable_by_all(file, status)
         return directory
     return None
+
+
+def _refuse_writable_by_all(file: Path, status: os.stat_result) -> None:
+    """Raise ToolError if all users of this machine can write to the settings file."""
+    # The group may write to it. With the umask 002, the default of many systems, every new file is
+    # writable for its group, and the only member of this group is the owner. Where a team shares a
+    # group, its members have agreed to trust each other. The members cannot be looked up reliably,
+    # because a directory service on the network may have the list.
+    if not status.st_mode & stat.S_IWOTH:
+        return
+    reason = f"every user can write to it (mode {stat.S_IMODE(status.st_mode):04o})"
+    error = from_library_error(UnsafeDirectory(str(file), reason))
+    command = f"chmod o-w {shlex.quote(str(file))}"
+    raise error.with_hint(f"Check what is in the file, then run: {command}")
 
 
 def _searched_directories(start: Path) -> list[Path]:
@@ -100,12 +131,34 @@ def lock_name(path: Path) -> str:
 
 
 def make_workspace_directory(workspace: Path) -> Path:
-    """The workspace's own directory: private, and hidden from git."""
+    """Create the directory of a workspace if it is missing: private, and ignored by git."""
     directory = private_directory(workspace / WORKSPACE_DIRECTORY)
-    ignore = directory / ".gitignore"
-    if not ignore.is_symlink() and not (ignore.exists() and ignore.stat().st_size):  # empty: the disk was full then
-        ignore.write_text("*\n")
+    git_ignore = directory / ".gitignore"
+    if _is_missing_or_empty(git_ignore):
+        _write_git_ignore(git_ignore)
     return directory
+
+
+def _is_missing_or_empty(path: Path) -> bool:
+    """Return whether there is nothing at this path, or a regular file without content."""
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return True
+    # A link, a FIFO or a directory was put there on purpose. It is left alone.
+    if not stat.S_ISREG(status.st_mode):
+        return False
+    # The disk was full when an earlier command wrote the file.
+    return status.st_size == 0
+
+
+def _write_git_ignore(path: Path) -> None:
+    """Write a file that makes git ignore everything in its directory."""
+    # Another process could put a link or a FIFO there at this moment. O_NOFOLLOW refuses the link.
+    # With O_NONBLOCK, opening the FIFO fails. Otherwise it would wait until the FIFO has a reader.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+    with opened(path, flags, FOR_ALL) as descriptor:
+        write_all(descriptor, b"*\n")
 
 
 def workspace_lock(workspace: Path, name: str) -> Path:

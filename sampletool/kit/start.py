@@ -2,11 +2,11 @@
 
 What runs here runs before anything of ours is imported, on any Python: SIGINT gets its default back (Python's own
 handler would print a traceback), and so does SIGCHLD (where the parent ignores it the kernel throws away how our
-children ended), collecting garbage is switched off (a call is over before it pays), closed standard descriptors are
-opened on the null device (or the next file opened would become stdout), and an old Python and Windows are refused. A
-caller that closes stdout (`>&-`) wants no answer: that is not an error, and the exit status still says how the call
-ended. When the answer is written the process ends at once: tearing the interpreter down takes longer than reading the
-settings, and frees only what the kernel frees anyway.
+children ended), signals that the parent has blocked are unblocked, collecting garbage is switched off (a call is over
+before it pays), closed standard descriptors are opened on the null device (or the next file opened would become
+stdout), and an old Python and Windows are refused. A caller that closes stdout (`>&-`) wants no answer: that is not an
+error, and the exit status still says how the call ended. When the answer is written the process ends at once: tearing
+the interpreter down takes longer than reading the settings, and frees only what the kernel frees anyway.
 """
 
 # The built-in part of `signal`: importing the rest takes long enough to be interrupted.
@@ -19,6 +19,11 @@ if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 if hasattr(_signal, "SIGCHLD"):
     _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
+if hasattr(_signal, "pthread_sigmask"):  # not on Windows, and not in Python 2
+    # A process inherits the signal mask of its parent. With TERM blocked, neither `kill` nor `--timeout` would end a
+    # command in time: the children inherit the mask too, so only the SIGKILL after their grace of 5 s would end them.
+    _UNBLOCKED = (_signal.SIGHUP, _signal.SIGINT, _signal.SIGQUIT, _signal.SIGTERM, _signal.SIGCHLD)
+    _signal.pthread_sigmask(_signal.SIG_UNBLOCK, _UNBLOCKED)
 
 import gc
 

@@ -1,5 +1,6 @@
 """Standard input, read to its end or not at all: an interrupted producer's half must never be taken for the whole."""
 
+import fcntl
 import os
 from collections.abc import Iterator
 
@@ -12,6 +13,8 @@ _TICK_SECONDS = 60.0
 
 def stdin_blocks(signals: Signals) -> Iterator[bytes]:
     """A signal, or the end of --timeout, ends the wait and with it the call, also when the input has just ended."""
+    if _is_write_only(0):
+        raise _refused("stdin cannot be read: it is open only for writing", "Check the redirection: < reads a file.")
     while True:
         block = os.read(0, _BLOCK_BYTES) if signals.wait(_TICK_SECONDS, [0]) else None
         signals.check()
@@ -34,6 +37,15 @@ def read_stdin(signals: Signals, limit_bytes: int, *, allow_empty: bool = False)
         return content.decode()
     except UnicodeDecodeError:
         raise _refused("stdin is not UTF-8 text") from None
+
+
+def _is_write_only(descriptor: int) -> bool:
+    """Return whether reading must fail. A shell opens a descriptor so for `0>file` and `<&1`.
+
+    Without this check, a file gives "Bad file descriptor", and the wait for a pipe never ends.
+    """
+    access_mode = fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE
+    return access_mode == os.O_WRONLY
 
 
 def _refused(reason: str, hint: str | None = None) -> InvalidValues:

@@ -18,7 +18,7 @@ from sampletool.kit.contract.expected import EXPECTED, to_tool_error
 from sampletool.kit.contract.text import printable_lines
 from sampletool.kit.places import make_workspace_directory, workspace_lock
 from sampletool.kit.program import variable
-from sampletool.kit.safety.children import Children, Ended
+from sampletool.kit.safety.children import ChildExit, Children
 from sampletool.kit.safety.errors import LockTimeout
 from sampletool.kit.safety.orphans import end_orphans
 from sampletool.kit.safety.private_directory import PRIVATE_MODE, private_directory
@@ -165,7 +165,7 @@ class Runner:
             if not self._running:
                 return None
             self._progress.beat()
-            if child := self._children.next_ended(self._progress.seconds_to_beat()):
+            if child := self._children.next_exit(self._progress.seconds_to_beat()):
                 self._running.remove(child.name)
                 self.ended.append(_done(child))
 
@@ -179,8 +179,13 @@ class Runner:
         stage(directory, self._context.workspace, inputs, {need: self._outputs.version_of(need) for need in job.needs})
         self._progress.started(job.name)
         try:
-            log, env = lambda: self._log_of(job.name), self._environment
-            self._children.start(job.name, job.run, cwd=directory, env=env, log=log)
+            self._children.start(
+                job.name,
+                job.run,
+                cwd=directory,
+                env=self._environment,
+                make_log_path=lambda: self._log_of(job.name),
+            )
             self._running.add(job.name)
         except OSError as error:
             note = f"{job.run[0]}: {os.strerror(error.errno or 0).lower()}"
@@ -192,12 +197,18 @@ class Runner:
         return logs / f"{self._progress.kind}-{name}.log"
 
 
-def _done(child: Ended) -> Done:
+def _done(child: ChildExit) -> Done:
     """Passed or failed."""
     left = f"still running: {', '.join(map(str, child.survivors))}" if child.survivors else None
-    note = left or (f"exit status {child.status}" if child.status else None)
-    tail, log = printable_lines(child.tail) or None, str(child.log) if child.log else None
-    return Done(child.name, "failed" if note else "passed", None, None, note, child.status or None, tail, log)
+    note = left or (f"exit status {child.exit_code}" if child.exit_code else None)
+    return Done(
+        name=child.name,
+        status="failed" if note else "passed",
+        note=note,
+        exit_status=child.exit_code or None,
+        tail=printable_lines(child.output_tail) or None,
+        log=str(child.log_path) if child.log_path else None,
+    )
 
 
 def stage(directory: Path, workspace: Path, inputs: Iterable[str], needs: Mapping[str, Path]) -> None:

@@ -25,7 +25,7 @@ from sampletool.kit.contract.expected import EXPECTED, to_tool_error
 from sampletool.kit.contract.text import printable_lines
 from sampletool.kit.places import state_directory
 from sampletool.kit.program import variable
-from sampletool.kit.safety.children import Children, Ended
+from sampletool.kit.safety.children import ChildExit, Children
 from sampletool.kit.safety.errors import LockTimeout
 from sampletool.kit.safety.orphans import end_orphans
 from sampletool.kit.safety.private_directory import private_directory
@@ -70,7 +70,7 @@ class Worker:
     max_attempts: int
     running: dict[str, _Running] = field(default_factory=dict)
     """By the names of their processes. A command that has lost its lease is killed, and no longer here."""
-    unreported: list[tuple[_Running, Ended]] = field(default_factory=list)
+    unreported: list[tuple[_Running, ChildExit]] = field(default_factory=list)
     """What has ended, and the store does not know yet."""
     last_tries: set[str] = field(default_factory=set)
     """Tasks that have failed for good if this attempt of ours does not succeed, however it ends."""
@@ -130,7 +130,7 @@ class Worker:
         """A command that could take longer to end than its lease lasts is killed."""
         for name, one in self.running.items():
             if one.lease_ends_at < time.monotonic() + _LEAVING_SECONDS:
-                self.children.signal(name, signal.SIGKILL)
+                self.children.send_signal(name, signal.SIGKILL)
 
     def give_all_back(self) -> None:
         """On the way out: nobody has to wait for our leases to end."""
@@ -177,13 +177,24 @@ class Worker:
             self.end_orphans()
         for name, one in claimed.items():
             one.body_file.write_text(encode(one.task.body))
-            env, log = self._environment(one.task, one.body_file), partial(self._log_of, one.task)
             try:
-                self.children.start(name, self.argv, cwd=self.context.cwd, env=env, log=log)
+                self.children.start(
+                    name,
+                    self.argv,
+                    cwd=self.context.cwd,
+                    env=self._environment(one.task, one.body_file),
+                    make_log_path=partial(self._log_of, one.task),
+                )
                 self.context.tell(f"{one.task.id}: started, attempt {one.task.attempts}")
             except OSError as error:
-                tail = f"{self.argv[0]}: {error.strerror}\n"
-                self.unreported.append((self.running.pop(name), Ended(name, _CANNOT_START, tail, None, ())))
+                failure = ChildExit(
+                    name=name,
+                    exit_code=_CANNOT_START,
+                    output_tail=f"{self.argv[0]}: {error.strerror}\n",
+                    log_path=None,
+                    survivors=(),
+                )
+                self.unreported.append((self.running.pop(name), failure))
 
     def _new(self, task: Claimed, ends_at: float) -> _Running:
         return _Running(task, Fence(task.id, task.generation), self._scratch / f"{os.urandom(8).hex()}.json", ends_at)
@@ -224,26 +235,26 @@ class Worker:
                 self._lose(name)
             elif not one.is_asked_to_end and left <= min(_GRACE_SECONDS, self.lease_ms / 4000):
                 one.is_asked_to_end = True
-                self.children.signal(name, signal.SIGTERM)
+                self.children.send_signal(name, signal.SIGTERM)
                 self.context.tell(f"{one.task.id}: the store is away and its lease ends, asked to end")
 
     def _take_ended(self, within_seconds: float) -> bool:
         """What has ended is reported, however late that is noticed: the store knows whether it still counts."""
-        ended = self.children.next_ended(within_seconds)
+        ended = self.children.next_exit(within_seconds)
         if ended is not None and ended.name in self.running:
             self.unreported.append((self.running.pop(ended.name), ended))
         return ended is not None
 
     def _lose(self, name: str) -> None:
         one = self.running.pop(name)
-        self.children.signal(name, signal.SIGKILL)
+        self.children.send_signal(name, signal.SIGKILL)
         self.result.lost += 1
         one.body_file.unlink(missing_ok=True)
         self.context.tell(f"{one.task.id}: lease lost, stopped")
 
-    def _report(self, one: _Running, ended: Ended, finish: Callable[[Fence], object]) -> None:
+    def _report(self, one: _Running, ended: ChildExit, finish: Callable[[Fence], object]) -> None:
         """Tell the store how it ended: now, or when it is back."""
-        task, is_done, is_lost = one.task, ended.status == 0, False
+        task, is_done, is_lost = one.task, ended.exit_code == 0, False
         try:
             if is_done:
                 finish(one.claim)
@@ -262,11 +273,10 @@ class Worker:
             self.context.tell(f"{task.id}: done")
         else:
             self.result.given_back += 1
-            failure = Failure(
-                task.id, task.attempts, ended.status, printable_lines(ended.tail), str(ended.log) if ended.log else None
-            )
+            log = str(ended.log_path) if ended.log_path else None
+            failure = Failure(task.id, task.attempts, ended.exit_code, printable_lines(ended.output_tail), log)
             self.result.failures = [*self.result.failures, failure][-_REMEMBERED_FAILURES:]
-            self.context.tell(f"{task.id}: exit status {ended.status}, given back")
+            self.context.tell(f"{task.id}: exit status {ended.exit_code}, given back")
 
 
 def margin_seconds(lease_ms: int) -> float:

@@ -12,6 +12,14 @@ def failure_of(action: Callable[[], object]) -> Exception | None:
     return None
 
 
+def outcome_of(action: Callable[[], object]) -> object:
+    """Return what the action returned, or the exception that it raised."""
+    try:
+        return action()
+    except Exception as error:
+        return error
+
+
 def failure_in(block: AbstractContextManager[object]) -> Exception | None:
     """Of entering and leaving a `with` block."""
 

@@ -305,14 +305,44 @@ def test_two_dashes_anywhere_get_an_answer(tool: Tool, call: list[str]) -> None:
     assert ran.text.startswith("Usage") or ran.answer
 
 
-def test_with_too_few_descriptors_there_is_still_an_answer(tool: Tool) -> None:
-    limit = "import os, resource as r, sys; r.setrlimit(r.RLIMIT_NOFILE, (5, 5)); os.execv(sys.argv[1], sys.argv[1:])"
+_LIMIT_OPEN_FILES = """
+import os, resource, sys
+limit = int(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+os.execv(sys.argv[2], sys.argv[2:])
+"""
 
+
+@pytest.mark.parametrize("limit", [5, 6])
+def test_too_few_descriptors_are_reported_as_too_many_open_files(tool: Tool, limit: int) -> None:
     # A fresh interpreter: it has to open every file that it imports.
-    ran = run_fresh(tool, sys.executable, "-c", limit, *COMMAND, "config", "list")
+    command = [*COMMAND, "config", "list"]
+    ran = run_fresh(tool, sys.executable, "-c", _LIMIT_OPEN_FILES, str(limit), *command)
+
+    error = Ran(ran.returncode, ran.stdout, ran.stderr).error
+    assert ran.returncode == 1
+    assert (error["code"], error["context"]["reason"]) == ("IO_ERROR", "too many open files")
+    assert "ulimit -n" in error["suggestion"]
+    assert ran.stderr == b""
+
+
+_FAIL_TO_MAKE_A_RESPONSE = """
+from sampletool.kit import app
+
+def fail(*args, **options):
+    raise OSError(5, "nothing works")
+
+app._answer_call = fail
+raise SystemExit(app.main(["config", "list"]))
+"""
+
+
+def test_a_response_that_cannot_be_made_is_replaced_by_a_last_one(tool: Tool) -> None:
+    ran = run_fresh(tool, sys.executable, "-c", _FAIL_TO_MAKE_A_RESPONSE)
 
     assert ran.returncode == 1
     assert json.loads(ran.stdout)["error"]["code"] == "INTERNAL_ERROR"
+    assert b"nothing works" in ran.stderr
 
 
 def test_a_session_that_is_removed_under_a_call_does_not_cost_its_answer(tool: Tool) -> None:
@@ -431,6 +461,20 @@ def test_a_signal_that_comes_at_the_end_is_the_answer(tool: Tool) -> None:
     assert process.returncode == -signal.SIGTERM
     answer = json.loads(stdout)
     assert (answer["error"]["code"], answer["data"]) == ("INTERRUPTED", {"said": "done"})
+    assert "had done its work" in answer["error"]["message"]
+
+
+def test_a_signal_after_the_deadline_does_not_hide_that_the_outcome_is_unknown(tool: Tool) -> None:
+    body = """
+from sampletool.kit.safety.errors import DeadlineExceeded
+os.kill(os.getpid(), signal.SIGTERM)
+raise DeadlineExceeded(1.0, uncertain_change="the order")
+"""
+
+    ran = ended(start_added(tool, body))
+
+    assert (ran.status, ran.code) == (10, "TIMEOUT")
+    assert ran.error["context"]["outcome"] == "unknown"
 
 
 def test_what_cannot_be_given_back_is_the_answer_unless_there_was_a_failure_before(tool: Tool) -> None:

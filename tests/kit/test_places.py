@@ -1,10 +1,12 @@
 """Where things are kept, and what is refused there."""
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
+from sampletool.kit import places
 from sampletool.kit.places import config_file, find_workspace, make_workspace_directory, session_root, state_directory
 from sampletool.kit.safety.errors import UnsafeDirectory
 from sampletool.kit.safety.private_directory import private_directory
@@ -34,31 +36,6 @@ def test_a_relative_place_is_refused_or_ignored(monkeypatch: pytest.MonkeyPatch)
 
 def test_users_of_one_machine_do_not_meet_in_the_temporary_directory() -> None:
     assert session_root() == Path(os.environ["TMPDIR"]) / f"tool-{os.geteuid()}"
-
-
-def test_a_private_directory_is_made_private(tmp_path: Path) -> None:
-    made = private_directory(tmp_path / "a" / "b")
-
-    assert made.stat().st_mode & 0o777 == 0o700
-
-
-@pytest.mark.parametrize("trap", ["link", "file", "writable", "dangling"])
-def test_a_trap_in_its_place_is_refused(tmp_path: Path, trap: str) -> None:
-    place = tmp_path / "place"
-    if trap == "link":
-        (tmp_path / "elsewhere").mkdir()
-        place.symlink_to(tmp_path / "elsewhere")
-    elif trap == "dangling":
-        place.symlink_to(tmp_path / "nowhere")
-    elif trap == "file":
-        place.touch()
-    else:
-        place.mkdir()
-        place.chmod(0o777)
-
-    reason = "others may write to it" if trap == "writable" else "not a directory"
-    with pytest.raises(UnsafeDirectory, match=reason):
-        private_directory(place)
 
 
 def test_another_user_s_directory_and_workspace_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,6 +184,103 @@ def test_the_workspace_s_own_directory_is_hidden_from_git_also_after_a_full_disk
     (made / ".gitignore").write_text("!kept\n")
     make_workspace_directory(tmp_path)
     assert (made / ".gitignore").read_text() == "!kept\n"
+
+
+@pytest.mark.parametrize("command", [["config", "set", "a", "1"], ["lock", "list"]])
+@pytest.mark.parametrize("kind", ["fifo", "link", "dangling link", "directory"])
+def test_what_somebody_put_in_place_of_the_git_ignore_is_left_alone(
+    tool: Tool, workspace: Path, kind: str, command: list[str]
+) -> None:
+    """Naive: to open a FIFO waits until it has a reader, also after a signal and --timeout."""
+    git_ignore = workspace / ".tool" / ".gitignore"
+    git_ignore.parent.mkdir(mode=0o700, exist_ok=True)
+    git_ignore.unlink(missing_ok=True)
+    victim = workspace / "victim"
+    if kind == "fifo":
+        os.mkfifo(git_ignore)
+    elif kind == "link":
+        victim.touch()
+        git_ignore.symlink_to(victim)
+    elif kind == "dangling link":
+        git_ignore.symlink_to(victim)
+    else:
+        git_ignore.mkdir()
+    before = git_ignore.lstat()
+
+    ran = tool(*command, "--timeout", "20s")
+
+    assert ran.status == 0
+    assert os.path.samestat(git_ignore.lstat(), before)
+    assert not victim.exists() or victim.read_bytes() == b""
+
+
+@pytest.mark.parametrize("kind", ["fifo", "link"])
+def test_what_appears_in_place_of_the_git_ignore_is_not_written_to(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It appears after the tool has looked."""
+    git_ignore = private_directory(tmp_path / ".tool") / ".gitignore"
+    if kind == "fifo":
+        os.mkfifo(git_ignore)
+    else:
+        git_ignore.symlink_to(tmp_path / "victim")
+    monkeypatch.setattr(places, "_is_missing_or_empty", lambda _path: True)
+
+    number = errno.ENXIO if kind == "fifo" else errno.ELOOP
+    with pytest.raises(OSError, match=os.strerror(number)):
+        make_workspace_directory(tmp_path)
+
+    assert not (tmp_path / "victim").exists()
+
+
+# A settings file that all users can write to
+
+
+@pytest.fixture(params=["project", "user", "project, by a link", "user, by a link"])
+def settings_file(request: pytest.FixtureRequest, tool: Tool, home: Path) -> Path:
+    """Return a settings file with `jobs = 7`, which the tool reads, directly or by a link."""
+    kind = str(request.param)
+    if "user" in kind:
+        place = home / "xdg_config_home" / "sampletool" / "config.toml"
+        place.parent.mkdir(mode=0o700)
+        content = "jobs = 7\n"
+    else:
+        place = tool.cwd / "tool.toml"
+        content = "[settings]\njobs = 7\n"
+    if "link" not in kind:
+        place.write_text(content)
+        return place
+    target = home / "linked.toml"
+    target.write_text(content)
+    place.symlink_to(target)
+    return target
+
+
+@pytest.mark.parametrize("mode", [0o666, 0o602])
+def test_settings_that_all_users_can_write_to_are_neither_read_nor_written(
+    tool: Tool, settings_file: Path, mode: int
+) -> None:
+    settings_file.chmod(mode)
+    before = settings_file.read_text()
+
+    for arguments in (["set", "a", "1"], ["get", "jobs"], ["list"], ["unset", "jobs"]):
+        ran = tool("config", *arguments)
+        assert (ran.status, ran.code) == (7, "UNSAFE_DIRECTORY")
+        assert f"every user can write to it (mode 0{mode:o})" in ran.error["message"]
+        assert "chmod o-w /" in ran.error["suggestion"]
+
+    assert settings_file.read_text() == before
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o644, 0o664, 0o660])
+def test_settings_that_their_group_can_write_to_are_read_and_written(
+    tool: Tool, settings_file: Path, mode: int
+) -> None:
+    """With the umask 002, each new file is so, and the group has one member."""
+    settings_file.chmod(mode)
+
+    assert tool("config", "get", "jobs").data["value"] == 7
+    assert tool("config", "set", "jobs", "8").data["effect"] == "updated"
 
 
 @pytest.mark.homeless

@@ -18,7 +18,7 @@ import pytest
 from sampletool.kit.places import workspace_lock
 from sampletool.kit.program import PACKAGE
 from sampletool.kit.safety import atomic_file, children, processes
-from sampletool.kit.safety.children import Children, Ended
+from sampletool.kit.safety.children import ChildExit, Children
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.forked import run_python
 from sampletool.kit.testing.holding import holding
@@ -64,20 +64,20 @@ def is_running(pid: int) -> bool:
         return False
 
 
-def run(signals: Signals, *scripts: str) -> dict[str, Ended]:
+def run(signals: Signals, *scripts: str) -> dict[str, ChildExit]:
     with Children(signals) as running:
         for number, script in enumerate(scripts):
             running.start(str(number), ["/bin/sh", "-c", script], cwd=Path("/"), env=dict(os.environ))
-        found = [running.next_ended() for _ in scripts]
-    return {ended.name: ended for ended in found if ended is not None}
+        exits = [running.next_exit() for _ in scripts]
+    return {child_exit.name: child_exit for child_exit in exits if child_exit is not None}
 
 
 def test_how_children_ended_is_known_without_waitid(without_linux: None, signals: Signals) -> None:
-    ended = run(signals, "echo said; exit 3", "kill -9 $$", "exit 0")
+    exits = run(signals, "echo said; exit 3", "kill -9 $$", "exit 0")
 
-    assert {name: one.status for name, one in ended.items()} == {"0": 3, "1": -signal.SIGKILL, "2": 0}
-    assert ended["0"].tail == "said\n"
-    assert all(one.survivors == () for one in ended.values())
+    assert {name: one.exit_code for name, one in exits.items()} == {"0": 3, "1": -signal.SIGKILL, "2": 0}
+    assert exits["0"].output_tail == "said\n"
+    assert all(one.survivors == () for one in exits.values())
 
 
 def test_the_rest_of_a_group_is_ended_without_waitid_and_waited_for_without_proc(
@@ -94,20 +94,22 @@ def test_a_child_that_goes_on_is_ended_with_the_block_without_waitid(without_lin
     with Children(signals) as running:
         running.start("child", ["sleep", "60"], cwd=Path("/"), env=dict(os.environ))
         pid = running._running["child"].process.pid
-        assert running.next_ended(within_seconds=0.05) is None
+        assert running.next_exit(within_seconds=0.05) is None
 
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
 
 
-def test_a_status_that_the_kernel_threw_away_is_a_failure_without_waitid(without_linux: None, signals: Signals) -> None:
+def test_an_exit_code_that_the_kernel_has_discarded_is_a_failure_without_waitid(
+    without_linux: None, signals: Signals
+) -> None:
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:
-        ended = run(signals, "exit 0")
+        exits = run(signals, "exit 0")
     finally:
         signal.signal(signal.SIGCHLD, before)
 
-    assert ended["0"].status == children.LOST_STATUS
+    assert exits["0"].exit_code == children.LOST_EXIT_CODE
 
 
 @pytest.fixture

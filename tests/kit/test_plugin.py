@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sampletool.kit.safety.processes import started
+from sampletool.kit.safety.processes import is_running
 from tests.kit.trees import FEW_PLUGINS
 
 _TESTS = """
@@ -45,4 +45,4 @@ def test_a_suite_that_ignores_signals_tests_as_any_other_and_a_test_that_fails_l
     assert re.search(r"slowest tests .*\n +\d+\.\d\d s  test_it.py::test_", ran.stdout)
     assert re.search(r"^2 tests took \d+ s, and \d+ s of processor time\.$", ran.stdout, re.MULTILINE)
     assert "test_that_fails" in ran.stdout
-    assert started(int((tmp_path / "left").read_text())) is None
+    assert not is_running(int((tmp_path / "left").read_text()))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from sampletool import __version__
+from sampletool.kit.safety.signals import HANDLED
 from sampletool.kit.testing.forked import run_python
 from sampletool.kit.testing.tool import COMMAND, Tool, ended
 from tests.kit.added_command import start_added
+from tests.kit.waiting import wait_until
 
 
 def test_the_version_is_bare_wherever_it_is_asked_for(tool: Tool) -> None:
@@ -93,6 +96,91 @@ main()
     ran = ended(tool.start_fresh(program=[sys.executable, "-c", code]))
 
     assert (ran.status, ran.stderr) == (-signal.SIGINT, b"")
+
+
+_BLOCK_SIGNALS = """
+import signal
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT,
+                                          signal.SIGTERM, signal.SIGCHLD})
+"""
+"""What a parent does before it starts the tool. The tool leaves SIGUSR1 as it is."""
+
+
+@pytest.mark.parametrize("number", HANDLED, ids=lambda number: signal.Signals(number).name)
+def test_a_signal_that_the_parent_has_blocked_ends_the_command(
+    tool: Tool, workspace: Path, number: signal.Signals
+) -> None:
+    previous_mask = signal.pthread_sigmask(signal.SIG_BLOCK, HANDLED)
+    try:
+        # A fresh interpreter, started by a real parent. It waits for the value on stdin.
+        process = tool.start_fresh("config", "set", "key", "-")
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous_mask)
+    # The handler of SIGTERM is installed last. For SIGINT, Python has a handler of its own before.
+    wait_until(lambda: _has_handler(process.pid, signal.SIGTERM))
+
+    process.send_signal(number)
+    ran = ended(process)
+
+    assert (ran.status, ran.code) == (-number, "INTERRUPTED")
+
+
+def _has_handler(pid: int, number: int) -> bool:
+    status = Path(f"/proc/{pid}/status").read_text()
+    (caught_signals,) = re.findall(r"SigCgt:\s*(\w+)", status)
+    return bool(int(caught_signals, 16) & 1 << (number - 1))
+
+
+def test_children_do_not_inherit_the_signals_that_the_parent_has_blocked(tool: Tool) -> None:
+    body = """
+with Children(context.signals) as children:
+    children.start("status", ["grep", "SigBlk", "/proc/self/status"], cwd=Path("/"), env=os.environ)
+    ended = children.next_ended()
+return Result(ended.tail)
+"""
+    process = start_added(tool, body, before=_BLOCK_SIGNALS)
+
+    ran = ended(process)
+
+    only_usr1 = 1 << (signal.SIGUSR1 - 1)
+    (blocked_signals,) = re.findall(r"SigBlk:\s*(\w+)", ran.data["said"])
+    assert int(blocked_signals, 16) == only_usr1
+
+
+_CHILD_THAT_REPORTS_SIGTERM = r"""
+import os, signal, time
+
+def report(number, frame):
+    os.write(1, b"terminated\n")
+    os._exit(0)
+
+signal.signal(signal.SIGTERM, report)
+os.write(1, b"ready\n")
+while True:
+    time.sleep(0.01)
+"""
+"""Not a shell script: some shells unblock the signals that they inherited as blocked."""
+
+
+def test_at_the_deadline_a_child_gets_the_sigterm_that_the_parent_has_blocked(tool: Tool, tmp_path: Path) -> None:
+    """A child that does not get it is killed after 5 s, so `--timeout 500ms` would take 5.5 s."""
+    log = tmp_path / "log"
+    body = f"""
+log = Path({str(log)!r})
+program = [sys.executable, "-S", "-c", {_CHILD_THAT_REPORTS_SIGTERM!r}]
+with Children(context.signals) as children:
+    children.start("child", program, cwd=Path("/"), env=os.environ, log=lambda: log)
+    while not (log.exists() and "ready" in log.read_text()):
+        children.next_ended(within_seconds=0.01)
+    context.signals.limit(0)
+    children.next_ended()
+"""
+    process = start_added(tool, body, before=_BLOCK_SIGNALS)
+
+    ran = ended(process)
+
+    assert ran.code == "TIMEOUT"
+    assert log.read_text() == "ready\nterminated\n"
 
 
 def test_a_thread_that_is_left_behind_does_not_keep_the_call_from_ending(tool: Tool) -> None:

@@ -1,6 +1,7 @@
 """Standard input is read to its end or not at all."""
 
 import fcntl
+import os
 import signal
 import subprocess
 import sys
@@ -95,3 +96,21 @@ def test_an_empty_or_closed_stdin_is_no_value_unless_it_is_allowed(tool: Tool, w
     assert tool("config", "get", "api.token", "--reveal").data["value"] == "hunter2"
     assert run("--allow-empty").data["effect"] == "updated"
     assert tool("config", "get", "api.token", "--reveal").data["value"] == ""
+
+
+@pytest.mark.parametrize("target", ["file", "pipe"])
+def test_a_stdin_that_is_open_only_for_writing_is_said_to_be_that(tool: Tool, workspace: Path, target: str) -> None:
+    """Naive: a file gives "bad file descriptor", and the wait for a pipe does not end."""
+    if target == "file":
+        read_end, write_end = -1, os.open(workspace / "out", os.O_WRONLY | os.O_CREAT)
+    else:
+        read_end, write_end = os.pipe()
+    process = tool.start("config", "set", "k", "-", "--timeout", "20s", stdin=write_end)
+    os.close(write_end)
+
+    ran = ended_with_open_stdin(process)
+
+    if read_end >= 0:
+        os.close(read_end)
+    assert (ran.status, ran.code) == (2, "VALIDATION_ERROR")
+    assert ran.error["message"] == "stdin cannot be read: it is open only for writing."

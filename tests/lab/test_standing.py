@@ -32,7 +32,7 @@ def test_a_command_stands_in_the_production_code_also_while_it_waits_for_a_lock(
     events = seen(lab, "lost-config-update", "fixed", "A1 B1")
 
     assert {line for step, line, _ in events if step == "lock"} == {
-        "with make_lock(_lock_path(resolved), resolved.name).exclusively(timeout_seconds) as hold:"
+        "with make_lock(lock_path_of(resolved), resolved.name).exclusively(timeout_seconds) as hold:"
     }
 
 

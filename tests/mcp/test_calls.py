@@ -241,10 +241,10 @@ def test_a_call_that_cannot_begin_to_read_keeps_no_other_from_reading(
     """With too many open files there is no pipe for its signals."""
     first = [True]
 
-    def listen(signals: Signals) -> int:
+    def listen(signals: Signals) -> None:
         if first and first.pop():
             raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
-        return listens(signals)
+        listens(signals)
 
     listens = Signals.listen
     monkeypatch.setattr(Signals, "listen", listen)

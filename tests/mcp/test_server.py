@@ -17,7 +17,7 @@ import pytest
 
 from sampletool.kit.places import session_root
 from sampletool.kit.program import PROGRAM
-from sampletool.kit.safety.processes import pids, started
+from sampletool.kit.safety.processes import is_running, pids
 from sampletool.kit.testing.holding import holding
 from sampletool.kit.testing.schema import described, problems_of
 from sampletool.kit.testing.tool import Tool, ended
@@ -195,7 +195,7 @@ def test_the_end_of_stdin_or_a_signal_ends_it_and_all_its_calls(tool: Tool, work
         is_over = process.poll() is not None
         process.kill()
         ran = ended(process)
-        wait_until(lambda: not any(map(started, children)))
+        wait_until(lambda: not any(map(is_running, children)))
 
     assert {answer.get("error", {}).get("code") for answer in answers} == {None, -32700}
     assert is_over

@@ -28,7 +28,9 @@ def test_each_fault_of_an_input_is_reported_with_those_of_the_others(
     kind: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(path: str, _stack: ExitStack) -> int:
-        raise kind(path, "why") if issubclass(kind, ToolError) else kind(2, "why", path)
+        if issubclass(kind, OSError):
+            raise kind(2, "why", path)
+        raise kind(path, "why")
 
     monkeypatch.setattr(csv_file, "_open", refuse)
 

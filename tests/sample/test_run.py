@@ -1,10 +1,11 @@
 """A command sees what was declared and nothing else."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from sampletool.kit.safety.children import Ended
+from sampletool.kit.safety.children import ChildExit
 from sampletool.sample.run import _done, stage
 
 
@@ -30,6 +31,9 @@ def test_inputs_and_needs_are_at_their_places_and_nothing_else(tmp_path: Path, d
 
 
 def test_a_job_that_left_a_survivor_has_failed() -> None:
-    alone, survived = (_done(Ended("a", 0, "", None, left)) for left in ((), (123,)))
+    child = ChildExit(name="a", exit_code=0, output_tail="", log_path=None, survivors=())
+
+    alone = _done(child)
+    survived = _done(replace(child, survivors=(123,)))
 
     assert (alone.status, survived.status, survived.note) == ("passed", "failed", "still running: 123")

@@ -19,7 +19,7 @@ import pytest
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import KeyNotFound, VersionConflict
 from sampletool.kit.safety import children as children_module
-from sampletool.kit.safety.children import Ended
+from sampletool.kit.safety.children import ChildExit
 from sampletool.kit.safety.signals import Signals
 from sampletool.state import asking, doctor, sqlite, update, worker
 from sampletool.state.asking import until_answered
@@ -370,7 +370,7 @@ def watched(still: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
         task = Claimed("a", 1, "x", 1, "")
         made.running["a:1"] = worker._Running(task, Fence("a", 1), tmp_path / "body", still.now + 60)
         made.store = cast(Store, store)
-        monkeypatch.setattr(made.children, "signal", lambda _name, number: sent.append(number))
+        monkeypatch.setattr(made.children, "send_signal", lambda _name, number: sent.append(number))
         yield Watched(made, still, store, sent)
 
 
@@ -447,6 +447,10 @@ def test_an_empty_queue_is_left_alone_for_half_a_second(watched: Watched) -> Non
     assert watched.clock.now - began == 0.5
 
 
+def failed_with(exit_code: int) -> ChildExit:
+    return ChildExit(name="a:1", exit_code=exit_code, output_tail="", log_path=None, survivors=())
+
+
 @pytest.mark.parametrize(
     ("attempts", "longest_ms"), [(1, 1_000), (2, 2_000), (6, 32_000), (7, 60_000), (16, 60_000), (10_000, 60_000)]
 )
@@ -455,7 +459,7 @@ def test_a_task_that_fails_is_put_off_twice_as_long_each_time_and_at_most_a_minu
 ) -> None:
     (running,) = watched.worker.running.values()
     running.task = running.task._replace(attempts=attempts)
-    failed = Ended("a:1", 1, "", None, ())
+    failed = failed_with(1)
 
     for part in ("least", "most"):
         monkeypatch.setattr(random, "uniform", lambda least, most, part=part: least if part == "least" else most)
@@ -469,7 +473,7 @@ def test_a_task_that_fails_is_put_off_twice_as_long_each_time_and_at_most_a_minu
 def test_the_last_hundred_failures_are_remembered(watched: Watched, failures: int, remembered: int) -> None:
     (running,) = watched.worker.running.values()
     for number in range(failures):
-        failed = Ended("a:1", number + 1, "", None, ())
+        failed = failed_with(number + 1)
         watched.worker.unreported.append((running, failed))
         watched.worker._report(running, failed, watched.worker._finish)
 

@@ -81,17 +81,23 @@ def run_safely(context: Context, argv: list[str], name: str, retries: int, until
             for tries in count(1):
                 notices.unlink(missing_ok=True)
                 with Children(context.signals, hold.descriptors, [lock]) as children, output.open("wb") as stdout:
-                    out = stdout.fileno()
                     try:
-                        children.start(argv[0], argv, cwd=context.cwd, env=environ, log=lambda: notices, stdout=out)
+                        children.start(
+                            argv[0],
+                            argv,
+                            cwd=context.cwd,
+                            env=environ,
+                            make_log_path=lambda: notices,
+                            stdout=stdout.fileno(),
+                        )
                     except OSError as error:
                         reason = "its interpreter is not there" if error.errno == ENOENT else str(error.strerror)
                         raise ProgramNotRunnable(command=argv[0], reason=reason) from None
-                    ended = children.next_ended()
-                    assert ended is not None
+                    child_exit = children.next_exit()
+                    assert child_exit is not None
                 for pid in children.strays:
                     context.warn("STRAY_ENDED", f"Process {pid}, which the program had left running, was ended.")
-                status = ended.status if ended.status >= 0 else 128 - ended.status
+                status = child_exit.exit_code if child_exit.exit_code >= 0 else 128 - child_exit.exit_code
                 pause = wanted_pause(output, status, tries) if status else None
                 if pause is None or tries > retries or time.monotonic() + pause > give_up_at:
                     break

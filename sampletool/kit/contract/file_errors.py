@@ -118,6 +118,7 @@ _WRONG_KIND_OF_PATH = {
 
 _HINTS_BY_NUMBER = {
     errno.EMFILE: "Pass fewer files at once, or raise the limit of open files with `ulimit -n`.",
+    errno.EBUSY: "If the path is a mount point, mount its directory instead of the file.",
 }
 """Hints that replace the one of the class."""
 

@@ -7,13 +7,14 @@ it too. This module knows both sides. To report a new exception of the library, 
 import os
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..program import PROGRAM
 from ..safety import errors as library
 from .duration import say_duration
 from .errors import SIGNAL_BASE, ErrorKind, ExitStatus, ToolError
+from .text import redact
 
 Facts = dict[str, Any]
 """The facts of an error by their names. They are the `context` in the response."""
@@ -57,6 +58,19 @@ class LibraryFailure(ToolError):
 def from_library_error(error: library.SafetyError) -> ToolError:
     """Return the error that the tool reports for an exception of the library."""
     return LibraryFailure(error, TABLE[type(error)])
+
+
+def interrupted_when_done(signal_number: int) -> ToolError:
+    """Return the error of a command that had done its work when the signal arrived.
+
+    Running it again could repeat a change, such as an order. So the hint is to check the result.
+    """
+    row = replace(
+        TABLE[library.Interrupted],
+        message=lambda error: f"{_interrupted_message(error)} The command had done its work.",
+        hint="Check the result before you run the command again.",
+    )
+    return LibraryFailure(library.Interrupted(signal_number), row)
 
 
 def kind_of(error_class: type[Exception]) -> ErrorKind:
@@ -131,7 +145,13 @@ def _timeout_message(error: library.DeadlineExceeded) -> str:
     message = f"The command did not finish within --timeout {timeout} and was stopped."
     if error.waiting_for is not None:
         message += f" {_lock_held_message(error.waiting_for)}"
-    return message
+    return message + _doubt(error)
+
+
+def _timeout_hint(error: library.DeadlineExceeded) -> str:
+    if error.uncertain_change is not None:
+        return _HINT_IF_UNCERTAIN
+    return "Pass a longer --timeout. The processes that the command started were terminated."
 
 
 def _timeout_context(error: library.DeadlineExceeded) -> Facts:
@@ -141,15 +161,40 @@ def _timeout_context(error: library.DeadlineExceeded) -> Facts:
     facts["timeout"] = say_duration(error.seconds)
     # This replaces the limit for the lock, which was longer than what was left for the command.
     facts["timeout_ms"] = _milliseconds(error.seconds)
-    return facts
+    return facts | _doubt_context(error)
 
 
 def _interrupted_message(error: library.Interrupted) -> str:
-    return f"Stopped by {signal.Signals(error.signal_number).name}."
+    name = signal.Signals(error.signal_number).name
+    return f"Stopped by {name}.{_doubt(error)}"
+
+
+def _interrupted_hint(error: library.Interrupted) -> str:
+    if error.uncertain_change is not None:
+        return _HINT_IF_UNCERTAIN
+    return "Locks are released. Files are either changed completely or not at all."
 
 
 def _interrupted_context(error: library.Interrupted) -> Facts:
-    return {"signal": signal.Signals(error.signal_number).name}
+    name = signal.Signals(error.signal_number).name
+    return {"signal": name} | _doubt_context(error)
+
+
+_HINT_IF_UNCERTAIN = "Check whether the change was made before you run the command again."
+
+
+def _doubt(error: library.Interrupted | library.DeadlineExceeded) -> str:
+    """Return a sentence about the change whose outcome is unknown, or "" if there is none."""
+    if error.uncertain_change is None:
+        return ""
+    # The name of the change may contain a URL with a password.
+    return f" It is not known whether this change was made: {redact(error.uncertain_change)}."
+
+
+def _doubt_context(error: library.Interrupted | library.DeadlineExceeded) -> Facts:
+    if error.uncertain_change is None:
+        return {}
+    return {"outcome": "unknown", "change": redact(error.uncertain_change)}
 
 
 def _path_context(error: library.PathFailure) -> Facts:
@@ -186,7 +231,7 @@ TABLE: dict[type[Exception], Row] = {
         exit_status=ExitStatus.TIMEOUT,
         meaning="The command did not finish within --timeout, and was stopped.",
         message=_timeout_message,
-        hint="Pass a longer --timeout. The processes that the command started were terminated.",
+        hint=_timeout_hint,
         context=_timeout_context,
     ),
     library.Interrupted: Row(
@@ -194,7 +239,7 @@ TABLE: dict[type[Exception], Row] = {
         exit_status=SIGNAL_BASE + signal.SIGINT,
         meaning="A signal stopped the command. The exit code is 128 plus the signal number.",
         message=_interrupted_message,
-        hint="Locks are released. Files are either changed completely or not at all.",
+        hint=_interrupted_hint,
         context=_interrupted_context,
     ),
     library.UnsafePath: Row(

@@ -1,9 +1,29 @@
-"""Replace a file so that readers see the old text or the new text, never half, also after a power cut.
+"""Replace or create a file atomically: a reader sees the old content or the new one, never a part.
 
-Write beside, flush to disk, rename over, flush the directory. If anything fails before the rename, the old file is
-untouched and the temporary one is gone; if the last flush fails, NotFlushed says that the file is changed. After
-kill -9 the temporary file is litter, which `sweep` removes. Does not lock: two writers need a lock around reading,
-changing and replacing.
+    replace(path, b"new content")    # The file may exist or not.
+    create(path, b"new content")     # Raises FileExistsError if the file exists.
+
+This also holds after `kill -9` and after a power failure. The terms of this module:
+
+* The *target* is the file that is replaced or created.
+* The *temporary file* is a new file in the target's directory, with a random name.
+* To *publish* the temporary file is to give it the target's name, in one system call.
+* To *flush* a file or directory is to wait until the disk has stored it.
+
+The steps, in this order:
+
+1. Create the temporary file, and write the content to it.
+2. Give it the mode, owner, group and extended attributes of the target.
+3. Flush it.
+4. Publish it.
+5. Flush the directory.
+
+If step 1, 2, 3 or 4 fails, the target is unchanged and the temporary file is removed. If step 5
+fails, NotFlushed says that the target has its new content. A process that is killed during the
+first four steps leaves its temporary file behind. `sweep` removes such files.
+
+Nothing here takes a lock. If two processes read, change and replace the same file, they need a lock
+around all three steps. Otherwise one of the changes is lost.
 """
 
 import errno
@@ -19,17 +39,96 @@ from pathlib import Path
 
 from .errors import NotFlushed, UnsafePath
 
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+Content = bytes | Iterable[bytes]
+"""The content of a file, whole or in blocks."""
 
-_LONGEST_STEM_BYTES = 200
+Publish = Callable[[Path, Path], None]
+"""A function that publishes a temporary file (first argument) as the target (second argument)."""
 
 FOR_ALL = 0o666
-"""The mode of a new file that others are to read, as far as the umask lets them."""
+"""The mode of a new file that other users may read. The kernel takes away the bits of the umask."""
+
+# O_EXCL: fail if there is already a file or a link with this name, instead of writing to it.
+_CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+
+_MAX_STEM_BYTES = 200
+"""The longest file name that a temporary name contains as it is. File systems allow 255 bytes."""
+
+
+def replace(path: Path, content: Content, new_mode: int = 0o600) -> None:
+    """Replace the file, or create it if it does not exist.
+
+    An existing file keeps its mode, owner, group and extended attributes. A new file gets the mode
+    `new_mode`, without the bits of the umask.
+
+    `path` must not be a symbolic link: the link would be replaced, and not the file it leads to.
+
+    Raise UnsafePath if there is something else than a regular file. Raise OSError, with the path
+    of the target, if a step fails: the target is unchanged. Raise NotFlushed if the target has its
+    new content, but a power failure could bring back the old one.
+    """
+    _write_and_publish(path, content, new_mode, _publish_by_rename)
+
+
+def create(path: Path, content: Content) -> None:
+    """Create the file, with the mode `FOR_ALL`, without the bits of the umask.
+
+    Raise FileExistsError if there is already something at `path`, even if another process has put
+    it there a moment ago. Other errors are those of `replace`.
+    """
+    _write_and_publish(path, content, FOR_ALL, _publish_by_link)
+
+
+def sweep(path: Path, older_than_seconds: float | None = None) -> None:
+    """Remove the temporary files that killed writers of this target have left behind.
+
+    The temporary file of a running writer looks the same. So hold the lock that all writers of this
+    target use. If there may be writers that use another lock, pass an age that the temporary
+    file of a running writer never reaches.
+
+    Skip a file that cannot be removed. Raise OSError if the directory cannot be listed.
+    """
+    temporary_name = re.compile(rf"\.{re.escape(_stem(path))}\.[0-9]+-[0-9a-f]{{8}}\.tmp")
+    for name in os.listdir(path.parent):
+        if temporary_name.fullmatch(name) is None:
+            continue
+        temporary = path.parent / name
+        # Another process may remove the same file at this moment.
+        with suppress(OSError):
+            if older_than_seconds is not None:
+                age_seconds = time.time() - temporary.lstat().st_mtime
+                if age_seconds <= older_than_seconds:
+                    continue
+            temporary.unlink()
+
+
+def read_regular(path: Path, limit_bytes: int, *, follow: bool = True) -> bytes:
+    """Return the whole content of a regular file.
+
+    Raise UnsafePath if it is not a regular file, or larger than `limit_bytes`. Raise OSError if it
+    cannot be opened. With `follow=False`, this includes a symbolic link.
+    """
+    # Without O_NONBLOCK, open() would wait until another process opens the FIFO for writing.
+    flags = os.O_RDONLY | os.O_NONBLOCK
+    if not follow:
+        flags |= os.O_NOFOLLOW
+    with opened(path, flags) as descriptor:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise UnsafePath(str(path), "it is not a regular file")
+        if status.st_size > limit_bytes:
+            raise UnsafePath(str(path), f"it is larger than {limit_bytes} bytes")
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            # With read(limit_bytes), Python would first allocate a buffer of that size.
+            return file.read(status.st_size)
 
 
 @contextmanager
 def opened(path: Path, flags: int, new_mode: int = 0o600) -> Iterator[int]:
-    """A descriptor that is closed when the block ends."""
+    """Open a file with the flags of os.open(), and yield its descriptor until the block ends.
+
+    A child process does not inherit the descriptor: Python adds O_CLOEXEC to the flags.
+    """
     descriptor = os.open(path, flags, new_mode)
     try:
         yield descriptor
@@ -37,114 +136,190 @@ def opened(path: Path, flags: int, new_mode: int = 0o600) -> Iterator[int]:
         os.close(descriptor)
 
 
-def replace(path: Path, content: bytes | Iterable[bytes], new_mode: int = 0o600) -> None:
-    """`path` is already resolved: replacing a link would destroy it. Mode, owner and attributes are kept."""
-    _put(path, content, new_mode, os.replace)
-
-
-def create(path: Path, content: bytes | Iterable[bytes]) -> None:
-    """Like `replace`, but raises FileExistsError if `path` exists. Mode 0o666 minus the umask."""
-    _put(path, content, FOR_ALL, _link)
-
-
-def _put(path: Path, content: bytes | Iterable[bytes], mode: int, publish: Callable[[Path, Path], None]) -> None:
-    temporary = path.with_name(f".{_stem(path)}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
-    try:
-        with opened(temporary, _NEW, mode) as descriptor:
-            for block in (content,) if isinstance(content, bytes) else content:
-                write_all(descriptor, block)
-            _keep_metadata(path, descriptor)
-            flush(descriptor)
-        publish(temporary, path)
-    except BaseException as error:
-        with suppress(OSError):
-            temporary.unlink()
-        if isinstance(error, OSError):
-            error.filename = str(path)
-        raise
-    try:
-        flush_directory(path.parent)
-    except OSError as error:
-        raise NotFlushed(str(path), (error.strerror or str(error)).lower()) from error
-
-
-def _stem(path: Path) -> str:
-    """What temporary names of this file begin with, so that they are not longer than a name may be."""
-    name = os.fsencode(path.name)
-    return path.name if len(name) <= _LONGEST_STEM_BYTES else f"long-name-{zlib.crc32(name):08x}"
-
-
-def _link(temporary: Path, path: Path) -> None:
-    """A second name is refused where there is one; a rename would replace it."""
-    os.link(temporary, path, follow_symlinks=False)
-    temporary.unlink()
-
-
-def sweep(path: Path, older_than_seconds: float = 0.0) -> None:
-    """Remove what writers of this file left when they were killed. Only under the lock that they hold.
-
-    With an age where some writers may have another lock: the temporary file of a living one is never that old.
-    """
-    temporary = re.compile(rf"\.{re.escape(_stem(path))}\.[0-9]+-[0-9a-f]{{8}}\.tmp")
-    for name in os.listdir(path.parent):
-        if temporary.fullmatch(name):
-            litter = path.parent / name
-            with suppress(OSError):
-                if not older_than_seconds or time.time() - litter.lstat().st_mtime > older_than_seconds:
-                    litter.unlink()
-
-
-def read_regular(path: Path, limit_bytes: int, *, follow: bool = True) -> bytes:
-    """The whole content of a regular file. A FIFO, a device or a directory is an error, not a wait."""
-    no_links = 0 if follow else os.O_NOFOLLOW
-    with opened(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | no_links) as descriptor:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise UnsafePath(str(path), "it is not a regular file")
-        if found.st_size > limit_bytes:
-            raise UnsafePath(str(path), f"it is larger than {limit_bytes} bytes")
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            return file.read(found.st_size)  # a buffer of the limit would be allocated whole
+def write_all(descriptor: int, content: bytes) -> None:
+    """Write all of the content. A single call of os.write() may write only the first part of it."""
+    remaining = memoryview(content)
+    while remaining:
+        written_bytes = os.write(descriptor, remaining)
+        remaining = remaining[written_bytes:]
 
 
 def flush_directory(directory: Path) -> None:
-    with opened(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) as descriptor:
+    """Wait until the disk has stored the names that are in the directory."""
+    with opened(directory, os.O_RDONLY | os.O_DIRECTORY) as descriptor:
         flush(descriptor)
 
 
 def flush(descriptor: int) -> None:
-    """To the disk itself: on macOS fsync ends at the disk's own cache, which a power cut empties."""
-    to_the_disk = getattr(fcntl, "F_FULLFSYNC", None)
-    if to_the_disk is not None:
-        with suppress(OSError):  # not every file system knows it
-            fcntl.fcntl(descriptor, to_the_disk)
+    """Wait until the disk has stored the file or directory."""
+    # On macOS, fsync() only waits until the data is in the disk's own cache, which a power failure
+    # empties. F_FULLFSYNC, which only macOS has, also waits until the disk has stored the cache.
+    full_flush = getattr(fcntl, "F_FULLFSYNC", None)
+    if full_flush is not None:
+        # Some file systems, such as network drives, do not support it. They get an fsync().
+        with suppress(OSError):
+            fcntl.fcntl(descriptor, full_flush)
             return
     os.fsync(descriptor)
 
 
-def write_all(descriptor: int, content: bytes) -> None:
-    left = memoryview(content)
-    while left:
-        left = left[os.write(descriptor, left) :]
+def _write_and_publish(target: Path, content: Content, mode: int, publish: Publish) -> None:
+    """Take the five steps that are listed at the top of this module."""
+    temporary = _temporary_path(target)
+    with _errors_about(target):
+        descriptor = os.open(temporary, _CREATE_FLAGS, mode)
+        with _removed_on_failure(temporary):
+            try:
+                _write_blocks(descriptor, content)
+                _copy_metadata(target, descriptor)
+                # Many file systems store a new name before the content of its file. Without this
+                # flush, a power failure could leave an empty file under the target's name.
+                flush(descriptor)
+            finally:
+                # Before it is published: a network file system may report a failed write only here.
+                os.close(descriptor)
+            publish(temporary, target)
+    _flush_parent(target)
 
 
-def _keep_metadata(path: Path, descriptor: int) -> None:
-    """Mode and owner have to be kept; an attribute that the system will not let us copy is left behind."""
+def _temporary_path(target: Path) -> Path:
+    """Return a new path in the target's directory. A rename works only within one file system.
+
+    Two writers get two paths: the process ID differs, or else the random part. The random part also
+    keeps other users from guessing the name and putting a file of their own there.
+    """
+    random_part = os.urandom(4).hex()
+    return target.with_name(f".{_stem(target)}.{os.getpid()}-{random_part}.tmp")
+
+
+def _stem(target: Path) -> str:
+    """Return the part of a temporary name that identifies the target.
+
+    This is the target's name. A name that is so long that a temporary name could not contain it is
+    replaced by its checksum.
+    """
+    name = os.fsencode(target.name)
+    if len(name) <= _MAX_STEM_BYTES:
+        return target.name
+    return f"long-name-{zlib.crc32(name):08x}"
+
+
+@contextmanager
+def _errors_about(target: Path) -> Iterator[None]:
+    """Raise an OSError again with the path of the target.
+
+    The original error names the temporary file, of which the caller knows nothing, or no file.
+    """
     try:
-        old = path.stat()
+        yield
+    except OSError as error:
+        # An error without a number is not from the system. The caller's blocks have raised it.
+        if error.errno is None:
+            raise
+        # OSError() chooses the subclass by the number: for EEXIST, it returns a FileExistsError.
+        raise OSError(error.errno, error.strerror, str(target)) from error
+
+
+@contextmanager
+def _removed_on_failure(temporary: Path) -> Iterator[None]:
+    """Remove the temporary file if the block raises an exception."""
+    try:
+        yield
+    except BaseException:
+        # If it cannot be removed, the first failure is still the one to report.
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def _write_blocks(descriptor: int, content: Content) -> None:
+    blocks = [content] if isinstance(content, bytes) else content
+    for block in blocks:
+        write_all(descriptor, block)
+
+
+def _publish_by_rename(temporary: Path, target: Path) -> None:
+    """Rename the temporary file. The target, if it exists, is replaced."""
+    try:
+        os.replace(temporary, target)
+    except OSError as error:
+        # The system's own text is "Device or resource busy", which sounds like a broken disk.
+        if error.errno == errno.EBUSY:
+            reason = "the system uses it, for example as a mount point, and does not replace it"
+            raise OSError(errno.EBUSY, reason) from error
+        raise
+
+
+def _publish_by_link(temporary: Path, target: Path) -> None:
+    """Give the file the target's name, then remove its temporary name.
+
+    link() fails if the target exists. A rename would replace it, and looking for the target before
+    the rename would not help: another process could create it in between.
+    """
+    os.link(temporary, target)
+    temporary.unlink()
+
+
+def _flush_parent(target: Path) -> None:
+    """Flush the target's directory. Raise NotFlushed if this fails.
+
+    Without this flush, a power failure could bring back the old file, although the caller has
+    already reported that the new content is saved.
+    """
+    try:
+        flush_directory(target.parent)
+    except OSError as error:
+        raise NotFlushed(str(target), str(error.strerror).lower()) from error
+
+
+def _copy_metadata(target: Path, descriptor: int) -> None:
+    """Give the temporary file the owner, the mode and the extended attributes of the target.
+
+    Do nothing if there is no target yet. Raise UnsafePath if it is not a regular file: otherwise a
+    rename to /dev/null by root would replace the device by a file.
+    """
+    try:
+        status = target.stat()
     except FileNotFoundError:
         return
-    if not stat.S_ISREG(old.st_mode):
-        raise UnsafePath(str(path), "it is not a regular file")
-    mine = os.fstat(descriptor)
-    if (old.st_uid, old.st_gid) != (mine.st_uid, mine.st_gid):
-        try:
-            os.fchown(descriptor, old.st_uid, old.st_gid)
-        except PermissionError:
-            reason = f"the new file cannot be given its owner and group ({old.st_uid}:{old.st_gid})"
-            raise PermissionError(errno.EPERM, reason, str(path)) from None
-    os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
-    with suppress(OSError, AttributeError):  # macOS has none that Python knows
-        for name in os.listxattr(path):
-            with suppress(OSError):
-                os.setxattr(descriptor, name, os.getxattr(path, name))
+    if not stat.S_ISREG(status.st_mode):
+        raise UnsafePath(str(target), "it is not a regular file")
+    _copy_owner(status, descriptor)
+    # After the owner, because a change of the owner clears the set-user-ID and set-group-ID bits.
+    os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
+    _copy_attributes(target, descriptor)
+
+
+def _copy_owner(target_status: os.stat_result, descriptor: int) -> None:
+    """Give the temporary file the owner and group of the target.
+
+    Raise PermissionError if they differ and this user may not change them. A file that changes its
+    owner or group could become unreadable for those who use it.
+    """
+    uid, gid = target_status.st_uid, target_status.st_gid
+    temporary_status = os.fstat(descriptor)
+    if (temporary_status.st_uid, temporary_status.st_gid) == (uid, gid):
+        return
+    try:
+        os.fchown(descriptor, uid, gid)
+    except PermissionError as error:
+        reason = f"the new file cannot be given its owner and group ({uid}:{gid})"
+        raise PermissionError(errno.EPERM, reason) from error
+
+
+def _copy_attributes(target: Path, descriptor: int) -> None:
+    """Give the temporary file the extended attributes of the target, such as access control lists.
+
+    Skip an attribute that cannot be copied. Some can be set only by root or by the system.
+    """
+    # Python has these functions on Linux only.
+    if not hasattr(os, "listxattr"):
+        return
+    try:
+        names = os.listxattr(target)
+    except OSError:
+        # The file system has no extended attributes.
+        return
+    for name in names:
+        with suppress(OSError):
+            os.setxattr(descriptor, name, os.getxattr(target, name))

@@ -1,11 +1,33 @@
-"""Child processes that can neither outlive nor outwrite us.
+"""Run child processes, and leave none of them running.
 
-Each runs in a process group of its own, with an argument list (never a shell), the null device as stdin, and the
-descriptors of our locks: after kill -9 of this process an orphan keeps the lock until it ends, so that nobody works
-beside it. Leave the `with` block before releasing the lock: releasing would free it for the children too. When a child
-ends, the rest of its group is ended as well; an interrupt is passed on, and after a grace, which a second signal ends,
-the group is killed. Dead means gone or zombie (nobody may ever reap it), and every wait is bounded: what survives
-SIGKILL is named.
+Use a `with Children(...)` block. Start children in it, wait for them with `next_exit`, and look at
+the exit code of each. Leaving the block ends the children that still run, also after an error.
+
+A child gets a list of arguments (no shell is involved) and an empty stdin. Its output goes to a
+pipe that this process reads. These terms describe the rest:
+
+* The *group* of a child is its process group. It has the child's pid as its number, and contains
+  the child and everything that the child starts. Signals are sent to the whole group. Killing the
+  child alone was rejected: if the child is a shell, the programs that it has started keep running.
+* A *zombie* is a process that has exited, but whose parent has not asked for its exit code yet.
+  *Reaping* it means asking. Until then, no other process gets its pid, and no other group gets
+  its number.
+* The *grace* period is the time between the request to exit and SIGKILL. A child can use it to
+  clean up. A second signal to this process ends it early.
+* A *survivor* is a process that keeps running after SIGKILL, because it is inside a system call
+  that cannot be interrupted. Every wait has a limit, so a survivor is reported, not waited for.
+* A *stray* is a process that has left its group, for example with setsid, but that still has a
+  lock of this process.
+* An *orphan* is a child that keeps running because this process was killed with SIGKILL.
+* The *tail* is the last part of a child's output.
+
+A child inherits the descriptors of the locks that this process holds. So an orphan keeps the locks
+until it exits, and no other process works at the same time. For the same reason, leave the block
+before you release a lock: releasing it here would release it for the children, too.
+
+Because each child has a group of its own, the terminal does not send it Ctrl-C or Ctrl-Z. Leaving
+the block passes Ctrl-C on. Nothing passes Ctrl-Z on: it stops this process, and the children keep
+running.
 """
 
 import os
@@ -16,7 +38,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, NamedTuple
+from types import TracebackType
+from typing import IO
 
 from .atomic_file import write_all
 from .errors import Interrupted
@@ -26,67 +49,122 @@ from .processes import can_see, members_of_group
 from .signals import Signals
 
 GRACE_SECONDS = 5.0
-_DEATH_SECONDS = 2.0
-_POLL_SECONDS = 0.02
-_CHUNK_BYTES = 65536
-_CHUNKS_AT_ONCE = 16
-"""A child that writes without end must not starve the others; a pipe holds no more than this."""
 TAIL_BYTES = 4096
-LOST_STATUS = 255
-"""A failure, as in asyncio: where SIGCHLD is ignored the kernel throws away how a child ended."""
-_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+
+LOST_EXIT_CODE = 255
+"""The exit code of a child whose real exit code is unknown.
+
+If SIGCHLD is ignored, the kernel reaps children itself and discards their exit codes. A process
+inherits this setting from its parent. Work with an unknown result must not count as a success, so
+this is not 0. asyncio uses the same number.
+"""
+
+_DEATH_SECONDS = 2.0
+"""How long to wait for a group to exit after SIGKILL."""
+
+_POLL_SECONDS = 0.02
+"""How often to look at children where nothing announces their exit."""
+
+_RECHECK_SECONDS = 1.0
+"""How often to look at children and signals where their arrival should end the wait.
+
+Some signals do not: those that are recorded by a `Signals` object that is not installed.
+"""
+
+_CHUNK_BYTES = 65536
+
+_MAX_CHUNKS = 16
+"""How many chunks to read from one child before the other children get a turn.
+
+Without a limit, a child that writes all the time would keep this process busy permanently. The
+limit, 1 MiB, is the largest size that a pipe usually has on Linux. So one turn is enough to empty
+the pipe of a child that has exited.
+"""
+
+_LOG_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+_LOG_MODE = 0o600
 
 
-class Ended(NamedTuple):
-    """How one child ended. `survivors` are processes of its group that even SIGKILL did not end in time."""
+@dataclass(frozen=True)
+class ChildExit:
+    """How a child exited. An exit code other than 0 is not an error here: the caller decides."""
 
     name: str
-    status: int
-    tail: str
-    log: Path | None
+    """The name that was given to `Children.start`."""
+
+    exit_code: int
+    """The exit code, or -N if signal N killed the child, or LOST_EXIT_CODE."""
+
+    output_tail: str
+    r"""The tail of the output. Bytes that are not UTF-8 are escaped, for example as \xff."""
+
+    log_path: Path | None
+    """The file with the whole output. None if no log was requested or the child wrote nothing."""
+
     survivors: tuple[int, ...]
-
-
-@dataclass
-class _Running:
-    name: str
-    process: subprocess.Popen[bytes]
-    output: IO[bytes]
-    exit_descriptor: int | None
-    log: Callable[[], Path] | None
-    tail: bytearray = field(default_factory=bytearray)
-    log_path: Path | None = None
-    log_file: int | None = None
-    output_ended: bool = False
+    """The pids of the processes in the child's group that SIGKILL did not end in time."""
 
 
 class Children:
-    """The children of one call. Leaving the block ends them all, whatever happened."""
+    """The child processes of one `with` block.
 
-    def __init__(self, signals: Signals, lock_descriptors: Sequence[int] = (), locks: Iterable[Path] = ()) -> None:
-        self._signals = signals
-        self._descriptors = tuple(lock_descriptors)
-        self._locks = [os.environ.get(ANCESTORS_LOCKS, ""), *map(str, locks)]
-        self._running: dict[str, _Running] = {}
+    Children inherit `lock_descriptors`. They learn `lock_paths` from an environment variable: a
+    child that asks for one of these locks fails at once, instead of waiting for its own parent.
+    `grace_seconds` is the length of the grace period, and `tail_bytes` that of the tail.
+    """
+
+    def __init__(
+        self,
+        signals: Signals,
+        lock_descriptors: Sequence[int] = (),
+        lock_paths: Iterable[Path] = (),
+        *,
+        grace_seconds: float = GRACE_SECONDS,
+        tail_bytes: int = TAIL_BYTES,
+    ) -> None:
         self.has_started = False
-        """Whether there was anything to do for a child."""
-        self._log_failure: OSError | None = None
+        """Whether at least one child was started."""
+
         self.strays: list[int] = []
-        """What had left its group and kept our lock; it was ended, for it might have outlived and outwritten us."""
+        """The pids of the strays that were ended. Complete when the block has been left."""
+
+        self._signals = signals
+        self._lock_descriptors = tuple(lock_descriptors)
+        self._lock_paths = [str(path) for path in lock_paths]
+        self._grace_seconds = grace_seconds
+        self._tail_bytes = tail_bytes
+
+        self._running: dict[str, _Child] = {}
+        """The children that are not reaped yet, by name."""
+
+        self._log_failure: Exception | None = None
+        """The first error while writing a log. `next_exit` raises it.
+
+        It is not raised at once, because it may happen while the block is being left. Then the
+        other children still have to be ended.
+        """
 
     def __enter__(self) -> "Children":
         return self
 
-    def __exit__(self, _kind: object, error: object, _trace: object) -> None:
-        number = error.signal_number if isinstance(error, Interrupted) else signal.SIGTERM
+    def __exit__(
+        self,
+        _type: type[BaseException] | None,
+        error: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> None:
+        """End all children that still run: ask them to exit, wait for a while, then kill them."""
+        request: int = signal.SIGTERM
+        if isinstance(error, Interrupted):
+            # Children may handle Ctrl-C in another way than SIGTERM. Pass on the signal itself.
+            request = error.signal_number
         children = list(self._running.values())
         for child in children:
-            _signal_group(child, number)
-        self._await_exits(children)
+            _signal_group(child.group, request)
+        self._wait_for_grace_period(children)
         for child in children:
-            self._bury(child)
-        if self.has_started and self._descriptors:
-            self.strays = end_strays(self._descriptors[0], self._signals)
+            self._kill_and_reap(child)
+        self._end_strays()
 
     def start(
         self,
@@ -95,147 +173,336 @@ class Children:
         *,
         cwd: Path,
         env: Mapping[str, str],
-        log: Callable[[], Path] | None = None,
+        make_log_path: Callable[[], Path] | None = None,
         stdout: int | None = None,
     ) -> None:
-        """Start one; `log` is asked for a path when there is something to write. OSError if it cannot be started.
+        """Start a child. The name identifies it here, and must be unique among running children.
 
-        With `stdout` that is where its stdout goes, and log and tail are of its stderr alone.
+        If `make_log_path` is given, all output is appended to the file that it returns. It is
+        called when there is something to write, so a silent child leaves neither a file nor a
+        directory.
+
+        By default, the output is stdout and stderr together. If `stdout` is given, stdout goes to
+        that descriptor instead, and only stderr counts as the output.
+
+        Raise Interrupted or DeadlineExceeded if this process has to stop, and OSError if the child
+        cannot be started.
         """
         self._signals.check()
-        locks = "\n".join(filter(None, self._locks))
+        # From here on, no signal can raise an error (see signals.py). So it cannot happen that a
+        # child runs, but is missing in self._running.
         process = subprocess.Popen(
             argv,
             cwd=cwd,
-            env={**env, ANCESTORS_LOCKS: locks} if locks else env,
+            env=self._environment_of_child(env),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE if stdout is None else stdout,
             stderr=subprocess.STDOUT if stdout is None else subprocess.PIPE,
             process_group=0,
-            pass_fds=self._descriptors,
+            pass_fds=self._lock_descriptors,
         )
-        output = process.stdout or process.stderr
+        output = process.stdout if stdout is None else process.stderr
         assert output is not None
-        self.has_started = True
-        self._running[name] = _Running(name, process, output, _open_pid(process.pid), log)
         os.set_blocking(output.fileno(), False)
+        self._running[name] = _Child(
+            name=name,
+            process=process,
+            output=output,
+            exit_descriptor=_open_exit_descriptor(process.pid),
+            log=_Log(make_log_path) if make_log_path is not None else None,
+        )
+        self.has_started = True
 
-    def next_ended(self, within_seconds: float | None = None) -> Ended | None:
-        """Wait for the next child to end. None if none runs, or none has ended in that time.
+    def next_exit(self, within_seconds: float | None = None) -> ChildExit | None:
+        """Wait until a child exits, and return how it exited.
 
-        An interrupt or the end of --timeout is raised from here; leaving the block then ends the others.
+        Return None if no child runs, or if none exits within this time. With a time of 0, only
+        look. By default, wait without a limit of its own.
+
+        Whatever the child has left running in its group is killed first.
+
+        Raise Interrupted or DeadlineExceeded if this process has to stop. If a log could not be
+        written, raise that error: OSError, or what `make_log_path` has raised. In all these cases,
+        leave the block, which ends the other children.
         """
-        deadline = None if within_seconds is None else time.monotonic() + within_seconds
+        give_up_at = None
+        if within_seconds is not None:
+            give_up_at = time.monotonic() + within_seconds
         while self._running:
-            for child in list(self._running.values()):
-                has_exited = _has_exited(child.process)
-                self._read(child)  # after looking: its last words too have to be in the log
-                if self._log_failure is not None:
-                    raise self._log_failure
-                if has_exited:
-                    return self._bury(child)
+            child_exit = self._look_for_exit()
+            if child_exit is not None:
+                return child_exit
             self._signals.check()
-            left = 1.0 if deadline is None else deadline - time.monotonic()
-            if left <= 0:
-                return None
-            exits = [child.exit_descriptor for child in self._running.values() if child.exit_descriptor is not None]
-            outputs = [child.output.fileno() for child in self._running.values() if not child.output_ended]
-            self._signals.wait(left if len(exits) == len(self._running) else min(left, _POLL_SECONDS), exits + outputs)
+            seconds = _RECHECK_SECONDS
+            if give_up_at is not None:
+                seconds_left = give_up_at - time.monotonic()
+                if seconds_left <= 0:
+                    return None
+                seconds = min(seconds, seconds_left)
+            self._wait_for_event(seconds)
         return None
 
-    def signal(self, name: str, number: int) -> None:
-        """Send a signal to one child and its group; `next_ended` returns it when it has ended."""
-        if name in self._running:
-            _signal_group(self._running[name], number)
+    def send_signal(self, name: str, number: int) -> None:
+        """Send a signal to the group of a child. Do nothing if no child of this name runs.
 
-    def _await_exits(self, children: list[_Running]) -> None:
-        """Give them time to end, unless a second signal says that there is none."""
-        deadline = time.monotonic() + GRACE_SECONDS
+        If that makes the child exit, `next_exit` returns it, as always.
+        """
+        child = self._running.get(name)
+        if child is not None:
+            _signal_group(child.group, number)
+
+    def _environment_of_child(self, env: Mapping[str, str]) -> dict[str, str]:
+        """Return the environment with the paths of the locks that are held while the child runs."""
+        lock_paths = list(self._lock_paths)
+        # This process may be a child itself, and its parent holds locks, too.
+        inherited = os.environ.get(ANCESTORS_LOCKS)
+        if inherited:
+            lock_paths.insert(0, inherited)
+        environment = dict(env)
+        if lock_paths:
+            environment[ANCESTORS_LOCKS] = "\n".join(lock_paths)
+        return environment
+
+    def _look_for_exit(self) -> ChildExit | None:
+        """Read the output of all children until one is found that has exited. Reap that one."""
+        for child in list(self._running.values()):
+            # Look first, then read. In the other order, a child could write and exit in between.
+            # An error while its last output is written to the log would then be missed.
+            has_exited = _has_exited(child.process)
+            self._read_output(child)
+            if self._log_failure is not None:
+                raise self._log_failure
+            if has_exited:
+                return self._kill_and_reap(child)
+        return None
+
+    def _wait_for_event(self, seconds: float) -> None:
+        """Sleep until a child writes or exits, a signal arrives, or the time is over."""
+        watched = []
+        for child in self._running.values():
+            if not child.has_closed_output:
+                # A closed pipe is always readable: watching it would keep the processor busy.
+                watched.append(child.output.fileno())
+            if child.exit_descriptor is not None:
+                watched.append(child.exit_descriptor)
+            else:
+                # Nothing announces the exit of this child, so return soon to look at it.
+                seconds = min(seconds, _POLL_SECONDS)
+        self._signals.wait(seconds, watched)
+
+    def _wait_for_grace_period(self, children: Sequence["_Child"]) -> None:
+        """Wait until all children have exited, the grace period is over, or a second signal came.
+
+        This does not call `Signals.wait`, because after a first signal that no longer sleeps.
+        """
+        deadline = time.monotonic() + self._grace_seconds
         while time.monotonic() < deadline and not self._signals.is_repeated:
             for child in children:
-                self._read(child)
+                # A child with a full pipe would block, and could not clean up.
+                self._read_output(child)
             if all(_has_exited(child.process) for child in children):
                 return
             time.sleep(_POLL_SECONDS)
 
-    def _bury(self, child: _Running) -> Ended:
-        """Kill what is left of the group while the zombie still reserves its number, then reap, read the rest."""
-        _signal_group(child, signal.SIGKILL)
+    def _kill_and_reap(self, child: "_Child") -> ChildExit:
+        """Kill what runs in the child's group, reap the child, and return how it exited."""
+        # Kill before reaping. While the child is a zombie, the number of its group is reserved.
+        # Afterwards the number may belong to processes that have nothing to do with this one.
+        _signal_group(child.group, signal.SIGKILL)
         deadline = time.monotonic() + _DEATH_SECONDS
         while not _has_exited(child.process) and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
-        status = _reap(child.process)
-        child.process.returncode = -signal.SIGKILL if status is None else status
-        survivors = (child.process.pid,) if status is None else _await_group(child.process.pid, deadline)
-        self._read(child)
+
+        survivors: tuple[int, ...]
+        exit_code = _reap(child.process)
+        if exit_code is None:
+            exit_code = -signal.SIGKILL
+            survivors = (child.process.pid,)
+            # Without an exit code, Python would warn that the child still runs.
+            child.process.returncode = exit_code
+        else:
+            survivors = _wait_for_group(child.group, deadline)
+
+        # Only now is the output complete: nobody else can write to the pipe any more.
+        self._read_output(child)
         del self._running[child.name]
-        child.output.close()
-        for descriptor in (child.exit_descriptor, child.log_file):
-            if descriptor is not None:
-                os.close(descriptor)
-        tail = bytes(child.tail).decode("utf-8", "backslashreplace")
-        return Ended(child.name, child.process.returncode, tail, child.log_path, survivors)
+        child.close()
+        return ChildExit(
+            name=child.name,
+            exit_code=exit_code,
+            output_tail=bytes(child.tail).decode("utf-8", "backslashreplace"),
+            log_path=child.log.path if child.log is not None else None,
+            survivors=survivors,
+        )
 
-    def _read(self, child: _Running) -> None:
-        """Take what the child has written so far: the end of it for the answer, all of it for the log."""
-        with suppress(BlockingIOError):
-            for _ in range(_CHUNKS_AT_ONCE):
-                if not (chunk := os.read(child.output.fileno(), _CHUNK_BYTES)):
-                    child.output_ended = True
-                    return
-                child.tail += chunk
-                del child.tail[:-TAIL_BYTES]
-                if child.log is not None and self._log_failure is None:
-                    try:
-                        if child.log_file is None:
-                            child.log_path = child.log()
-                            child.log_file = os.open(child.log_path, _APPEND, 0o600)
-                        write_all(child.log_file, chunk)
-                    except OSError as error:  # raised by the wait: ending the children must go on
-                        self._log_failure = error
+    def _end_strays(self) -> None:
+        """End the processes that have left their groups but still have the first lock.
+
+        Other processes that have left their groups cannot be told from processes that have
+        nothing to do with this one.
+        """
+        if self.has_started and self._lock_descriptors:
+            self.strays = end_strays(self._lock_descriptors[0], self._signals)
+
+    def _read_output(self, child: "_Child") -> None:
+        """Read what the child has written so far. Keep the tail of it, and append it to the log."""
+        for _ in range(_MAX_CHUNKS):
+            try:
+                chunk = os.read(child.output.fileno(), _CHUNK_BYTES)
+            except BlockingIOError:
+                # The pipe is empty, but the child may write more.
+                return
+            if not chunk:
+                child.has_closed_output = True
+                return
+            child.append_to_tail(chunk, self._tail_bytes)
+            self._append_to_log(child, chunk)
+
+    def _append_to_log(self, child: "_Child", chunk: bytes) -> None:
+        """Append to the child's log, if it has one. Keep an error for `next_exit` to raise.
+
+        After the first error, no log is written any more.
+        """
+        if child.log is None or self._log_failure is not None:
+            return
+        try:
+            child.log.append(chunk)
+        except Exception as error:
+            # Not only OSError: make_log_path is a function of the caller and may raise anything.
+            self._log_failure = error
 
 
-def _open_pid(pid: int) -> int | None:
-    """A descriptor that becomes readable when the process ends, where the system has one."""
+class _Log:
+    """A file that is created when there is something to write."""
+
+    def __init__(self, make_path: Callable[[], Path]) -> None:
+        self.path: Path | None = None
+        self._make_path = make_path
+        self._descriptor: int | None = None
+
+    def append(self, content: bytes) -> None:
+        if self._descriptor is None:
+            self.path = self._make_path()
+            self._descriptor = os.open(self.path, _LOG_FLAGS, _LOG_MODE)
+        write_all(self._descriptor, content)
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+@dataclass
+class _Child:
+    """A child that is not reaped yet."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    output: IO[bytes]
+    """The reading end of the pipe. It does not block."""
+
+    exit_descriptor: int | None
+    """A descriptor that becomes readable when the child exits. None if there is no such thing."""
+
+    log: _Log | None
+    tail: bytearray = field(default_factory=bytearray)
+    has_closed_output: bool = False
+    """Whether all writing ends of the pipe are closed. The child may still run."""
+
+    @property
+    def group(self) -> int:
+        """The number of the child's process group: `process_group=0` makes the child its leader."""
+        return self.process.pid
+
+    def append_to_tail(self, chunk: bytes, max_bytes: int) -> None:
+        self.tail += chunk
+        excess = len(self.tail) - max_bytes
+        if excess > 0:
+            del self.tail[:excess]
+
+    def close(self) -> None:
+        """Close all descriptors that belong to this child."""
+        self.output.close()
+        if self.exit_descriptor is not None:
+            os.close(self.exit_descriptor)
+        if self.log is not None:
+            self.log.close()
+
+
+def _open_exit_descriptor(pid: int) -> int | None:
+    """Return a descriptor that becomes readable when this process exits.
+
+    Return None where the system has no pid descriptors: on macOS, on Linux before 5.3, and in
+    some sandboxes.
+    """
     with suppress(OSError, AttributeError):
         return os.pidfd_open(pid)
     return None
 
 
 def _has_exited(process: subprocess.Popen[bytes]) -> bool:
-    """Whether our child has ended. It stays a zombie, so that its number stays taken, where there is waitid."""
-    if hasattr(os, "waitid"):  # not on macOS before Python 3.13
+    """Return whether the child has exited. Leave it a zombie if possible."""
+    # Python has no os.waitid on macOS before 3.13 (CPython issue 113536). There, the child is
+    # reaped at once. So for a moment its pid could be reused before its group is killed.
+    if hasattr(os, "waitid"):
+        # Without a zombie there is ChildProcessError. Either SIGCHLD is ignored, or the child has
+        # been reaped. _reap() knows what to do in both cases.
         with suppress(ChildProcessError):
-            return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+            # WNOWAIT leaves the zombie. WNOHANG makes waitid() return None if the child runs.
+            flags = os.WEXITED | os.WNOWAIT | os.WNOHANG
+            return os.waitid(os.P_PID, process.pid, flags) is not None
     return _reap(process) is not None
 
 
 def _reap(process: subprocess.Popen[bytes]) -> int | None:
-    """How our child ended, if it has."""
-    if process.returncode is None:
-        try:
-            pid, status = os.waitpid(process.pid, os.WNOHANG)
-            process.returncode = os.waitstatus_to_exitcode(status) if pid else None
-        except ChildProcessError:
-            process.returncode = LOST_STATUS
+    """Return the exit code of the child, or None if it still runs. Calling this twice is safe.
+
+    `Popen.poll` is not used: it returns 0 if the kernel has discarded the exit code (CPython issue
+    15756).
+    """
+    if process.returncode is not None:
+        return process.returncode
+    try:
+        pid, wait_status = os.waitpid(process.pid, os.WNOHANG)
+    except ChildProcessError:
+        process.returncode = LOST_EXIT_CODE
+        return LOST_EXIT_CODE
+    if pid == 0:
+        return None
+    process.returncode = os.waitstatus_to_exitcode(wait_status)
     return process.returncode
 
 
-def _signal_group(child: _Running, number: int) -> None:
+def _signal_group(group: int, number: int) -> None:
+    """Send a signal to all processes of a group, as far as they exist and permit it."""
+    # PermissionError: all of them belong to another user. On macOS also: all of them are zombies.
     with suppress(ProcessLookupError, PermissionError):
-        os.killpg(child.process.pid, number)
+        os.killpg(group, number)
 
 
-def _await_group(group: int, deadline: float) -> tuple[int, ...]:
-    """Wait until no member of the group lives. The pids of those that are left when the time is over."""
+def _wait_for_group(group: int, deadline: float) -> tuple[int, ...]:
+    """Wait until no process of the group runs. Return the pids of those that still do at the end."""
     while True:
-        try:
-            os.killpg(group, 0)
-        except ProcessLookupError:
-            return ()
-        except PermissionError:
-            pass
-        alive = members_of_group(group) if can_see() else (group,)
-        if not alive or time.monotonic() >= deadline:
-            return alive
+        running = _find_running_members(group)
+        if not running or time.monotonic() >= deadline:
+            return running
         time.sleep(_POLL_SECONDS)
+
+
+def _find_running_members(group: int) -> tuple[int, ...]:
+    """Return the pids of the processes of this group that run.
+
+    Zombies do not count: it may happen that their parent never reaps them. But where /proc cannot
+    be used, zombies are not recognized and pids are not known. Then return the group's number.
+    """
+    try:
+        # Signal 0 is not sent. The kernel only checks whether the group has processes.
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return ()
+    except PermissionError:
+        # The group has processes, but this one may not send signals to them.
+        pass
+    if can_see():
+        return members_of_group(group)
+    return (group,)

@@ -39,19 +39,31 @@ class Deadlock(SafetyError):
 class Interrupted(SafetyError):
     """A signal asked this process to stop."""
 
-    def __init__(self, signal_number: int) -> None:
+    def __init__(self, signal_number: int, uncertain_change: str | None = None) -> None:
         super().__init__(f"stopped by {signal.Signals(signal_number).name}")
         self.signal_number = signal_number
+        self.uncertain_change = uncertain_change
+        """A change elsewhere that may or may not have been made, such as "the order at https://…".
+
+        None if no such change was under way when the signal arrived.
+        """
 
 
 class DeadlineExceeded(SafetyError):
     """The time that was set with `Signals.limit` is over."""
 
-    def __init__(self, seconds: float, waiting_for: LockTimeout | None = None) -> None:
+    def __init__(
+        self,
+        seconds: float,
+        waiting_for: LockTimeout | None = None,
+        uncertain_change: str | None = None,
+    ) -> None:
         super().__init__(f"not finished within {seconds:g} s")
         self.seconds = seconds
         self.waiting_for = waiting_for
         """The lock that the process was waiting for when the time was over."""
+        self.uncertain_change = uncertain_change
+        """A change that may or may not have been made. See `Interrupted`."""
 
 
 class PathFailure(SafetyError):

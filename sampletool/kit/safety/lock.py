@@ -30,6 +30,7 @@ from .errors import (
 )
 from .flock import EXCLUSIVE, SHARED, Waiter, try_lock, unlock
 from .lock_record import READERS, Record, describe_me, read_record, registered, write_record
+from .lockless_thread import is_lockless
 from .signals import Signals
 
 MakeLock = Callable[[Path, str], "Lock"]
@@ -105,6 +106,9 @@ class Lock:
             self._leave(descriptor)
 
     def _acquire(self, operation: int, timeout_seconds: float, *, recorded: bool = True) -> Hold:
+        if is_lockless():
+            # A mistake in the code of a command, so it gets a traceback.
+            raise RuntimeError(f"take the lock {self._name!r} outside of the function that blocks")
         if str(self._path) in os.environ.get(ANCESTORS_LOCKS, "").split("\n"):
             raise Deadlock(self._name)
         asked = time.monotonic()

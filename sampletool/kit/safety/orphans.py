@@ -1,62 +1,135 @@
-"""Ends the processes that still hold a lock for a holder that has ended, or is about to. No other process is harmed.
+"""End the processes that still hold a lock although the process that took it has exited.
 
-Only a process whose descriptor carries this very lock, taken by a process that no longer runs (or by this one), is
-ended: the kernel says both. Having the file open is no proof, and where the kernel does not say, nothing is ended. It
-is ended through a pid descriptor: opened, looked at again, then signalled, so that a reused pid is never hit.
+A child may inherit the lock of the process that starts it, and keeps it after that process exits.
+
+* An *orphan* is such a child of a process that has exited.
+* A *stray* is a descendant of this process that carries its lock outside of the process groups
+  that this process has started and ended. As soon as this process exits, a stray is an orphan.
+
+These processes are terminated (SIGTERM). Those that have not exited after a moment are killed.
+
+No other process is harmed. The kernel must confirm that a descriptor of the process carries this
+very lock, and who took the lock. A process that only has the lock file open is left alone, and so
+is everything where the kernel cannot be asked (see lock_owners.py).
+
+A pid may be reused at any moment. So each process is signalled through a pid descriptor: open the
+descriptor, check again that its pid belongs to an orphan, then send the signal.
 """
 
 import os
 import signal
 import time
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
-from functools import partial
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from select import POLLIN, poll
 
-from .lock_owners import carriers_of, orphans_of
+from .lock_owners import find_carriers, find_orphans
 from .signals import Signals
 
-_PATIENCE_SECONDS = 2.0
-_TURN_SECONDS = 0.02
+_GRACE_SECONDS = 2.0
+"""How long a process may take to exit after a signal."""
+_POLL_SECONDS = 0.02
+"""How often to look whether a second signal has come."""
 
 
 def end_orphans(lock_path: Path, signals: Signals) -> list[int]:
-    """The children of dead holders that were ended."""
-    return end_all(partial(orphans_of, lock_path), signals)
+    """End the orphans that hold this lock, and return their pids."""
+
+    def find() -> list[int]:
+        return find_orphans(lock_path)
+
+    return end_all(find, signals)
 
 
-def end_strays(descriptor: int, signals: Signals) -> list[int]:
-    """Descendants of this process that left their group, and so still carry the lock after the group was ended."""
-    file, me = os.fstat(descriptor), os.getpid()
-    return end_all(lambda: [pid for pid, locker in carriers_of(file) if locker == me != pid], signals)
+def end_strays(lock_descriptor: int, signals: Signals) -> list[int]:
+    """End the strays that carry the lock of this descriptor, and return their pids.
+
+    Call this after the process groups have been ended: every descendant that still carries the
+    lock then counts as a stray.
+    """
+    lock_file = os.fstat(lock_descriptor)
+    my_pid = os.getpid()
+
+    def find() -> list[int]:
+        strays = []
+        for carrier in find_carriers(lock_file):
+            if carrier.locker_pid == my_pid and carrier.pid != my_pid:
+                strays.append(carrier.pid)
+        return strays
+
+    return end_all(find, signals)
 
 
 def end_all(find: Callable[[], list[int]], signals: Signals) -> list[int]:
-    """Those that `find` names, and names again when nobody else can have got their number.
+    """Terminate the processes that `find` returns, and kill those that do not exit in time.
 
-    They get a moment to clean up, unless a second signal comes. Then they are killed, and what they have started.
+    Return the pids of all processes that were sent a signal. A second signal to this process (see
+    signals.py) shortens the time that they have to clean up.
     """
+    # macOS has no pid descriptors. Without them, a signal could hit a process that reuses a pid.
+    if not hasattr(signal, "pidfd_send_signal"):
+        return []
+
     ended: set[int] = set()
-    for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGKILL) if hasattr(signal, "pidfd_send_signal") else ():
-        with ExitStack() as opened:
-            descriptors = {}
-            for pid in find():
-                with suppress(ProcessLookupError):
-                    descriptors[pid] = os.pidfd_open(pid)
-                    opened.callback(os.close, descriptors[pid])
-            watched, living = poll(), set()
-            for pid in descriptors.keys() & find():
-                with suppress(ProcessLookupError, PermissionError):
-                    signal.pidfd_send_signal(descriptors[pid], number)
-                    watched.register(descriptors[pid], POLLIN)
-                    living.add(descriptors[pid])
-                    ended.add(pid)
-            deadline = time.monotonic() + _PATIENCE_SECONDS
-            while living and time.monotonic() < deadline and not (signals.is_repeated and number == signal.SIGTERM):
-                for descriptor, _ in watched.poll(1000 * _TURN_SECONDS):
-                    watched.unregister(descriptor)
-                    living.remove(descriptor)
-        if not descriptors:
-            break
+    # The second SIGKILL catches what the processes started before the first one hit them.
+    for signal_number in (signal.SIGTERM, signal.SIGKILL, signal.SIGKILL):
+        with _pid_descriptors(find()) as descriptors:
+            if not descriptors:
+                break
+            # Ask again now that the descriptors are open. If a pid was reused before its
+            # descriptor was opened, `find` does not return it a second time.
+            confirmed = descriptors.keys() & set(find())
+            signalled = _send_all(descriptors, confirmed, signal_number)
+            may_be_shortened = signal_number == signal.SIGTERM
+            _await_exits(signalled.values(), signals, may_be_shortened=may_be_shortened)
+            ended.update(signalled)
     return sorted(ended)
+
+
+@contextmanager
+def _pid_descriptors(pids: list[int]) -> Iterator[dict[int, int]]:
+    """Open a descriptor for each process that is still there, and close them after the block."""
+    descriptors = {}
+    with ExitStack() as exit_stack:
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                descriptor = os.pidfd_open(pid)
+                exit_stack.callback(os.close, descriptor)
+                descriptors[pid] = descriptor
+        yield descriptors
+
+
+def _send_all(
+    descriptors: dict[int, int],
+    pids: Collection[int],
+    signal_number: int,
+) -> dict[int, int]:
+    """Send the signal to these processes. Return the descriptors of those that it was sent to."""
+    signalled = {}
+    for pid in pids:
+        with suppress(ProcessLookupError, PermissionError):
+            signal.pidfd_send_signal(descriptors[pid], signal_number)
+            signalled[pid] = descriptors[pid]
+    return signalled
+
+
+def _await_exits(descriptors: Collection[int], signals: Signals, *, may_be_shortened: bool) -> None:
+    """Wait until the processes have exited, or for _GRACE_SECONDS.
+
+    If the wait may be shortened, it ends when this process gets a second signal.
+    """
+    exits = poll()
+    for descriptor in descriptors:
+        # A pid descriptor becomes readable when its process exits.
+        exits.register(descriptor, POLLIN)
+
+    running = set(descriptors)
+    deadline = time.monotonic() + _GRACE_SECONDS
+    while running and time.monotonic() < deadline:
+        if may_be_shortened and signals.is_repeated:
+            return
+        for descriptor, _event in exits.poll(1000 * _POLL_SECONDS):
+            # It stays readable: without this, the next poll() would return at once.
+            exits.unregister(descriptor)
+            running.remove(descriptor)

@@ -19,12 +19,14 @@ _WRITABLE_BY_OTHERS = 0o022
 def private_directory(path: Path) -> Path:
     """Create the directory if it is missing, and return its path.
 
-    Raise UnsafeDirectory if another user owns it or can write to it.
+    Missing parents are created too, with the mode that the umask leaves. The mode of a directory
+    that is already there is not changed.
+
+    Raise UnsafeDirectory if another user owns the directory or can write to it.
     """
-    # mkdir() raises FileExistsError for a dangling link although `exist_ok` is set. The check
-    # below reports it better.
+    # If there is already something at the path, the check below finds out whether it is safe.
     with suppress(FileExistsError):
-        path.mkdir(mode=PRIVATE_MODE, parents=True, exist_ok=True)
+        path.mkdir(mode=PRIVATE_MODE, parents=True)
     return check_private(path)
 
 

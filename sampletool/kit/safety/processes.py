@@ -1,85 +1,177 @@
-"""What the kernel says of processes: the only file that reads /proc.
+"""Ask the kernel about processes. No other module of the library reads /proc.
 
-Where there is no /proc, or it belongs to another pid namespace, nothing is known: None, or an empty list. A pid that
-was read there would be a different process here.
+A pid is only valid in one pid namespace: in another container, it belongs to a different process.
+So where there is no /proc, or where it shows the processes of another pid namespace, this module
+knows nothing: its functions return None or nothing.
 """
 
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_BOOT_ID_CHARACTERS = 8
+"""How much of the boot id is kept. This is enough to tell the boots of one machine apart."""
+
+_DEAD_STATES = "ZX"
+"""The states of a process that has exited: a zombie, and one that is just being removed."""
+
+
+@dataclass(frozen=True)
+class _Stat:
+    """The fields of /proc/PID/stat that are used here."""
+
+    pid: int
+    group: int
+    start_ticks: int
 
 
 def can_see() -> bool:
-    """Whether /proc is here and its pids are those that a signal from here would reach."""
+    """Return whether /proc is there, and shows pids that are valid for this process.
+
+    It shows others if this process is in a new pid namespace that still has the /proc of its
+    parent namespace. A signal to one of these pids would hit a different process.
+    """
     me = _stat("self")
-    return me is not None and me[0] == os.getpid()
+    return me is not None and me.pid == os.getpid()
 
 
-def started(pid: int) -> int | None:
-    """When the process that has this pid was started, in clock ticks since boot. None if there is none."""
-    stat = _stat("self")
-    if stat is not None and stat[0] == os.getpid() != pid:
-        stat = _stat(str(pid))
-    return stat[2] if stat is not None and stat[0] == pid else None
+def is_running(pid: int) -> bool:
+    """Return whether the process is running. A zombie is not."""
+    return start_ticks(pid) is not None
+
+
+def start_ticks(pid: int) -> int | None:
+    """Return when the process was started, in clock ticks since boot. None if it is not running."""
+    if not can_see():
+        return None
+    stat = _stat(str(pid))
+    if stat is None:
+        return None
+    return stat.start_ticks
 
 
 def start_of(pid: int) -> str | None:
-    """Boot id and start time: with the pid, the identity of a process. A reused pid has another one."""
-    ticks = started(pid)
-    with suppress(OSError):
-        return None if ticks is None else f"{Path('/proc/sys/kernel/random/boot_id').read_text()[:8]}:{ticks}"
-    return None
+    """Return in which boot and when the process was started. None if it is not running.
+
+    The pid and this string identify a process: if the pid is reused, the string differs.
+    """
+    ticks = start_ticks(pid)
+    if ticks is None:
+        return None
+    try:
+        boot_id = _BOOT_ID.read_text()
+    except OSError:
+        return None
+    return f"{boot_id[:_BOOT_ID_CHARACTERS]}:{ticks}"
 
 
 def members_of_group(group: int) -> tuple[int, ...]:
-    """The living members of a process group."""
-    return tuple(pid for pid in pids() if (stat := _stat(str(pid))) is not None and stat[1] == group)
+    """Return the pids of the running members of a process group."""
+    members = []
+    for pid in pids():
+        stat = _stat(str(pid))
+        if stat is not None and stat.group == group:
+            members.append(pid)
+    return tuple(members)
 
 
 def pids() -> list[int]:
-    """Every process that can be seen from here."""
-    return [int(name) for name in _names_in("/proc") if name.isdigit()] if can_see() else []
+    """Return the pids of all processes that can be seen from here, zombies included."""
+    if not can_see():
+        return []
+    return [int(name) for name in _names_in("/proc") if name.isdigit()]
 
 
 def pid_namespace() -> str | None:
+    """Return the name of the pid namespace of this process, for example "pid:[4026531836]"."""
     with suppress(OSError):
         return os.readlink("/proc/self/ns/pid")
     return None
 
 
 def open_files(pid: int) -> Iterator[tuple[str, os.stat_result]]:
-    """Number and file of each descriptor that the process has open."""
-    for name in _names_in(f"/proc/{pid}/fd"):
+    """Yield the number and the file of each descriptor that the process has open.
+
+    Yield nothing if this process may not look at them, because the other process belongs to
+    another user, or is outside of the user namespace of this process.
+    """
+    for descriptor in _names_in(f"/proc/{pid}/fd"):
         with suppress(OSError):
-            yield name, os.stat(f"/proc/{pid}/fd/{name}")
+            yield descriptor, os.stat(f"/proc/{pid}/fd/{descriptor}")
+
+
+def can_see_files(pid: int) -> bool:
+    """Return whether any open file of the process can be seen from here."""
+    first_file = next(open_files(pid), None)
+    return first_file is not None
 
 
 def locker_of(pid: int, file: os.stat_result) -> int | None:
-    """The pid that took the flock which this process's descriptors of the file carry.
+    """Return the pid that took the flock which a descriptor of this process carries.
 
-    A child that inherited the descriptor shows its parent's pid, also after the parent's death; a process that
-    merely opened the file shows nothing.
+    For a child that inherited the descriptor from its parent, this is the pid of the parent, even
+    if the parent has exited. Return None if no descriptor of the process carries a lock on this
+    file. It is not enough that the process has opened the file.
     """
-    for descriptor, opened in open_files(pid):
-        if (opened.st_dev, opened.st_ino) == (file.st_dev, file.st_ino):
-            with suppress(OSError):
-                for line in Path(f"/proc/{pid}/fdinfo/{descriptor}").read_text().splitlines():
-                    if line.startswith("lock:") and " FLOCK " in line:
-                        return int(line.split()[5])
+    for descriptor, open_file in open_files(pid):
+        if not os.path.samestat(open_file, file):
+            continue
+        try:
+            fdinfo = Path(f"/proc/{pid}/fdinfo/{descriptor}").read_text()
+        except OSError:
+            # The descriptor has been closed meanwhile.
+            continue
+        locker_pid = _find_locker(fdinfo)
+        if locker_pid is not None:
+            return locker_pid
     return None
 
 
-def _stat(name: str) -> tuple[int, int, int] | None:
-    """Pid, process group and start of a process that is alive: a zombie is not, unless other threads of it run."""
-    with suppress(OSError):
-        pid, _, rest = Path(f"/proc/{name}/stat").read_text().partition(" ")
-        fields = rest.rpartition(")")[2].split()
-        return None if fields[0] in "ZX" and int(fields[17]) <= 1 else (int(pid), int(fields[2]), int(fields[19]))
+def _find_locker(fdinfo: str) -> int | None:
+    """Return the pid in the line about a flock, or None if there is no such line.
+
+    The line looks like this: `lock: 1: FLOCK ADVISORY WRITE 4121 00:2f:123 0 EOF`
+    """
+    for line in fdinfo.splitlines():
+        if not line.startswith("lock:"):
+            continue
+        _label, _number, kind, _advisory, _mode, locker_pid, *_range = line.split()
+        # Other kinds of locks have such a line as well, for example POSIX and LEASE.
+        if kind == "FLOCK":
+            return int(locker_pid)
     return None
+
+
+def _stat(name: str) -> _Stat | None:
+    """Return the facts about /proc/NAME if the process is running.
+
+    A process whose main thread has exited looks like a zombie, but runs as long as another
+    thread of it does.
+    """
+    try:
+        text = Path(f"/proc/{name}/stat").read_text()
+    except OSError:
+        return None
+    pid = int(text.partition(" ")[0])
+    # The manual page proc_pid_stat(5) numbers the fields, starting at 1. Field 2 is the name of
+    # the program in parentheses. The name may contain anything, also spaces and parentheses, so
+    # look for the last parenthesis. It is followed by field 3.
+    _pid_and_name, _parenthesis, other_fields = text.rpartition(")")
+    fields = dict(enumerate(other_fields.split(), start=3))
+    state = fields[3]
+    group = int(fields[5])
+    thread_count = int(fields[20])
+    start = int(fields[22])
+    if state in _DEAD_STATES and thread_count <= 1:
+        return None
+    return _Stat(pid=pid, group=group, start_ticks=start)
 
 
 def _names_in(directory: str) -> list[str]:
+    """Return the names in a directory. There are none if it cannot be read."""
     with suppress(OSError):
         return os.listdir(directory)
     return []

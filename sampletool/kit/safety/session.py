@@ -1,8 +1,17 @@
-"""A session: an id that groups calls, and a private directory for what they leave behind.
+"""Sessions: an ID that groups several runs of a program, and a private directory for their files.
 
-Every call that uses a session holds the session's lock shared; removing one takes it exclusively, without waiting,
-so nothing that is in use is ever removed. The lock lies inside the directory and goes with it: a call that was just
-opening it sees that the path is gone, and makes the directory anew. A call that opens no session creates nothing.
+All sessions of a user are in one private directory, the *root*. Each session has a directory there,
+and the name of this directory is its ID. A run that opens no session creates no directory.
+
+A session that is in use is never removed:
+
+* A run that uses a session holds the session's lock shared, so several runs can use it together.
+* Removing a session takes the lock exclusively, without waiting.
+
+The lock file is inside the session's directory and is removed with it. If a run is opening the
+session at that moment, it notices that its lock file is gone, and creates the session again.
+
+The *last use* of a session is the modification time of its directory.
 """
 
 import os
@@ -10,82 +19,161 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from .clock import utc
 from .errors import LockTimeout
-from .lock import MakeLock
+from .lock import Lock, MakeLock
 from .lock_record import living_readers
 from .private_directory import private_directory
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+
 _LOCK_NAME = ".lock"
-_TRASH = ".removed-"
-_TRIES = 6
+
+_TRASH_PREFIX = ".removed-"
+"""How the name of a directory that is being deleted begins. No session ID begins with a dot."""
+
+_MAX_ATTEMPTS = 6
+"""How often a run creates a session that other processes keep removing, before it gives up."""
+
+_CLOCK_TOLERANCE_SECONDS = 60.0
+"""How far in the future a last use may be. The clocks of a file server and this machine differ."""
 
 
-class SessionState(NamedTuple):
+@dataclass(frozen=True)
+class SessionState:
+    """A session, as `list_sessions` found it."""
+
     session_id: str
     last_used_at: str
+    """A moment in UTC, such as `2026-01-31T09:30:00Z`. Two of them can be compared as text."""
     in_use_by: list[int]
+    """The process IDs of the runs that use it."""
     path: str
 
 
 def is_session_id(text: str) -> bool:
-    """Return whether the text may be the id of a session: it becomes the name of a directory."""
+    """Return whether the text may be the ID of a session. It becomes the name of a directory."""
     return _ID.fullmatch(text) is not None and ".." not in text
 
 
 @contextmanager
-def opened(root: Path, session_id: str, make_lock: MakeLock, timeout_seconds: float) -> Iterator[Path]:
-    """The session's directory, kept from being removed until the `with` block ends."""
+def open_session(
+    root: Path,
+    session_id: str,
+    make_lock: MakeLock,
+    timeout_seconds: float,
+) -> Iterator[Path]:
+    """Yield the directory of a session, which is created if it is missing.
+
+    Nobody can remove the session until the block ends. Entering and leaving it count as uses.
+
+    `session_id` must be valid: see `is_session_id`. Raise UnsafeDirectory if another user owns one
+    of the directories or can write to it. Raise LockTimeout if the session is being removed and the
+    lock does not become free in time. Raise FileNotFoundError if it is removed again and again.
+    """
     directory = private_directory(root) / session_id
-    with ExitStack() as using:
-        for attempt in range(_TRIES):
-            private_directory(directory)
-            try:
-                using.enter_context(make_lock(directory / _LOCK_NAME, f"session {session_id}").shared(timeout_seconds))
-                break
-            except FileNotFoundError:
-                if attempt == _TRIES - 1:
-                    raise
+    lock = make_lock(directory / _LOCK_NAME, f"session {session_id}")
+    with ExitStack() as exit_stack:
+        _create_and_lock(directory, lock, timeout_seconds, exit_stack)
         os.utime(directory)
         yield directory
+        # The caller may have deleted the directory.
         with suppress(FileNotFoundError):
             os.utime(directory)
 
 
 def list_sessions(root: Path) -> list[SessionState]:
-    """The one that was used last comes first."""
+    """Return the sessions, most recently used first.
+
+    Raise UnsafeDirectory if another user owns the root or can write to it.
+    """
+    if not root.exists():
+        return []
     sessions = []
-    for name in sorted(os.listdir(private_directory(root))) if root.exists() else ():
+    for name in sorted(os.listdir(private_directory(root))):
         directory = root / name
-        if _ID.fullmatch(name) and directory.is_dir() and not directory.is_symlink():
-            with suppress(FileNotFoundError):  # another call has just removed it
-                at = utc(directory.stat().st_mtime)
-                readers = [record.pid for record, _ in living_readers(directory / _LOCK_NAME)]
-                sessions.append(SessionState(name, at, readers, str(directory)))
+        if not is_session_id(name) or directory.is_symlink() or not directory.is_dir():
+            continue
+        # Another process may remove the session at this moment.
+        with suppress(FileNotFoundError):
+            sessions.append(_state_of(directory))
     return sorted(sessions, key=lambda session: session.last_used_at, reverse=True)
 
 
-def remove(directory: Path, make_lock: MakeLock, oldest: str | None = None) -> bool:
-    """Rename away, then delete. False if it is in use, was used after `oldest`, or another process has removed it."""
-    trash = directory.with_name(f"{_TRASH}{os.urandom(8).hex()}")
+def limit_last_use(directory: Path, now: float) -> None:
+    """Set the last use to `now` (seconds since 1970) if it is in the future.
+
+    This happens when a session was used while the clock of the machine was wrong. Without a
+    correction, its age would stay negative, possibly for years, and it would not be removed.
+    """
+    with suppress(FileNotFoundError):
+        if directory.stat().st_mtime > now + _CLOCK_TOLERANCE_SECONDS:
+            os.utime(directory, (now, now))
+
+
+def remove_session(directory: Path, make_lock: MakeLock, oldest: str | None = None) -> bool:
+    """Remove the session with this directory, and return whether this process has removed it.
+
+    Return False if the session is in use, or if another process has removed it. If `oldest` is
+    given, also return False if the last use is after this moment.
+    """
+    trash = directory.with_name(f"{_TRASH_PREFIX}{os.urandom(8).hex()}")
+    lock = make_lock(directory / _LOCK_NAME, f"session {directory.name}")
     try:
-        with make_lock(directory / _LOCK_NAME, f"session {directory.name}").exclusively(0):
-            if oldest is not None and utc(directory.stat().st_mtime) > oldest:  # used since it was looked at
+        with lock.exclusively(0):
+            # The caller has looked at the last use before, but without the lock. A run may have
+            # used the session since then.
+            if oldest is not None and _last_used_at(directory) > oldest:
                 return False
+            # Rename it first. Deleting takes many steps, and a run that opens the session between
+            # two of them would get a directory in which some of the files are missing.
             directory.rename(trash)
     except (LockTimeout, FileNotFoundError):
         return False
-    shutil.rmtree(trash, ignore_errors=True)  # another may be sweeping it away already
+    # `sweep_trash` in another process may be deleting the same directory.
+    shutil.rmtree(trash, ignore_errors=True)
     return True
 
 
 def sweep_trash(root: Path) -> None:
-    """Delete what an interrupted removal had already renamed away."""
+    """Delete the directories of sessions whose removal was interrupted, for example by kill -9."""
     with suppress(FileNotFoundError):
         for name in os.listdir(root):
-            if name.startswith(_TRASH):
+            if name.startswith(_TRASH_PREFIX):
                 shutil.rmtree(root / name, ignore_errors=True)
+
+
+def _create_and_lock(
+    directory: Path,
+    lock: Lock,
+    timeout_seconds: float,
+    exit_stack: ExitStack,
+) -> None:
+    """Create the directory if it is missing, and hold its lock shared until `exit_stack` closes."""
+    for attempt in range(1, _MAX_ATTEMPTS + 1):
+        private_directory(directory)
+        try:
+            exit_stack.enter_context(lock.shared(timeout_seconds))
+            return
+        except FileNotFoundError:
+            # Another process has removed the directory since it was created.
+            if attempt == _MAX_ATTEMPTS:
+                raise
+
+
+def _state_of(directory: Path) -> SessionState:
+    """Return the state of the session. Raise FileNotFoundError if it is gone."""
+    readers = living_readers(directory / _LOCK_NAME)
+    return SessionState(
+        session_id=directory.name,
+        last_used_at=_last_used_at(directory),
+        in_use_by=[record.pid for record, _ in readers],
+        path=str(directory),
+    )
+
+
+def _last_used_at(directory: Path) -> str:
+    return utc(directory.stat().st_mtime)

@@ -67,7 +67,7 @@ async def fixed(worker: str, world: World) -> None:
     if not await is_a_thread(worker, world):
         with Children(Signals()) as children:
             children.start("child", [sys.executable, "-S", "-c", PROGRAM], cwd=Path.cwd(), env=os.environ)
-            while children.next_ended(within_seconds=1.0) is None:
+            while children.next_exit(within_seconds=1.0) is None:
                 pass
 
 

@@ -54,7 +54,7 @@ def fixed(worker: str) -> None:
             with Children(Signals(), hold.descriptors) as children:
                 argv = [sys.executable, "-S", "-c", COMPILER, "A.scratch"]
                 children.start("compiler", argv, cwd=Path.cwd(), env=os.environ)
-                while children.next_ended(within_seconds=0.001) is None:
+                while children.next_exit(within_seconds=0.001) is None:
                     look_around()
             replace(Path("output"), Path("A.scratch").read_bytes())
         else:
@@ -154,7 +154,7 @@ scenario = Scenario(
         Removal(
             "kit/safety/children.py:Children.start",
             says="not handing the lock on to the children",
-            pattern="self._descriptors",
+            pattern="self._lock_descriptors",
             instead="()",
             breaks="B built while A's compiler was still at work",
         ),

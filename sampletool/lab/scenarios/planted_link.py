@@ -109,11 +109,13 @@ scenario = Scenario(
         Removal(
             "kit/safety/atomic_file.py:replace",
             says="writing through the name instead of renaming",
-            pattern="_put(path, content, new_mode, os.replace)",
-            instead="_put(path, content, new_mode, lambda new, old: [old.write_bytes(content), new.unlink()])",
+            pattern="_write_and_publish(path, content, new_mode, _publish_by_rename)",
+            instead="""\
+_write_and_publish(path, content, new_mode, lambda new, old: [old.write_bytes(content), new.unlink()])
+""",
             breaks="A wrote over the file mine",
         ),
     ),
-    symbol="sampletool.kit.safety.atomic_file:_put",
+    symbol="sampletool.kit.safety.atomic_file:_write_and_publish",
     still_broken_by="a directory above it that another user can replace; `O_NOFOLLOW` looks at the last name only.",
 )

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from time import sleep
 
-from sampletool.kit.safety.processes import start_of, started
+from sampletool.kit.safety.processes import is_running, start_of
 from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
 
 FILE = Path("server.pid")
@@ -51,7 +51,7 @@ def stop(pid: int, process: int | None = None) -> None:
             os.kill(pid, signal.SIGTERM)
         else:
             signal.pidfd_send_signal(process, signal.SIGTERM)
-        while started(pid) is not None and "stopped" not in Path("log").read_text():
+        while is_running(pid) and "stopped" not in Path("log").read_text():
             sleep(0.001)
 
 
@@ -128,8 +128,8 @@ scenario = Scenario(
         Removal(
             "kit/safety/processes.py:start_of",
             says="a start that is the boot alone",
-            pattern="f\"{Path('/proc/sys/kernel/random/boot_id').read_text()[:8]}:{ticks}\"",
-            instead="f\"{Path('/proc/sys/kernel/random/boot_id').read_text()[:8]}:1\"",
+            pattern='f"{boot_id[:_BOOT_ID_CHARACTERS]}:{ticks}"',
+            instead='f"{boot_id[:_BOOT_ID_CHARACTERS]}:1"',
             breaks="B was stopped",
         ),
     ),

@@ -92,33 +92,37 @@ scenario = Scenario(
     ),
     mechanisms=(
         Removal(
-            "kit/safety/atomic_file.py:_put",
+            "kit/safety/atomic_file.py:_write_and_publish",
             says="no flush before the rename",
             pattern="flush(descriptor)",
             instead="pass",
             breaks="tool.toml is empty",
         ),
         Removal(
-            "kit/safety/atomic_file.py:_put",
+            "kit/safety/atomic_file.py:_write_and_publish",
             says="the flush after the rename",
             pattern="""\
-with opened(temporary, _NEW, mode) as descriptor:
+try:
     ...
     flush(descriptor)
-publish(temporary, path)
+finally:
+    os.close(descriptor)
+publish(temporary, target)
 """,
             instead="""\
-with opened(temporary, _NEW, mode) as descriptor:
+try:
     ...
-    publish(temporary, path)
+    publish(temporary, target)
     flush(descriptor)
+finally:
+    os.close(descriptor)
 """,
             breaks="tool.toml is empty",
         ),
         Removal(
-            "kit/safety/atomic_file.py:_put",
+            "kit/safety/atomic_file.py:_flush_parent",
             says="no flush of the directory",
-            pattern="flush_directory(path.parent)",
+            pattern="flush_directory(target.parent)",
             instead="pass",
             breaks="A was answered that it is saved, and tool.toml is the old one",
         ),

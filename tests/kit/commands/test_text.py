@@ -58,7 +58,12 @@ def test_calls_that_are_logged_are_a_table(tool: Tool, workspace: Path) -> None:
 
 def test_held_locks_and_sessions_are_tables() -> None:
     holder = Holder(7, "running", True, command="build", age_ms=2000)
-    session = SessionState("mine", "2026-11-19T00:00:00Z", [7, 8], "/tmp/mine")
+    session = SessionState(
+        session_id="mine",
+        last_used_at="2026-11-19T00:00:00Z",
+        in_use_by=[7, 8],
+        path="/tmp/mine",
+    )
 
     assert laid_out(Locks([HeldLock("build", "/l", False, [holder])]).lines(), None, colour=False) == [
         "LOCK   STATE    COMMAND  BY",

@@ -103,6 +103,12 @@ def test_too_many_open_files_are_not_blamed_on_the_disk() -> None:
     assert error.suggestion == ("Pass fewer files at once, or raise the limit of open files with `ulimit -n`.")
 
 
+def test_a_file_that_is_a_mount_point_is_not_blamed_on_the_disk() -> None:
+    error = from_os_error(os_error(errno.EBUSY))
+
+    assert error.suggestion == "If the path is a mount point, mount its directory instead of the file."
+
+
 def test_a_full_disk_leaves_the_old_content() -> None:
     assert texts(from_os_error(os_error(errno.ENOSPC))) == (
         "Cannot write /w/x: no space is left.",

@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 
 from sampletool.kit.contract.errors import ErrorKind, ExitStatus, KeyNotFound, ToolError
-from sampletool.kit.contract.library_errors import TABLE, from_library_error, kind_of
+from sampletool.kit.contract.library_errors import (
+    TABLE,
+    from_library_error,
+    interrupted_when_done,
+    kind_of,
+)
 from sampletool.kit.program import PROGRAM
 from sampletool.kit.safety import errors as library
 from sampletool.kit.safety.holder import Holder, Owners
@@ -204,3 +209,51 @@ def test_an_interrupted_command_has_the_exit_code_of_its_signal(number: signal.S
         f"Stopped by {number.name}.",
         "Locks are released. Files are either changed completely or not at all.",
     )
+
+
+ORDER = "the order at https://supplier.example"
+UNCERTAIN = [
+    library.Interrupted(signal.SIGINT, uncertain_change=ORDER),
+    library.DeadlineExceeded(1.0, uncertain_change=ORDER),
+]
+
+
+@pytest.mark.parametrize("exception", UNCERTAIN, ids=["signal", "deadline"])
+def test_a_change_that_may_have_been_made_has_an_unknown_outcome(exception: library.SafetyError) -> None:
+    error = from_library_error(exception)
+
+    assert (error.context["outcome"], error.context["change"]) == ("unknown", ORDER)
+    assert error.message.endswith(f" It is not known whether this change was made: {ORDER}.")
+    assert error.suggestion == "Check whether the change was made before you run the command again."
+
+
+@pytest.mark.parametrize(
+    "exception",
+    [library.Interrupted(signal.SIGINT), library.DeadlineExceeded(1.0)],
+    ids=["signal", "deadline"],
+)
+def test_without_such_a_change_the_outcome_is_not_mentioned(exception: library.SafetyError) -> None:
+    error = from_library_error(exception)
+
+    assert not error.context.keys() & {"outcome", "change"}
+    assert "not known" not in error.message
+
+
+@pytest.mark.parametrize("exception_class", [library.Interrupted, library.DeadlineExceeded])
+def test_the_name_of_the_change_has_no_password(exception_class: Any) -> None:
+    change = "the order at https://ann:hunter2@supplier.example"
+
+    error = from_library_error(exception_class(2, uncertain_change=change))
+
+    assert "hunter2" not in str(error.describe())
+
+
+def test_a_command_that_had_done_its_work_is_not_to_be_repeated() -> None:
+    error = interrupted_when_done(signal.SIGTERM)
+
+    assert texts(error) == (
+        "Stopped by SIGTERM. The command had done its work.",
+        "Check the result before you run the command again.",
+    )
+    assert (error.code, error.exit_status) == ("INTERRUPTED", 128 + signal.SIGTERM)
+    assert error.context == {"signal": "SIGTERM"}

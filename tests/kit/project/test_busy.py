@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 
-from sampletool.kit.safety.processes import started
+from sampletool.kit.safety.processes import is_running
 
 
 def test_the_loops_end_also_when_the_run_is_killed() -> None:
@@ -17,6 +17,6 @@ def test_the_loops_end_also_when_the_run_is_killed() -> None:
 
         assert len(loops) == 2
         deadline = time.monotonic() + 40
-        while any(started(pid) for pid in loops):
+        while any(is_running(pid) for pid in loops):
             assert time.monotonic() < deadline
             time.sleep(0.01)

@@ -11,6 +11,8 @@ from sampletool.kit.testing.console import Terminal, commands_of, matches
 
 _ROOT = Path(__file__).parents[3]
 _NAMED = r"`((?:sampletool|tests|docs)/[\w./-]+)`"
+_FILE = re.compile(r"^\*\*([\w.]+)\*\*\n\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+"""A program with its name above it: the commands of the page expect it in their directory."""
 _PAGES = sorted([_ROOT / "README.md", *(_ROOT / "docs").rglob("*.md")])
 
 
@@ -20,6 +22,8 @@ _SHOWING = [path for path in _PAGES if "```console" in path.read_text()]
 @pytest.mark.parametrize("path", _SHOWING, ids=lambda path: str(path.relative_to(_ROOT)))
 def test_every_console_block_prints_what_it_says(path: Path, tmp_path: Path) -> None:
     terminal = Terminal(tmp_path)
+    for name, content in _FILE.findall(path.read_text()):
+        terminal.run(f"cat > {name} << 'END'\n{content}END")
 
     for command in commands_of(path.read_text()):
         actual = terminal.run(command.text)

@@ -1,6 +1,5 @@
 """A named lock: exclusive or shared, with a deadline, fair, and freed by any death."""
 
-import _thread
 import errno
 import fcntl
 import json
@@ -475,7 +474,7 @@ def test_where_no_thread_can_be_started_a_wait_is_refused_by_name(path: Path, mo
     def refuse(*_: object) -> None:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(_thread, "start_new_thread", refuse)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
 
     with holding(path):
         error = failure_in(make_lock(path).exclusively(5))

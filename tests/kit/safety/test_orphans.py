@@ -1,107 +1,315 @@
-"""Orphans are ended; nobody living is harmed."""
+"""Orphans and strays are ended, and no other process is harmed."""
 
 import os
 import signal
 import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from sampletool.kit.safety import orphans
-from sampletool.kit.safety.orphans import end_orphans
-from sampletool.kit.safety.processes import started
+from sampletool.kit.safety.orphans import end_all, end_orphans
+from sampletool.kit.safety.processes import is_running
 from sampletool.kit.safety.signals import Signals
+from sampletool.kit.testing.forked import run_python
 from sampletool.kit.testing.holding import Holding, holding, make_lock
 from tests.kit.waiting import wait_until
 
 
-def orphaned(path: Path, mode: str = "exclusive") -> int:
-    """A child that keeps the lock of a holder that was killed."""
-    other = Holding(path, mode, child="sleep")
-    child = int(other.hear()["child"])
-    other.kill()
-    return child
+def make_orphan(lock_path: Path, mode: str = "exclusive") -> int:
+    """Kill the holder of a lock, and return the pid of its child, which keeps the lock."""
+    holder = Holding(lock_path, mode, child="sleep")
+    child_pid = int(holder.hear()["child"])
+    holder.kill()
+    return child_pid
+
+
+@contextmanager
+def sleeping(descriptor: int | None = None) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a process that sleeps and inherits the descriptor. Kill it after the block."""
+    inherited = [] if descriptor is None else [descriptor]
+    with subprocess.Popen(["sleep", "600"], pass_fds=inherited) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+# All of it
+
+_END_PROCESSES = """
+import signal, subprocess, time
+from sampletool.kit.safety import orphans
+from sampletool.kit.safety.signals import Signals
+
+signal.alarm(15)  # rather than wait without end
+
+def end(*finds):
+    turns = iter(finds)
+    return orphans.end_all(lambda: next(turns, []), Signals())
+
+orphans._GRACE_SECONDS = 12
+gone = subprocess.Popen(["true"])
+gone.wait()
+obedient = subprocess.Popen(["sleep", "600"])
+late = subprocess.Popen(["sleep", "600"])
+began = time.monotonic()
+ended = end([gone.pid, obedient.pid], [gone.pid, obedient.pid, late.pid])
+seconds = time.monotonic() - began
+print("obedient", ended == [obedient.pid], obedient.wait(), late.poll(), seconds < 10)
+
+def find_late():
+    if looks:  # it exits when it is looked at again
+        late.kill()
+        late.wait()
+    looks.append("look")
+    return [late.pid]
+
+looks = []
+print("late", orphans.end_all(find_late, Signals()), late.poll())
+
+orphans._GRACE_SECONDS = 0.2
+ignore_term = "trap '' TERM; echo; exec sleep 600"
+stubborn = subprocess.Popen(["sh", "-c", ignore_term], stdout=subprocess.PIPE)
+stubborn.stdout.readline()
+ended = end([stubborn.pid], [stubborn.pid], [stubborn.pid], [stubborn.pid])
+print("stubborn", ended == [stubborn.pid], stubborn.wait())
+"""
+
+
+def test_another_process_ends_what_it_finds() -> None:
+    printed = run_python("-c", _END_PROCESSES, check=False)
+
+    assert printed.stderr == ""
+    assert printed.stdout.splitlines() == [
+        "obedient True -15 None True",
+        "late [] -9",
+        "stubborn True -9",
+    ]
+
+
+# Orphans
 
 
 def test_an_orphan_is_ended_and_the_lock_is_free(tmp_path: Path, signals: Signals) -> None:
     path = tmp_path / "lock"
-    child = orphaned(path)
+    orphan_pid = make_orphan(path)
 
-    assert end_orphans(path, signals) == [child]
+    ended = end_orphans(path, signals)
 
-    assert started(child) is None
+    assert ended == [orphan_pid]
+    assert not is_running(orphan_pid)
     with make_lock(path).exclusively(1):
         pass
 
 
-def test_a_living_holder_is_never_harmed(tmp_path: Path, signals: Signals) -> None:
+def test_a_living_holder_is_not_harmed(tmp_path: Path, signals: Signals) -> None:
     path = tmp_path / "lock"
-    with holding(path, child="") as other:
-        assert end_orphans(path, signals) == []
-        assert started(other.pid)
+    with holding(path, child="") as holder:
+        ended = end_orphans(path, signals)
+
+        assert ended == []
+        assert is_running(holder.pid)
 
 
 @pytest.mark.leaves_litter
-def test_a_living_reader_beside_an_orphan_is_never_harmed(tmp_path: Path, signals: Signals) -> None:
+def test_a_living_reader_beside_an_orphan_is_not_harmed(tmp_path: Path, signals: Signals) -> None:
     path = tmp_path / "lock"
-    child = orphaned(path, "shared")
-    with holding(path, "shared") as other:
-        assert end_orphans(path, signals) == [child]
-        assert started(other.pid)
+    orphan_pid = make_orphan(path, "shared")
+    with holding(path, "shared") as reader:
+        ended = end_orphans(path, signals)
+
+        assert ended == [orphan_pid]
+        assert is_running(reader.pid)
 
 
-def test_who_merely_has_the_file_open_is_never_harmed(tmp_path: Path, signals: Signals) -> None:
+def test_a_process_that_only_has_the_file_open_is_not_harmed(
+    tmp_path: Path,
+    signals: Signals,
+) -> None:
     path = tmp_path / "lock"
-    child = orphaned(path)
-    descriptor = os.open(path, os.O_RDWR)
-    bystander = subprocess.Popen(["sleep", "60"], pass_fds=(descriptor,))
-    os.close(descriptor)
-    try:
-        assert end_orphans(path, signals) == [child]
-        assert started(bystander.pid)
-    finally:
-        bystander.send_signal(signal.SIGKILL)
-        bystander.wait()
+    orphan_pid = make_orphan(path)
+    with path.open("r+b") as file, sleeping(file.fileno()) as bystander:
+        ended = end_orphans(path, signals)
+
+        assert ended == [orphan_pid]
+        assert bystander.poll() is None
 
 
-def test_where_there_is_no_lock_there_is_nothing_to_end(tmp_path: Path, signals: Signals) -> None:
+def test_no_process_is_ended_where_there_is_no_lock(tmp_path: Path, signals: Signals) -> None:
     assert end_orphans(tmp_path / "never", signals) == []
 
 
-def script(directory: Path, on_term: str) -> str:
-    """A child that does this when it is asked to end, and says when it is ready for it."""
+# Strays
+
+
+# In another process: a mistake here would end the test run itself.
+_END_STRAYS = """
+import signal, subprocess, sys
+from sampletool.kit.safety.flock import EXCLUSIVE, SHARED, try_lock
+from sampletool.kit.safety.orphans import end_strays
+from sampletool.kit.safety.signals import Signals
+
+signal.alarm(15)  # rather than wait without end
+with open(sys.argv[1], "a") as lock, open(sys.argv[1]) as other:
+    try_lock(lock.fileno(), SHARED)
+    stray = subprocess.Popen(["sleep", "600"], pass_fds=[lock.fileno()])
+    ended = end_strays(lock.fileno(), Signals())
+    print("ended", ended == [stray.pid], stray.wait())
+    print("free", try_lock(other.fileno(), EXCLUSIVE))
+"""
+
+
+def test_a_stray_is_ended_and_its_process_keeps_the_lock(tmp_path: Path) -> None:
+    printed = run_python("-c", _END_STRAYS, tmp_path / "lock", check=False)
+
+    assert printed.returncode == 0
+    assert printed.stdout.splitlines() == ["ended True -15", "free False"]
+
+
+@pytest.mark.leaves_litter
+def test_the_orphan_of_another_reader_is_no_stray(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    orphan_pid = make_orphan(path, "shared")
+
+    printed = run_python("-c", _END_STRAYS, path, check=False)
+
+    assert printed.stdout.splitlines() == ["ended True -15", "free False"]
+    assert is_running(orphan_pid)
+    os.kill(orphan_pid, signal.SIGKILL)
+
+
+# How a process is ended
+
+
+def write_child(directory: Path, on_term: str) -> str:
+    """Write a program that runs this command when it gets SIGTERM.
+
+    It creates the file `ready` as soon as it can be terminated.
+    """
     path = directory / "child"
-    path.write_text(f"#!/bin/sh\ntrap '{on_term}' TERM\ntouch ready\nwhile :; do sleep 0.01; done\n")
+    lines = ["#!/bin/sh", f"trap '{on_term}' TERM", "touch ready", "while :; do sleep 0.01; done"]
+    path.write_text("\n".join(lines) + "\n")
     path.chmod(0o700)
     return str(path)
 
 
-@pytest.mark.parametrize("on_term", ["sleep 0.3; touch cleaned; exit", ""], ids=["obeys", "ignores"])
-def test_an_orphan_is_asked_first_and_killed_if_it_does_not_obey(
-    tmp_path: Path, signals: Signals, on_term: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("on_term", "grace_seconds", "is_cleaned_up"),
+    [("sleep 0.3; touch cleaned; exit", 30.0, True), ("", 0.1, False)],
+    ids=["obeys", "ignores"],
+)
+def test_an_orphan_is_terminated_first_and_killed_if_it_does_not_exit(
+    tmp_path: Path,
+    signals: Signals,
+    monkeypatch: pytest.MonkeyPatch,
+    on_term: str,
+    grace_seconds: float,
+    is_cleaned_up: bool,
 ) -> None:
-    monkeypatch.setattr(orphans, "_PATIENCE_SECONDS", 30.0 if on_term else 0.1)
+    monkeypatch.setattr(orphans, "_GRACE_SECONDS", grace_seconds)
     monkeypatch.chdir(tmp_path)
-    holder = Holding(tmp_path / "lock", child=script(tmp_path, on_term))
-    child = int(holder.hear()["child"])
+    holder = Holding(tmp_path / "lock", child=write_child(tmp_path, on_term))
+    child_pid = int(holder.hear()["child"])
     wait_until((tmp_path / "ready").exists)
     holder.kill()
 
-    assert child in end_orphans(tmp_path / "lock", signals)  # beside the `sleep` that it was running
+    ended = end_orphans(tmp_path / "lock", signals)
 
-    assert started(child) is None
-    assert (tmp_path / "cleaned").exists() == bool(on_term)
+    # The child may be running a `sleep`, which is an orphan as well.
+    assert child_pid in ended
+    assert not is_running(child_pid)
+    assert (tmp_path / "cleaned").exists() == is_cleaned_up
 
 
-def test_a_process_is_looked_at_again_before_it_is_signalled(
-    tmp_path: Path, signals: Signals, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its pid may have passed to an innocent process while it was opened."""
-    with subprocess.Popen(["sleep", "60"]) as innocent:
-        looks = iter([[innocent.pid], []])
-        monkeypatch.setattr(orphans, "orphans_of", lambda _path: next(looks, []))
+def find_in_turn(*found: list[int]) -> Callable[[], list[int]]:
+    """Return a function that returns these lists one after the other, and then empty lists."""
+    turns = iter(found)
+    return lambda: next(turns, [])
 
-        assert end_orphans(tmp_path / "lock", signals) == []
 
+def test_a_process_is_looked_at_again_before_it_is_signalled(signals: Signals) -> None:
+    """Its pid may have passed to an innocent process while its descriptor was opened."""
+    with sleeping() as innocent:
+        ended = end_all(find_in_turn([innocent.pid], []), signals)
+
+        assert ended == []
         assert innocent.poll() is None
-        innocent.kill()
+
+
+def test_a_process_that_is_found_only_the_second_time_is_not_signalled(signals: Signals) -> None:
+    """No descriptor was opened for it."""
+    with sleeping() as first, sleeping() as second:
+        ended = end_all(find_in_turn([first.pid], [first.pid, second.pid]), signals)
+
+        assert ended == [first.pid]
+        assert second.poll() is None
+
+
+def test_what_a_process_started_while_it_was_being_ended_is_ended_too(signals: Signals) -> None:
+    with sleeping() as first, sleeping() as child, sleeping() as grandchild:
+        # Each process is found twice in its turn: before and after its descriptor is opened.
+        find = find_in_turn(
+            [first.pid], [first.pid],
+            [child.pid], [child.pid],
+            [grandchild.pid], [grandchild.pid],
+        )  # fmt: skip
+
+        ended = end_all(find, signals)
+
+        assert ended == sorted([first.pid, child.pid, grandchild.pid])
+        assert first.wait() == -signal.SIGTERM
+        assert child.wait() == -signal.SIGKILL
+        assert grandchild.wait() == -signal.SIGKILL
+
+
+def test_nothing_more_is_looked_for_when_nothing_is_found(signals: Signals) -> None:
+    with sleeping() as process:
+        ended = end_all(find_in_turn([], [], [process.pid], [process.pid]), signals)
+
+        assert ended == []
+        assert process.poll() is None
+
+
+def test_a_process_that_has_exited_meanwhile_is_passed_over(signals: Signals) -> None:
+    with sleeping() as gone:
+        gone.kill()
+    with sleeping() as running:
+        ended = end_all(find_in_turn([gone.pid, running.pid], [gone.pid, running.pid]), signals)
+
+    assert ended == [running.pid]
+
+
+def test_a_process_that_must_not_be_signalled_is_not_counted_as_ended(
+    signals: Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root may signal all processes, so the refusal is not a real one."""
+
+    def refuse(_descriptor: int, _number: int) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(signal, "pidfd_send_signal", refuse)
+    with sleeping() as process:
+        assert end_all(lambda: [process.pid], signals) == []
+
+
+def test_the_exit_of_each_process_is_waited_for(tmp_path: Path, signals: Signals) -> None:
+    slow_program = write_child(tmp_path, "sleep 0.3; exit")
+    with sleeping() as quick, subprocess.Popen([slow_program], cwd=tmp_path) as slow:
+        wait_until((tmp_path / "ready").exists)
+
+        end_all(find_in_turn([quick.pid, slow.pid], [quick.pid, slow.pid]), signals)
+
+        assert not is_running(quick.pid)
+        assert not is_running(slow.pid)
+
+
+def test_no_process_is_looked_for_where_there_are_no_pid_descriptors(
+    signals: Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(signal, "pidfd_send_signal")
+    with sleeping() as process:
+        assert end_all(lambda: [process.pid], signals) == []
+        assert process.poll() is None

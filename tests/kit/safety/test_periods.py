@@ -9,25 +9,21 @@ import math
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from sampletool.kit.call_log import append
 from sampletool.kit.commands import log as log_command
-from sampletool.kit.commands.session import clean
 from sampletool.kit.context import PATIENT_SECONDS, Context
 from sampletool.kit.contract.lock_held import estimate_retry_ms
-from sampletool.kit.places import session_root, state_directory
+from sampletool.kit.places import state_directory
 from sampletool.kit.safety import children as children_module
 from sampletool.kit.safety import lock as lock_module
 from sampletool.kit.safety import lock_owners, lock_record, orphans
 from sampletool.kit.safety import signals as signals_module
-from sampletool.kit.safety.atomic_file import sweep
 from sampletool.kit.safety.children import Children
 from sampletool.kit.safety.clock import utc
 from sampletool.kit.safety.errors import DeadlineExceeded, LockTimeout
@@ -285,7 +281,7 @@ def test_an_owner_that_cannot_be_confirmed_is_looked_for_three_times_five_millis
         return Owners([])
 
     monkeypatch.setattr(lock_owners, "time", clock)
-    monkeypatch.setattr(lock_owners, "_look", look)
+    monkeypatch.setattr(lock_owners, "_find_owners_once", look)
 
     lock_owners.find_owners(tmp_path / "lock")
 
@@ -301,11 +297,11 @@ def signalled(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> list[tuple[float
     sent: list[tuple[float, int]] = []
     really_signal = children_module._signal_group
 
-    def record(child: Any, number: int) -> None:
+    def record(group: int, number: int) -> None:
         sent.append((clock.elapsed, number))
         if number == signal.SIGKILL:
-            really_signal(child, number)
-            os.waitid(os.P_PID, child.process.pid, os.WEXITED | os.WNOWAIT)
+            really_signal(group, number)
+            os.waitid(os.P_PID, group, os.WEXITED | os.WNOWAIT)
 
     monkeypatch.setattr(children_module, "time", clock)
     monkeypatch.setattr(children_module, "_signal_group", record)
@@ -353,66 +349,55 @@ def test_a_child_that_was_killed_has_two_seconds_to_die_before_it_is_named(
         with monkeypatch.context() as patched:
             patched.setattr(children_module, "_has_exited", has_exited)
             patched.setattr(children_module, "_reap", lambda process: -signal.SIGKILL if is_dead else None)
-            patched.setattr(children_module, "_await_group", lambda group, deadline: ())
-            ended = children._bury(child)
+            patched.setattr(children_module, "_wait_for_group", lambda group, deadline: ())
+            child_exit = children._kill_and_reap(child)
     child.process.returncode = None
     os.waitid(os.P_PID, child.process.pid, os.WEXITED | os.WNOWAIT)
     really_reap(child.process)
 
-    assert bool(ended.survivors) == survives
+    assert bool(child_exit.survivors) == survives
+
+
+@pytest.fixture
+def orphan_signals(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, int]]:
+    """When an orphan that never exits was sent which signal. No signal is really sent."""
+    sent: list[tuple[float, int]] = []
+
+    def record(_descriptor: int, number: int) -> None:
+        sent.append((clock.elapsed, number))
+
+    monkeypatch.setattr(signal, "pidfd_send_signal", record)
+    monkeypatch.setattr(orphans, "time", clock)
+    monkeypatch.setattr(orphans, "poll", lambda: Stalled(clock, math.inf))
+    return sent
 
 
 def test_an_orphan_has_two_seconds_between_being_asked_and_being_killed(
-    signals: Signals, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    signals: Signals, orphan_signals: list[tuple[float, int]]
 ) -> None:
-    """This process stands in for the orphan: nothing is really sent."""
-    sent: list[tuple[float, int]] = []
-    monkeypatch.setattr(signal, "pidfd_send_signal", lambda _fd, number: sent.append((clock.elapsed, number)))
-    monkeypatch.setattr(orphans, "time", clock)
-    monkeypatch.setattr(orphans, "poll", lambda: Stalled(clock, math.inf))
-
+    """This process stands in for the orphan."""
     ended = end_all(lambda: [os.getpid()], signals)
 
+    seconds, numbers = zip(*orphan_signals, strict=True)
     assert ended == [os.getpid()]
-    assert [number for _, number in sent] == [signal.SIGTERM, signal.SIGKILL, signal.SIGKILL]
-    assert [at for at, _ in sent] == pytest.approx([0, 2, 4], abs=0.05)
+    assert numbers == (signal.SIGTERM, signal.SIGKILL, signal.SIGKILL)
+    assert seconds == pytest.approx((0, 2, 4), abs=0.05)
+
+
+def test_an_orphan_is_killed_at_once_after_a_second_signal(
+    signals: Signals, orphan_signals: list[tuple[float, int]]
+) -> None:
+    """After SIGKILL it still has two seconds: a process that is killed needs a moment to exit."""
+    signals.is_repeated = True
+
+    end_all(lambda: [os.getpid()], signals)
+
+    seconds, numbers = zip(*orphan_signals, strict=True)
+    assert numbers == (signal.SIGTERM, signal.SIGKILL, signal.SIGKILL)
+    assert seconds == pytest.approx((0, 0, 2), abs=0.05)
 
 
 # Files
-
-
-@pytest.mark.parametrize(("unused_seconds", "is_removed"), [(WEEK - 1, False), (WEEK, True)])
-def test_a_session_is_removed_when_it_has_not_been_used_for_a_week(
-    unused_seconds: int, is_removed: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    session = session_root() / "old"
-    session.mkdir(mode=0o700, parents=True)
-    session_root().chmod(0o700)
-    (session / ".lock").touch(mode=0o600)
-    os.utime(session, (NOW - unused_seconds, NOW - unused_seconds))
-    monkeypatch.setattr(clean, "time", SimpleNamespace(time=lambda: NOW))
-    context = Context(Signals())
-
-    with context.opened:
-        cleaned = clean.command(SimpleNamespace(obj=context))  # type: ignore[arg-type]
-
-    assert (cleaned.removed == ["old"]) == is_removed
-    assert session.exists() != is_removed
-
-
-@pytest.mark.leaves_litter
-@pytest.mark.parametrize(("age_seconds", "is_removed"), [(60 - 1, False), (60 + 1, True)])
-def test_litter_is_swept_when_it_is_older_than_was_said(
-    tmp_path: Path, age_seconds: int, is_removed: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    litter = tmp_path / ".file.12-0123abcd.tmp"
-    litter.touch()
-    os.utime(litter, (NOW - age_seconds, NOW - age_seconds))
-    monkeypatch.setattr(time, "time", lambda: NOW)
-
-    sweep(tmp_path / "file", 60)
-
-    assert litter.exists() != is_removed
 
 
 @pytest.mark.parametrize(("too_many_bytes", "is_put_away"), [(0, False), (1, True)])

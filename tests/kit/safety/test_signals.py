@@ -9,13 +9,16 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from sampletool.kit.safety import signals as module
 from sampletool.kit.safety.errors import DeadlineExceeded, Interrupted
 from sampletool.kit.safety.signals import HANDLED, Signals
 from sampletool.kit.testing.forked import run_python
+from sampletool.kit.testing.holding import holding
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import Ran, Tool, ended
 from tests.kit.added_command import start_added
@@ -47,7 +50,7 @@ print("held" if held else "free")
 
 
 def test_a_raising_handler_between_acquiring_and_the_block_leaks_and_a_recording_one_does_not() -> None:
-    """The instant is arranged: the signal arrives when the lock is taken and the `try` has not begun."""
+    """The signal is arranged to arrive when the lock has been taken, but `try` has not been entered."""
     raising = "def stop(*_): raise Stop\nsignal.signal(signal.SIGTERM, stop)"
     recording = (
         "from sampletool.kit.safety.signals import Signals\nfrom sampletool.kit.safety.errors import Interrupted\n"
@@ -96,7 +99,7 @@ def test_at_every_step_of_config_set_a_signal_ends_it_whole_or_not_at_all(tool: 
 def test_at_random_instants_of_config_set_a_signal_is_obeyed(
     tool: Tool, workspace: Path, number: signal.Signals
 ) -> None:
-    """It is stopped to see how far it is: only what has changed the file may be over before the signal is seen."""
+    """A process that has not changed the file yet must obey. So it is stopped first, to look at the file."""
     tool.environ.pop("COVERAGE_PROCESS_START", None)  # coverage swallows what is raised while it starts
     tool.environ.pop("COVERAGE_PROCESS_CONFIG", None)
     file = workspace / "tool.toml"
@@ -127,8 +130,6 @@ def test_at_random_instants_of_config_set_a_signal_is_obeyed(
 
 
 def test_a_signal_while_waiting_for_a_lock_is_answered_at_once_and_dies_by_it(tool: Tool, workspace: Path) -> None:
-    from sampletool.kit.testing.holding import holding
-
     tool("config", "set", "warm", "1")
     with holding(workspace / ".tool" / "locks" / "tool.toml.lock") as other:
         process = tool.start("config", "set", "a", "1", "--verbose")
@@ -162,7 +163,7 @@ def test_what_nohup_ignores_stays_ignored(tool: Tool, workspace: Path) -> None:
 
 
 def _catches(pid: int, number: int) -> bool:
-    """Whether the handler is installed; before that an ignored signal is ignored by nobody's merit."""
+    """Return whether the handler is installed. Before that, an ignored signal shows nothing."""
     (caught,) = re.findall(r"SigCgt:\s*(\w+)", Path(f"/proc/{pid}/status").read_text())
     return bool(int(caught, 16) & 1 << (number - 1))
 
@@ -179,104 +180,376 @@ return Result("done")
     assert (ran.status, ran.data) == (0, {"said": "done"})
 
 
+# The record
+
+
+@pytest.fixture
+def installed() -> Iterator[Signals]:
+    """Signals that this process receives, by a clock that stands still."""
+    signals = Signals(clock=lambda: 0.0)
+    signals.install()
+    yield signals
+    signals.uninstall()
+
+
+def count_descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_a_process_that_was_not_told_to_stop_continues() -> None:
+    signals = Signals()
+
+    signals.check()
+
+    assert signals.received is None
+    assert not signals.is_over()
+    assert not signals.is_repeated
+    assert signals.seconds_left is None
+    assert signals.timeout_seconds == 0.0
+
+
 def test_a_recorded_signal_is_raised_where_it_is_asked_for() -> None:
     signals = Signals()
     signals.check()
-    signals.received = signal.SIGINT
+    signals.receive(signal.SIGINT)
 
     with pytest.raises(Interrupted) as caught:
         signals.check()
 
+    assert signals.is_over()
     assert caught.value.signal_number == signal.SIGINT
 
 
-def test_the_time_for_the_whole_call_ends_by_the_clock_it_was_given() -> None:
+def test_the_echo_of_a_signal_is_no_second_request_and_a_later_signal_is() -> None:
+    now = [100.0]
+    signals = Signals(clock=lambda: now[0])
+
+    signals.receive(signal.SIGTERM)
+    now[0] = 100.4
+    signals.receive(signal.SIGHUP)
+    is_repeated_early = signals.is_repeated
+    now[0] = 100.6
+    signals.receive(signal.SIGHUP)
+
+    assert signals.received == signal.SIGTERM
+    assert not is_repeated_early
+    assert signals.is_repeated
+
+
+def test_a_signal_while_another_one_is_being_recorded_is_its_echo() -> None:
+    """The handler can be interrupted by itself. Here, each assignment is such a moment."""
+
+    class Interrupting(Signals):
+        def __setattr__(self, name: str, value: object) -> None:
+            super().__setattr__(name, value)
+            if name in ("received", "_received_at") and value not in (None, 0.0) and not nested:
+                nested.append(name)
+                self.receive(signal.SIGHUP)
+
+    nested: list[str] = []
+    signals = Interrupting(clock=lambda: 100.0)
+
+    signals.receive(signal.SIGTERM)
+
+    assert nested
+    assert signals.received == signal.SIGTERM
+    assert not signals.is_repeated
+
+
+def test_handlers_are_given_back_and_so_is_the_wake_up_descriptor() -> None:
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    handlers = {number: signal.getsignal(number) for number in HANDLED}
+    previous = signal.set_wakeup_fd(write_end)
+    descriptors = count_descriptors()
+    signals = Signals()
+
+    signals.install()
+    signals.uninstall()
+
+    assert {number: signal.getsignal(number) for number in HANDLED} == handlers
+    assert signal.set_wakeup_fd(previous) == write_end
+    assert count_descriptors() == descriptors
+    os.close(read_end)
+    os.close(write_end)
+
+
+def test_without_a_wake_up_descriptor_before_there_is_none_afterwards() -> None:
+    signals = Signals()
+
+    signals.install()
+    signals.uninstall()
+
+    assert signal.set_wakeup_fd(-1) == -1
+
+
+def test_ending_what_never_began_does_nothing() -> None:
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    previous = signal.set_wakeup_fd(write_end)
+    signals = Signals()
+
+    signals.close()
+    signals.uninstall()
+    signals.uninstall()
+
+    assert signal.set_wakeup_fd(previous) == write_end
+    os.close(read_end)
+    os.close(write_end)
+
+
+# The deadline
+
+
+def test_the_deadline_is_kept_by_the_clock_that_was_given() -> None:
     now = [0.0]
     signals = Signals(clock=lambda: now[0])
     signals.limit(5)
     signals.check()
     now[0] = 5.0
 
+    with pytest.raises(DeadlineExceeded) as caught:
+        signals.check()
+
     assert signals.is_over()
-    with pytest.raises(DeadlineExceeded):
+    assert caught.value.seconds == signals.timeout_seconds == 5
+
+
+def test_the_time_that_is_left_never_gets_negative() -> None:
+    now = [100.0]
+    signals = Signals(clock=lambda: now[0])
+    signals.limit(5)
+
+    left = []
+    for moment in (100.0, 104.0, 105.0, 200.0):
+        now[0] = moment
+        left.append(signals.seconds_left)
+
+    assert left == [5.0, 1.0, 0.0, 0.0]
+
+
+def test_a_signal_counts_before_the_deadline() -> None:
+    """The process has to die by the signal, also if the time is over as well."""
+    signals = Signals()
+    signals.limit(0)
+    signals.receive(signal.SIGTERM)
+
+    with pytest.raises(Interrupted):
         signals.check()
 
 
-def test_handlers_are_given_back_and_so_is_the_wake_up_descriptor() -> None:
-    read, write = os.pipe()
-    os.set_blocking(write, False)
-    before = {number: signal.getsignal(number) for number in HANDLED}
-    previous = signal.set_wakeup_fd(write)
-    opened = len(os.listdir("/proc/self/fd"))
-    signals = Signals()
-
-    signals.install()
-    signals.uninstall()
-
-    assert {number: signal.getsignal(number) for number in HANDLED} == before
-    assert signal.set_wakeup_fd(previous) == write
-    assert len(os.listdir("/proc/self/fd")) == opened
-    os.close(read)
-    os.close(write)
+# Waiting
 
 
-def test_a_signal_that_comes_during_a_wait_ends_it() -> None:
+def test_a_signal_that_arrives_during_a_wait_ends_it() -> None:
     signals = Signals()
     signals.install()
     sender = threading.Timer(0.1, os.kill, [os.getpid(), signal.SIGHUP])
     try:
         began = time.monotonic()
         sender.start()
-        signals.wait(20)
+        readable = signals.wait(20)
     finally:
         sender.join()
         signals.uninstall()
 
     assert time.monotonic() - began < 20
     assert signals.received == signal.SIGHUP
+    assert readable == []
+
+
+def test_after_a_signal_no_wait_sleeps(installed: Signals) -> None:
+    signal.raise_signal(signal.SIGTERM)
+
+    began = time.monotonic()
+    installed.wait(20)
+    installed.wait(20)
+
+    assert time.monotonic() - began < 20
 
 
 def test_a_thread_that_gets_no_signals_can_be_sent_one() -> None:
-    opened = len(os.listdir("/proc/self/fd"))
+    descriptors = count_descriptors()
     signals = Signals()
     signals.listen()
     sender = threading.Timer(0.1, signals.receive, [signal.SIGTERM])
+
     began = time.monotonic()
     sender.start()
-    signals.wait(20)
-    ready = select.select([signals.woken], [], [], 0)[0]
+    signals.wait(10)
+    took = time.monotonic() - began
+    woken = select.select([signals.woken], [], [], 0)[0]
     sender.join()
     signals.close()
 
-    assert time.monotonic() - began < 20
-    assert ready
+    assert took < 10
+    assert woken
     assert signals.received == signal.SIGTERM
-    assert len(os.listdir("/proc/self/fd")) == opened
+    assert count_descriptors() == descriptors
 
 
-def test_the_end_of_the_call_s_time_ends_a_wait() -> None:
+def test_before_a_signal_the_wake_up_descriptor_is_not_readable() -> None:
+    signals = Signals()
+    signals.listen()
+
+    woken = select.select([signals.woken], [], [], 0)[0]
+    signals.close()
+
+    assert not woken
+
+
+def test_a_signal_is_received_even_if_the_wake_up_pipe_is_full() -> None:
+    signals = Signals()
+    signals.listen()
+    for _ in range(70_000):  # a pipe of Linux holds 65,536 bytes
+        signals.receive(signal.SIGTERM)
+
+    ends_at_once = select.select([signals.woken], [], [], 0)[0]
+    signals.close()
+
+    assert ends_at_once
+
+
+def test_the_deadline_ends_a_wait() -> None:
     signals = Signals()
     signals.limit(0.1)
-    began = time.monotonic()
 
+    began = time.monotonic()
     signals.wait(20)
 
     assert time.monotonic() - began < 20
     assert signals.is_over()
 
 
-def test_the_echo_of_a_signal_is_no_second_wish_and_a_later_one_is() -> None:
-    now = [0.0]
-    signals = Signals(clock=lambda: now[0])
-    signals.install()
-    try:
-        for at, number in ((0.0, signal.SIGTERM), (0.4, signal.SIGHUP)):
-            now[0] = at
-            signal.raise_signal(number)
-        early = signals.is_repeated
-        now[0] = 0.6
-        signal.raise_signal(signal.SIGHUP)
-    finally:
-        signals.uninstall()
+def test_a_wait_returns_the_descriptors_that_are_readable(installed: Signals) -> None:
+    silent_read_end, silent_write_end = os.pipe()
+    read_end, write_end = os.pipe()
+    os.write(write_end, b"x")
 
-    assert (signals.received, early, signals.is_repeated) == (signal.SIGTERM, False, True)
+    readable = installed.wait(20, [silent_read_end, read_end])
+    nothing = installed.wait(0, [silent_read_end])
+    os.close(silent_write_end)
+    closed = installed.wait(20, [silent_read_end])
+    for descriptor in (silent_read_end, read_end, write_end):
+        os.close(descriptor)
+
+    assert readable == [read_end]
+    assert nothing == []
+    assert closed == [silent_read_end]
+
+
+class RecordingPoll:
+    """Remembers for how long it was to wait, and reports nothing."""
+
+    def __init__(self) -> None:
+        self.milliseconds: list[float] = []
+
+    def register(self, _descriptor: int, _events: int) -> None:
+        """Accept everything."""
+
+    def poll(self, milliseconds: float) -> list[tuple[int, int]]:
+        self.milliseconds.append(milliseconds)
+        return []
+
+
+@pytest.mark.parametrize(
+    ("limit_seconds", "seconds", "sleep_seconds"), [(None, 20, 20), (5, 20, 5), (20, 5, 5), (0, 5, 0)]
+)
+def test_a_wait_lasts_as_long_as_was_asked_or_until_the_deadline(
+    limit_seconds: float | None, seconds: float, sleep_seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    poll = RecordingPoll()
+    monkeypatch.setattr(module, "poll", lambda: poll)
+    signals = Signals(clock=lambda: 100.0)
+    if limit_seconds is not None:
+        signals.limit(limit_seconds)
+
+    signals.wait(seconds)
+
+    assert poll.milliseconds == [1000 * sleep_seconds]
+
+
+# Writing
+
+
+def test_content_that_is_larger_than_a_pipe_is_written_whole() -> None:
+    content = random.Random(7).randbytes(300_000)
+    read_end, write_end = os.pipe()
+    pieces = []
+
+    def read_all() -> None:
+        while piece := os.read(read_end, 5000):
+            pieces.append(piece)
+
+    reader = threading.Thread(target=read_all)
+    reader.start()
+    is_written = Signals().write(write_end, content)
+    os.close(write_end)
+    reader.join()
+    os.close(read_end)
+
+    assert is_written
+    assert b"".join(pieces) == content
+
+
+def test_a_reader_that_has_hung_is_given_up_once_the_process_has_to_stop() -> None:
+    read_end, write_end = os.pipe()
+    signals = Signals()
+    signals.receive(signal.SIGTERM)
+
+    is_written = signals.write(write_end, bytes(300_000))
+    os.close(read_end)
+    os.close(write_end)
+
+    assert not is_written
+
+
+def test_a_reader_that_has_gone_is_an_error() -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+
+    with pytest.raises(BrokenPipeError):
+        Signals().write(write_end, b"content")
+    os.close(write_end)
+
+
+def test_no_more_is_written_at_a_time_than_a_pipe_takes_without_blocking() -> None:
+    read_end, write_end = os.pipe()
+
+    written_bytes = module._write_some(write_end, memoryview(bytes(10_000)))
+    os.close(read_end)
+    os.close(write_end)
+
+    assert written_bytes == select.PIPE_BUF
+
+
+def test_a_pipe_that_another_writer_has_filled_takes_nothing() -> None:
+    """poll() has reported that there is room. Before we could write, somebody else did."""
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    with pytest.raises(BlockingIOError):
+        while True:
+            os.write(write_end, bytes(4096))
+
+    written_bytes = module._write_some(write_end, memoryview(b"content"))
+    os.close(read_end)
+    os.close(write_end)
+
+    assert written_bytes == 0
+
+
+# Dying
+
+
+_DIE_BY_A_BLOCKED_SIGNAL = """
+import signal
+from sampletool.kit.safety.signals import die_by
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+die_by(signal.SIGTERM)
+"""
+
+
+def test_a_process_that_cannot_die_by_its_signal_exits_with_the_code_that_means_it() -> None:
+    ran = run_python("-c", _DIE_BY_A_BLOCKED_SIGNAL, check=False)
+
+    assert ran.returncode == 128 + signal.SIGTERM

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sampletool.kit.safety.processes import started
+from sampletool.kit.safety.processes import is_running
 from sampletool.kit.testing.forked import start_python
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import COMMAND, Ran, Tool
@@ -44,7 +44,7 @@ def test_of_two_builds_one_works_and_the_answer_of_the_other_names_it(tool: Tool
         "slow",
         "running",
     )
-    assert f"Another build is running (pid {slow.pid}" in ran.error["message"]
+    assert f"is held by `tool build` (process {slow.pid})" in ran.error["message"]
     tested = tool("test")
     assert tested.error["context"]["holder"]["pid"] == slow.pid
     limited = tool("build", "--timeout", "300ms", "--lock-timeout", "30s")
@@ -139,8 +139,8 @@ def test_kill_9_with_a_living_child_is_reported_as_an_orphan_and_can_be_cleared(
     assert orphan in held["children"]
     refused = tool("build")
     assert refused.code == "LOCK_HELD"
-    assert "has ended" in refused.error["message"]
-    assert refused.error["suggestion"].endswith("; --force-unlock only helps if its process is dead.")
+    assert "which has exited" in refused.error["message"]
+    assert refused.error["suggestion"].endswith(" --force-unlock only helps if the holder has exited.")
     assert not (tool.cwd / "out" / "a").exists(), "an orphan can never publish"
 
     declare(tool, target("a", "echo done > x"))
@@ -149,7 +149,7 @@ def test_kill_9_with_a_living_child_is_reported_as_an_orphan_and_can_be_cleared(
     assert statuses(cleared.data) == {"a": "built"}
     assert cleared.meta["recovered_from"]["pid"] == process.pid
     assert {warning["code"] for warning in cleared.answer["warnings"]} == {"ORPHAN_ENDED"}
-    assert started(orphan) is None
+    assert not is_running(orphan)
     assert len(os.listdir(tool.cwd / ".tool" / "tmp")) == 0
 
 
@@ -237,7 +237,7 @@ def test_a_grandchild_that_left_its_group_is_ended_and_reported(tool: Tool) -> N
     pid = pid_in(tool.cwd / "pid")
     assert [warning["code"] for warning in ran.answer["warnings"]] == ["STRAY_ENDED"]
     assert str(pid) in ran.answer["warnings"][0]["message"]
-    assert started(pid) is None
+    assert not is_running(pid)
     assert tool("build").status == 0
 
 

@@ -11,7 +11,7 @@ from ...contract.table import Line, heads
 from ...pages import AfterOption, LimitOption, page_of
 from ...places import all_locks, lock_name
 from ...safety.holder import Holder
-from ...safety.lock_owners import find_held
+from ...safety.lock_owners import find_held_locks
 
 spec = CommandSpec(effect="nothing", reads=("locks",), examples=("lock list",))
 
@@ -41,6 +41,6 @@ def command(ctx: typer.Context, limit: LimitOption = 1000, after: AfterOption = 
     Those of this workspace, of your outputs and of your settings.
     """
     context: Context = ctx.obj
-    found = find_held(all_locks(context.workspace_or_none), context.signals.check)
+    found = find_held_locks(all_locks(context.workspace_or_none), context.signals.check)
     held = [HeldLock(lock_name(path), str(path), owners.shared, owners.holders) for path, owners in found]
     return Listing(page_of(context, held, limit, after, lambda one: f"{one.lock} {one.path}"))

@@ -12,7 +12,7 @@ from ...contract.errors import LockNotFound, did_you_mean
 from ...global_options import DryRunOption
 from ...places import all_locks, lock_name
 from ...safety.errors import LockTimeout
-from ...safety.lock_owners import find_held, orphans_of
+from ...safety.lock_owners import find_held_locks, find_orphans
 from ...safety.orphans import end_orphans
 
 spec = CommandSpec(
@@ -54,8 +54,8 @@ def command(
     known = {lock_name(path): path for path in all_locks(context.workspace_or_none)}
     if name not in known:
         raise LockNotFound(lock=name, suggestion=did_you_mean(name, list(known)))
-    ended = orphans_of(known[name]) if dry_run else end_orphans(known[name], context.signals)
+    ended = find_orphans(known[name]) if dry_run else end_orphans(known[name], context.signals)
     if not ended and not dry_run:
-        for _, owners in find_held([known[name]], context.signals.check):
+        for _, owners in find_held_locks([known[name]], context.signals.check):
             raise LockTimeout(name, owners)
     return Released("deleted" if ended else "unchanged", name, ended)

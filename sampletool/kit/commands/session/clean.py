@@ -13,7 +13,7 @@ from ...contract.duration import say_duration
 from ...global_options import DryRunOption
 from ...places import session_root
 from ...safety.clock import utc
-from ...safety.session import list_sessions, remove, sweep_trash
+from ...safety.session import limit_last_use, list_sessions, remove_session, sweep_trash
 
 spec = CommandSpec(
     effect="sessions",
@@ -43,15 +43,30 @@ def command(ctx: typer.Context, dry_run: DryRunOption = False) -> Cleaned:
     For longer than the setting session_ttl. What is in use stays.
     """
     context: Context = ctx.obj
-    root, older_than_seconds = session_root(), context.settings.value("session_ttl")
-    oldest = utc(time.time() - older_than_seconds)
+    root = session_root()
+    older_than_seconds = context.settings.value("session_ttl")
+    now = time.time()
+    oldest = utc(now - older_than_seconds)
     removed: list[str] = []
     in_use: list[str] = []
     for session in list_sessions(root):
         context.signals.check()
-        if session.last_used_at <= oldest:
-            gone = not session.in_use_by if dry_run else remove(Path(session.path), context.make_lock, oldest)
-            (removed if gone else in_use).append(session.session_id)
+        directory = Path(session.path)
+        if not dry_run:
+            limit_last_use(directory, now)
+        # A last use in the future counts as a use now.
+        last_used_at = min(session.last_used_at, utc(now))
+        if last_used_at > oldest:
+            continue
+        if dry_run:
+            is_removed = not session.in_use_by
+        else:
+            is_removed = remove_session(directory, context.make_lock, oldest)
+        if is_removed:
+            removed.append(session.session_id)
+        else:
+            in_use.append(session.session_id)
     if not dry_run:
         sweep_trash(root)
-    return Cleaned("deleted" if removed else "unchanged", removed, in_use, say_duration(older_than_seconds))
+    effect: Effect = "deleted" if removed else "unchanged"
+    return Cleaned(effect, removed, in_use, say_duration(older_than_seconds))

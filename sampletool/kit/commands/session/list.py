@@ -17,8 +17,13 @@ class Listing(NamedTuple):
     sessions: list[SessionState]
 
     def lines(self) -> list[Line]:
-        rows = [(name, at, ", ".join(map(str, users)) or "-", path) for name, at, users, path in self.sessions]
-        return [heads("session", "last used", "used by", "path"), *rows] if rows else ["No session has left anything."]
+        if not self.sessions:
+            return ["No session has left anything."]
+        lines: list[Line] = [heads("session", "last used", "used by", "path")]
+        for session in self.sessions:
+            users = ", ".join(str(pid) for pid in session.in_use_by) or "-"
+            lines.append((session.session_id, session.last_used_at, users, session.path))
+        return lines
 
 
 def command(ctx: typer.Context, limit: LimitOption = 1000, after: AfterOption = None) -> Listing:

@@ -134,15 +134,15 @@ scenario = Scenario(
         Removal(
             "kit/safety/atomic_file.py:create",
             says="publishing by a rename, which replaces what is there",
-            pattern="_put(path, content, FOR_ALL, _link)",
-            instead="_put(path, content, FOR_ALL, os.replace)",
+            pattern="_write_and_publish(path, content, FOR_ALL, _publish_by_link)",
+            instead="_write_and_publish(path, content, FOR_ALL, _publish_by_rename)",
             breaks="reads a result that is not its own",
         ),
         Removal(
-            "kit/safety/atomic_file.py:_put",
+            "kit/safety/atomic_file.py:_temporary_path",
             says="one temporary name for all",
-            pattern='f".{_stem(path)}.{os.getpid()}-{os.urandom(4).hex()}.tmp"',
-            instead='f".{_stem(path)}.1-00000000.tmp"',
+            pattern='f".{_stem(target)}.{os.getpid()}-{random_part}.tmp"',
+            instead='f".{_stem(target)}.1-00000000.tmp"',
             breaks="was answered that all is well, and reads",
         ),
         Removal(
@@ -153,7 +153,7 @@ scenario = Scenario(
             breaks="reads a result that is not its own",
         ),
         Removal(
-            "kit/safety/session.py:opened",
+            "kit/safety/session.py:open_session",
             says="one directory for all sessions",
             pattern="private_directory(root) / session_id",
             instead='private_directory(root) / "session"',

@@ -45,10 +45,11 @@ def check(context: Context, stock: Path, least: int, report: Path) -> list[str]:
         ):
             call = [sys.executable, few.__file__, str(stock), str(least), str(scratch)]
             children.start("few", call, cwd=context.workspace, env=os.environ)
-            ended = children.next_ended()
-            assert ended is not None
-            if ended.status != 0:
-                raise ChecksFailed(f"The check ended with status {ended.status}: {printable_lines(ended.tail).strip()}")
+            child_exit = children.next_exit()
+            assert child_exit is not None
+            if child_exit.exit_code != 0:
+                output = printable_lines(child_exit.output_tail).strip()
+                raise ChecksFailed(f"The check ended with status {child_exit.exit_code}: {output}")
             replace(report, scratch.read_bytes())
             return scratch.read_text("utf-8").splitlines()
     finally:

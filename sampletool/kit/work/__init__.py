@@ -1,0 +1,1 @@
+"""What long-running commands share."""
