@@ -121,7 +121,7 @@ def test_string_forces_text(tool: Tool) -> None:
     ("call", "said", "hint"),
     [
         (["set", "jobs=0"], "is not a whole", "Give a whole number from 1, or auto."),
-        (["set", "lock_timeout", "3"], "write 3s", "Give a duration such as 30s, or 0, or auto."),
+        (["set", "lock_timeout", "3"], "(did you mean 3s?)", "Give a duration such as 30s, or 0, or auto."),
         (["set", "a="], "a is a table, not a value", "Unset the keys in it: a.b.c, a.d."),
         (["set", "a.b.c.x=1"], "a.b.c.x cannot be set: a.b.c is not a table", "Unset what is there: a.b.c."),
         (["unset", "a"], "a is a table, not a value", "Unset the keys in it: a.b.c, a.d."),
