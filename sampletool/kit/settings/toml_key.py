@@ -9,6 +9,8 @@ from ..contract.text import NOTHING, quoted
 
 Path = tuple[str, ...]
 """The parts of a dotted key."""
+TomlValue = Any
+TomlTable = dict[str, Any]
 
 _EXACT_INTEGER = 2**53 - 1
 """Beyond it JSON readers round, so a larger number stays text."""

@@ -123,7 +123,7 @@ def test_string_forces_text(tool: Tool) -> None:
         (["set", "jobs=0"], "is not a whole", "Give a whole number from 1, or auto."),
         (["set", "lock_timeout", "3"], "write 3s", "Give a duration such as 30s, or 0, or auto."),
         (["set", "a="], "a is a table, not a value", "Unset the keys in it: a.b.c, a.d."),
-        (["set", "a.b.c.x=1"], "a.b.c.x cannot be set: a.b.c is not a table", "Unset what is there: a.b.c."),
+        (["set", "a.b.c.x=1"], "a.b.c.x cannot be changed: a.b.c is not a table", "Unset what is there: a.b.c."),
         (["unset", "a"], "a is a table, not a value", "Unset the keys in it: a.b.c, a.d."),
     ],
 )
@@ -173,8 +173,13 @@ def test_stdin_that_is_no_value_is_refused(tool: Tool, content: bytes) -> None:
     assert tool("config", "set", "k", "-", stdin=content).code == "VALIDATION_ERROR"
 
 
-def test_a_mebibyte_on_stdin_is_a_value(tool: Tool) -> None:
-    assert tool("config", "set", "k", "-", stdin=b"x" * 1024 * 1024).status == 0
+def test_a_value_on_stdin_may_be_as_large_as_a_file_of_settings(tool: Tool) -> None:
+    assert tool("config", "set", "k", "-", stdin=b"x" * 255 * 1024).status == 0
+
+    refused = tool("config", "set", "k", "-", stdin=b"x" * 1024 * 1024)
+
+    assert refused.code == "INVALID_TOML"
+    assert "larger than 256 KiB" in refused.error["message"]
 
 
 def test_if_version_is_compare_and_set(tool: Tool, workspace: Path) -> None:
