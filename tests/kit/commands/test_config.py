@@ -76,9 +76,9 @@ def test_list_names_the_values_that_cannot_be_used(tool: Tool, workspace: Path) 
     answer = tool("config", "list").answer
 
     assert [one["value"] for one in answer["data"]["settings"] if one["key"] == "jobs"] == ["many"]
-    assert [(warning["code"], warning["message"].split()[0]) for warning in answer["warnings"]] == [
-        ("INVALID_VALUE", "jobs"),
-        ("INVALID_VALUE", "session_ttl"),
+    assert [(warning["code"], warning["message"].split(":")[0]) for warning in answer["warnings"]] == [
+        ("INVALID_VALUE", "Invalid value for jobs"),
+        ("INVALID_VALUE", "Invalid value for session_ttl"),
     ]
 
 

@@ -120,11 +120,15 @@ def test_string_forces_text(tool: Tool) -> None:
 @pytest.mark.parametrize(
     ("call", "said", "hint"),
     [
-        (["set", "jobs=0"], "is not a whole", "Give a whole number from 1, or auto."),
-        (["set", "lock_timeout", "3"], "write 3s", "Give a duration such as 30s, or 0, or auto."),
-        (["set", "a="], "a is a table, not a value", "Unset the keys in it: a.b.c, a.d."),
-        (["set", "a.b.c.x=1"], "a.b.c.x cannot be changed: a.b.c is not a table", "Unset what is there: a.b.c."),
-        (["unset", "a"], "a is a table, not a value", "Unset the keys in it: a.b.c, a.d."),
+        (
+            ["set", "jobs=0"],
+            "Invalid value for jobs: 0 (command line).",
+            'Use a whole number of at least 1, or "auto".',
+        ),
+        (["set", "lock_timeout", "3"], "write 3s", 'Use a duration such as 30s, or 0, or "auto".'),
+        (["set", "a="], "a is a table, not a value", "Remove these keys first: a.b.c, a.d."),
+        (["set", "a.b.c.x=1"], "a.b.c.x cannot be changed: a.b.c is not a table", "Remove this key first: a.b.c."),
+        (["unset", "a"], "a is a table, not a value", "Remove these keys first: a.b.c, a.d."),
     ],
 )
 def test_a_value_that_cannot_be_set_comes_with_what_can(
@@ -136,6 +140,22 @@ def test_a_value_that_cannot_be_set_comes_with_what_can(
 
     assert (ran.status, ran.error["suggestion"]) == (2, hint)
     assert said in ran.error["message"]
+
+
+def test_an_edit_that_is_not_safe_is_refused_with_the_file_the_key_and_the_reason(tool: Tool, workspace: Path) -> None:
+    text = "[settings]\na = {b = 1, c = 1979-05-27 }\n"
+    (workspace / "tool.toml").write_text(text)
+
+    for call in (["set", "a.b=2", "x=1"], ["unset", "a.b"]):
+        ran = tool("config", *call)
+
+        assert (ran.status, ran.code) == (2, "INVALID_TOML")
+        reason = "the edit would change other parts of the file"
+        file = workspace / "tool.toml"
+        message = f"Cannot change a.b in {file}: {reason}. Nothing was changed."
+        assert ran.error["message"] == message
+        assert ran.error["suggestion"] == "Change the file in a text editor."
+        assert (workspace / "tool.toml").read_text() == text
 
 
 @pytest.mark.parametrize("words", [["a"], ["a=1", "b"], ["a", "b", "c"], ["a=1", "a=2"], ["=1"], ["a b", "1"]])
