@@ -38,7 +38,12 @@ class Changed:
         return lines
 
 
-def set_values(file: TomlEdit, scope: Scope, values: Mapping[Key, TomlValue], if_version: str | None = None) -> Changed:
+def set_values(
+    file: TomlEdit,
+    scope: Scope,
+    values: Mapping[Key, TomlValue],
+    if_version: str | None = None,
+) -> Changed:
     """Set each key to its value, and write the file. The value None removes the key.
 
     Raise VersionConflict, InvalidValues or EditRefused if the file cannot be changed like this.
@@ -110,7 +115,7 @@ def _overall_effect(changes: list[Change]) -> Effect:
 
 
 def _mistake(error: NotAValue, scope: Scope) -> Mistake:
-    """Return the mistake, with keys as the user writes them, and with the keys that are in the way."""
+    """Return the mistake, with the keys that are in the way. Keys are as the user writes them."""
     path = error.path[len(scope.table) :]
     at = error.at[len(scope.table) :]
     if isinstance(error.found, dict):

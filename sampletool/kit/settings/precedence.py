@@ -44,7 +44,11 @@ class Scope(NamedTuple):
 class Settings:
     """The settings of all sources. Files are read when the first value is needed."""
 
-    def __init__(self, workspace: Callable[[], Path | None], flags: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        workspace: Callable[[], Path | None],
+        flags: Mapping[str, Any] | None = None,
+    ) -> None:
         """Without flags, the files are the only sources."""
         self.workspace = workspace
         self.flags = flags

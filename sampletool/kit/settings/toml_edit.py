@@ -232,7 +232,13 @@ def _add_key(text: str, document: TomlTable, path: Path, value: TomlValue) -> st
     raise CannotEdit(path, _UNSAFE)
 
 
-def _region_of_new_key(text: str, path: Path, depth: int, add_key: _AddKey, value_text: str) -> _Region | None:
+def _region_of_new_key(
+    text: str,
+    path: Path,
+    depth: int,
+    add_key: _AddKey,
+    value_text: str,
+) -> _Region | None:
     """Return what tomlkit adds for a new key, or None if it changes something else too.
 
     `depth` is the number of parts of the path that are tables that exist.

@@ -20,7 +20,7 @@ from tests.kit.failing import failure_of
         ("text", "x", "x"),
     ],
 )
-def test_a_value_is_parsed_as_the_kind_of_its_setting(kind: str, value: object, expected: object) -> None:
+def test_a_value_is_parsed_as_its_kind_requires(kind: str, value: object, expected: object) -> None:
     parsed = read_as(kind, value)
 
     assert parsed == expected

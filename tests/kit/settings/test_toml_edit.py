@@ -258,7 +258,7 @@ NEW_KEYS = {
         "t.b.a",
         "[t]\nx = 0\n\n[t.b]\na = 1\n[u]\n[t.v]\ny = 0\n",
     ),
-    "in a table that only its table names": ("[t.u]\nx = 0\n", "t.a", "[t]\na = 1\n\n[t.u]\nx = 0\n"),
+    "in a table without a header": ("[t.u]\nx = 0\n", "t.a", "[t]\na = 1\n\n[t.u]\nx = 0\n"),
     "in braces": ("t = {x = 0}\n", "t.a", "t = {x = 0,a = 1}\n"),
     "in empty braces": ("t = {}\n", "t.a", "t = {a = 1}\n"),
     "in braces with a dotted key": ("t = {x.y = 0}\n", "t.x.a", "t = {x.y = 0, x.a = 1}\n"),
@@ -326,7 +326,7 @@ def test_a_new_value_is_written_over_the_old_one(before: str, key: str, after: s
         ("t = {u = {a = 1, b = 2}}\n", "t.u.a", "t = {u = { b = 2}}\n"),
     ],
 )
-def test_a_removed_key_takes_its_line_with_it_but_no_other(before: str, key: str, after: str) -> None:
+def test_a_removed_key_takes_only_its_own_line_with_it(before: str, key: str, after: str) -> None:
     assert unset_value(before, parse_key(key)) == after
 
 
@@ -418,7 +418,7 @@ def test_a_file_does_not_grow_beyond_the_size_that_can_be_read() -> None:
     ("line", "most"),
     [("a.k{} = 1\n", 1000), ("a.b.k{} = 1\n", 353), ("[a.k{}]\n", 2000), ("[[k{}]]\n", None)],
 )
-def test_a_file_is_edited_only_if_tomlkit_parses_it_in_bounded_time(line: str, most: int | None) -> None:
+def test_a_file_that_tomlkit_parses_too_slowly_is_not_edited(line: str, most: int | None) -> None:
     def edit(count: int) -> str:
         text = "".join(line.format(number) for number in range(count))
         return set_value(text, ("z",), 1)
