@@ -43,6 +43,14 @@ class PathError(ToolError):
         super().__init__(message, suggestion, **facts)
 
 
+class EditRefused(PathError):
+    """A file of settings in which a key cannot be changed safely."""
+
+    code, exit_status = "INVALID_TOML", ExitStatus.USAGE
+    sentence = "Cannot change {key} in {path}: {reason}. Nothing was changed."
+    advice = "Change the file in a text editor."
+
+
 class FileNotFound(PathError):
     """A file or directory that the command needs does not exist."""
 
