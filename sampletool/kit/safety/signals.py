@@ -256,8 +256,7 @@ class _WakeUpPipe:
 
     def __init__(self) -> None:
         self.read_end, self.write_end = os.pipe()
-        # set_wakeup_fd() requires a writing end that does not block.
-        os.set_blocking(self.read_end, False)
+        # set_wakeup_fd() requires this: a signal handler must never wait for room in a pipe.
         os.set_blocking(self.write_end, False)
 
     def wake(self) -> None:
