@@ -59,7 +59,7 @@ _NEWLINE_BYTES = 1
 _TEXT_BYTES = _BLOCK_BYTES - _CHECKSUM_BYTES - _NEWLINE_BYTES
 
 # Another user may have put something else there. Without O_NOFOLLOW, a link would be followed.
-# Without O_NONBLOCK, opening a FIFO would hang.
+# Without O_NONBLOCK, opening a FIFO could hang on systems other than Linux.
 _OPEN_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
