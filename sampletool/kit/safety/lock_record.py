@@ -190,9 +190,8 @@ def read_record(descriptor: int) -> Record | None:
     that is not known here. Raise OSError if the file cannot be read.
     """
     block = os.pread(descriptor, _BLOCK_BYTES, _RECORD_OFFSET)
-    if len(block) < _BLOCK_BYTES:
-        return None
     text = block[_CHECKSUM_BYTES:-_NEWLINE_BYTES]
+    # A block that is too short, or empty, has a wrong checksum too.
     if block[:_CHECKSUM_BYTES] != _checksum(text):
         return None
 
