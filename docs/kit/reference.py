@@ -75,7 +75,7 @@ def _of_every_call() -> Iterator[str]:
     yield "What every command takes, before or after its name:"
     yield _table("option", "default", "what it is", rows=map(_param, shared.options or []))
     yield "## Exit statuses"
-    statuses = [*sorted(value for name, value in vars(ExitStatus).items() if name.isupper()), *INTERRUPTED]
+    statuses = [*ExitStatus, *INTERRUPTED]
     yield _table("status", "what it says", rows=([str(status), category(status)] for status in statuses))
     environment = (shared.environment or {}).items()
     yield "## Variables"

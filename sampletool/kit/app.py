@@ -17,8 +17,9 @@ from .command_folder import CommandFolder
 from .context import Context, in_ci, write_stderr
 from .contract.answer import FORMATS, PIPE, SCHEMA_VERSION, Answer, Format, Result, Screen, json_line, render
 from .contract.errors import ExitStatus, InternalError, ToolError
-from .contract.file_errors import EXPECTED, from_os_error, reported
-from .contract.library_errors import interrupted_when_done, to_tool_error
+from .contract.expected import EXPECTED, to_tool_error
+from .contract.file_errors import from_os_error
+from .contract.library_errors import interrupted_when_done
 from .contract.text import redact
 from .global_options import HelpAsked, whole_tool
 from .parts import command_packages
@@ -79,6 +80,7 @@ def _answer_call(args: list[str], *, ends_process: bool) -> int:
 
         context.emit, context.take_stdout = emit, stdout.take
         outcome = _run(args, context)
+        status: int
         if isinstance(outcome, HelpAsked):
             said = outcome.text(stdout.width(), stdout.screen().colour)
             status, content, notices = ExitStatus.OK, f"{said}\n".encode(), ""
@@ -121,7 +123,7 @@ def _run(args: list[str], context: Context) -> Outcome:
         context.opened.close()
     except Exception as surprise:
         failed = (
-            reported(surprise)
+            to_tool_error(surprise)
             if isinstance(surprise, (ToolError, SafetyError))
             else _crash_when_closed(surprise, context)
         )
@@ -139,7 +141,7 @@ def _returned(args: list[str], context: Context) -> Outcome:
     except HelpAsked as asked:
         return asked
     except EXPECTED as error:
-        return reported(error)
+        return to_tool_error(error)
     except (Exception, SystemExit) as surprise:
         return _crash(surprise, context)
 
@@ -213,7 +215,7 @@ def _stopped_by(signal_number: int, error: ToolError | None) -> ToolError:
     """
     if error is None:
         return interrupted_when_done(signal_number)
-    # The error of a signal would say that nothing is half done. Of an unknown outcome, this may be false.
+    # The hint of INTERRUPTED says that nothing is changed halfway. With an unknown outcome, this may be false.
     if error.code == "INTERRUPTED" or error.context.get("outcome") == "unknown":
         return error
     return to_tool_error(Interrupted(signal_number))

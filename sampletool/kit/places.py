@@ -5,13 +5,12 @@ another user's trap. The tool's own variables override XDG ones, which override 
 """
 
 import os
-import shlex
 import stat
 import sys
 from contextlib import suppress
 from pathlib import Path
 
-from .contract.library_errors import LibraryFailure, kind_of
+from .contract.library_errors import from_library_error
 from .program import PACKAGE, PROGRAM, WORKSPACE_DIRECTORY, WORKSPACE_FILE, variable
 from .safety.atomic_file import FOR_ALL, opened, write_all
 from .safety.errors import UnsafeDirectory
@@ -25,7 +24,7 @@ _TEMPORARY = ("TMPDIR", "TEMP", "TMP")
 def config_file() -> Path:
     """Return the path of the user's settings, which may not exist.
 
-    Raise UnsafeDirectory if other users can write to the directory. Raise LibraryFailure if all
+    Raise UnsafeDirectory if other users can write to the directory. Raise ToolError if all
     users can write to the file.
     """
     directory = _place("CONFIG")
@@ -53,7 +52,7 @@ def find_workspace(start: Path) -> Path | None:
     """Return the nearest directory, here or above, that is a workspace.
 
     Its settings say what to run. So raise UnsafeDirectory if another user owns the settings file,
-    and LibraryFailure if all users can write to it.
+    and ToolError if all users can write to it.
     """
     for directory in _searched_directories(start):
         file = directory / WORKSPACE_FILE
@@ -71,20 +70,19 @@ def find_workspace(start: Path) -> Path | None:
 
 
 def _refuse_writable_by_all(file: Path, status: os.stat_result) -> None:
-    """Raise LibraryFailure if all users of this machine can write to the settings file."""
+    """Raise ToolError if all users of this machine can write to the settings file."""
     # The group may write to it. With the umask 002, the default of many systems, every new file is
     # writable for its group, and the only member of this group is the owner. Where a team shares a
     # group, its members have agreed to trust each other. The members cannot be looked up reliably,
     # because a directory service on the network may have the list.
     if not status.st_mode & stat.S_IWOTH:
         return
+    import shlex  # Every run of the tool would import it, for 0.2 ms, and hardly one needs it.
+
     reason = f"every user can write to it (mode {stat.S_IMODE(status.st_mode):04o})"
-    raise LibraryFailure(
-        kind_of(UnsafeDirectory),
-        f"{file} is not safe to use: {reason}.",
-        f"Check what is in the file, then run: chmod o-w {shlex.quote(str(file))}",
-        {"path": str(file), "reason": reason},
-    )
+    error = from_library_error(UnsafeDirectory(str(file), reason))
+    command = f"chmod o-w {shlex.quote(str(file))}"
+    raise error.with_hint(f"Check what is in the file, then run: {command}")
 
 
 def _searched_directories(start: Path) -> list[Path]:

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from sampletool.kit.contract.errors import InvalidValues
-from sampletool.kit.contract.file_errors import EXPECTED, reported
+from sampletool.kit.contract.expected import EXPECTED, to_tool_error
 from sampletool.kit.stepping.fork_server import ForkServer
 from sampletool.kit.stepping.power_cut import states_after
 from sampletool.kit.stepping.tracer import SteppedProcess
@@ -189,7 +189,7 @@ class Play:
         try:
             return self.scenario.look(directory)
         except EXPECTED as error:
-            reason = getattr(error, "strerror", None) or reported(error).message
+            reason = getattr(error, "strerror", None) or to_tool_error(error).message
             return f"({reason.lower().rstrip('.')})"
 
     def _look_at_disks(self) -> Iterator[Any]:

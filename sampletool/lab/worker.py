@@ -8,7 +8,7 @@ import runpy
 import sys
 
 from sampletool.kit.contract.answer import json_line
-from sampletool.kit.contract.file_errors import EXPECTED, reported
+from sampletool.kit.contract.expected import EXPECTED, to_tool_error
 from sampletool.kit.program import PROGRAM
 from sampletool.kit.stepping import tracee
 from sampletool.lab.scenario import find
@@ -24,7 +24,7 @@ def main() -> None:
         try:
             program(letter)
         except EXPECTED as error:
-            failure = reported(error)
+            failure = to_tool_error(error)
             os.write(1, json_line({"error": failure.describe()}))
             sys.exit(int(failure.exit_status))
     else:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from sampletool.kit.contract.file_errors import EXPECTED
+from sampletool.kit.contract.expected import EXPECTED
 from sampletool.kit.contract.text import printable
 from sampletool.kit.places import session_root
 from sampletool.kit.program import PROGRAM

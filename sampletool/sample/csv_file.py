@@ -19,7 +19,8 @@ from sys import intern
 from typing import Any, NamedTuple
 
 from sampletool.kit.contract.errors import ToolError
-from sampletool.kit.contract.file_errors import from_os_error, reported
+from sampletool.kit.contract.expected import to_tool_error
+from sampletool.kit.contract.file_errors import from_os_error
 from sampletool.kit.safety.atomic_file import write_all
 from sampletool.kit.safety.errors import UnsafePath
 from sampletool.kit.safety.signals import Signals
@@ -76,7 +77,7 @@ def open_inputs(names: list[str], delimiter: str, signals: Signals, stack: ExitS
             line, reason = error.args
             errors.append(InvalidCsv(path=path, line=line, reason=reason))
         except _UNUSABLE as error:
-            errors.append(from_os_error(error, path) if isinstance(error, OSError) else reported(error))
+            errors.append(from_os_error(error, path) if isinstance(error, OSError) else to_tool_error(error))
     if len(errors) > 1:
         errors[0].context["problems"] = [error.message for error in errors]
         errors[0].message = f"{len(errors)} of {len(names)} inputs cannot be used; nothing was done."

@@ -9,9 +9,13 @@ class InvalidWorkspace(InvalidValues):
     """What tool.toml declares cannot be built or checked; every problem is in the context, on a line of its own."""
 
     def __init__(self, path: str, problems: list[Mistake]) -> None:
-        super().__init__(*problems, suggestion="Correct all of them and run it again.")
-        self.message = f"{path} has {counted(len(problems), 'problem')}; nothing was run."
-        self.context = {"path": path, "problems": [problem.message for problem in problems]}
+        super().__init__(
+            *problems,
+            message=f"{path} has {counted(len(problems), 'problem')}; nothing was run.",
+            suggestion="Correct all of them and run it again.",
+            path=path,
+            problems=[problem.message for problem in problems],
+        )
 
 
 class BuildFailed(ToolError):

@@ -13,7 +13,8 @@ import os
 from pathlib import Path
 from typing import Any, Literal
 
-from sampletool.kit.contract.file_errors import EXPECTED, OutputExists
+from sampletool.kit.contract.expected import EXPECTED
+from sampletool.kit.contract.file_errors import OutputExists
 from sampletool.kit.places import session_root, state_directory
 from sampletool.kit.safety.atomic_file import FOR_ALL, create, read_regular, replace, sweep
 from sampletool.kit.safety.errors import UnsafePath
@@ -76,11 +77,11 @@ def _read(path: Path) -> tuple[str, dict[str, Any] | None]:
     try:
         content = read_regular(path, _LARGEST_BYTES, follow=False)
     except EXPECTED:
-        return "it is no file that can be read", None
+        return "it is not a readable file", None
     if not content.startswith(_HEAD):
-        return "it is not a result of this command", None
+        return "this command did not create it", None
     if content != _sealed(content[: -len(_SEAL.format("0" * 64))]):
-        return "it was cut or changed after it was written", None
+        return "it was changed after this command created it", None
     return "it is the result of other inputs or options", json.loads(content)
 
 

@@ -14,8 +14,7 @@ from typing import Annotated, Literal, NamedTuple, TypeVar
 
 from sampletool.kit.context import AT_ONCE, Context
 from sampletool.kit.contract.answer import UNTRUSTED
-from sampletool.kit.contract.file_errors import EXPECTED, reported
-from sampletool.kit.contract.library_errors import to_tool_error
+from sampletool.kit.contract.expected import EXPECTED, to_tool_error
 from sampletool.kit.contract.text import printable_lines
 from sampletool.kit.places import make_workspace_directory, workspace_lock
 from sampletool.kit.program import variable
@@ -86,8 +85,8 @@ def locked(
                 hold.ignore_duration()
     except LockTimeout as error:
         failure = to_tool_error(error)
-        failure.suggestion += " --force-unlock only helps if the holder has exited."
-        raise failure from error
+        hint = f"{failure.suggestion} --force-unlock only helps if the holder has exited."
+        raise failure.with_hint(hint) from error
 
 
 def run_stale(
@@ -124,10 +123,8 @@ def run_stale(
             for name in [name for name in done if done[name].status == "not_started"]:
                 done[name] = done[name]._replace(status="skipped", note="something it needs failed")
         except EXPECTED as failure:  # no space for a log, for one
-            error = reported(failure)
             done |= {name: done[name]._replace(status="stopped") for name in progress.running}
-            error.data = report([*done.values()])
-            raise error from None
+            raise to_tool_error(failure).with_data(report([*done.values()])) from None
     return report([*done.values()])
 
 

@@ -2,7 +2,7 @@
 
 from sampletool.kit.commands.doctor import Probe
 from sampletool.kit.context import Context
-from sampletool.kit.contract.file_errors import EXPECTED, reported
+from sampletool.kit.contract.expected import EXPECTED, to_tool_error
 from sampletool.state.opening import store_of
 
 _SKEW_MS = 2000
@@ -13,7 +13,7 @@ def probe(context: Context) -> list[Probe]:
     try:
         found = store_of(context).health()
     except EXPECTED as error:
-        return [Probe("store is reachable", "the store", False, reported(error).message)]
+        return [Probe("store is reachable", "the store", False, to_tool_error(error).message)]
     settings = ", ".join(f"{name} {value}" for name, value in sorted(found.settings.items()))
     kept = "; ".join(found.problems) or settings
     skew = f"its clock is {found.clock_skew_ms} ms from ours" if abs(found.clock_skew_ms) > _SKEW_MS else None

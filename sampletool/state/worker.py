@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 from sampletool.kit.context import Context
 from sampletool.kit.contract.answer import value_text
-from sampletool.kit.contract.file_errors import EXPECTED, reported
+from sampletool.kit.contract.expected import EXPECTED, to_tool_error
 from sampletool.kit.contract.text import printable_lines
 from sampletool.kit.places import state_directory
 from sampletool.kit.program import variable
@@ -143,7 +143,7 @@ class Worker:
                     self.store.task_release(*one.claim)
                     self.result.given_back += 1
             except EXPECTED as error:
-                self.context.tell(f"{one.task.id}: not given back: {reported(error).message}")
+                self.context.tell(f"{one.task.id}: not given back: {to_tool_error(error).message}")
 
     def sum_up(self, left: int | None) -> Worked:
         self.result.left = left

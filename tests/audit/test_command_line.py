@@ -49,7 +49,7 @@ def test_a_program_named_by_a_relative_path_is_found_from_where_the_caller_is(tm
 
 
 def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(CommandNotFound, match="'no-such-program'"):
+    with pytest.raises(CommandNotFound, match='"no-such-program"'):
         CommandLine.read("no-such-program {key}", ()).located("--get", tmp_path)
 
 

@@ -67,7 +67,7 @@ def test_each_kind_of_setting_takes_its_values_and_no_others(kind: str) -> None:
     for value in VALUES[kind]:
         read_as(kind, value)
 
-    expected = "is not a duration" if kind == "duration" else _EXPECTED[kind]
+    expected = "is not a valid duration" if kind == "duration" else _EXPECTED[kind]
     for value in NO_VALUES[kind]:
         with pytest.raises(ValueError, match=expected):
             read_as(kind, value)

@@ -276,7 +276,7 @@ def test_a_directory_to_run_in_that_cannot_be_is_named_in_full(tool: Tool, works
     file = tool("config", "list", "-C", "tool.toml").error
 
     assert (missing["code"], missing["context"]["path"]) == ("FILE_NOT_FOUND", str(workspace / "nope"))
-    assert (file["code"], file["suggestion"].partition(",")[0]) == ("UNSAFE_PATH", "Name another path")
+    assert (file["code"], file["suggestion"].partition(",")[0]) == ("UNSAFE_PATH", "Use another path")
 
 
 def test_the_time_may_come_from_the_environment_and_is_checked(tool: Tool) -> None:

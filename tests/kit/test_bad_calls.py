@@ -99,11 +99,11 @@ def test_a_value_may_be_any_text(tool: Tool, workspace: Path, value: str) -> Non
     ("wrong", "right"), [("5 s", "5s"), ("5sec", "5s"), ("2 Minutes", "2m"), ("30", "30s"), ("100 millis", "100ms")]
 )
 def test_a_duration_in_other_words_is_suggested_as_it_is_written_here(tool: Tool, wrong: str, right: str) -> None:
-    assert f" {right}." in tool("config", "list", "--lock-timeout", wrong).error["message"]
+    assert f"(did you mean {right}?)" in tool("config", "list", "--lock-timeout", wrong).error["message"]
 
 
 def test_an_empty_duration_is_a_mistake_like_any_other(tool: Tool) -> None:
     for call in (["log", "--since", ""], ["config", "list", "--lock-timeout", ""]):
         ran = tool(*call)
         assert (ran.status, ran.code) == (2, "USAGE_ERROR"), call
-        assert "'' is not a duration" in ran.error["message"]
+        assert "'' is not a valid duration" in ran.error["message"]

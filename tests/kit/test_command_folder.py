@@ -53,7 +53,7 @@ def test_a_word_too_many_is_a_mistake_beside_the_others(tool: Tool) -> None:
 
     assert [error["code"] for error in ran.error["errors"]] == ["INVALID_VALUE", "EXTRA_ARGUMENT"]
     assert "(extra)" in ran.error["message"]
-    assert ran.error["suggestion"] == "Write tool config path [OPTIONS]; see `tool config path --help`."
+    assert ran.error["suggestion"] == "Usage: `tool config path [OPTIONS]`. For help, run `tool config path --help`."
 
 
 def test_an_unknown_letter_among_others_hides_no_other_mistake(tool: Tool) -> None:
@@ -71,11 +71,11 @@ def test_an_unknown_letter_among_others_hides_no_other_mistake(tool: Tool) -> No
         (["config", "get", "--revel", "x"], "--reveal"),
         (["config", "set", "n", "-5"], "write `--` before it."),
         (["config", "set", "api.token", "x", "-5"], "write `--` before it."),
-        (["config", "get"], "Write tool config get [OPTIONS] KEY; see `tool config get --help`"),
+        (["config", "get"], "Usage: `tool config get [OPTIONS] KEY`. For help, run `tool config get --help`."),
         (["config", "list", "--format"], "Write --format json|jsonl|text."),
         (["version"], "Did you mean '--version'"),
-        (["config", "get", "--scope", "x"], "See `tool config get --help`."),
-        (["config", "get", "--token", "x"], "See `tool config get --help`."),
+        (["config", "get", "--scope", "x"], "For help, run `tool config get --help`."),
+        (["config", "get", "--token", "x"], "For help, run `tool config get --help`."),
         (["config", "get", "--revael", "x"], "Did you mean '--reveal'?"),
     ],
 )

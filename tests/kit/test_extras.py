@@ -26,8 +26,8 @@ def test_a_missing_extra_is_named_in_the_words_of_how_the_tool_was_installed(
     with pytest.raises(ExtraNotInstalled) as missing, needing("much", "More"):
         raise ModuleNotFoundError(name="driver")
 
-    assert missing.value.describe()["suggestion"] == f"Install it: {words}."
-    assert missing.value.message == "More needs the extra 'much', which is not installed."
+    assert missing.value.describe()["suggestion"] == f"Install it: `{words}`."
+    assert missing.value.message == 'More needs the extra "much", which is not installed.'
 
 
 def test_a_module_of_ours_that_is_missing_is_a_fault_of_ours() -> None:

@@ -135,7 +135,7 @@ def test_children_do_not_inherit_the_signals_that_the_parent_has_blocked(tool: T
     body = """
 with Children(context.signals) as children:
     children.start("status", ["grep", "SigBlk", "/proc/self/status"], cwd=Path("/"), env=os.environ)
-    ended = children.next_ended()
+    ended = children.next_exit()
 return Result(ended.tail)
 """
     process = start_added(tool, body, before=_BLOCK_SIGNALS)
@@ -171,9 +171,9 @@ program = [sys.executable, "-S", "-c", {_CHILD_THAT_REPORTS_SIGTERM!r}]
 with Children(context.signals) as children:
     children.start("child", program, cwd=Path("/"), env=os.environ, log=lambda: log)
     while not (log.exists() and "ready" in log.read_text()):
-        children.next_ended(within_seconds=0.01)
+        children.next_exit(within_seconds=0.01)
     context.signals.limit(0)
-    children.next_ended()
+    children.next_exit()
 """
     process = start_added(tool, body, before=_BLOCK_SIGNALS)
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from sampletool.kit.app import root
 from sampletool.kit.commands.manifest import find_commands
+from sampletool.kit.contract.answer import json_line
 from sampletool.kit.contract.errors import UsageMistakes
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.schema import problems_of
@@ -96,7 +97,7 @@ def test_all_that_is_wrong_is_reported_at_once_and_how_it_would_be_right() -> No
         "cwd": ("INVALID_VALUE", None),
         "session_id": ("INVALID_VALUE", 'Write "...".'),
     }
-    assert "PW" not in json.dumps(wrong.value.describe())
+    assert "PW" not in json_line(wrong.value.describe()).decode()
 
 
 _SLOW = ("scratch", "outputs", "files")

@@ -252,7 +252,7 @@ _REFUSED: dict[str, tuple[list[Any], str]] = {
     "TASK_NOT_FOUND": (["a"], "'a'"),
     "TASK_CONFLICT": (["a"], "'a'"),
     "LEASE_LOST": (["a", 1, 2, "done"], "Generation 1 does not hold the task 'a': it is at 2 (done)"),
-    "VERSION_CONFLICT": (["k", 3, 4], "expected version 3, it is at 4"),
+    "VERSION_CONFLICT": (["k", 3, 4], "k is at version 4, but you passed --if-version 3"),
     "TASK_NOT_FAILED": (["a", "done"], "The task 'a' is done"),
     "COUNTER_RANGE": (["c", 5, 6], "c is 5; adding 6"),
 }

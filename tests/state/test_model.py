@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from sampletool.kit.contract.errors import KeyNotFound
-from sampletool.kit.contract.file_errors import EXPECTED, reported
+from sampletool.kit.contract.expected import EXPECTED, to_tool_error
 from sampletool.kit.testing.scale import scale
 from sampletool.state.promises import FREELY, Fence, NewTask, Once
 from sampletool.state.store import Store
@@ -122,7 +122,7 @@ def answer(ask: Any) -> Any:
     try:
         return ask()
     except EXPECTED as error:
-        return reported(error).code
+        return to_tool_error(error).code
 
 
 class Machine(RuleBasedStateMachine):

@@ -19,7 +19,7 @@ def test_a_driver_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(ExtraNotInstalled) as missing:
         open_store("redis://127.0.0.1:1/0", None, make_terms())
 
-    assert missing.value.message == "A Redis or Valkey store needs the extra 'redis', which is not installed."
+    assert missing.value.message == 'A Redis or Valkey store needs the extra "redis", which is not installed.'
 
 
 @pytest.mark.parametrize(("lock_timeout", "seconds"), [("0", 2.0), ("10s", 10.0)])

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from sampletool.kit.contract.errors import InvalidValues
-from sampletool.kit.contract.file_errors import EXPECTED, reported
+from sampletool.kit.contract.expected import EXPECTED, to_tool_error
 from sampletool.state.opening import open_store
 from sampletool.state.store import Store
 from sampletool.state.store_url import refuse_password, shown_url
@@ -182,7 +182,7 @@ def failure_of(url: str, terms: Terms | None = None) -> str:
         store = open_store(url, None, terms or make_terms(patience=0.0, answer_seconds=0.001))
         store.counter_add("hits", 1)
     except EXPECTED as error:
-        return str(reported(error).describe())
+        return str(to_tool_error(error).describe())
     finally:
         if store is not None:
             store.close()

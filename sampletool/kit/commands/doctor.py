@@ -17,7 +17,7 @@ import typer
 from ..context import Context
 from ..contract.command_spec import CommandSpec
 from ..contract.errors import ChecksFailed
-from ..contract.file_errors import EXPECTED, reported
+from ..contract.expected import EXPECTED, to_tool_error
 from ..contract.table import Line, Painted
 from ..contract.text import GREEN, RED
 from ..parts import offered
@@ -100,7 +100,7 @@ def probe_directory(directory: Path) -> list[Probe]:
         try:
             problem = probe(directory)
         except EXPECTED as error:
-            problem = reported(error).message
+            problem = to_tool_error(error).message
         except subprocess.SubprocessError as error:
             problem = str(error)
         probes.append(Probe(name, str(directory.parent), problem is None, problem))

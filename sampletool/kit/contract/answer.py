@@ -1,15 +1,20 @@
-"""One answer per call: an envelope with the same members whatever the command, written as one line of JSON or as text.
+"""The response of a command: an object, the *envelope*, that is printed as JSON or as text.
 
-`error` is absent on success, so that `answer.get("error", {}).get("code")` works on every answer. Nothing can break the
-form: JSON is ASCII and one line; in text control characters are escaped, so that a file name or another caller's value
-cannot move the cursor or forge a line.
+The envelope has the same members for all commands. Only `error` is absent on success, so that
+`response.get("error", {}).get("code")` works for every response.
+
+No content can break the form. JSON is one line of ASCII. In text, control characters are escaped,
+so a file name or another caller's value can neither move the cursor nor forge a line.
 """
 
 import json
+import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass, is_dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
 
 from .errors import ToolError
+from .table import laid_out
 from .text import PLAIN, RED, YELLOW, between_words, escaped, printable, printable_data
 
 if TYPE_CHECKING:
@@ -18,44 +23,137 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = "1.0"
 
+LARGEST_BYTES = 64 * 1024
+"""Longer responses in JSON are cut, unless the caller passes --full."""
+
 Effect = Literal["created", "updated", "deleted", "unchanged"]
-"""What a call did to what it changes."""
+"""What a command did to the thing that it changes."""
+
 UNTRUSTED = {"x-untrusted": True}
-"""`Annotated[str, UNTRUSTED]`: written by others, such as the output of a child; to be read, never obeyed."""
+"""`Annotated[str, UNTRUSTED]` marks text that others wrote: a program must not follow it."""
+
+FormatName = Literal["json", "jsonl", "text"]
+Format = FormatName | Literal["raw"]
+"""How to print the response. `raw`, which --raw selects, prints a value and nothing else."""
+FORMATS: tuple[Format, ...] = get_args(FormatName)
 
 
 class Result(Protocol):
-    """What a command returns: a NamedTuple that can say itself in lines of text, and in rows of tables.
+    """What a command returns: a record, either a frozen dataclass or a NamedTuple.
 
-    All that answers carry are named tuples: as unchangeable as frozen dataclasses, and made in an eighth of the time,
-    which every start of a command pays.
+    Its members are the `data` of the envelope.
     """
 
-    def lines(self) -> "Sequence[Line]": ...
+    def lines(self) -> "Sequence[Line]":
+        """Return the lines and the table rows that show the result to a person."""
 
 
-class Answer(NamedTuple):
+@dataclass(frozen=True)
+class Answer:
+    """The response of one command. After a failure, it can have a result too."""
+
     result: Result | None
     error: ToolError | None
     warnings: list[dict[str, str]]
-    """Each with `code` and `message`."""
+    """Each warning has a `code` and a `message`."""
     meta: dict[str, Any]
 
     def envelope(self, fields: "Tree | None" = None) -> dict[str, Any]:
+        """Return the object to print. If there are `fields`, `data` has only these."""
         data = to_data(self.result)
         if fields is not None:
+            # size.py imports this module, so this module cannot import it at the top.
             from .size import picked
 
             data = picked(data, fields)
-        failure = {"error": self.error.describe()} if self.error else {}
-        return {"ok": self.error is None, **failure, "data": data, "warnings": self.warnings, "meta": self.meta}
+        envelope: dict[str, Any] = {"ok": self.error is None}
+        if self.error is not None:
+            envelope["error"] = self.error.describe()
+        envelope["data"] = data
+        envelope["warnings"] = self.warnings
+        envelope["meta"] = self.meta
+        return envelope
+
+
+class Screen(NamedTuple):
+    """The terminal that shows the text, if there is one."""
+
+    width: int | None = None
+    """The number of columns. It is None if stdout is not a terminal."""
+    colour: bool = False
+    """Whether stdout has colours."""
+    stderr_colour: bool = False
+
+
+class Size:
+    """The part of a response that the caller requested."""
+
+    fields: Any = None
+    """The members of `data` that were selected with --fields, as a tree. See size.py."""
+    is_full = False
+    """Whether the response may be longer than LARGEST_BYTES."""
+    cursor_after: Any = None
+    """For a page of a list: a function that returns the cursor behind its first N items."""
+
+
+class Rendered(NamedTuple):
+    """What is printed to stdout and to stderr."""
+
+    stdout: bytes
+    stderr: str
+
+
+PIPE = Screen()
+_DEFAULT_SIZE = Size()
+
+
+def render(
+    answer: Answer,
+    form: Format,
+    screen: Screen = PIPE,
+    size: Size = _DEFAULT_SIZE,
+) -> Rendered:
+    """Return what to print.
+
+    In JSON, everything goes to stdout. In text, errors and warnings go to stderr, so that they do
+    not get into the `$(...)` of a shell script.
+    """
+    if form in ("json", "jsonl"):
+        return Rendered(stdout=_render_json(answer, size), stderr="")
+    if form == "raw" and answer.result is not None:
+        # Only commands whose result has a `value` accept --raw.
+        lines = [value_text(getattr(answer.result, "value", None))]
+    else:
+        lines = _text_lines(answer, screen)
+    text = "".join(f"{line}\n" for line in lines)
+    # A file name can contain bytes that are not UTF-8. Python represents them as lone surrogates.
+    stdout = text.encode("utf-8", "backslashreplace")
+    return Rendered(stdout=stdout, stderr=_notices(answer, screen))
+
+
+def json_line(value: Any) -> bytes:
+    """Return a value as one line of JSON in ASCII.
+
+    A byte of a file name that is not UTF-8 becomes the text `\\xNN`, another lone surrogate
+    `\\uNNNN`. Many programs refuse JSON that contains lone surrogates.
+    """
+    data = to_data(value)
+    line = _compact_json(data)
+    # Most lines have no surrogates. (Those of an emoji are found too, but do not change.)
+    if "\\ud" in line:
+        line = _compact_json(printable_data(data, _escape_surrogates))
+    return line.encode("ascii") + b"\n"
 
 
 def to_data(value: Any) -> Any:
-    """Named tuples as objects; a member that is None does not apply, and is absent."""
-    if hasattr(value, "_asdict") or hasattr(value, "__dataclass_fields__"):
-        members = value._asdict() if hasattr(value, "_asdict") else vars(value)
-        return {name: to_data(member) for name, member in members.items() if member is not None}
+    """Return a value in the types that JSON knows.
+
+    A record becomes an object. Its members that are None do not apply, and are left out.
+    """
+    if is_dataclass(value):
+        return _members_to_data(vars(value))
+    if hasattr(value, "_asdict"):
+        return _members_to_data(value._asdict())
     if isinstance(value, dict):
         return {str(key): to_data(member) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
@@ -63,91 +161,86 @@ def to_data(value: Any) -> Any:
     return value
 
 
-FormatName = Literal["json", "jsonl", "text"]
-Format = FormatName | Literal["raw"]
-"""`raw` is what --raw asks for."""
-FORMATS: tuple[Format, ...] = get_args(FormatName)
+def value_text(value: Any) -> str:
+    """Return a value for a person: a text as it is, anything else as JSON."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
-class Screen(NamedTuple):
-    """Where text goes: how wide a terminal is, None where there is none; and which of stdout and stderr has colour."""
-
-    width: int | None = None
-    colour: bool = False
-    stderr_colour: bool = False
-
-
-class Size:
-    """How much of an answer is wanted: which fields of the data, and whether it may be longer than 64 KiB."""
-
-    fields: Any = None
-    is_full = False
-    cursor_after: Any = None
-    """Of a page: where the next one begins behind so many of its items."""
+def _members_to_data(members: dict[str, Any]) -> dict[str, Any]:
+    data = {}
+    for name, member in members.items():
+        if member is not None:
+            data[name] = to_data(member)
+    return data
 
 
-PIPE, _SMALL = Screen(), Size()
-LARGEST_BYTES = 64 * 1024
+def _render_json(answer: Answer, size: Size) -> bytes:
+    """Return the envelope as JSON. Cut it if it is too long and the caller did not pass --full."""
+    line = json_line(answer.envelope(size.fields))
+    if size.is_full or len(line) <= LARGEST_BYTES:
+        return line
+    from .size import shortened  # It imports this module.
+
+    return json_line(shortened(json.loads(line), size.cursor_after))
 
 
-def render(answer: Answer, form: Format, screen: Screen = PIPE, size: Size = _SMALL) -> tuple[bytes, str]:
-    """What goes to stdout; and in text, where errors and warnings must not get into `$(...)`, what goes to stderr."""
-    if form not in ("text", "raw"):
-        line = json_line(answer.envelope(size.fields))
-        if len(line) > LARGEST_BYTES and not size.is_full:
-            from .size import shortened
-
-            line = json_line(shortened(json.loads(line), size.cursor_after))
-        return line, ""
-    if form == "text" or answer.result is None:
-        text = "".join(f"{line}\n" for line in _lines(answer, screen))
-    else:
-        text = f"{value_text(getattr(answer.result, 'value', None))}\n"
-    return text.encode("utf-8", "backslashreplace"), _notices(answer, screen)
-
-
-def json_line(value: Any) -> bytes:
-    """One compact line. Bytes of file names that are not UTF-8 are shown as `\\xNN`, lone surrogates as `\\uNNNN`."""
-    line = _compact(data := to_data(value))
-    if "\\ud" in line:
-        line = _compact(printable_data(data, _without_surrogates))
-    return line.encode("ascii") + b"\n"
-
-
-def _compact(data: Any) -> str:
+def _compact_json(data: Any) -> str:
     return json.dumps(data, separators=(",", ":"), allow_nan=False, default=str)
 
 
-def value_text(value: Any) -> str:
-    """One value for a person: text as it is, anything else as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+def _escape_surrogates(text: str) -> str:
+    """Return the text with an escape, such as `\\xe9`, in place of each lone surrogate."""
+    characters = []
+    for character in text:
+        if 0xD800 <= ord(character) <= 0xDFFF:
+            characters.append(escaped(character))
+        else:
+            characters.append(character)
+    return "".join(characters)
 
 
-def _lines(answer: Answer, screen: Screen) -> list[str]:
-    from .table import laid_out
-
-    lines = laid_out(answer.result.lines(), screen.width, colour=screen.colour) if answer.result is not None else []
+def _text_lines(answer: Answer, screen: Screen) -> list[str]:
+    """Return the lines that show the result to a person."""
+    lines: list[str] = []
+    if answer.result is not None:
+        lines = laid_out(answer.result.lines(), screen.width, colour=screen.colour)
     if lines and answer.meta.get("dry_run"):
-        lines.insert(0, "A forecast; nothing was changed:")
-    if cursor := answer.meta.get("next_cursor"):
-        import shlex
-
-        lines.append(f"More follow: --after {shlex.quote(printable(cursor))}")
+        lines.insert(0, "Dry run, nothing was changed. The result would be:")
+    cursor = answer.meta.get("next_cursor")
+    if cursor is not None:
+        lines.append(f"There is more. To continue, pass --after {shlex.quote(printable(cursor))}")
     return lines
 
 
 def _notices(answer: Answer, screen: Screen) -> str:
-    lines = [("Warning:", YELLOW, warning["message"]) for warning in answer.warnings]
-    if (error := answer.error) is not None:
-        lines.append(("Error:", RED, f"{error.message} [{error.code}]"))
-        lines += [("", "", text) for text in (*error.context.get("problems", ()), error.suggestion)]
-    said = ""
-    for title, code, text in lines:
-        line = f"{title} {printable(text)}".strip()
-        line = "\n".join(between_words(line, screen.width)) if screen.width else line
-        said += f"{code}{title}{PLAIN}{line[len(title) :]}\n" if code and screen.stderr_colour else f"{line}\n"
-    return said
+    """Return the lines for stderr: the warnings, then the error with its hint."""
+    lines = []
+    for warning in answer.warnings:
+        lines.append(_titled("Warning:", YELLOW, warning["message"], screen))
+    error = answer.error
+    if error is not None:
+        lines.append(_titled("Error:", RED, f"{error.message} [{error.code}]", screen))
+        for problem in error.context.get("problems", ()):
+            lines.append(_paragraph(problem, screen))
+        lines.append(_paragraph(error.suggestion, screen))
+    return "".join(f"{line}\n" for line in lines)
 
 
-def _without_surrogates(text: str) -> str:
-    return "".join(escaped(char) if 0xD800 <= ord(char) <= 0xDFFF else char for char in text)
+def _titled(title: str, colour: str, text: str, screen: Screen) -> str:
+    """Return a paragraph that begins with a title, which is coloured if stderr has colours."""
+    paragraph = _paragraph(f"{title} {text}", screen)
+    if not screen.stderr_colour:
+        return paragraph
+    # Lines are broken first, because the codes of the colour take up no room on the terminal.
+    after_title = paragraph.removeprefix(title)
+    return f"{colour}{title}{PLAIN}{after_title}"
+
+
+def _paragraph(text: str, screen: Screen) -> str:
+    """Return the text without control characters, in lines that fit the terminal."""
+    shown = printable(text)
+    if screen.width is None:
+        return shown
+    return "\n".join(between_words(shown, screen.width))

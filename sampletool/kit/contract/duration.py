@@ -1,42 +1,81 @@
-"""Durations as people write them: `0`, `500ms`, `5s`, `2m`, `1h`, `7d`; and moments, as answers have them."""
+"""Durations, as people write them: `0`, `500ms`, `5s`, `2m`, `1.5h`, `7d`."""
 
 import re
 
 from .text import quoted
 
 _UNIT_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
-_NUMBER = r"([0-9]{1,9}(?:\.[0-9]{1,3})?)"
-_LONGEST_SECONDS = 100 * 365 * 86400
+"""The units, and how many seconds each of them has."""
+
+_NUMBER = r"(?P<number>[0-9]{1,9}(\.[0-9]{1,3})?)"
+_DURATION = rf"{_NUMBER}(?P<unit>ms|s|m|h|d)"
+
+_SIMILAR_TO_DURATION = rf"{_NUMBER}(?P<unit>ms|milli|s|m|h|d|)[a-z]*"
+"""A number with any word, or without one, such as `5sec` and `5`. `milli` must come before `m`."""
+
+_MAX_YEARS = 100
+_MAX_SECONDS = _MAX_YEARS * 365 * 86400
 
 
 def parse_duration(text: str) -> float:
-    """Seconds, or ValueError with a sentence. A bare number other than 0 has no unit and is refused."""
+    """Return the seconds of a duration.
+
+    Raise ValueError, with a message for the user, if it is not a number followed by a unit. Only 0
+    needs no unit: with any other number, the caller may have meant seconds or milliseconds.
+    """
     if text == "0":
         return 0.0
-    form = re.fullmatch(f"{_NUMBER}(ms|s|m|h|d)", text)
-    if form is None:
-        meant = re.fullmatch(f"{_NUMBER}(ms|milli|s|m|h|d|$)[a-z]*", "".join(text.lower().split()))
-        hint = f"; write {meant[1]}{meant[2].replace('milli', 'ms') or 's'}" if meant else ""
-        raise ValueError(f"{quoted(text)} is not a duration such as 0, 500ms, 5s, 2m, 1h or 7d{hint}")
-    seconds = float(form[1]) * _UNIT_SECONDS[form[2]]
-    if seconds > _LONGEST_SECONDS:
-        raise ValueError(f"{quoted(text)} is not a duration of less than a hundred years")
+    match = re.fullmatch(_DURATION, text)
+    if match is None:
+        raise ValueError(
+            f"{quoted(text)} is not a valid duration. "
+            f"Use a number and a unit, for example 500ms, 5s, 2m, 1h or 7d{_proposal(text)}"
+        )
+    seconds = float(match["number"]) * _UNIT_SECONDS[match["unit"]]
+    if seconds > _MAX_SECONDS:
+        raise ValueError(f"{quoted(text)} is longer than {_MAX_YEARS} years")
     return seconds
 
 
 def parse_limit(text: str) -> float:
-    """The same, for what would leave no time to do anything if it were 0."""
+    """Return the seconds of a limit, a duration that must be longer than 0.
+
+    Raise ValueError, with a message for the user, if it is not.
+    """
     seconds = parse_duration(text)
     if seconds == 0:
-        raise ValueError("nothing can be done within 0")
+        raise ValueError("a limit must be longer than 0")
     return seconds
 
 
 def say_duration(seconds: float) -> str:
-    """The largest unit that keeps the number short: `30s`, `1.5h`, `7d`."""
+    """Return the duration in the largest unit that fits, such as `30s`, `1.5h` or `7d`.
+
+    It is rounded to one decimal, and to whole milliseconds below one second.
+    """
     if seconds < 1:
         return f"{round(seconds * 1000)}ms"
     for unit in ("d", "h", "m"):
-        if seconds >= _UNIT_SECONDS[unit]:
-            return f"{round(seconds / _UNIT_SECONDS[unit], 1):g}{unit}"
-    return f"{round(seconds, 1):g}s"
+        unit_seconds = _UNIT_SECONDS[unit]
+        if seconds >= unit_seconds:
+            return f"{_one_decimal(seconds / unit_seconds)}{unit}"
+    return f"{_one_decimal(seconds)}s"
+
+
+def _proposal(text: str) -> str:
+    """Return ` (did you mean 5s?)`, or "" if the text does not resemble a duration."""
+    lower_without_spaces = "".join(text.lower().split())
+    match = re.fullmatch(_SIMILAR_TO_DURATION, lower_without_spaces)
+    if match is None:
+        return ""
+    unit = match["unit"]
+    if unit == "milli":
+        unit = "ms"
+    elif unit == "":
+        unit = "s"
+    return f" (did you mean {match['number']}{unit}?)"
+
+
+def _one_decimal(number: float) -> str:
+    """Return the number with one decimal, or with none if that would be 0."""
+    return f"{round(number, 1):g}"

@@ -1,19 +1,29 @@
-"""Every expected failure: a type that holds the facts, and one sentence that is made from them.
+"""Expected failures: one class for each reason, with a code, an exit code, a message and a hint.
 
-A code is a promise to callers; renaming one is a breaking change. What is not a ToolError is a surprise: it becomes
-INTERNAL_ERROR with a crash report.
+* The *code*, such as `KEY_NOT_FOUND`, is for programs. Callers rely on it, so renaming a code is a
+  breaking change.
+* The *message* says what failed and why. The *hint* says what to do about it.
+* The *facts* are the values that belong to one failure, such as the name of the missing key.
+
+A command raises an error of this kind, an OSError, or an exception of `kit/safety`. Any other
+exception is a bug in the tool, and is reported as INTERNAL_ERROR. See expected.py.
 """
 
+from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, ClassVar, NamedTuple
+from enum import IntEnum
+from typing import Any, ClassVar, Self
 
 from ..program import PACKAGE, PROGRAM, WORKSPACE_FILE
 
-_LISTED = 10
+_MAX_LISTED = 10
+
+_NAMES = {"PROGRAM": PROGRAM, "PACKAGE": PACKAGE, "WORKSPACE_FILE": WORKSPACE_FILE}
+"""The names that every message and hint can use, in addition to the facts."""
 
 
-class ExitStatus:
-    """Scripts branch on these numbers, so none is ever changed. An enumeration would cost each call 0.25 ms."""
+class ExitStatus(IntEnum):
+    """The exit codes of the tool. Scripts rely on these numbers, so they never change."""
 
     OK = 0
     INTERNAL = 1
@@ -27,59 +37,107 @@ class ExitStatus:
     TIMEOUT = 10
     UNAVAILABLE = 12
     LOCK_HELD = 75
-    """EX_TEMPFAIL of sysexits.h: the shell's word for "try again"."""
+    """EX_TEMPFAIL in sysexits.h, which means "try again later"."""
 
 
-def category(status: int) -> str:
-    """The name callers read in the manifest; what a signal ends is INTERRUPTED."""
-    return "INTERRUPTED" if status > 128 else next(name for name, one in vars(ExitStatus).items() if one == status)
-
+SIGNAL_BASE = 128
+"""A shell reports 128 plus the number of the signal for a process that was ended by a signal."""
 
 INTERRUPTED = (129, 130, 131, 143)
-"""HUP, INT, QUIT and TERM: 128 and the number of the signal."""
+"""The exit codes after HUP, INT, QUIT and TERM."""
 
 
-class ErrorKind(NamedTuple):
-    """What all errors with one code have in common."""
+def category(exit_code: int) -> str:
+    """Return the name of an exit code: a member of ExitStatus, or INTERRUPTED after a signal."""
+    if exit_code > SIGNAL_BASE:
+        return "INTERRUPTED"
+    return ExitStatus(exit_code).name
+
+
+@dataclass(frozen=True)
+class ErrorKind:
+    """What the documentation says about all errors that have the same code."""
 
     code: str
     exit_status: int
     meaning: str
     retryable: bool = False
-    """Whether it may be worth retrying. An error that is not has no `retry_after_ms`."""
+    """Whether a retry can succeed. If so, the errors have a `retry_after_ms`."""
 
 
 class ToolError(Exception):
-    """An expected failure. Its facts fill the braces of the sentence and of the advice, and are the context.
+    """A failure that the tool expects, with everything that the response says about it.
 
-    `message` and `suggestion` replace the sentence and the advice where a single failure needs its own. `data` is what
-    was done before it failed.
+    A subclass sets the class attributes. In `sentence` and `advice`, a name in braces stands for a
+    fact. The facts are the keyword arguments; in the response, they are the `context`:
+
+        class KeyNotFound(ToolError):
+            \"\"\"The key has no value.\"\"\"
+
+            code, exit_status = "KEY_NOT_FOUND", ExitStatus.NOT_FOUND
+            sentence = "{key} is not set."
+            advice = "To list the keys, run `{PROGRAM} config list`."
+
+        raise KeyNotFound(key="jobs")
     """
 
     code: str
     exit_status: int
     sentence: ClassVar[str] = ""
+    """The template of the message."""
     advice: ClassVar[str] = ""
+    """The template of the hint."""
     retryable: ClassVar[bool] = False
-    """Whether it may be worth retrying; one that is not has no `retry_after_ms`."""
+    """Whether a retry can succeed. If so, set `retry_after_ms`."""
     retry_after_ms: int | None = None
+    """How long to wait before a retry. It is None if a retry would fail again."""
 
-    def __init__(self, message: str = "", suggestion: str = "", *, data: Any = None, **facts: Any) -> None:
-        names = {"PROGRAM": PROGRAM, "PACKAGE": PACKAGE, "WORKSPACE_FILE": WORKSPACE_FILE}
-        said = names | {name: _listed(fact) if isinstance(fact, list) else fact for name, fact in facts.items()}
-        self.message = message or self.sentence.format(**said)
-        self.suggestion = suggestion or self.advice.format(**said)
-        super().__init__(self.message)
+    def __init__(
+        self,
+        message: str = "",
+        suggestion: str = "",
+        *,
+        data: Any = None,
+        **facts: Any,
+    ) -> None:
+        """Build the message and the hint from the class attributes.
+
+        A `message` or a `suggestion` replaces what the class attributes say. `data` is the result
+        of the work that was done before the failure. A fact that is None is left out.
+        """
+        if not message:
+            message = fill_template(self.sentence, facts)
+        if not suggestion:
+            suggestion = fill_template(self.advice, facts)
+        super().__init__(message)
+        self.message = message
+        self.suggestion = suggestion
         self.data = data
         self.context = {name: fact for name, fact in facts.items() if fact is not None}
 
+    def with_data(self, data: Any) -> Self:
+        """Set the result of the work that was done before the failure, and return this error."""
+        self.data = data
+        return self
+
+    def with_hint(self, hint: str) -> Self:
+        """Replace the hint, and return this error."""
+        self.suggestion = hint
+        return self
+
     @classmethod
     def kind(cls) -> ErrorKind:
-        """Return the code and the exit code of this class; the first line of its docstring is the meaning."""
-        meaning = (cls.__doc__ or "").partition("\n")[0]
-        return ErrorKind(cls.code, cls.exit_status, meaning, cls.retryable)
+        """Return what the documentation says: the meaning is the first line of the docstring."""
+        docstring = cls.__doc__ or ""
+        return ErrorKind(
+            code=cls.code,
+            exit_status=cls.exit_status,
+            meaning=docstring.partition("\n")[0],
+            retryable=cls.retryable,
+        )
 
     def describe(self) -> dict[str, Any]:
+        """Return the member `error` of the response."""
         described = {
             "code": self.code,
             "message": self.message,
@@ -87,26 +145,55 @@ class ToolError(Exception):
             "retryable": self.retry_after_ms is not None,
             "exit_code": self.exit_status,
             "context": self.context,
-            "retry_after_ms": self.retry_after_ms,
         }
-        return {name: fact for name, fact in described.items() if fact is not None}
+        if self.retry_after_ms is not None:
+            described["retry_after_ms"] = self.retry_after_ms
+        return described
 
 
-def _listed(names: list[Any]) -> str:
-    return ", ".join([*map(str, names[:_LISTED]), *(["…"] if len(names) > _LISTED else [])])
+def fill_template(template: str, facts: dict[str, Any]) -> str:
+    """Return the template with the facts in place of the names in braces.
+
+    Raise KeyError if the template names a fact that is missing.
+    """
+    values: dict[str, Any] = dict(_NAMES)
+    for name, fact in facts.items():
+        if isinstance(fact, list):
+            values[name] = _join_first(fact)
+        else:
+            values[name] = fact
+    return template.format(**values)
+
+
+def _join_first(items: list[Any]) -> str:
+    """Return the first items, separated by commas, and an ellipsis if there are more."""
+    words = [str(item) for item in items[:_MAX_LISTED]]
+    if len(items) > _MAX_LISTED:
+        words.append("…")
+    return ", ".join(words)
 
 
 def did_you_mean(word: str, known: list[str], nearness: float = 0.6) -> str:
-    """`Did you mean 'x'?`, or an empty text when nothing is near. The dashes of options would make all of them near."""
-    plain = {name.lstrip("-"): name for name in known}
-    close = get_close_matches(word.lstrip("-"), plain, n=3, cutoff=nearness)
-    return f"Did you mean {' or '.join(repr(plain[match]) for match in close)}?" if close else ""
+    """Return `Did you mean 'x'?` with up to three known words, or "" if none is similar.
+
+    `nearness` is how similar they must be, from 0 (all words are) to 1 (only the word itself is).
+    """
+    # Compare options without their dashes. Otherwise, the dashes make all short options similar.
+    known_by_bare_word = {name.lstrip("-"): name for name in known}
+    bare_word = word.lstrip("-")
+    matches = get_close_matches(bare_word, known_by_bare_word, n=3, cutoff=nearness)
+    if not matches:
+        return ""
+    proposals = [repr(known_by_bare_word[match]) for match in matches]
+    return f"Did you mean {' or '.join(proposals)}?"
 
 
-class Mistake(NamedTuple):
-    """One thing wrong with the caller's input."""
+@dataclass(frozen=True)
+class Mistake:
+    """One thing that is wrong with the caller's input."""
 
     param: str
+    """The argument, the option, the setting or the variable with the wrong value."""
     code: str
     message: str
     value: str | None = None
@@ -114,36 +201,62 @@ class Mistake(NamedTuple):
 
 
 class InvalidValues(ToolError):
-    """The command line parses, but values in it, or in what it names, are not what they have to be."""
+    """A value is invalid: on the command line, in a variable, or in a file that is read."""
 
     code, exit_status = "VALIDATION_ERROR", ExitStatus.USAGE
 
-    def __init__(self, *mistakes: Mistake, suggestion: str = "Correct the values and run it again.") -> None:
-        said = "; ".join(mistake.message.rstrip(".") for mistake in mistakes)
-        hints = " ".join(dict.fromkeys(mistake.suggestion for mistake in mistakes if mistake.suggestion))
-        super().__init__(f"{said}.", hints or suggestion)
-        self.mistakes = [*mistakes]
+    def __init__(
+        self,
+        *mistakes: Mistake,
+        message: str = "",
+        suggestion: str = "Correct the values, then run the command again.",
+        **facts: Any,
+    ) -> None:
+        """Report all mistakes at once, so that the caller can correct them at once.
+
+        The suggestions of the mistakes come before `suggestion`, which is used if they have none.
+        """
+        if not message:
+            message = "; ".join(mistake.message.rstrip(".") for mistake in mistakes) + "."
+        # A dictionary drops duplicates and keeps the order.
+        hints = dict.fromkeys(mistake.suggestion for mistake in mistakes if mistake.suggestion)
+        if hints:
+            suggestion = " ".join(hints)
+        super().__init__(message, suggestion, **facts)
+        self.mistakes = list(mistakes)
 
     def describe(self) -> dict[str, Any]:
-        return {**super().describe(), "errors": self.mistakes}
+        """Return the member `error` of the response, with all mistakes in `errors`."""
+        described = super().describe()
+        described["errors"] = self.mistakes
+        return described
 
 
 class UsageMistakes(InvalidValues):
-    """The command line does not parse."""
+    """The command line cannot be parsed."""
 
     code = "USAGE_ERROR"
 
     def __init__(self, mistakes: list[Mistake], command_path: str, usage: str = "") -> None:
-        written = f"Write {usage}; see" if usage else "See"
-        super().__init__(*mistakes, suggestion=f"{written} `{command_path} --help`.")
+        """Point to the help page of a command. If there is a `usage`, show it too."""
+        hint = f"For help, run `{command_path} --help`."
+        if usage:
+            hint = f"Usage: `{usage}`. {hint}"
+        super().__init__(*mistakes, suggestion=hint)
 
 
 class NoWorkspace(ToolError):
-    """It needs a workspace, and no directory here or above is one."""
+    """The command needs a workspace, and the current directory is not in one."""
 
     code, exit_status = "NO_WORKSPACE", ExitStatus.PRECONDITION
-    sentence = "There is no {WORKSPACE_FILE} in {directory} or above it."
-    advice = "Run it inside a workspace, or name one with --cwd."
+    sentence = (
+        "Not in a workspace: "
+        "there is no {WORKSPACE_FILE} in {directory} or its parent directories."
+    )  # fmt: skip
+    advice = (
+        "Change to a workspace, or pass --cwd DIR. "
+        "To create a workspace here, run `touch {WORKSPACE_FILE}`."
+    )  # fmt: skip
 
 
 class KeyNotFound(ToolError):
@@ -151,75 +264,94 @@ class KeyNotFound(ToolError):
 
     code, exit_status = "KEY_NOT_FOUND", ExitStatus.NOT_FOUND
     sentence = "{key} is not set in {where}."
-    advice = "`{PROGRAM} config list` shows the keys there are."
+    advice = "To list the keys, run `{PROGRAM} config list`."
 
 
 class LockNotFound(ToolError):
-    """Nobody has used a lock of that name here."""
+    """No command has used a lock of this name here."""
 
     code, exit_status = "LOCK_NOT_FOUND", ExitStatus.NOT_FOUND
-    sentence = "There is no lock {lock!r} here."
-    advice = "`{PROGRAM} lock list` shows the locks that are held."
+    sentence = 'There is no lock "{lock}" here.'
+    advice = "To list the locks that are held, run `{PROGRAM} lock list`."
 
 
 class CommandNotFound(ToolError):
-    """There is no such command, or no such program to run."""
+    """The tool has no such command, or there is no such program to run."""
 
     code, exit_status = "COMMAND_NOT_FOUND", ExitStatus.NOT_FOUND
-    sentence = "There is no command {command!r}."
-    advice = "`{PROGRAM} --help` shows the commands there are."
+    sentence = 'There is no command "{command}".'
+    advice = "To list the commands, run `{PROGRAM} --help`."
 
 
 class ProgramNotFound(CommandNotFound):
     """There is no such program to run."""
 
-    sentence = "{what} cannot be run: there is no program {command!r}."
-    advice = "Install it, put its directory on the PATH, or name it by its path; aliases are not seen."
+    sentence = '{what} cannot run: the program "{command}" was not found.'
+    advice = (
+        "Install the program, add its directory to PATH, or pass its full path. "
+        "Shell aliases do not work here."
+    )  # fmt: skip
 
 
 class VersionConflict(ToolError):
-    """It is no longer at the version that --if-version names."""
+    """The value does not have the version that --if-version requires."""
 
     code, exit_status = "VERSION_CONFLICT", ExitStatus.CONFLICT
-    advice = "Read it again, apply your change to what is there now, and retry with its version."
+    advice = (
+        "Read the current value, apply your change to it, "
+        "and pass the current version with --if-version."
+    )  # fmt: skip
 
-    def __init__(self, *, expected: str | int, actual: str | int, **what: str) -> None:
-        """`what` is the kind and the name of the thing: key="plan"."""
-        now = f"it is at {actual}" if actual else "it is not there (version 0)"
-        message = f"{_listed([*what.values()])} has changed since you read it: expected version {expected}, {now}."
-        super().__init__(message, expected=expected, actual=actual, **what)
+    def __init__(self, *, expected: str | int, actual: str | int, **named: str) -> None:
+        """Compare two versions. `named` is what has them, for example key="plan".
+
+        The version of a value that does not exist is 0 or "".
+        """
+        name = " ".join(named.values())
+        if actual:
+            difference = f"{name} is at version {actual}"
+        else:
+            difference = f"{name} does not exist"
+        conflict = f"{difference}, but you passed --if-version {expected}"
+        message = f"Version conflict: {conflict}. Nothing was changed."
+        super().__init__(message, expected=expected, actual=actual, **named)
 
 
 class ExtraNotInstalled(ToolError):
-    """It needs a Python package that is optional and not installed."""
+    """The command needs an optional Python package that is not installed."""
 
     code, exit_status = "EXTRA_NOT_INSTALLED", ExitStatus.PRECONDITION
-    sentence = "{purpose} needs the extra {extra!r}, which is not installed."
-    advice = "Install it: {installer} '{PACKAGE}[{extra}]'."
+    sentence = '{purpose} needs the extra "{extra}", which is not installed.'
+    advice = "Install it: `{installer} '{PACKAGE}[{extra}]'`."
 
 
 class ChecksFailed(ToolError):
-    """Some checks failed; the data tells which, and why."""
+    """Some checks failed. `data` shows which ones, and why."""
 
     code, exit_status = "CHECKS_FAILED", ExitStatus.PARTIAL
     sentence = "{count} failed: {failed}."
-    advice = "The data tells why each of them failed."
+    advice = "For the reason of each failure, see `data`."
 
 
 class CommandIncomplete(ToolError):
-    """A command file that has been begun and not finished."""
+    """A command file does not define everything that it must define."""
 
     code, exit_status = "COMMAND_INCOMPLETE", ExitStatus.INTERNAL
-    sentence = "{file} does not provide {missing}."
-    advice = "A command file provides `spec` and `command`; docs/kit/how-to.md has a whole one."
+    sentence = "{file} does not define {missing}."
+    advice = "A command file must define `spec` and `command`. docs/kit/how-to.md has an example."
 
 
 class InternalError(ToolError):
-    """A fault of the tool itself; the message names the report."""
+    """A bug in the tool. The message names the report."""
 
     code, exit_status = "INTERNAL_ERROR", ExitStatus.INTERNAL
     sentence = "The tool failed unexpectedly ({kind}). The report is {where}."
-    advice = "This is a bug; please report it with the report."
+    advice = "This is a bug in the tool. Please report it, and attach the report."
 
     def __init__(self, kind: str, report: str | None) -> None:
-        super().__init__(kind=kind, report=report, where=f"in {report}" if report else "on stderr")
+        """Name the class of the exception, and the file with the report, or None for stderr."""
+        if report is None:
+            where = "on stderr"
+        else:
+            where = f"in {report}"
+        super().__init__(kind=kind, report=report, where=where)

@@ -1,107 +1,156 @@
-"""What files, directories and disks can do to a call, each as an expected failure."""
+"""What can go wrong with files, directories and disks, as expected failures.
+
+`from_os_error` chooses the class for an OSError by its `errno`.
+"""
 
 import errno
 import os
 from typing import Any
 
-from ..safety.errors import SafetyError, UnsafePath
-from .errors import ExitStatus, ToolError
-from .library_errors import to_tool_error
+from ..safety.errors import UnsafePath
+from .errors import ExitStatus, ToolError, fill_template
+from .library_errors import from_library_error
 
 
 class PathError(ToolError):
-    """A failure that is about one path.
+    """A failure that concerns one path.
 
-    Where the path is not known, words stand for it in the sentence, and the context has none.
+    `{path}` and `{directory}`, the directory of the path, are replaced in the message and the hint.
     """
 
-    def __init__(self, path: str, reason: str | None = None, suggestion: str = "", **facts: Any) -> None:
-        is_known = os.path.isabs(path)
-        directory = os.path.dirname(path) if is_known else "its directory"
-        super().__init__("", suggestion, path=path, reason=reason, directory=directory, **facts)
-        for name in ("directory",) if is_known else ("directory", "path"):
-            del self.context[name]
+    def __init__(
+        self,
+        path: str,
+        reason: str | None = None,
+        suggestion: str = "",
+        **facts: Any,
+    ) -> None:
+        """Build the message and the hint.
+
+        If `path` is not absolute, it is a description such as "the file". Then the message has the
+        description, and `context` has no path.
+        """
+        if os.path.isabs(path):
+            directory = os.path.dirname(path)
+            facts = {"path": path, "reason": reason, **facts}
+        else:
+            directory = "its directory"
+            facts = {"reason": reason, **facts}
+        shown = {**facts, "path": path, "directory": directory}
+        message = fill_template(self.sentence, shown)
+        if not suggestion:
+            suggestion = fill_template(self.advice, shown)
+        super().__init__(message, suggestion, **facts)
+
+
+class EditRefused(PathError):
+    """A file of settings in which a key cannot be changed safely."""
+
+    code, exit_status = "INVALID_TOML", ExitStatus.USAGE
+    sentence = "Cannot change {key} in {path}: {reason}. Nothing was changed."
+    advice = "Change the file in a text editor."
 
 
 class FileNotFound(PathError):
-    """A file or directory that is needed does not exist."""
+    """A file or directory that the command needs does not exist."""
 
     code, exit_status = "FILE_NOT_FOUND", ExitStatus.NOT_FOUND
     sentence = "{path} does not exist."
-    advice = "Check the path; it is looked up from the current directory, or --cwd."
+    advice = "Check the path. A relative path starts from the current directory, or from --cwd DIR."
 
 
 class PermissionDenied(PathError):
-    """The operating system does not allow it."""
+    """The operating system denies access to a file or directory."""
 
     code, exit_status = "PERMISSION_DENIED", ExitStatus.PERMISSION
-    sentence = "{path} cannot be read, created or changed: {reason}."
-    advice = "Check the owner and the mode of it, and of {directory}."
+    sentence = "Cannot read, create or change {path}: {reason}."
+    advice = "Check the owner and the mode of {path} and of {directory}."
 
 
 class ReadOnly(PathError):
     """The file system is read-only."""
 
     code, exit_status = "READ_ONLY", ExitStatus.PERMISSION
-    sentence = "{path} cannot be changed: its file system is read-only."
-    advice = "Use a writable directory."
+    sentence = "Cannot change {path}: its file system is read-only."
+    advice = "Use a directory that you can write to."
 
 
 class NoSpace(PathError):
-    """The disk or the quota is full."""
+    """The disk is full, or your quota is used up."""
 
     code, exit_status = "NO_SPACE", ExitStatus.INTERNAL
-    sentence = "There is no space left to write {path}."
-    advice = "Free some space and run it again; what was there is untouched."
+    sentence = "Cannot write {path}: no space is left."
+    advice = (
+        "Free some space, then run the command again. "
+        "If {path} existed before, its old content is still there."
+    )  # fmt: skip
 
 
 class IoFailure(PathError):
-    """The operating system could not read or write."""
+    """The operating system could not read or write a file."""
 
     code, exit_status = "IO_ERROR", ExitStatus.INTERNAL
-    sentence = "{path} could not be read or written: {reason}."
-    advice = "Check the disk and the path."
+    sentence = "Cannot read or write {path}: {reason}."
+    advice = "Check the path and the disk."
 
 
 class OutputExists(PathError):
-    """Something is where a result belongs, and it is not this result."""
+    """The path of a result is in use, and what is there is not this result."""
 
     code, exit_status = "OUTPUT_EXISTS", ExitStatus.CONFLICT
-    sentence = "{path} is already there: {found}. It was not changed."
-    advice = "Pass --overwrite to replace it, or a new --session-id or another --output to keep both."
+    sentence = "{path} already exists: {found}. Nothing was changed."
+    advice = (
+        "To replace it, pass --overwrite. "
+        "To keep both results, pass another --output or --session-id."
+    )  # fmt: skip
 
 
-_KINDS: dict[int | None, type[PathError]] = {
-    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), NoSpace),
-    **dict.fromkeys((errno.EACCES, errno.EPERM), PermissionDenied),
+_ERRORS_BY_NUMBER: dict[int, type[PathError]] = {
+    errno.ENOSPC: NoSpace,
+    errno.EDQUOT: NoSpace,
+    errno.EACCES: PermissionDenied,
+    errno.EPERM: PermissionDenied,
     errno.EROFS: ReadOnly,
     errno.ENOENT: FileNotFound,
 }
+"""The class for each `errno`. All others are an IoFailure, except for those of a wrong path."""
 
-_WRONG_KIND_OF_PATH = {errno.ELOOP, errno.EISDIR, errno.ENOTDIR, errno.ENXIO, errno.ENAMETOOLONG}
-
-_ADVICE = {
-    errno.EMFILE: "Name fewer files in one call, or let it open more at once (ulimit -n).",
-    errno.EBUSY: "If it is a mount point, mount its directory instead of the file.",
+_WRONG_KIND_OF_PATH = {
+    errno.ELOOP,
+    errno.EISDIR,
+    errno.ENOTDIR,
+    errno.ENXIO,
+    errno.ENAMETOOLONG,
 }
+"""The numbers that mean UNSAFE_PATH: there is something else than a file at the path."""
 
-EXPECTED = (ToolError, SafetyError, OSError)
-"""The exceptions that the tool reports by a code. Any other exception is a bug of the tool."""
+_HINTS_BY_NUMBER = {
+    errno.EMFILE: "Pass fewer files at once, or raise the limit of open files with `ulimit -n`.",
+    errno.EBUSY: "If the path is a mount point, mount its directory instead of the file.",
+}
+"""Hints that replace the one of the class."""
 
 
 def from_os_error(error: OSError, path: str | None = None) -> ToolError:
-    """The error of this package that an OSError stands for."""
-    where = path or (os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes)) else "the file")
+    """Return the error that the tool reports for an OSError.
+
+    `path` is the path that the error concerns. By default, it is the path in the error.
+    """
+    if path is None:
+        path = _path_in(error)
     reason = (error.strerror or str(error)).lower()
-    if error.errno in _WRONG_KIND_OF_PATH:
-        return to_tool_error(UnsafePath(where, reason))
-    return _KINDS.get(error.errno, IoFailure)(where, reason, _ADVICE.get(error.errno or 0, ""))
+    number = error.errno
+    if number in _WRONG_KIND_OF_PATH:
+        return from_library_error(UnsafePath(path, reason))
+    if number is None:
+        return IoFailure(path, reason)
+    error_class = _ERRORS_BY_NUMBER.get(number, IoFailure)
+    return error_class(path, reason, _HINTS_BY_NUMBER.get(number, ""))
 
 
-def reported(error: ToolError | SafetyError | OSError) -> ToolError:
-    """Return the error that the tool reports for one of the EXPECTED exceptions."""
-    if isinstance(error, ToolError):
-        return error
-    if isinstance(error, SafetyError):
-        return to_tool_error(error)
-    return from_os_error(error)
+def _path_in(error: OSError) -> str:
+    """Return the path in an OSError, or "the file" if it has none."""
+    # An error about a descriptor has its number, an integer, as the file name.
+    if isinstance(error.filename, (str, bytes)):
+        return os.fsdecode(error.filename)
+    return "the file"

@@ -1,219 +1,286 @@
-"""The table that gives each exception of `kit/safety` a code, an exit code, a message and a hint.
+"""The table that says how the tool reports each exception of the library `kit/safety`.
 
-The library knows neither exit codes nor the options of this program, so that other programs can use
-it. This module knows both. It is the only place that turns one into the other.
+The library does not know the exit codes and the options of this program, so other programs can use
+it too. This module knows both sides. To report a new exception of the library, add a row to TABLE.
 """
 
 import os
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..program import PROGRAM
 from ..safety import errors as library
 from .duration import say_duration
-from .errors import ErrorKind, ExitStatus, ToolError
+from .errors import SIGNAL_BASE, ErrorKind, ExitStatus, ToolError
 from .text import redact
 
-_CHECK_BEFORE_REPEATING = "Check whether the change was made before you run the command again."
-
 Facts = dict[str, Any]
-"""The facts of an error, by their names: `context` in the response."""
+"""The facts of an error by their names. They are the `context` in the response."""
+
+Text = str | Callable[[Any], str]
+"""A template with attributes of the exception in braces, or a function that returns a text."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """How the tool reports one class of exceptions. Each function gets the exception."""
+
+    code: str
+    exit_status: int
+    meaning: str
+    """What the documentation says about the code."""
+    message: Text
+    hint: Text
+    context: Callable[[Any], Facts]
+    retry_after_ms: Callable[[Any], int] | None = None
+    """How long to wait before a retry. It is None if a retry would fail again."""
 
 
 class LibraryFailure(ToolError):
     """An exception of the library, as the tool reports it."""
 
-    def __init__(self, kind: ErrorKind, message: str, hint: str, facts: Facts) -> None:
-        super().__init__(message, hint, **facts)
-        self.code = kind.code
-        self.exit_status = kind.exit_status
+    def __init__(self, error: library.SafetyError, row: Row) -> None:
+        """Fill in the row with the attributes of the exception."""
+        message = _text(row.message, error)
+        hint = _text(row.hint, error)
+        super().__init__(message, hint, **row.context(error))
+        self.code = row.code
+        self.exit_status = row.exit_status
+        if isinstance(error, library.Interrupted):
+            # A shell can tell from the exit code which signal it was.
+            self.exit_status = SIGNAL_BASE + error.signal_number
+        if row.retry_after_ms is not None:
+            self.retry_after_ms = row.retry_after_ms(error)
 
 
-@dataclass(frozen=True)
-class Row:
-    """How the tool reports one exception of the library."""
-
-    kind: ErrorKind
-    convert: Callable[[ErrorKind, Any], LibraryFailure]
-
-
-def kind_of(error_type: type[Exception]) -> ErrorKind:
-    """Return the code, the exit code and the meaning of an error that a command can end with."""
-    if issubclass(error_type, ToolError):
-        return error_type.kind()
-    return TABLE[error_type].kind
-
-
-def to_tool_error(error: library.SafetyError) -> ToolError:
+def from_library_error(error: library.SafetyError) -> ToolError:
     """Return the error that the tool reports for an exception of the library."""
-    row = TABLE[type(error)]
-    return row.convert(row.kind, error)
+    return LibraryFailure(error, TABLE[type(error)])
 
 
 def interrupted_when_done(signal_number: int) -> ToolError:
     """Return the error of a command that had done its work when the signal arrived.
 
-    Its hint must not say "Run the command again": that could repeat a change, such as an order.
+    Running it again could repeat a change, such as an order. So the hint is to check the result.
     """
-    error = to_tool_error(library.Interrupted(signal_number))
-    message = f"{error.message} The command had done its work."
-    hint = "Check its result before you run the command again."
-    failure = LibraryFailure(kind_of(library.Interrupted), message, hint, error.context)
-    failure.exit_status = error.exit_status
-    return failure
+    row = replace(
+        TABLE[library.Interrupted],
+        message=lambda error: f"{_interrupted_message(error)} The command had done its work.",
+        hint="Check the result before you run the command again.",
+    )
+    return LibraryFailure(library.Interrupted(signal_number), row)
 
 
-def _path_row(code: str, exit_status: int, meaning: str, message: str, hint: str) -> Row:
-    """Return the row of a failure that concerns one path. `{path}` and `{reason}` are replaced."""
+def kind_of(error_class: type[Exception]) -> ErrorKind:
+    """Return what the documentation says about a class of expected exceptions.
 
-    def convert(kind: ErrorKind, error: library.PathFailure) -> LibraryFailure:
-        facts: Facts = {"path": error.path, "reason": error.reason}
-        # A path that is not absolute is a description, such as "the current directory".
-        context = facts if os.path.isabs(error.path) else {"reason": error.reason}
-        return LibraryFailure(kind, message.format(**facts), hint.format(**facts), context)
+    The class is a subclass of ToolError, or is in TABLE.
+    """
+    if issubclass(error_class, ToolError):
+        return error_class.kind()
+    row = TABLE[error_class]
+    return ErrorKind(
+        code=row.code,
+        exit_status=row.exit_status,
+        meaning=row.meaning,
+        retryable=row.retry_after_ms is not None,
+    )
 
-    return Row(ErrorKind(code, exit_status, meaning), convert)
+
+def _text(text: Text, error: library.SafetyError) -> str:
+    if callable(text):
+        return text(error)
+    return text.format(**vars(error))
 
 
-def _convert_lock_timeout(kind: ErrorKind, error: library.LockTimeout) -> LibraryFailure:
-    from . import lock_held  # It imports `random`, which takes 4 ms, and few commands need it.
+def _lock_held_message(error: library.LockTimeout) -> str:
+    # lock_held imports `random`, which takes 4 ms. Few commands need it.
+    from .lock_held import message_for
 
-    holders = error.owners.holders
+    return message_for(error)
+
+
+def _lock_held_hint(error: library.LockTimeout) -> str:
+    from .lock_held import hint_for
+
+    return hint_for(error)
+
+
+def _lock_held_context(error: library.LockTimeout) -> Facts:
     facts: Facts = {
         "lock": error.name,
-        "waited_ms": round(error.waited_seconds * 1000),
-        "timeout_ms": round(error.timeout_seconds * 1000),
+        "waited_ms": _milliseconds(error.waited_seconds),
+        "timeout_ms": _milliseconds(error.timeout_seconds),
     }
+    holders = error.owners.holders
     if holders:
         facts["holder"] = holders[0]
     if len(holders) > 1:
         facts["holders"] = holders
-    failure = LibraryFailure(kind, lock_held.message_for(error), lock_held.hint_for(error), facts)
-    age_ms = holders[0].age_ms if holders else None
-    failure.retry_after_ms = lock_held.estimate_retry_ms(age_ms, error.owners.usual_ms)
-    return failure
+    return facts
 
 
-def _convert_deadlock(kind: ErrorKind, error: library.Deadlock) -> LibraryFailure:
+def _lock_held_retry_after_ms(error: library.LockTimeout) -> int:
+    from .lock_held import estimate_retry_ms
+
+    age_ms = None
+    if error.owners.holders:
+        age_ms = error.owners.holders[0].age_ms
+    return estimate_retry_ms(age_ms, error.owners.usual_ms)
+
+
+def _nested_call_message(error: library.Deadlock) -> str:
     reason = f'the process that started this command already holds the lock "{error.name}"'
-    return LibraryFailure(
-        kind,
-        f"Deadlock avoided: {reason}.",
-        "Run this command from outside, or let the outer command do its work.",
-        {"lock": error.name},
-    )
+    return f"Deadlock avoided: {reason}."
 
 
-def _convert_deadline(kind: ErrorKind, error: library.DeadlineExceeded) -> LibraryFailure:
+def _nested_call_context(error: library.Deadlock) -> Facts:
+    return {"lock": error.name}
+
+
+def _timeout_message(error: library.DeadlineExceeded) -> str:
     timeout = say_duration(error.seconds)
     message = f"The command did not finish within --timeout {timeout} and was stopped."
+    if error.waiting_for is not None:
+        message += f" {_lock_held_message(error.waiting_for)}"
+    return message + _doubt(error)
+
+
+def _timeout_hint(error: library.DeadlineExceeded) -> str:
+    if error.uncertain_change is not None:
+        return _HINT_IF_UNCERTAIN
+    return "Pass a longer --timeout. The processes that the command started were terminated."
+
+
+def _timeout_context(error: library.DeadlineExceeded) -> Facts:
     facts: Facts = {}
     if error.waiting_for is not None:
-        waited_for = to_tool_error(error.waiting_for)
-        message = f"{message} {waited_for.message}"
-        facts.update(waited_for.context)
-    # The limit of the whole command replaces the limit of the lock.
-    facts["timeout"] = timeout
-    facts["timeout_ms"] = round(error.seconds * 1000)
-    hint = "Pass a longer --timeout. The processes that the command had started have been ended."
-    if error.uncertain_change is not None:
-        # The name of the change may contain a URL with a password.
-        change = redact(error.uncertain_change)
-        message = f"{message} {_describe_doubt(change)}"
-        hint = _CHECK_BEFORE_REPEATING
-        facts.update(outcome="unknown", change=change)
-    return LibraryFailure(kind, message, hint, facts)
+        facts.update(_lock_held_context(error.waiting_for))
+    facts["timeout"] = say_duration(error.seconds)
+    # This replaces the limit for the lock, which was longer than what was left for the command.
+    facts["timeout_ms"] = _milliseconds(error.seconds)
+    return facts | _doubt_context(error)
 
 
-def _describe_doubt(change: str) -> str:
-    return f"It is not known whether this change was made: {change}."
-
-
-def _convert_interrupted(kind: ErrorKind, error: library.Interrupted) -> LibraryFailure:
+def _interrupted_message(error: library.Interrupted) -> str:
     name = signal.Signals(error.signal_number).name
-    message = f"Stopped by {name}."
-    hint = "Run the command again. Its locks are released and nothing is half done."
-    facts: Facts = {"signal": name}
+    return f"Stopped by {name}.{_doubt(error)}"
+
+
+def _interrupted_hint(error: library.Interrupted) -> str:
     if error.uncertain_change is not None:
-        # The name of the change may contain a URL with a password.
-        change = redact(error.uncertain_change)
-        message = f"{message} {_describe_doubt(change)}"
-        hint = _CHECK_BEFORE_REPEATING
-        facts.update(outcome="unknown", change=change)
-    failure = LibraryFailure(kind, message, hint, facts)
-    failure.exit_status = 128 + error.signal_number
-    return failure
+        return _HINT_IF_UNCERTAIN
+    return "Locks are released. Files are either changed completely or not at all."
+
+
+def _interrupted_context(error: library.Interrupted) -> Facts:
+    name = signal.Signals(error.signal_number).name
+    return {"signal": name} | _doubt_context(error)
+
+
+_HINT_IF_UNCERTAIN = "Check whether the change was made before you run the command again."
+
+
+def _doubt(error: library.Interrupted | library.DeadlineExceeded) -> str:
+    """Return a sentence about the change whose outcome is unknown, or "" if there is none."""
+    if error.uncertain_change is None:
+        return ""
+    # The name of the change may contain a URL with a password.
+    return f" It is not known whether this change was made: {redact(error.uncertain_change)}."
+
+
+def _doubt_context(error: library.Interrupted | library.DeadlineExceeded) -> Facts:
+    if error.uncertain_change is None:
+        return {}
+    return {"outcome": "unknown", "change": redact(error.uncertain_change)}
+
+
+def _path_context(error: library.PathFailure) -> Facts:
+    # A path that is not absolute is a description, such as "the current directory".
+    if os.path.isabs(error.path):
+        return {"path": error.path, "reason": error.reason}
+    return {"reason": error.reason}
+
+
+def _milliseconds(seconds: float) -> int:
+    return round(seconds * 1000)
 
 
 TABLE: dict[type[Exception], Row] = {
     library.LockTimeout: Row(
-        ErrorKind(
-            "LOCK_HELD",
-            ExitStatus.LOCK_HELD,
-            "Another process kept the lock for longer than the command was willing to wait.",
-            retryable=True,
-        ),
-        _convert_lock_timeout,
+        code="LOCK_HELD",
+        exit_status=ExitStatus.LOCK_HELD,
+        meaning="Another process kept the lock for longer than the command was willing to wait.",
+        message=_lock_held_message,
+        hint=_lock_held_hint,
+        context=_lock_held_context,
+        retry_after_ms=_lock_held_retry_after_ms,
     ),
     library.Deadlock: Row(
-        ErrorKind(
-            "NESTED_CALL",
-            ExitStatus.PRECONDITION,
-            "The process that started this command holds the lock, and waits for this command.",
-        ),
-        _convert_deadlock,
+        code="NESTED_CALL",
+        exit_status=ExitStatus.PRECONDITION,
+        meaning="The process that started this command holds the lock and waits for this command.",
+        message=_nested_call_message,
+        hint="Run this command after the other one, or let the other one do this work itself.",
+        context=_nested_call_context,
     ),
     library.DeadlineExceeded: Row(
-        ErrorKind(
-            "TIMEOUT",
-            ExitStatus.TIMEOUT,
-            "The command did not finish within --timeout, and was stopped.",
-        ),
-        _convert_deadline,
+        code="TIMEOUT",
+        exit_status=ExitStatus.TIMEOUT,
+        meaning="The command did not finish within --timeout, and was stopped.",
+        message=_timeout_message,
+        hint=_timeout_hint,
+        context=_timeout_context,
     ),
     library.Interrupted: Row(
-        ErrorKind(
-            "INTERRUPTED",
-            128 + signal.SIGINT,
-            "A signal stopped the command. The exit code is 128 plus the number of the signal.",
-        ),
-        _convert_interrupted,
+        code="INTERRUPTED",
+        exit_status=SIGNAL_BASE + signal.SIGINT,
+        meaning="A signal stopped the command. The exit code is 128 plus the signal number.",
+        message=_interrupted_message,
+        hint=_interrupted_hint,
+        context=_interrupted_context,
     ),
-    library.UnsafePath: _path_row(
-        "UNSAFE_PATH",
-        ExitStatus.USAGE,
-        "A path leads to a link, a device, or something else that must not be used as a file.",
-        "{path} cannot be used: {reason}.",
-        "Name another path, or replace what is there.",
+    library.UnsafePath: Row(
+        code="UNSAFE_PATH",
+        exit_status=ExitStatus.USAGE,
+        meaning="A path leads to a link, a device, or something else that must not be used.",
+        message="{path} cannot be used: {reason}.",
+        hint="Use another path, or replace what is there.",
+        context=_path_context,
     ),
-    library.UnsafeDirectory: _path_row(
-        "UNSAFE_DIRECTORY",
-        ExitStatus.PERMISSION,
-        "Other users own or can write to a directory that must be private.",
-        "{path} is not safe to use: {reason}.",
-        "Correct its owner and mode, or choose another directory.",
+    library.UnsafeDirectory: Row(
+        code="UNSAFE_DIRECTORY",
+        exit_status=ExitStatus.PERMISSION,
+        meaning="Other users own or can write to a directory that must be private.",
+        message="{path} is not safe to use: {reason}.",
+        hint="Correct the owner and the mode of the directory, or use another directory.",
+        context=_path_context,
     ),
-    library.InvalidToml: _path_row(
-        "INVALID_TOML",
-        ExitStatus.USAGE,
-        "A file that must be TOML is not, or cannot be changed safely.",
-        "{path} cannot be used as TOML: {reason}.",
-        "Correct the file by hand. It was not changed.",
+    library.InvalidToml: Row(
+        code="INVALID_TOML",
+        exit_status=ExitStatus.USAGE,
+        meaning="A file cannot be read as TOML, or cannot be changed safely.",
+        message="{path} cannot be used as TOML: {reason}.",
+        hint="Correct the file in an editor. It was not changed.",
+        context=_path_context,
     ),
-    library.NotFlushed: _path_row(
-        "NOT_FLUSHED",
-        ExitStatus.INTERNAL,
-        "A file was saved, but a power failure could undo the change.",
-        "{path} was saved, but a power failure could undo the change: {reason}.",
-        "Check the disk for errors. You do not need to run the command again.",
+    library.NotFlushed: Row(
+        code="NOT_FLUSHED",
+        exit_status=ExitStatus.INTERNAL,
+        meaning="A file was saved, but a power failure could undo the change.",
+        message="{path} was saved, but a power failure could undo the change: {reason}.",
+        hint="Check the disk for errors. You do not need to run the command again.",
+        context=_path_context,
     ),
-    library.LocksUnsupported: _path_row(
-        "LOCKS_UNSUPPORTED",
-        ExitStatus.PRECONDITION,
-        "The file system does not support locks.",
-        "{path} cannot be locked: {reason}.",
-        f"Use a local file system. `{PROGRAM} doctor` shows what this machine supports.",
+    library.LocksUnsupported: Row(
+        code="LOCKS_UNSUPPORTED",
+        exit_status=ExitStatus.PRECONDITION,
+        meaning="The file system does not support locks.",
+        message="{path} cannot be locked: {reason}.",
+        hint=f"Use a local file system. To check this machine, run `{PROGRAM} doctor`.",
+        context=_path_context,
     ),
 }
+"""The row for each exception of the library."""

@@ -1,6 +1,11 @@
-"""LOCK_HELD: what the tool reports about the holders of a lock, and when a retry is worthwhile."""
+"""The texts of LOCK_HELD, and the time after which a retry is likely to succeed.
+
+A *holder* is a process that holds the lock. If a holder exits while a child that inherited the lock
+still runs, the lock stays held: the holder is *orphaned*, and its children are known.
+"""
 
 import random
+from collections.abc import Sequence
 
 from ..program import PROGRAM
 from ..safety.errors import LockTimeout
@@ -12,52 +17,51 @@ _MIN_RETRY_MS_IF_USUAL_IS_UNKNOWN = 4_000
 _MAX_RETRY_MS = 30_000
 
 _MAX_JITTER = 1.25
-"""The largest factor by which a wait is prolonged, so that waiting callers do not all return at once."""
+"""The largest factor by which a wait is extended, so that the callers do not retry together."""
 
 _MIN_PROPOSED_TIMEOUT_SECONDS = 30
 
 
 def message_for(error: LockTimeout) -> str:
-    """Return one sentence that names the lock and its holders."""
-    holders = error.owners.holders
+    """Return the message, which names the lock and its holders as far as they are known."""
     lock = f'The lock "{error.name}"'
+    holders = error.owners.holders
     if not holders:
+        # A process that has just taken the lock has not written its pid into the lock file yet.
         return f"{lock} is being taken by another process at this moment."
     if error.owners.shared:
-        return f"{lock} is shared by {_processes([holder.pid for holder in holders])}."
+        pids = [holder.pid for holder in holders]
+        return f"{lock} is shared by {_list_processes(pids)}."
+
     holder = holders[0]
-    if holder.state == "orphaned":
-        children = _processes(list(holder.children or ()))
+    if holder.children:
+        children = _list_processes(holder.children)
+        pronoun = "It" if len(holder.children) == 1 else "They"
         inherited = f"inherited the lock from process {holder.pid}, which has exited"
-        return f"{lock} is still held by {children}, which {inherited}."
-    return f"{lock} is held by {describe(holder)}."
+        return f"{lock} is still held by {children}. {pronoun} {inherited}."
+    return f"{lock} is held by {_name_holder(holder)}."
 
 
 def hint_for(error: LockTimeout) -> str:
-    """Return what the caller can do: wait longer, or end the processes that a dead holder left."""
+    """Return the hint: wait for the lock, or terminate the children of an orphaned holder."""
     holders = error.owners.holders
-    if holders and holders[0].state == "orphaned":
-        children = _processes(list(holders[0].children or ()))
-        release = f"{PROGRAM} lock release {error.name}"
-        return f"Wait for {children} to exit, or terminate the holder's children: `{release}`."
+    if holders and holders[0].children:
+        return _release_hint(error.name, holders[0].children)
+
     # A caller that has already waited needs more time than it had.
     proposed_seconds = max(_MIN_PROPOSED_TIMEOUT_SECONDS, 2 * error.timeout_seconds)
     timeout = say_duration(proposed_seconds)
     return f"Try again later. To wait for the lock, pass --lock-timeout {timeout}."
 
 
-def describe(holder: Holder) -> str:
-    """Return a phrase that names a holder: its command, its pid, its age, and whether it is certain."""
-    if holder.command:
-        command = holder.command.replace(".", " ")
-        phrase = f"`{PROGRAM} {command}` (process {holder.pid})"
-    else:
-        phrase = f"process {holder.pid}"
+def describe_process(holder: Holder) -> str:
+    """Return the pid and the age of a holder, such as `process 7, started 2s ago`."""
+    description = f"process {holder.pid}"
     if holder.age_ms is not None:
-        phrase += f", which started {say_duration(holder.age_ms / 1000)} ago"
+        description += f", started {_age(holder.age_ms)} ago"
     if not holder.verified:
-        phrase += " (not verified)"
-    return phrase
+        description += " (not verified)"
+    return description
 
 
 def estimate_retry_ms(age_ms: int | None, usual_ms: int | None) -> int:
@@ -65,24 +69,55 @@ def estimate_retry_ms(age_ms: int | None, usual_ms: int | None) -> int:
 
     `age_ms` is how long the lock has been held, `usual_ms` how long the last hold took.
 
-    Callers often try three times and then give up. The estimate is long enough for them: with a
-    usual duration, it is what remains of it and a fifth more. Once that is over, it is half the
-    holder's age. Without a usual duration, it is twice the age.
+    Callers often try three times and then give up, so the estimate must not be too short. If the
+    usual duration is known, the estimate is the rest of it plus a fifth. A hold that already takes
+    longer than usual is estimated at half its age, and a hold of unknown duration at twice its age.
     """
-    age = age_ms or 0
+    if age_ms is None:
+        age_ms = 0
+    estimate: float
     if usual_ms is None:
-        estimate = max(_MIN_RETRY_MS_IF_USUAL_IS_UNKNOWN, 2.0 * age)
-    elif age < usual_ms:
-        estimate = 1.2 * (usual_ms - age)
+        estimate = max(_MIN_RETRY_MS_IF_USUAL_IS_UNKNOWN, 2 * age_ms)
+    elif age_ms < usual_ms:
+        estimate = 1.2 * (usual_ms - age_ms)
     else:
-        estimate = age / 2
+        estimate = age_ms / 2
+    # The jitter comes last, and must not exceed the limit.
     bounded = min(max(estimate, _MIN_RETRY_MS), _MAX_RETRY_MS / _MAX_JITTER)
     return round(bounded * random.uniform(1, _MAX_JITTER))
 
 
-def _processes(pids: list[int]) -> str:
+def _name_holder(holder: Holder) -> str:
+    """Return the command, the pid and the age of a holder, for the middle of a sentence."""
+    name = f"process {holder.pid}"
+    if holder.command is not None:
+        # The command of `tool config set` is recorded as `config.set`.
+        words = holder.command.replace(".", " ")
+        name = f"`{PROGRAM} {words}` (process {holder.pid})"
+    if holder.age_ms is not None:
+        name += f", which started {_age(holder.age_ms)} ago"
+    if not holder.verified:
+        name += " (not verified)"
+    return name
+
+
+def _release_hint(lock: str, children: Sequence[int]) -> str:
+    """Return the hint for a lock that only the children of an exited holder still hold."""
+    if len(children) == 1:
+        exit_and_pronoun = "exits, or terminate it"
+    else:
+        exit_and_pronoun = "exit, or terminate them"
+    command = f"`{PROGRAM} lock release {lock}`"
+    return f"Wait until {_list_processes(children)} {exit_and_pronoun}: {command}."
+
+
+def _list_processes(pids: Sequence[int]) -> str:
     """Return `process 1`, or `processes 1, 2 and 3`."""
     if len(pids) == 1:
         return f"process {pids[0]}"
-    first = ", ".join(str(pid) for pid in pids[:-1])
-    return f"processes {first} and {pids[-1]}"
+    all_but_last = ", ".join(str(pid) for pid in pids[:-1])
+    return f"processes {all_but_last} and {pids[-1]}"
+
+
+def _age(milliseconds: int) -> str:
+    return say_duration(milliseconds / 1000)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .atomic_file import read_regular, replace, sweep
 from .errors import InvalidToml, UnsafePath
 from .private_directory import private_directory
+from .toml_limits import MAX_TOML_BYTES, check_limits
 
 try:
     from _blake2 import blake2b  # the rest of hashlib loads OpenSSL, which takes longer than all that a call does here
@@ -26,7 +27,6 @@ except ImportError:
 if TYPE_CHECKING:
     from .lock import Hold, MakeLock
 
-_LIMIT_BYTES = 4 * 1024 * 1024
 _DEEPEST = 150
 """Tables and lists within each other, at the most: far below what recursion can do."""
 _BOM = b"\xef\xbb\xbf"
@@ -68,8 +68,8 @@ class TomlEdit:
         if before.links and not (before.path.stat().st_mode & 0o222 and os.access(before.path, os.W_OK)):
             raise PermissionError(errno.EACCES, "the file is read-only", str(before.path))
         content = (_BOM if before.has_bom else b"") + self.text.encode()
-        if len(content) > _LIMIT_BYTES:
-            raise UnsafePath(str(before.path), f"it would become larger than {_LIMIT_BYTES} bytes")
+        if len(content) > MAX_TOML_BYTES:
+            raise UnsafePath(str(before.path), f"it would become larger than {MAX_TOML_BYTES} bytes")
         self.hold.signals.check()
         replace(before.path, content)
         self.version = _version(content)
@@ -104,7 +104,7 @@ def editing_toml(
 def read_toml(path: Path) -> TomlText:
     """Needs no lock: a replaced file is seen whole, before or after."""
     try:
-        content = read_regular(path, _LIMIT_BYTES)
+        content = read_regular(path, MAX_TOML_BYTES)
         links = path.stat().st_nlink
     except FileNotFoundError:
         return TomlText(path, "", _version(b""), links=0)
@@ -123,6 +123,7 @@ def resolve(path: Path) -> Path:
 @lru_cache(maxsize=4)
 def parse(text: str) -> dict[str, Any]:
     """To be read, not to be changed: the next caller gets the same one."""
+    check_limits(text)
     document = tomllib.loads(text)
     level: list[Any] = [document]
     for _ in range(_DEEPEST):

@@ -1,26 +1,28 @@
-"""What becomes of a settings file. All changes are made, or it raises and the file is as it was."""
+"""Change several keys of a settings file at once: either all of them, or none."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
 
 from ..contract.answer import Effect
 from ..contract.errors import InvalidValues, Mistake, VersionConflict
-from ..safety.errors import InvalidToml
+from ..contract.file_errors import EditRefused
 from ..safety.toml_file import TomlEdit
 from .precedence import Key, Scope, ScopeName, leaves_of, table_of
 from .toml_edit import CannotEdit, NotAValue, set_value, unset_value
-from .toml_key import get, show_key
+from .toml_key import TomlTable, TomlValue, get, show_key
 
 
-class Change(NamedTuple):
-    """What one key became. The value is not repeated: it may be a secret."""
+@dataclass(frozen=True)
+class Change:
+    """The effect on one key. It does not contain the value, which may be a secret."""
 
     key: str
     effect: Effect
 
 
-class Changed(NamedTuple):
-    """The answer of a command that changes settings."""
+@dataclass(frozen=True)
+class Changed:
+    """The result of a command that changes settings."""
 
     effect: Effect
     changes: list[Change]
@@ -29,39 +31,98 @@ class Changed(NamedTuple):
     version: str
 
     def lines(self) -> list[str]:
-        return [f"{change.key}: {change.effect} ({self.scope} settings, {self.path})" for change in self.changes]
+        """Return a line for each key."""
+        lines = []
+        for change in self.changes:
+            lines.append(f"{change.key}: {change.effect} ({self.scope} settings, {self.path})")
+        return lines
 
 
-def set_values(file: TomlEdit, scope: Scope, values: Mapping[Key, Any], if_version: str | None = None) -> Changed:
-    """Change the text, and write it. None, which no value in TOML is, unsets the key."""
-    if if_version not in (None, file.before.version):
-        raise VersionConflict(path=str(scope.path), expected=str(if_version), actual=file.before.version)
-    table, text, changes = table_of(scope, file.before), file.text, []
+def set_values(
+    file: TomlEdit,
+    scope: Scope,
+    values: Mapping[Key, TomlValue],
+    if_version: str | None = None,
+) -> Changed:
+    """Set each key to its value, and write the file. The value None removes the key.
+
+    Raise VersionConflict, InvalidValues or EditRefused if the file cannot be changed like this.
+    Then it stays as it was.
+    """
+    if if_version is not None and if_version != file.before.version:
+        raise VersionConflict(path=str(scope.path), expected=if_version, actual=file.before.version)
+    table = table_of(scope, file.before)
+    text = file.text
+    changes = []
     try:
         for key, value in values.items():
-            path, found = (*scope.table, *key), get(table, key)
-            effect: Effect = "unchanged"
-            if type(found) is not type(value) or found != value:
-                effect = "deleted" if value is None else "created" if found is None else "updated"
-                if value is None and isinstance(found, dict):
-                    raise NotAValue(path, path, found)
-                text = unset_value(text, path) if value is None else set_value(text, path, value)
+            # A file of 256 KiB takes a second for each key.
+            if file.hold is not None:
+                file.hold.signals.check()
+            effect = _effect(get(table, key), value)
+            if effect != "unchanged":
+                text = _with_change(text, table, (*scope.table, *key), key, value)
             changes.append(Change(show_key(key), effect))
     except NotAValue as error:
         raise InvalidValues(_mistake(error, scope)) from error
     except CannotEdit as error:
-        raise InvalidToml(str(scope.path), str(error)) from error
+        key = error.path[len(scope.table) :]
+        raise EditRefused(str(scope.path), error.reason, key=show_key(key)) from error
     file.text = text
     file.write()
-    effects: set[Effect] = {change.effect for change in changes if change.effect != "unchanged"}
-    overall: Effect = effects.pop() if len(effects) == 1 else "updated" if effects else "unchanged"
-    return Changed(overall, changes, scope.name, str(scope.path), file.version)
+    return Changed(
+        effect=_overall_effect(changes),
+        changes=changes,
+        scope=scope.name,
+        path=str(scope.path),
+        version=file.version,
+    )
+
+
+def _effect(old_value: TomlValue, new_value: TomlValue) -> Effect:
+    """Return the effect of a change. None is the value of a key that is not set."""
+    # In Python, 1 == 1.0 == True.
+    if type(old_value) is type(new_value) and old_value == new_value:
+        return "unchanged"
+    if new_value is None:
+        return "deleted"
+    if old_value is None:
+        return "created"
+    return "updated"
+
+
+def _with_change(text: str, table: TomlTable, path: Key, key: Key, value: TomlValue) -> str:
+    """Return the text with another value for the key, whose path in the file is `path`."""
+    if value is not None:
+        return set_value(text, path, value)
+    found = get(table, key)
+    if isinstance(found, dict):
+        raise NotAValue(path, path, found)
+    return unset_value(text, path)
+
+
+def _overall_effect(changes: list[Change]) -> Effect:
+    """Return the effect that all changed keys have in common, or "updated"."""
+    effects: set[Effect] = set()
+    for change in changes:
+        if change.effect != "unchanged":
+            effects.add(change.effect)
+    if not effects:
+        return "unchanged"
+    if len(effects) > 1:
+        return "updated"
+    return effects.pop()
 
 
 def _mistake(error: NotAValue, scope: Scope) -> Mistake:
-    """Keys as the caller writes them, and what can be done."""
-    path, at = (part[len(scope.table) :] for part in (error.path, error.at))
-    leaves = leaves_of(error.found, at) if isinstance(error.found, dict) else [(at, None)]
-    keys = [show_key(key) for key, _ in leaves]
-    hint = f"Unset {'the keys in it' if len(keys) > 1 else 'what is there'}: {', '.join(keys)}."
-    return Mistake("KEY", "INVALID_VALUE", str(NotAValue(path, at, error.found)), show_key(path), hint)
+    """Return the mistake, with the keys that are in the way. Keys are as the user writes them."""
+    path = error.path[len(scope.table) :]
+    at = error.at[len(scope.table) :]
+    if isinstance(error.found, dict):
+        keys = [show_key(key) for key, _ in leaves_of(error.found, at)]
+    else:
+        keys = [show_key(at)]
+    noun = "these keys" if len(keys) > 1 else "this key"
+    hint = f"Remove {noun} first: {', '.join(keys)}."
+    message = str(NotAValue(path, at, error.found))
+    return Mistake("KEY", "INVALID_VALUE", message, show_key(path), hint)

@@ -1,7 +1,10 @@
-"""The settings that the tool itself obeys: those of the kit, and those that the parts bring in a `settings.py`.
+"""The settings that the tool itself obeys: those of the kit, and those that parts bring.
 
-A part's file has a literal `SETTINGS` like the one here: what kind of value a setting has, what it is if nobody says,
-what it is for. It is imported only for a name that is not the kit's.
+A part brings settings in a file `settings.py` with a literal `SETTINGS`, like the one below. It
+gives each setting its kind, its default and its help. This file is imported only if a name is not a
+setting of the kit.
+
+Users may set any other key too. The tool keeps such a key and ignores it.
 """
 
 from functools import cache
@@ -10,61 +13,110 @@ from typing import Any
 from ..contract.answer import FORMATS
 from ..contract.duration import parse_duration
 from ..contract.errors import InvalidValues, Mistake
+from ..contract.text import quoted
 from ..parts import offered
 
 AUTO = "auto"
-"""Decided anew by each call: by its command, the machine or the terminal."""
-
+"""The value that lets each command choose, for example by the number of processors."""
 
 SETTINGS = {
-    "call_log": {"kind": "switch", "default": "on", "help": "Whether each call leaves a line in the log (`log`)."},
-    "format": {"kind": "format", "default": AUTO, "help": "How to answer; auto is text on a terminal, else JSON."},
-    "jobs": {"kind": "count", "default": AUTO, "help": "How many things run at once; auto is one for each processor."},
-    "lock_timeout": {"kind": "duration", "default": AUTO, "help": "The wait for a lock; auto is up to the command."},
-    "session_ttl": {"kind": "duration", "default": "7d", "help": "How long `session clean` keeps an unused session."},
+    "call_log": {
+        "kind": "switch",
+        "default": "on",
+        "help": "Whether each command adds a line to the log (`log`).",
+    },
+    "format": {
+        "kind": "format",
+        "default": AUTO,
+        "help": "The output format; auto is text on a terminal, else JSON.",
+    },
+    "jobs": {
+        "kind": "count",
+        "default": AUTO,
+        "help": "How many jobs run at the same time; auto is one for each processor.",
+    },
+    "lock_timeout": {
+        "kind": "duration",
+        "default": AUTO,
+        "help": "How long to wait for a lock; auto depends on the command.",
+    },
+    "session_ttl": {
+        "kind": "duration",
+        "default": "7d",
+        "help": "How long `session clean` keeps an unused session.",
+    },
 }
 _EXPECTED = {
-    "count": "a whole number from 1",
+    "count": "a whole number of at least 1",
     "duration": "a duration such as 30s, or 0",
     "format": "json, jsonl or text",
     "switch": "on or off",
-    "text": "a text",
+    "text": "a text that is not empty",
 }
+"""The values that a setting of each kind can have."""
 
 
 @cache
 def all_known() -> dict[str, dict[str, str]]:
-    found = dict(SETTINGS)
+    """Return all settings of the kit and the parts, sorted by name."""
+    settings = dict(SETTINGS)
     for module in offered("settings"):
-        found |= module.SETTINGS
-    return dict(sorted(found.items()))
+        settings |= module.SETTINGS
+    return dict(sorted(settings.items()))
 
 
 def find_known(name: str) -> dict[str, str] | None:
-    return SETTINGS.get(name) or all_known().get(name)
+    """Return the kind, the default and the help of a setting, or None if the tool has none."""
+    if name in SETTINGS:
+        return SETTINGS[name]
+    return all_known().get(name)
 
 
-def check(name: str, value: Any, where: str) -> Any:
-    """The parsed value of a known setting, or an error that names its source; None if the call is to decide."""
+def check(name: str, value: Any, source: str) -> Any:
+    """Return the value of a known setting, parsed, or None if each command chooses it.
+
+    Raise InvalidValues if the setting cannot have this value. The message names the source of it.
+    """
     known = find_known(name)
     assert known is not None
-    meant = known["default"] if value == AUTO else value
+    if value == AUTO:
+        value_to_read: Any = known["default"]
+    else:
+        value_to_read = value
+    if value_to_read == AUTO:
+        return None
+    kind = known["kind"]
     try:
-        return None if meant == AUTO else read_as(known["kind"], meant)
+        return read_as(kind, value_to_read)
     except ValueError as error:
-        problem = f"{name} from {where}: {error}"
-        hint = f"Give {_EXPECTED[known['kind']]}{', or auto' if known['default'] == AUTO else ''}."
-        raise InvalidValues(Mistake(name, "INVALID_VALUE", problem, str(value), hint)) from error
+        reason = quoted(value) if isinstance(value, str) else str(value)
+        if kind == "duration":
+            # This error proposes the unit that is missing.
+            reason = str(error)
+        hint = f"Use {_EXPECTED[kind]}."
+        if known["default"] == AUTO:
+            hint = f'Use {_EXPECTED[kind]}, or "auto".'
+        message = f"Invalid value for {name}: {reason} ({source})"
+        raise InvalidValues(Mistake(name, "INVALID_VALUE", message, str(value), hint)) from error
 
 
 def read_as(kind: str, value: Any) -> Any:
-    """The value as this kind of setting, or ValueError."""
+    """Return the value of a setting of this kind. Raise ValueError if it cannot have this value."""
     if kind == "duration":
         return parse_duration(str(value))
-    if kind == "count" and isinstance(value, (int, str)) and str(value).isdecimal() and int(value) > 0:
-        return int(value)
+    if kind == "count":
+        return _read_count(value)
     if kind == "switch" and value in ("on", "off", True, False):
         return value in ("on", True)
-    if (kind == "format" and value in FORMATS) or (kind == "text" and isinstance(value, str) and value):
+    if kind == "format" and value in FORMATS:
+        return value
+    if kind == "text" and isinstance(value, str) and value:
         return value
     raise ValueError(f"{value!r} is not {_EXPECTED[kind]}")
+
+
+def _read_count(value: Any) -> int:
+    # Not isinstance(): True is an int.
+    if type(value) in (int, str) and str(value).isdecimal() and int(value) > 0:
+        return int(value)
+    raise ValueError(f"{value!r} is not {_EXPECTED['count']}")

@@ -1,6 +1,8 @@
-"""Where the value of a setting comes from: flag, environment, project file, user file, default; the first wins.
+"""Where the value of a setting comes from.
 
-Any dotted key may be set; those that the tool obeys are checked, wherever they come from (see known.py).
+The first of these sources that has a value wins: flag, environment, project file, user file,
+default. Users may set any dotted key. Only the settings that the tool obeys are checked, whatever
+their source is (see known.py).
 """
 
 import os
@@ -15,7 +17,7 @@ from ..program import WORKSPACE_FILE, variable
 from ..safety.errors import InvalidToml
 from ..safety.toml_file import TomlText, read_toml
 from .known import all_known, check, find_known
-from .toml_key import get, parse_value, show_key
+from .toml_key import TomlTable, TomlValue, get, parse_value, show_key
 
 Key = tuple[str, ...]
 ScopeName = Literal["project", "user"]
@@ -23,15 +25,16 @@ SourceName = Literal["flag", "environment", "project", "user", "default"]
 
 
 class Source(NamedTuple):
-    """One place that gives a value for a key."""
+    """A place that gives a key a value."""
 
     name: SourceName
     value: Any
     where: str
+    """The flag, the variable or the path of the file."""
 
 
 class Scope(NamedTuple):
-    """One settings file: the workspace's, whose settings are in a table, or the user's."""
+    """A settings file: the workspace's, in which the settings are in a table, or the user's."""
 
     name: ScopeName
     path: Path
@@ -39,75 +42,108 @@ class Scope(NamedTuple):
 
 
 class Settings:
-    """Every source at once; files are read when the first value is asked for."""
+    """The settings of all sources. Files are read when the first value is needed."""
 
-    def __init__(self, workspace: Callable[[], Path | None], flags: Mapping[str, Any] | None = None) -> None:
-        """Without flags, what the files say and nothing else."""
+    def __init__(
+        self,
+        workspace: Callable[[], Path | None],
+        flags: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Without flags, the files are the only sources."""
         self.workspace = workspace
         self.flags = flags
 
     @cached_property
     def scopes(self) -> list[Scope]:
-        """The file that `config set` would change comes first."""
-        workspace, user = self.workspace(), Scope("user", config_file())
-        return [Scope("project", workspace / WORKSPACE_FILE, ("settings",)), user] if workspace else [user]
+        """The settings files. The first one is the one that `config set` changes."""
+        scopes = []
+        workspace = self.workspace()
+        if workspace is not None:
+            scopes.append(Scope("project", workspace / WORKSPACE_FILE, table=("settings",)))
+        scopes.append(Scope("user", config_file()))
+        return scopes
 
     @cached_property
     def texts(self) -> dict[str, TomlText]:
+        """The text of each settings file, by the name of its scope."""
         return {scope.name: read_toml(scope.path) for scope in self.scopes}
 
     @cached_property
-    def _tables(self) -> dict[str, dict[str, Any]]:
+    def _tables(self) -> dict[str, TomlTable]:
         return {scope.name: table_of(scope, self.texts[scope.name]) for scope in self.scopes}
 
     def sources(self, key: Key) -> Iterator[Source]:
-        """Everything that gives this key a value, the winner first."""
+        """Yield each source that gives this key a value. The first one wins."""
         name = show_key(key)
-        known = find_known(name) if self.flags is not None else None
-        if known is not None and self.flags is not None:
-            if name in self.flags:
-                yield Source("flag", self.flags[name], f"--{name.replace('_', '-')}")
-            named = variable(name)
-            if given := os.environ.get(named):
-                in_a_file = parse_value(given) if known["kind"] in ("count", "duration") else given
-                yield Source("environment", in_a_file, named)
+        known = None
+        if self.flags is not None:
+            known = find_known(name)
+        if known is not None:
+            yield from self._sources_of_this_command(name, known["kind"])
         for scope in self.scopes:
-            if (value := get(self._tables[scope.name], key)) is not None:
+            value = get(self._tables[scope.name], key)
+            if value is not None:
                 yield Source(scope.name, value, str(scope.path))
         if known is not None:
             yield Source("default", known["default"], "default")
 
+    def _sources_of_this_command(self, name: str, kind: str) -> Iterator[Source]:
+        """Yield the flag and the environment variable of a known setting, if they are set."""
+        if self.flags is not None and name in self.flags:
+            yield Source("flag", self.flags[name], f"--{name.replace('_', '-')}")
+        variable_name = variable(name)
+        text = os.environ.get(variable_name)
+        if text:
+            value: TomlValue = text
+            # The value has the same type as if it were in a file.
+            if kind in ("count", "duration"):
+                value = parse_value(text)
+            yield Source("environment", value, variable_name)
+
     def find(self, key: Key) -> Source:
+        """Return the source that wins. Raise KeyNotFound if the key has no value."""
         for source in self.sources(key):
             return source
-        name, where = show_key(key), " or ".join(str(scope.path) for scope in self.scopes)
+        name = show_key(key)
+        where = " or ".join(str(scope.path) for scope in self.scopes)
         raise KeyNotFound(key=name, where=where, suggestion=did_you_mean(name, self.names()))
 
     def value(self, name: str) -> Any:
-        """A known setting, checked; None where it is left to the call."""
+        """Return the value of a known setting, checked, or None if each command chooses it."""
         source = self.find((name,))
         return check(name, source.value, source.where)
 
     def names(self) -> list[str]:
-        """Every key that has a value."""
-        leaves = {show_key(key) for table in self._tables.values() for key, _ in leaves_of(table)}
-        return sorted(leaves | all_known().keys() if self.flags is not None else leaves)
+        """Return every key that has a value."""
+        names = set()
+        for table in self._tables.values():
+            for key, _ in leaves_of(table):
+                names.add(show_key(key))
+        if self.flags is not None:
+            names.update(all_known())
+        return sorted(names)
 
     @property
     def version(self) -> str:
-        """Of the file that `config set` would change."""
+        """The version of the file that `config set` changes."""
         return self.texts[self.scopes[0].name].version
 
 
-def table_of(scope: Scope, text: TomlText) -> dict[str, Any]:
-    """The settings of one file; a workspace's file without its table has none."""
-    found = get(text.document, scope.table)
-    if found is not None and not isinstance(found, dict):
+def table_of(scope: Scope, text: TomlText) -> TomlTable:
+    """Return the settings of one file. A workspace's file may have none.
+
+    Raise InvalidToml if the file is not TOML, or if its settings are not a table.
+    """
+    table = get(text.document, scope.table)
+    if table is None:
+        return {}
+    if not isinstance(table, dict):
         raise InvalidToml(str(scope.path), f"{show_key(scope.table)} is not a table")
-    return found or {}
+    return table
 
 
-def leaves_of(table: dict[str, Any], above: Key = ()) -> Iterator[tuple[Key, Any]]:
+def leaves_of(table: TomlTable, above: Key = ()) -> Iterator[tuple[Key, TomlValue]]:
+    """Yield each key that has a value, and its value. Keys start with `above`."""
     for name, value in table.items():
         if isinstance(value, dict):
             yield from leaves_of(value, (*above, name))

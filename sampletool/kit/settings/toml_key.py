@@ -1,4 +1,4 @@
-"""Keys and values of TOML, read and written as people type them."""
+"""Keys and values of TOML, as people type them on a command line."""
 
 import json
 import tomllib
@@ -6,85 +6,124 @@ from math import isfinite
 from typing import Any
 
 from ..contract.text import NOTHING, quoted
+from ..safety.toml_limits import MAX_KEY_PARTS, check_limits
 
 Path = tuple[str, ...]
 """The parts of a dotted key."""
+TomlValue = Any
+"""A value that tomllib reads: str, int, float, bool, a date or time, a list, or a table."""
+TomlTable = dict[str, TomlValue]
+"""A table, or a whole document."""
 
 _EXACT_INTEGER = 2**53 - 1
-"""Beyond it JSON readers round, so a larger number stays text."""
+"""The largest integer that every JSON reader keeps exactly. Larger ones are kept as text."""
 _DEEPEST = 100
-"""Tables and lists within each other, at the most: far below what recursion can do."""
+"""The number of tables and lists that may be in each other, far below the limit of recursion."""
 
 
 def show_key(path: Path) -> str:
-    """The parts with dots between them, quoted where they have to be."""
-    return ".".join(part if _is_bare(part) else show_plain(part) for part in path)
+    """Return the key in one text: the parts with dots between them, in quotes where needed."""
+    parts = []
+    for part in path:
+        if _is_bare(part):
+            parts.append(part)
+        else:
+            parts.append(show_plain(part))
+    return ".".join(parts)
 
 
 def _is_bare(part: str) -> bool:
+    """Return whether the part of a key needs no quotes."""
     return part.isascii() and part.replace("-", "0").replace("_", "0").isalnum()
 
 
 def show_plain(value: str | int) -> str:
-    """A text, a whole number or a boolean: TOML and JSON write them alike."""
+    """Return a text, an integer or a boolean as TOML. JSON writes them in the same way."""
+    # TOML forbids the character DEL in a text, but JSON does not.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def parse_key(text: str) -> Path:
-    """A dotted key as in TOML, with quotes where a part needs them; ValueError with a sentence."""
-    if text.count(".") >= _DEEPEST:
-        raise ValueError(f"a key has at most {_DEEPEST} parts, not {text.count('.') + 1}")
+    """Return the parts of a dotted key, which is written as in TOML.
+
+    Raise ValueError, whose text is a message for the user.
+    """
+    # More dots than that can only be in quotes, where nobody needs them.
+    if text.count(".") >= MAX_KEY_PARTS:
+        parts = text.count(".") + 1
+        raise ValueError(f"a key has at most {MAX_KEY_PARTS} parts, not {parts}")
     try:
-        if text in NOTHING or not text.isprintable() or "=" in text:
-            raise ValueError
-        if all(map(_is_bare, text.split("."))):
-            return tuple(text.split("."))
-        found: Any = tomllib.loads(f"{text} = 0")
+        return _read_key(text)
     except ValueError:
-        from ..contract.mistyped import check_name
+        from ..contract.mistyped import check_name  # 1 ms, and it is needed only for a wrong key
 
         check_name(text)
         form = "dotted names such as build.jobs, with quotes around odd ones"
         raise ValueError(f"{quoted(text)} is not a key: {form}") from None
+
+
+def _read_key(text: str) -> Path:
+    """Return the parts of a dotted key. Raise ValueError if it is not one."""
+    if text in NOTHING or not text.isprintable() or "=" in text:
+        raise ValueError(f"{text} is not a key")
+    names = text.split(".")
+    if all(_is_bare(name) for name in names):
+        return tuple(names)
+    value: TomlValue = tomllib.loads(f"{text} = 0")
     path: list[str] = []
-    while found != 0:
-        ((part, found),) = found.items()
+    while isinstance(value, dict):
+        # `[a]` and `# a` are TOML, but not a key.
+        if len(value) != 1:
+            raise ValueError(f"{text} is not a key")
+        ((part, value),) = value.items()
         path.append(part)
     return tuple(path)
 
 
-def parse_value(text: str) -> Any:
-    """The TOML value that prints back as typed and that JSON can carry; else the text itself."""
+def parse_value(text: str) -> TomlValue:
+    """Return the value if the text is TOML that would be printed as it was typed; else the text.
+
+    So `5` is a number. But `1.10`, `0x10` and a date are texts, because JSON would print them in
+    another way.
+    """
     try:
-        read = tomllib.loads(f"value = {text}", parse_float=_exact_float)
-        tomllib.loads(f"value = [{text}]")  # fails where a comment follows the value
+        check_limits(text)
+        document = tomllib.loads(f"value = {text}", parse_float=_exact_float)
+        # This fails if a comment follows the value.
+        tomllib.loads(f"value = [{text}]")
     except (ValueError, RecursionError):
         return text
-    if read.keys() != {"value"} or "\n" in text:
+    if document.keys() != {"value"} or "\n" in text:
         return text
-    value = read["value"]
-    prints_otherwise = type(value) is int and str(value) != text
-    return text if prints_otherwise or not _is_carried(value) else value
-
-
-def _exact_float(text: str) -> float:
-    value = float(text)
-    if repr(value) != text or not isfinite(value):
-        raise ValueError(f"{text} would not print back as typed")
+    value = document["value"]
+    if type(value) is int and str(value) != text:
+        return text
+    if not _fits_json(value):
+        return text
     return value
 
 
-def _is_carried(value: Any, depth: int = _DEEPEST) -> bool:
-    if isinstance(value, (dict, list)):
-        members = value.values() if isinstance(value, dict) else value
-        return depth > 0 and all(_is_carried(member, depth - 1) for member in members)
+def _exact_float(text: str) -> float:
+    """Return the number. Raise ValueError if it would be printed in another way."""
+    value = float(text)
+    if repr(value) != text or not isfinite(value):
+        raise ValueError(f"{text} would not be printed as it was typed")
+    return value
+
+
+def _fits_json(value: TomlValue, depth: int = _DEEPEST) -> bool:
+    """Return whether JSON can represent the value exactly, with at most `depth` levels."""
+    if isinstance(value, dict):
+        return depth > 0 and all(_fits_json(member, depth - 1) for member in value.values())
+    if isinstance(value, list):
+        return depth > 0 and all(_fits_json(member, depth - 1) for member in value)
     if isinstance(value, int):
         return abs(value) <= _EXACT_INTEGER
     return isinstance(value, (str, float))
 
 
-def get(document: Any, path: Path) -> Any:
-    """The value at this path, whose other parts are tables; None, which no value in TOML is, if there is none."""
+def get(document: TomlValue, path: Path) -> TomlValue:
+    """Return the value at this path, or None, which is no value in TOML, if there is none."""
     for part in path:
         if not isinstance(document, dict) or part not in document:
             return None

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..contract.library_errors import to_tool_error
+from ..contract.expected import to_tool_error
 from ..safety.errors import SafetyError
 from ..safety.lock import Lock
 from ..safety.lock_record import describe_me

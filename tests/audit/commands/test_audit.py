@@ -128,7 +128,7 @@ def test_a_command_that_is_not_there_is_named(tool: Tool) -> None:
     ran = _audit(tool, "no-such-tool {key} {value}", _GET)
 
     assert (ran.status, ran.code) == (5, "COMMAND_NOT_FOUND")
-    assert "'no-such-tool'" in ran.error["message"]
+    assert '"no-such-tool"' in ran.error["message"]
 
 
 def test_a_command_that_fails_alone_is_not_audited_and_its_words_are_shown(tool: Tool) -> None:

@@ -120,11 +120,15 @@ def test_string_forces_text(tool: Tool) -> None:
 @pytest.mark.parametrize(
     ("call", "said", "hint"),
     [
-        (["set", "jobs=0"], "is not a whole", "Give a whole number from 1, or auto."),
-        (["set", "lock_timeout", "3"], "write 3s", "Give a duration such as 30s, or 0, or auto."),
-        (["set", "a="], "a is a table, not a value", "Unset the keys in it: a.b.c, a.d."),
-        (["set", "a.b.c.x=1"], "a.b.c.x cannot be set: a.b.c is not a table", "Unset what is there: a.b.c."),
-        (["unset", "a"], "a is a table, not a value", "Unset the keys in it: a.b.c, a.d."),
+        (
+            ["set", "jobs=0"],
+            "Invalid value for jobs: 0 (command line).",
+            'Use a whole number of at least 1, or "auto".',
+        ),
+        (["set", "lock_timeout", "3"], "(did you mean 3s?)", 'Use a duration such as 30s, or 0, or "auto".'),
+        (["set", "a="], "a is a table, not a value", "Remove these keys first: a.b.c, a.d."),
+        (["set", "a.b.c.x=1"], "a.b.c.x cannot be changed: a.b.c is not a table", "Remove this key first: a.b.c."),
+        (["unset", "a"], "a is a table, not a value", "Remove these keys first: a.b.c, a.d."),
     ],
 )
 def test_a_value_that_cannot_be_set_comes_with_what_can(
@@ -136,6 +140,22 @@ def test_a_value_that_cannot_be_set_comes_with_what_can(
 
     assert (ran.status, ran.error["suggestion"]) == (2, hint)
     assert said in ran.error["message"]
+
+
+def test_an_edit_that_is_not_safe_is_refused_with_the_file_the_key_and_the_reason(tool: Tool, workspace: Path) -> None:
+    text = "[settings]\na = {b = 1, c = 1979-05-27 }\n"
+    (workspace / "tool.toml").write_text(text)
+
+    for call in (["set", "a.b=2", "x=1"], ["unset", "a.b"]):
+        ran = tool("config", *call)
+
+        assert (ran.status, ran.code) == (2, "INVALID_TOML")
+        reason = "the edit would change other parts of the file"
+        file = workspace / "tool.toml"
+        message = f"Cannot change a.b in {file}: {reason}. Nothing was changed."
+        assert ran.error["message"] == message
+        assert ran.error["suggestion"] == "Change the file in a text editor."
+        assert (workspace / "tool.toml").read_text() == text
 
 
 @pytest.mark.parametrize("words", [["a"], ["a=1", "b"], ["a", "b", "c"], ["a=1", "a=2"], ["=1"], ["a b", "1"]])
@@ -173,8 +193,13 @@ def test_stdin_that_is_no_value_is_refused(tool: Tool, content: bytes) -> None:
     assert tool("config", "set", "k", "-", stdin=content).code == "VALIDATION_ERROR"
 
 
-def test_a_mebibyte_on_stdin_is_a_value(tool: Tool) -> None:
-    assert tool("config", "set", "k", "-", stdin=b"x" * 1024 * 1024).status == 0
+def test_a_value_on_stdin_may_be_as_large_as_a_file_of_settings(tool: Tool) -> None:
+    assert tool("config", "set", "k", "-", stdin=b"x" * 255 * 1024).status == 0
+
+    refused = tool("config", "set", "k", "-", stdin=b"x" * 1024 * 1024)
+
+    assert refused.code == "INVALID_TOML"
+    assert "larger than 256 KiB" in refused.error["message"]
 
 
 def test_if_version_is_compare_and_set(tool: Tool, workspace: Path) -> None:

@@ -84,7 +84,7 @@ def test_it_can_be_switched_off(tool: Tool, workspace: Path) -> None:
     tool("config", "list")
 
     assert [call["command"] for call in logged(tool)] == ["config.set"]
-    assert "on or off" in tool("config", "set", "call_log=maybe").error["message"]
+    assert "on or off" in tool("config", "set", "call_log=maybe").error["suggestion"]
     assert workspace
 
 

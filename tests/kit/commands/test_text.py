@@ -26,7 +26,7 @@ from sampletool.kit.testing.tool import Tool
         ("config set level 2", r"level: updated \(project settings, /.+\)\n"),
         (
             "config unset level --dry-run",
-            r"A forecast; nothing was changed:\nlevel: deleted \(project settings, /.+\)\n",
+            r"Dry run, nothing was changed\. The result would be:\nlevel: deleted \(project settings, /.+\)\n",
         ),
         ("lock list", r"No lock is held\.\n"),
         ("session list", r"No session has left anything\.\n"),
@@ -67,7 +67,7 @@ def test_held_locks_and_sessions_are_tables() -> None:
 
     assert laid_out(Locks([HeldLock("build", "/l", False, [holder])]).lines(), None, colour=False) == [
         "LOCK   STATE    COMMAND  BY",
-        "build  running  build    `tool build` (process 7), which started 2s ago",
+        "build  running  build    process 7, started 2s ago",
     ]
     assert laid_out(Sessions([session]).lines(), None, colour=False) == [
         "SESSION  LAST USED             USED BY  PATH",

@@ -1,15 +1,31 @@
-"""Nothing that an answer carries can break its form."""
+"""The form of a response: no content can break it, in JSON or in text."""
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sampletool.kit.contract.answer import Answer, Screen, json_line, render
+from sampletool.kit.contract.answer import (
+    LARGEST_BYTES,
+    PIPE,
+    Answer,
+    Format,
+    Rendered,
+    Result,
+    Screen,
+    Size,
+    json_line,
+    render,
+    to_data,
+    value_text,
+)
+from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.contract.file_errors import FileNotFound
-from sampletool.kit.contract.text import counted, printable
+from sampletool.kit.contract.text import PLAIN, RED, YELLOW, counted, printable
 
 
 @dataclass(frozen=True)
@@ -29,25 +45,49 @@ class Valued:
         return []
 
 
+class Pair(NamedTuple):
+    left: Any
+    right: Any
+
+
+class PairResult(NamedTuple):
+    left: Any
+    right: Any
+
+    def lines(self) -> list[str]:
+        return []
+
+
+def answer(
+    result: Result | None = None,
+    error: ToolError | None = None,
+    warning: str | None = None,
+    **meta: Any,
+) -> Answer:
+    warnings = [] if warning is None else [{"code": "CODE", "message": warning}]
+    return Answer(result=result, error=error, warnings=warnings, meta=meta)
+
+
 _ANY_TEXT = st.text(st.characters(codec=None, categories=None))
 
 
 @given(_ANY_TEXT)
 def test_json_is_one_ascii_line_whatever_it_carries(text: str) -> None:
-    line, _ = render(Answer(Said(text), None, [], {}), "json")
+    line = render(answer(Said(text)), "json").stdout
 
     assert line.isascii()
     assert line.count(b"\n") == 1
+    assert line.endswith(b"\n")
     assert json.loads(line)["data"].keys() == {"text"}
 
 
 @given(_ANY_TEXT)
 def test_text_cannot_forge_a_line_or_move_the_cursor(text: str) -> None:
-    stdout, stderr = render(Answer(Said(text), None, [{"code": "CODE", "message": text}], {}), "text")
-    shown = stdout.decode()
+    rendered = render(answer(Said(text), warning=text), "text")
+    shown = rendered.stdout.decode()
 
-    assert stderr.count("\n") == 1
-    assert all(char.isprintable() for char in stderr[:-1])
+    assert rendered.stderr.count("\n") == 1
+    assert all(char.isprintable() for char in rendered.stderr[:-1])
     assert shown.count("\n") == 1
     assert all(char.isprintable() for char in shown[:-1])
 
@@ -64,51 +104,155 @@ def test_one_is_not_many() -> None:
     assert [counted(number, "row") for number in (0, 1, 2)] == ["0 rows", "1 row", "2 rows"]
 
 
-def test_an_error_is_absent_on_success_and_data_may_go_with_it_on_failure() -> None:
-    good = json.loads(render(Answer(Said("x"), None, [], {}), "json")[0])
-    bad = json.loads(render(Answer(Said("x"), FileNotFound("/f"), [], {}), "json")[0])
+def test_the_envelope_of_a_success_has_no_error() -> None:
+    line = render(answer(Said("x"), warning="Careful.", command="c"), "json").stdout
 
-    assert "error" not in good
-    assert (bad["ok"], bad["data"]) == (False, {"text": "x"})
-    assert good["warnings"] == []
-
-
-def test_a_failure_says_what_happened_and_what_to_do() -> None:
-    stdout, stderr = render(Answer(None, FileNotFound("/f"), [{"code": "CODE", "message": "Careful."}], {}), "text")
-    text = stderr.splitlines()
-
-    assert stdout == b""
-    assert text[0] == "Warning: Careful."
-    assert text[1] == "Error: /f does not exist. [FILE_NOT_FOUND]"
-    assert text[2].startswith("Check the path")
+    assert line == (
+        b'{"ok":true,"data":{"text":"x"},"warnings":[{"code":"CODE","message":"Careful."}],"meta":{"command":"c"}}\n'
+    )
 
 
-def test_problems_of_an_error_have_a_line_each() -> None:
-    error = FileNotFound("/a")
-    error.context["problems"] = ["line 1: no\x1b", "line 2: neither"]
+def test_the_envelope_of_a_failure_has_the_error_and_what_was_done_before() -> None:
+    error = FileNotFound("/f")
 
-    _, stderr = render(Answer(None, error, [], {}), "text")
+    envelope = json.loads(render(answer(Said("x"), error), "json").stdout)
 
-    assert stderr.splitlines()[1:3] == ["line 1: no\\x1b", "line 2: neither"]
+    assert list(envelope) == ["ok", "error", "data", "warnings", "meta"]
+    assert envelope["ok"] is False
+    assert envelope["error"] == error.describe()
+    assert envelope["data"] == {"text": "x"}
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl"])
+def test_json_goes_to_stdout_only(form: Format) -> None:
+    rendered = render(answer(None, FileNotFound("/f"), warning="Careful."), form)
+
+    assert json.loads(rendered.stdout)["data"] is None
+    assert rendered.stderr == ""
+
+
+def test_only_the_selected_fields_are_in_the_data() -> None:
+    size = Size()
+    size.fields = {"left": {"": {}}}
+
+    line = render(answer(PairResult(1, 2)), "json", PIPE, size).stdout
+
+    assert json.loads(line)["data"] == {"left": 1}
+
+
+def test_a_response_of_more_than_64_kib_is_cut_unless_all_of_it_is_requested() -> None:
+    long = answer(Said("x" * LARGEST_BYTES))
+    full = Size()
+    full.is_full = True
+
+    cut_line = render(long, "json").stdout
+    full_line = render(long, "json", PIPE, full).stdout
+
+    assert len(cut_line) <= LARGEST_BYTES < len(full_line)
+    assert json.loads(cut_line)["meta"]["truncated"] is True
+    assert json.loads(full_line)["data"]["text"] == "x" * LARGEST_BYTES
+
+
+def test_a_response_of_exactly_64_kib_is_not_cut() -> None:
+    overhead = len(render(answer(Said("")), "json").stdout)
+    text = "x" * (LARGEST_BYTES - overhead)
+
+    line = render(answer(Said(text)), "json").stdout
+
+    assert len(line) == LARGEST_BYTES
+    assert json.loads(line)["data"]["text"] == text
+
+
+def test_a_failure_in_text_says_what_happened_and_what_to_do() -> None:
+    rendered = render(answer(None, FileNotFound("/f"), warning="Careful."), "text")
+    lines = rendered.stderr.splitlines()
+
+    assert rendered.stdout == b""
+    assert lines[0] == "Warning: Careful."
+    assert lines[1] == "Error: /f does not exist. [FILE_NOT_FOUND]"
+    assert lines[2].startswith("Check the path")
+    assert len(lines) == 3
+
+
+def test_each_problem_of_an_error_has_its_own_line() -> None:
+    error = FileNotFound("/a", problems=["line 1: no\x1b", "line 2: neither"])
+
+    lines = render(answer(None, error), "text").stderr.splitlines()
+
+    assert lines[1:3] == ["line 1: no\\x1b", "line 2: neither"]
 
 
 def test_members_that_do_not_apply_are_absent() -> None:
-    assert json.loads(json_line([Said("x"), {"k": (1, 2)}])) == [{"text": "x"}, {"k": [1, 2]}]
+    line = json_line([Said("x"), {"k": (1, 2)}, Pair(None, Said("y"))])
+
+    assert json.loads(line) == [{"text": "x"}, {"k": [1, 2]}, {"right": {"text": "y"}}]
+
+
+def test_the_keys_of_an_object_are_texts_and_its_values_keep_none() -> None:
+    assert to_data({1: None, "a": Pair(1, 2)}) == {"1": None, "a": {"left": 1, "right": 2}}
+
+
+def test_a_byte_that_is_not_utf_8_is_shown_by_its_number_and_an_emoji_as_it_is() -> None:
+    assert json.loads(json_line("caf\udce9 \ud83d \U0001f600")) == "caf\\xe9 \\ud83d \U0001f600"
+
+
+def test_json_has_no_numbers_that_are_not_finite() -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        json_line(float("nan"))
+
+
+def test_a_value_that_json_does_not_know_is_shown_as_text() -> None:
+    assert json_line({"path": Path("/w")}) == b'{"path":"/w"}\n'
+
+
+def test_a_value_is_shown_to_a_person_as_text_or_as_json() -> None:
+    assert value_text("a b") == "a b"
+    assert value_text(["ä", 1]) == '["ä", 1]'
 
 
 def test_messages_break_between_words() -> None:
-    _, stderr = render(Answer(None, FileNotFound("/a/long/path"), [], {}), "text", Screen(width=40))
+    stderr = render(answer(None, FileNotFound("/a/long/path")), "text", Screen(width=40)).stderr
 
     assert all(len(line) <= 40 for line in stderr.splitlines())
     assert "Error: /a/long/path does not exist." in stderr
 
 
-def test_an_answer_is_the_value_alone_where_that_is_asked_for() -> None:
-    assert render(Answer(Valued(["\x1b[1m", 1]), None, [], {}), "raw") == (b'["\\u001b[1m", 1]\n', "")
-    assert render(Answer(Valued("\x1b[1mas it is"), None, [], {}), "raw") == (b"\x1b[1mas it is\n", "")
+def test_only_the_titles_of_messages_are_coloured_and_only_where_stderr_has_colours() -> None:
+    failed = answer(None, FileNotFound("/f", suggestion="Look."), warning="Careful.")
+
+    in_colour = render(failed, "text", Screen(width=20, stderr_colour=True)).stderr
+    plain = render(failed, "text", Screen(width=20, colour=True)).stderr
+
+    assert in_colour == (
+        f"{YELLOW}Warning:{PLAIN} Careful.\n{RED}Error:{PLAIN} /f does not\nexist.\n[FILE_NOT_FOUND]\nLook.\n"
+    )
+    assert plain == in_colour.replace(YELLOW, "").replace(RED, "").replace(PLAIN, "")
 
 
-def test_a_page_names_the_cursor_of_the_next_one_as_a_shell_takes_it() -> None:
-    stdout, _ = render(Answer(Said("a"), None, [], {"next_cursor": "after:it's"}), "text")
+def test_a_raw_value_is_printed_alone_and_as_it_is() -> None:
+    assert render(answer(Valued(["\x1b[1m", 1])), "raw") == Rendered(b'["\\u001b[1m", 1]\n', "")
+    assert render(answer(Valued("\x1b[1mas it is")), "raw") == Rendered(b"\x1b[1mas it is\n", "")
+    assert render(answer(Valued("caf\udce9")), "raw") == Rendered(b"caf\\udce9\n", "")
 
-    assert stdout.decode() == "a\nMore follow: --after 'after:it'\"'\"'s'\n"
+
+def test_a_failure_without_a_value_prints_nothing_raw() -> None:
+    rendered = render(answer(None, FileNotFound("/f")), "raw")
+
+    assert rendered.stdout == b""
+    assert rendered.stderr.startswith("Error: /f does not exist.")
+
+
+def test_a_page_names_the_cursor_of_the_next_one_quoted_for_a_shell() -> None:
+    stdout = render(answer(Said("a"), next_cursor="after:it's"), "text").stdout
+
+    assert stdout.decode() == "a\nThere is more. To continue, pass --after 'after:it'\"'\"'s'\n"
+
+
+def test_a_dry_run_says_that_nothing_was_changed() -> None:
+    stdout = render(answer(Said("a: deleted"), dry_run=True), "text").stdout
+
+    assert stdout == b"Dry run, nothing was changed. The result would be:\na: deleted\n"
+
+
+def test_a_dry_run_without_a_result_prints_nothing() -> None:
+    assert render(answer(Valued(1), dry_run=True), "text").stdout == b""

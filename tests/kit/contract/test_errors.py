@@ -1,9 +1,7 @@
-"""Every expected failure says itself, and keeps its promise about retrying."""
+"""Every expected failure explains itself, and says whether a retry can succeed."""
 
 import ast
-import errno
 import inspect
-import os
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -12,70 +10,127 @@ from string import Formatter
 import pytest
 
 from sampletool.kit import contract
-from sampletool.kit.contract.errors import INTERRUPTED, ExitStatus, ToolError, did_you_mean
-from sampletool.kit.contract.file_errors import PathError, from_os_error
-from sampletool.kit.contract.library_errors import to_tool_error
+from sampletool.kit.contract.errors import (
+    INTERRUPTED,
+    CommandNotFound,
+    ErrorKind,
+    ExitStatus,
+    InternalError,
+    InvalidValues,
+    Mistake,
+    NoWorkspace,
+    ToolError,
+    UsageMistakes,
+    VersionConflict,
+    category,
+    did_you_mean,
+)
+from sampletool.kit.contract.file_errors import PathError
 from sampletool.kit.parts import offered
 from sampletool.kit.program import PACKAGE, PROGRAM
-from sampletool.kit.safety.errors import LockTimeout
-from sampletool.kit.safety.holder import Holder, Owners
 
 PACKAGE_FOLDER = Path(contract.__path__[0]).parents[1]
 
 
 def errors_of_the_tool(above: type[ToolError] = ToolError) -> list[type[ToolError]]:
-    """Those of the kit and of each part, from the files that have to hold them."""
+    """Return the error classes of the kit and of each part, from the files that must hold them."""
     for module in iter_modules(contract.__path__, f"{contract.__name__}."):
         import_module(module.name)
     list(offered("errors"))
-    below = [kind for kind in above.__subclasses__() if kind.__module__.startswith(f"{PACKAGE}.")]
-    return below + [error for kind in below for error in errors_of_the_tool(kind)]
-
-
-def test_codes_are_unique_and_shouted() -> None:
-    codes = [kind.code for kind in errors_of_the_tool() if "code" in vars(kind)]
-
-    assert len(codes) == len(set(codes)) > 15
-    assert all(code == code.upper().replace("-", "_") for code in codes)
+    below = [error for error in above.__subclasses__() if error.__module__.startswith(f"{PACKAGE}.")]
+    return below + [error for other in below for error in errors_of_the_tool(other)]
 
 
 class Lost(ToolError):
-    """A thing is lost."""
+    """A thing is lost.
+
+    This line is not part of the meaning.
+    """
 
     code, exit_status = "LOST", ExitStatus.NOT_FOUND
     sentence = "{things} of {owner!r} are lost."
     advice = "`{PROGRAM} find` finds them."
 
 
-def test_an_error_says_its_facts_and_carries_them_to_the_caller() -> None:
+class Busy(ToolError):
+    """A thing is in use."""
+
+    code, exit_status, retryable = "BUSY", ExitStatus.LOCK_HELD, True
+    retry_after_ms = 250
+
+
+def test_the_code_of_each_class_is_unique_and_in_capitals() -> None:
+    codes = [error.code for error in errors_of_the_tool() if "code" in vars(error)]
+
+    assert len(codes) == len(set(codes)) > 15
+    assert all(code == code.upper().replace("-", "_") for code in codes)
+
+
+def test_the_facts_are_in_the_message_and_in_the_context() -> None:
     lost = Lost(things=["a", "b"], owner="ann", since=None)
 
     assert (lost.message, lost.suggestion) == ("a, b of 'ann' are lost.", f"`{PROGRAM} find` finds them.")
-    assert lost.describe() == {
-        "code": "LOST", "message": lost.message, "suggestion": lost.suggestion, "retryable": False, "exit_code": 5,
-        "context": {"things": ["a", "b"], "owner": "ann"},
-    }  # fmt: skip
     assert str(lost) == lost.message
+    assert lost.describe() == {
+        "code": "LOST",
+        "message": lost.message,
+        "suggestion": lost.suggestion,
+        "retryable": False,
+        "exit_code": 5,
+        "context": {"things": ["a", "b"], "owner": "ann"},
+    }
 
 
-def test_one_failure_may_have_an_advice_of_its_own() -> None:
-    assert Lost(suggestion="Look below.", things=["a"], owner="ann").suggestion == "Look below."
+def test_an_error_that_is_worth_a_retry_says_when() -> None:
+    described = Busy("It is in use.").describe()
+
+    assert described["retryable"] is True
+    assert described["retry_after_ms"] == 250
+
+
+def test_the_first_line_of_the_docstring_is_the_meaning_of_the_code() -> None:
+    assert Lost.kind() == ErrorKind(
+        code="LOST", exit_status=ExitStatus.NOT_FOUND, meaning="A thing is lost.", retryable=False
+    )
+    assert Busy.kind().retryable is True
+
+
+def test_a_single_failure_can_have_its_own_message_and_hint() -> None:
+    lost = Lost("All is lost.", "Look below.", things=["a"])
+
+    assert (lost.message, lost.suggestion) == ("All is lost.", "Look below.")
+    assert lost.context == {"things": ["a"]}
+
+
+def test_an_empty_hint_stands_for_the_hint_of_the_class() -> None:
     assert Lost(suggestion="", things=["a"], owner="ann").suggestion == f"`{PROGRAM} find` finds them."
 
 
-def test_what_a_fact_holds_is_never_taken_for_a_form() -> None:
+def test_the_result_of_the_work_before_a_failure_can_be_added_later() -> None:
+    lost = Lost(things=["a"], owner="ann")
+
+    returned = lost.with_data("found b").with_hint("Look below.")
+
+    assert returned is lost
+    assert (lost.data, lost.suggestion) == ("found b", "Look below.")
+    assert Lost(things=["a"], owner="ann", data="found c").data == "found c"
+
+
+def test_braces_in_a_fact_are_not_replaced() -> None:
     assert Lost(things=["{owner}"], owner="{things}").message == "{owner} of '{things}' are lost."
 
 
-def test_a_sentence_names_ten_and_the_context_all() -> None:
-    lost = Lost(things=[str(n) for n in range(12)], owner="ann")
+def test_a_message_lists_ten_items_and_the_context_all() -> None:
+    ten = Lost(things=[str(number) for number in range(10)], owner="ann")
+    eleven = Lost(things=[str(number) for number in range(11)], owner="ann")
 
-    assert lost.message.startswith("0, 1, 2, 3, 4, 5, 6, 7, 8, 9, … of")
-    assert len(lost.context["things"]) == 12
+    assert ten.message == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9 of 'ann' are lost."
+    assert eleven.message == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, … of 'ann' are lost."
+    assert len(eleven.context["things"]) == 11
 
 
-def test_every_error_is_raised_with_the_facts_that_its_sentence_names() -> None:
-    """A fact that is missing would turn an expected failure into a crash, where it is raised and not before."""
+def test_every_error_is_raised_with_the_facts_that_its_message_names() -> None:
+    """A missing fact would turn an expected failure into a crash, and only when it is raised."""
     kinds = {kind.__name__: kind for kind in errors_of_the_tool()}
     raised = 0
     for file in PACKAGE_FOLDER.rglob("*.py"):
@@ -96,77 +151,144 @@ def test_every_error_is_raised_with_the_facts_that_its_sentence_names() -> None:
     assert raised > 10
 
 
-def test_the_exit_statuses_are_the_ones_that_scripts_know() -> None:
-    assert {name: number for name, number in vars(ExitStatus).items() if name.isupper()} == {
-        "OK": 0, "INTERNAL": 1, "USAGE": 2, "PARTIAL": 3, "PRECONDITION": 4, "NOT_FOUND": 5, "CONFLICT": 6,
-        "PERMISSION": 7, "AUTH": 8, "TIMEOUT": 10, "UNAVAILABLE": 12, "LOCK_HELD": 75,
-    }  # fmt: skip
+def test_the_exit_codes_are_the_ones_that_scripts_know() -> None:
+    assert {member.name: member.value for member in ExitStatus} == {
+        "OK": 0,
+        "INTERNAL": 1,
+        "USAGE": 2,
+        "PARTIAL": 3,
+        "PRECONDITION": 4,
+        "NOT_FOUND": 5,
+        "CONFLICT": 6,
+        "PERMISSION": 7,
+        "AUTH": 8,
+        "TIMEOUT": 10,
+        "UNAVAILABLE": 12,
+        "LOCK_HELD": 75,
+    }
     assert INTERRUPTED == (129, 130, 131, 143)
 
 
 @pytest.mark.parametrize(
-    ("number", "code"),
-    [
-        (errno.ENOSPC, "NO_SPACE"),
-        (errno.EDQUOT, "NO_SPACE"),
-        (errno.EROFS, "READ_ONLY"),
-        (errno.EACCES, "PERMISSION_DENIED"),
-        (errno.ENOENT, "FILE_NOT_FOUND"),
-        (errno.EISDIR, "UNSAFE_PATH"),
-        (errno.ELOOP, "UNSAFE_PATH"),
-        (errno.EIO, "IO_ERROR"),
-    ],
+    ("exit_code", "name"),
+    [(0, "OK"), (5, "NOT_FOUND"), (75, "LOCK_HELD"), (129, "INTERRUPTED"), (143, "INTERRUPTED")],
 )
-def test_what_the_system_says_is_one_of_ours(number: int, code: str) -> None:
-    described = from_os_error(OSError(number, "Reason", "/some/file")).describe()
-
-    assert described["code"] == code
-    assert "/some/file" in described["message"]
+def test_every_exit_code_has_a_name(exit_code: int, name: str) -> None:
+    assert category(exit_code) == name
 
 
-def test_lock_held_is_honest_about_doubt() -> None:
-    def said(*holders: Holder) -> str:
-        return to_tool_error(LockTimeout("build", Owners(list(holders)))).message
-
-    assert said() == 'The lock "build" is being taken by another process at this moment.'
-    assert said(Holder(12, "running", True, command="build", age_ms=30_000)) == (
-        'The lock "build" is held by `tool build` (process 12), which started 30s ago.'
-    )
-    digest = Holder(12, "running", True, command="note.digest")
-    assert said(digest) == 'The lock "build" is held by `tool note digest` (process 12).'
-    assert "not verified" in said(Holder(12, "unknown", False, command="build"))
-    assert "process 12, which has exited" in said(Holder(12, "orphaned", True, command="build", children=(13,)))
+def test_a_number_that_is_no_exit_code_of_the_tool_has_no_name() -> None:
+    with pytest.raises(ValueError, match="128"):
+        category(128)
 
 
-def test_a_path_that_nobody_knows_is_described_in_words_and_not_as_one() -> None:
-    full = from_os_error(OSError(errno.ENOSPC, "No space left on device"))
-
-    assert (full.code, full.message, full.context) == (
-        "NO_SPACE",
-        "There is no space left to write the file.",
-        {"reason": "no space left on device"},
+def test_the_mistakes_of_one_command_line_are_reported_together() -> None:
+    error = InvalidValues(
+        Mistake("a", "INVALID_VALUE", "a is wrong.", suggestion="Correct a."),
+        Mistake("b", "INVALID_VALUE", "b is wrong", suggestion="Correct a."),
+        Mistake("c", "INVALID_VALUE", "c is wrong", suggestion="Correct c."),
     )
 
-
-def test_a_refusal_names_the_directory_where_something_could_not_be_made() -> None:
-    refused = from_os_error(PermissionError(errno.EACCES, "Permission denied", "/w/.tool"))
-
-    assert refused.message == "/w/.tool cannot be read, created or changed: permission denied."
-    assert refused.suggestion == "Check the owner and the mode of it, and of /w."
-
-
-@pytest.mark.parametrize("number", [errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO, errno.ENAMETOOLONG])
-def test_a_path_of_the_wrong_kind_is_refused_with_the_kind(number: int) -> None:
-    unsafe = from_os_error(OSError(number, os.strerror(number), "/w/x"))
-
-    assert (unsafe.code, unsafe.message) == ("UNSAFE_PATH", f"/w/x cannot be used: {os.strerror(number).lower()}.")
-    assert unsafe.suggestion == "Name another path, or replace what is there."
+    assert error.message == "a is wrong; b is wrong; c is wrong."
+    assert error.suggestion == "Correct a. Correct c."
+    assert error.describe()["errors"] == error.mistakes
+    assert [mistake.param for mistake in error.mistakes] == ["a", "b", "c"]
+    assert error.exit_status == 2
 
 
-def test_too_many_open_files_are_no_fault_of_the_disk() -> None:
-    assert "ulimit -n" in from_os_error(OSError(errno.EMFILE, os.strerror(errno.EMFILE), "/w/x")).suggestion
+def test_mistakes_without_hints_leave_the_general_hint() -> None:
+    mistake = Mistake("a", "INVALID_VALUE", "a is wrong")
+
+    assert InvalidValues(mistake).suggestion == "Correct the values, then run the command again."
+    assert InvalidValues(mistake, suggestion="Look it up.").suggestion == "Look it up."
 
 
-def test_did_you_mean_is_silent_where_nothing_is_near() -> None:
+def test_a_summary_can_replace_the_messages_of_the_mistakes() -> None:
+    error = InvalidValues(Mistake("a", "INVALID_VALUE", "a is wrong"), message="One problem.", path="/w")
+
+    assert (error.message, error.context) == ("One problem.", {"path": "/w"})
+
+
+def test_a_command_line_that_cannot_be_parsed_is_answered_with_the_usage_and_the_help_page() -> None:
+    mistakes = [Mistake("KEY", "MISSING", "Missing argument KEY")]
+
+    with_usage = UsageMistakes(mistakes, "tool get", "tool get KEY")
+    without_usage = UsageMistakes(mistakes, "tool get")
+
+    assert with_usage.suggestion == "Usage: `tool get KEY`. For help, run `tool get --help`."
+    assert without_usage.suggestion == "For help, run `tool get --help`."
+    assert with_usage.mistakes == mistakes
+    assert (with_usage.code, with_usage.exit_status) == ("USAGE_ERROR", 2)
+
+
+def test_a_missing_workspace_comes_with_the_command_that_creates_one() -> None:
+    error = NoWorkspace(directory="/w")
+
+    assert error.message == "Not in a workspace: there is no tool.toml in /w or its parent directories."
+    assert error.suggestion == (
+        "Change to a workspace, or pass --cwd DIR. To create a workspace here, run `touch tool.toml`."
+    )
+
+
+def test_a_version_conflict_names_both_versions() -> None:
+    error = VersionConflict(key="plan", expected=1, actual=2)
+
+    assert error.message == (
+        "Version conflict: plan is at version 2, but you passed --if-version 1. Nothing was changed."
+    )
+    assert error.suggestion == (
+        "Read the current value, apply your change to it, and pass the current version with --if-version."
+    )
+    assert error.context == {"expected": 1, "actual": 2, "key": "plan"}
+    assert error.exit_status == 6
+
+
+@pytest.mark.parametrize("actual", [0, ""])
+def test_a_version_conflict_about_a_missing_value_says_that_it_does_not_exist(actual: int | str) -> None:
+    error = VersionConflict(key="plan", expected=1, actual=actual)
+
+    assert error.message == (
+        "Version conflict: plan does not exist, but you passed --if-version 1. Nothing was changed."
+    )
+
+
+def test_an_internal_error_names_its_report() -> None:
+    with_file = InternalError("ValueError", "/s/crash.txt")
+    without_file = InternalError("ValueError", None)
+
+    assert with_file.message == "The tool failed unexpectedly (ValueError). The report is in /s/crash.txt."
+    assert with_file.context == {"kind": "ValueError", "report": "/s/crash.txt", "where": "in /s/crash.txt"}
+    assert without_file.message == "The tool failed unexpectedly (ValueError). The report is on stderr."
+    assert "report" not in without_file.context
+    assert with_file.exit_status == 1
+
+
+def test_a_hint_can_name_the_program() -> None:
+    error = CommandNotFound(command="x")
+
+    assert (error.message, error.suggestion) == (
+        'There is no command "x".',
+        f"To list the commands, run `{PROGRAM} --help`.",
+    )
+
+
+def test_did_you_mean_proposes_only_similar_words() -> None:
     assert did_you_mean("sett", ["set", "get"]) == "Did you mean 'set'?"
     assert did_you_mean("zzz", ["set", "get"]) == ""
+
+
+def test_did_you_mean_compares_options_without_their_dashes() -> None:
+    assert did_you_mean("--revel", ["--reveal", "--raw"]) == "Did you mean '--reveal'?"
+    assert did_you_mean("revel", ["--reveal"]) == "Did you mean '--reveal'?"
+    assert did_you_mean("--x", ["--y", "--z"]) == ""
+
+
+def test_did_you_mean_proposes_up_to_three_words_the_most_similar_first() -> None:
+    known = ["abcdxy", "abcdex", "abcde", "abcdxz"]
+
+    assert did_you_mean("abcde", known) == "Did you mean 'abcde' or 'abcdex' or 'abcdxz'?"
+
+
+def test_did_you_mean_can_demand_more_similarity() -> None:
+    assert did_you_mean("abcdex", ["abcdef"]) == "Did you mean 'abcdef'?"
+    assert did_you_mean("abcdex", ["abcdef"], nearness=0.9) == ""

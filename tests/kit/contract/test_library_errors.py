@@ -1,56 +1,259 @@
-"""sampletool/kit/contract/library_errors.py: an unknown outcome is reported as unknown."""
+"""The table of errors: how the tool reports each exception of the library."""
 
+import inspect
 import signal
+from typing import Any
 
 import pytest
 
-from sampletool.kit.contract.library_errors import interrupted_when_done, to_tool_error
-from sampletool.kit.safety.errors import DeadlineExceeded, Interrupted, SafetyError
+from sampletool.kit.contract.errors import ErrorKind, ExitStatus, KeyNotFound, ToolError
+from sampletool.kit.contract.library_errors import (
+    TABLE,
+    from_library_error,
+    interrupted_when_done,
+    kind_of,
+)
+from sampletool.kit.program import PROGRAM
+from sampletool.kit.safety import errors as library
+from sampletool.kit.safety.holder import Holder, Owners
+from sampletool.kit.safety.signals import HANDLED
 
-_ORDER = "the order at https://supplier.example"
+ABSTRACT = {library.SafetyError, library.PathFailure}
+"""Base classes, which are never raised themselves."""
+
+KINDS = {
+    library.LockTimeout: ("LOCK_HELD", 75),
+    library.Deadlock: ("NESTED_CALL", 4),
+    library.DeadlineExceeded: ("TIMEOUT", 10),
+    library.Interrupted: ("INTERRUPTED", 130),
+    library.UnsafePath: ("UNSAFE_PATH", 2),
+    library.UnsafeDirectory: ("UNSAFE_DIRECTORY", 7),
+    library.InvalidToml: ("INVALID_TOML", 2),
+    library.NotFlushed: ("NOT_FLUSHED", 1),
+    library.LocksUnsupported: ("LOCKS_UNSUPPORTED", 4),
+}
+"""The code and the exit code of each exception."""
+
+PATH_TEXTS = {
+    library.UnsafePath: (
+        "/w/x cannot be used: it is a link.",
+        "Use another path, or replace what is there.",
+    ),
+    library.UnsafeDirectory: (
+        "/w/x is not safe to use: it is a link.",
+        "Correct the owner and the mode of the directory, or use another directory.",
+    ),
+    library.InvalidToml: (
+        "/w/x cannot be used as TOML: it is a link.",
+        "Correct the file in an editor. It was not changed.",
+    ),
+    library.NotFlushed: (
+        "/w/x was saved, but a power failure could undo the change: it is a link.",
+        "Check the disk for errors. You do not need to run the command again.",
+    ),
+    library.LocksUnsupported: (
+        "/w/x cannot be locked: it is a link.",
+        f"Use a local file system. To check this machine, run `{PROGRAM} doctor`.",
+    ),
+}
+"""The message and the hint of each exception that concerns a path."""
+
+
+def texts(error: ToolError) -> tuple[str, str]:
+    return error.message, error.suggestion
+
+
+def lock_timeout(*holders: Holder, usual_ms: int | None = None) -> library.LockTimeout:
+    owners = Owners(list(holders), usual_ms=usual_ms)
+    return library.LockTimeout("build", owners, waited_seconds=1.5, timeout_seconds=2.5)
+
+
+def test_the_table_has_a_row_for_each_exception_of_the_library() -> None:
+    classes = {
+        member
+        for _, member in inspect.getmembers(library, inspect.isclass)
+        if issubclass(member, library.SafetyError) and member not in ABSTRACT
+    }
+
+    assert classes == TABLE.keys() == KINDS.keys()
+
+
+@pytest.mark.parametrize("error_class", TABLE)
+def test_each_row_has_its_code_and_its_exit_code(error_class: type[Exception]) -> None:
+    kind = kind_of(error_class)
+
+    assert (kind.code, kind.exit_status) == KINDS[error_class]
+    assert kind.retryable == (kind.code == "LOCK_HELD")
+    assert kind.meaning.endswith(".")
+
+
+def test_the_meaning_of_a_code_is_in_the_table() -> None:
+    assert kind_of(library.LocksUnsupported) == ErrorKind(
+        code="LOCKS_UNSUPPORTED",
+        exit_status=ExitStatus.PRECONDITION,
+        meaning="The file system does not support locks.",
+    )
+    assert kind_of(KeyNotFound) == KeyNotFound.kind()
+
+
+@pytest.mark.parametrize("error_class", PATH_TEXTS)
+def test_a_failure_of_a_path_names_the_path_and_the_reason(error_class: Any) -> None:
+    error = from_library_error(error_class("/w/x", "it is a link"))
+
+    assert texts(error) == PATH_TEXTS[error_class]
+    assert (error.code, error.exit_status) == KINDS[error_class]
+    assert error.context == {"path": "/w/x", "reason": "it is a link"}
+    assert error.describe()["retryable"] is False
+
+
+def test_a_description_instead_of_a_path_is_left_out_of_the_context() -> None:
+    error = from_library_error(library.UnsafePath("the current directory", "it was deleted"))
+
+    assert error.message == "the current directory cannot be used: it was deleted."
+    assert error.context == {"reason": "it was deleted"}
+
+
+def test_braces_in_a_path_are_not_replaced() -> None:
+    error = from_library_error(library.UnsafePath("/w/{reason}", "it is a link"))
+
+    assert error.message == "/w/{reason} cannot be used: it is a link."
+
+
+def test_a_held_lock_is_reported_with_its_holder_and_the_time_that_was_waited() -> None:
+    holder = Holder(12, "running", verified=True, age_ms=5_000)
+
+    error = from_library_error(lock_timeout(holder))
+
+    assert texts(error) == (
+        'The lock "build" is held by process 12, which started 5s ago.',
+        "Try again later. To wait for the lock, pass --lock-timeout 30s.",
+    )
+    assert error.context == {"lock": "build", "waited_ms": 1500, "timeout_ms": 2500, "holder": holder}
+    assert error.exit_status == 75
+
+
+def test_a_held_lock_is_reported_with_all_of_several_holders() -> None:
+    first = Holder(12, "running", verified=True)
+    second = Holder(13, "running", verified=True)
+
+    error = from_library_error(lock_timeout(first, second))
+
+    assert (error.context["holder"], error.context["holders"]) == (first, [first, second])
+
+
+def test_a_lock_without_a_known_holder_has_no_holder_in_the_context() -> None:
+    error = from_library_error(lock_timeout())
+
+    assert error.context == {"lock": "build", "waited_ms": 1500, "timeout_ms": 2500}
+    assert error.describe()["retry_after_ms"] >= 4_000
+
+
+def test_the_age_of_the_holder_and_the_usual_duration_decide_when_to_retry() -> None:
+    young = Holder(12, "running", verified=True, age_ms=0)
+    old = Holder(12, "running", verified=True, age_ms=9_000)
+
+    for_young = from_library_error(lock_timeout(young, usual_ms=10_000)).describe()
+    for_old = from_library_error(lock_timeout(old, usual_ms=10_000)).describe()
+
+    assert for_young["retryable"] is True
+    assert 12_000 <= for_young["retry_after_ms"] <= 15_000
+    assert 1_200 <= for_old["retry_after_ms"] <= 1_500
+
+
+def test_a_deadlock_names_the_lock_and_the_reason() -> None:
+    error = from_library_error(library.Deadlock("build"))
+
+    assert texts(error) == (
+        'Deadlock avoided: the process that started this command already holds the lock "build".',
+        "Run this command after the other one, or let the other one do this work itself.",
+    )
+    assert error.context == {"lock": "build"}
+
+
+def test_a_timeout_names_the_limit() -> None:
+    error = from_library_error(library.DeadlineExceeded(1.5))
+
+    assert texts(error) == (
+        "The command did not finish within --timeout 1.5s and was stopped.",
+        "Pass a longer --timeout. The processes that the command started were terminated.",
+    )
+    assert error.context == {"timeout": "1.5s", "timeout_ms": 1500}
+    assert error.exit_status == 10
+
+
+def test_a_timeout_while_waiting_for_a_lock_names_the_holder_and_the_limit_of_the_command() -> None:
+    holder = Holder(12, "running", verified=True)
+
+    error = from_library_error(library.DeadlineExceeded(60, waiting_for=lock_timeout(holder)))
+
+    assert error.message == (
+        'The command did not finish within --timeout 1m and was stopped. The lock "build" is held by process 12.'
+    )
+    assert error.context == {
+        "lock": "build",
+        "waited_ms": 1500,
+        "timeout_ms": 60_000,
+        "holder": holder,
+        "timeout": "1m",
+    }
+    assert error.describe()["retryable"] is False
+
+
+@pytest.mark.parametrize("number", HANDLED, ids=lambda number: signal.Signals(number).name)
+def test_an_interrupted_command_has_the_exit_code_of_its_signal(number: signal.Signals) -> None:
+    error = from_library_error(library.Interrupted(number))
+
+    assert error.exit_status == 128 + number
+    assert error.context == {"signal": number.name}
+    assert texts(error) == (
+        f"Stopped by {number.name}.",
+        "Locks are released. Files are either changed completely or not at all.",
+    )
+
+
+ORDER = "the order at https://supplier.example"
+UNCERTAIN = [
+    library.Interrupted(signal.SIGINT, uncertain_change=ORDER),
+    library.DeadlineExceeded(1.0, uncertain_change=ORDER),
+]
+
+
+@pytest.mark.parametrize("exception", UNCERTAIN, ids=["signal", "deadline"])
+def test_a_change_that_may_have_been_made_has_an_unknown_outcome(exception: library.SafetyError) -> None:
+    error = from_library_error(exception)
+
+    assert (error.context["outcome"], error.context["change"]) == ("unknown", ORDER)
+    assert error.message.endswith(f" It is not known whether this change was made: {ORDER}.")
+    assert error.suggestion == "Check whether the change was made before you run the command again."
 
 
 @pytest.mark.parametrize(
-    "error",
-    [
-        Interrupted(signal.SIGINT, uncertain_change=_ORDER),
-        DeadlineExceeded(1.0, uncertain_change=_ORDER),
-    ],
+    "exception",
+    [library.Interrupted(signal.SIGINT), library.DeadlineExceeded(1.0)],
     ids=["signal", "deadline"],
 )
-def test_a_change_that_may_have_been_made_has_an_unknown_outcome(error: SafetyError) -> None:
-    reported = to_tool_error(error)
+def test_without_such_a_change_the_outcome_is_not_mentioned(exception: library.SafetyError) -> None:
+    error = from_library_error(exception)
 
-    assert reported.context["outcome"] == "unknown"
-    assert reported.context["change"] == _ORDER
-    assert reported.message.endswith(f"It is not known whether this change was made: {_ORDER}.")
-    assert reported.suggestion.startswith("Check whether the change was made")
+    assert not error.context.keys() & {"outcome", "change"}
+    assert "not known" not in error.message
 
 
-@pytest.mark.parametrize(
-    "error",
-    [Interrupted(signal.SIGINT), DeadlineExceeded(1.0)],
-    ids=["signal", "deadline"],
-)
-def test_without_such_a_change_the_outcome_is_not_mentioned(error: SafetyError) -> None:
-    reported = to_tool_error(error)
-
-    assert "outcome" not in reported.context
-    assert "not known" not in reported.message
-
-
-def test_the_name_of_the_change_has_no_password() -> None:
+@pytest.mark.parametrize("exception_class", [library.Interrupted, library.DeadlineExceeded])
+def test_the_name_of_the_change_has_no_password(exception_class: Any) -> None:
     change = "the order at https://ann:hunter2@supplier.example"
 
-    reported = to_tool_error(Interrupted(signal.SIGINT, uncertain_change=change))
+    error = from_library_error(exception_class(2, uncertain_change=change))
 
-    assert "hunter2" not in str(reported.describe())
+    assert "hunter2" not in str(error.describe())
 
 
 def test_a_command_that_had_done_its_work_is_not_to_be_repeated() -> None:
-    reported = interrupted_when_done(signal.SIGTERM)
+    error = interrupted_when_done(signal.SIGTERM)
 
-    assert reported.code == "INTERRUPTED"
-    assert reported.exit_status == 128 + signal.SIGTERM
-    assert reported.context == {"signal": "SIGTERM"}
-    assert not reported.suggestion.startswith("Run the command again")
+    assert texts(error) == (
+        "Stopped by SIGTERM. The command had done its work.",
+        "Check the result before you run the command again.",
+    )
+    assert (error.code, error.exit_status) == ("INTERRUPTED", 128 + signal.SIGTERM)
+    assert error.context == {"signal": "SIGTERM"}

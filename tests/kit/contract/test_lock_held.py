@@ -1,11 +1,10 @@
-"""LOCK_HELD: who has the lock, and when it is worth coming back."""
+"""LOCK_HELD: who holds the lock, what to do, and when a retry is worthwhile."""
 
 import random
 
 import pytest
 
-from sampletool.kit.contract.library_errors import to_tool_error
-from sampletool.kit.contract.lock_held import estimate_retry_ms, hint_for
+from sampletool.kit.contract.lock_held import describe_process, estimate_retry_ms, hint_for, message_for
 from sampletool.kit.safety.errors import LockTimeout
 from sampletool.kit.safety.holder import Holder, Owners
 
@@ -67,18 +66,86 @@ def test_no_hint_is_longer_than_half_a_minute() -> None:
     assert len(hints) > 20
 
 
-def test_an_orphaned_lock_comes_with_the_way_to_free_it() -> None:
-    orphaned = to_tool_error(LockTimeout("build", Owners([Holder(12, "orphaned", True, children=(13,))])))
-    running = to_tool_error(LockTimeout("build", Owners([Holder(12, "running", True)])))
-
-    assert "`tool lock release build`" in orphaned.suggestion
-    assert "release" not in running.suggestion
+def lock_timeout(*holders: Holder, shared: bool = False, timeout_seconds: float = 0) -> LockTimeout:
+    owners = Owners(list(holders), shared=shared)
+    return LockTimeout("build", owners, timeout_seconds=timeout_seconds)
 
 
-def test_the_advice_names_a_wait_that_is_longer_than_the_last_one() -> None:
-    advice = [hint_for(LockTimeout("build", Owners([]), timeout_seconds=waited)) for waited in (0, 60)]
+RUNNING = Holder(12, "running", verified=True)
+ORPHANED = Holder(12, "orphaned", verified=True, command="build", children=(13,))
+ORPHANED_WITH_THREE = Holder(12, "orphaned", verified=True, children=(13, 14, 15))
 
-    assert advice == [
-        "Try again later. To wait for the lock, pass --lock-timeout 30s.",
-        "Try again later. To wait for the lock, pass --lock-timeout 2m.",
-    ]
+
+@pytest.mark.parametrize(
+    ("holder", "name"),
+    [
+        (RUNNING, "process 12"),
+        (Holder(12, "running", verified=True, age_ms=30_000), "process 12, which started 30s ago"),
+        (Holder(12, "running", verified=True, command="build"), "`tool build` (process 12)"),
+        (Holder(12, "running", verified=True, command="note.digest"), "`tool note digest` (process 12)"),
+        (
+            Holder(12, "running", verified=True, command="build", age_ms=0),
+            "`tool build` (process 12), which started 0ms ago",
+        ),
+        (
+            Holder(12, "unknown", verified=False, command="build", age_ms=500),
+            "`tool build` (process 12), which started 500ms ago (not verified)",
+        ),
+    ],
+)
+def test_the_message_names_the_holder_as_far_as_it_is_known(holder: Holder, name: str) -> None:
+    assert message_for(lock_timeout(holder)) == f'The lock "build" is held by {name}.'
+
+
+def test_a_lock_that_changes_hands_has_no_holder_yet() -> None:
+    assert message_for(lock_timeout()) == 'The lock "build" is being taken by another process at this moment.'
+
+
+def test_the_message_names_all_processes_that_share_a_lock() -> None:
+    others = [Holder(pid, "running", verified=True) for pid in (13, 14)]
+
+    assert message_for(lock_timeout(RUNNING, shared=True)) == 'The lock "build" is shared by process 12.'
+    assert message_for(lock_timeout(RUNNING, *others, shared=True)) == (
+        'The lock "build" is shared by processes 12, 13 and 14.'
+    )
+
+
+def test_an_orphaned_lock_is_held_by_the_children_of_its_holder() -> None:
+    assert message_for(lock_timeout(ORPHANED)) == (
+        'The lock "build" is still held by process 13. It inherited the lock from process 12, which has exited.'
+    )
+    assert message_for(lock_timeout(ORPHANED_WITH_THREE)) == (
+        'The lock "build" is still held by processes 13, 14 and 15. '
+        "They inherited the lock from process 12, which has exited."
+    )
+
+
+def test_the_hint_for_an_orphaned_lock_is_the_command_that_terminates_its_holders() -> None:
+    assert hint_for(lock_timeout(ORPHANED)) == (
+        "Wait until process 13 exits, or terminate it: `tool lock release build`."
+    )
+    assert hint_for(lock_timeout(ORPHANED_WITH_THREE)) == (
+        "Wait until processes 13, 14 and 15 exit, or terminate them: `tool lock release build`."
+    )
+
+
+@pytest.mark.parametrize(("timeout_seconds", "proposed"), [(0, "30s"), (15, "30s"), (16, "32s"), (60, "2m")])
+@pytest.mark.parametrize("holders", [[], [RUNNING]], ids=["unknown holder", "running holder"])
+def test_the_hint_proposes_a_longer_wait_than_the_last_one(
+    holders: list[Holder], timeout_seconds: float, proposed: str
+) -> None:
+    hint = hint_for(lock_timeout(*holders, timeout_seconds=timeout_seconds))
+
+    assert hint == f"Try again later. To wait for the lock, pass --lock-timeout {proposed}."
+
+
+@pytest.mark.parametrize(
+    ("holder", "description"),
+    [
+        (RUNNING, "process 12"),
+        (Holder(7, "running", verified=True, command="build", age_ms=2_000), "process 7, started 2s ago"),
+        (Holder(7, "unknown", verified=False), "process 7 (not verified)"),
+    ],
+)
+def test_a_process_is_described_without_its_command(holder: Holder, description: str) -> None:
+    assert describe_process(holder) == description

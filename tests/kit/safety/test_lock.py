@@ -20,8 +20,7 @@ import pytest
 from filelock import FileLock, Timeout
 
 from sampletool.kit.contract.errors import ToolError
-from sampletool.kit.contract.file_errors import EXPECTED, reported
-from sampletool.kit.contract.library_errors import to_tool_error
+from sampletool.kit.contract.expected import EXPECTED, to_tool_error
 from sampletool.kit.safety import lock as lock_module
 from sampletool.kit.safety.atomic_file import opened, replace
 from sampletool.kit.safety.errors import (
@@ -851,8 +850,8 @@ def test_a_file_that_is_not_our_lock_file_is_refused(path: Path, kind: str, mode
     error = failure_in(taking(make_lock(path), mode, 0))
 
     assert isinstance(error, EXPECTED)
-    assert reported(error).code == "UNSAFE_PATH"
-    assert "build.lock" in reported(error).message
+    assert to_tool_error(error).code == "UNSAFE_PATH"
+    assert "build.lock" in to_tool_error(error).message
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -1,37 +1,91 @@
-"""What a known setting may be."""
+"""Each kind of setting has its values, and a wrong value is reported with its source."""
 
 import pytest
 
 from sampletool.kit.contract.errors import InvalidValues
-from sampletool.kit.settings.known import check, read_as
+from sampletool.kit.settings.known import all_known, check, find_known, read_as
+from tests.kit.failing import failure_of
 
 
 @pytest.mark.parametrize(
-    ("kind", "given", "meant"),
-    [("duration", "2m", 120.0), ("count", "3", 3), ("count", 4, 4), ("format", "jsonl", "jsonl"), ("text", "x", "x")],
-)
-def test_a_value_is_read_as_what_its_setting_is(kind: str, given: object, meant: object) -> None:
-    assert read_as(kind, given) == meant
-
-
-@pytest.mark.parametrize(
-    ("kind", "given"),
+    ("kind", "value", "expected"),
     [
-        ("duration", "2"),
-        ("count", "0"),
-        ("count", True),
-        ("count", "1.5"),
-        ("format", "raw"),
-        ("text", ""),
-        ("text", 1),
+        ("duration", "2m", 120.0),
+        ("count", "3", 3),
+        ("count", 4, 4),
+        ("count", 1, 1),
+        ("switch", "on", True),
+        ("switch", False, False),
+        ("format", "jsonl", "jsonl"),
+        ("text", "x", "x"),
     ],
 )
-def test_a_value_that_its_setting_cannot_have_is_named(kind: str, given: object) -> None:
-    with pytest.raises(ValueError, match=f"{given!r}"):
-        read_as(kind, given)
+def test_a_value_is_parsed_as_its_kind_requires(kind: str, value: object, expected: object) -> None:
+    parsed = read_as(kind, value)
+
+    assert parsed == expected
+    assert type(parsed) is type(expected)
 
 
-def test_auto_leaves_it_to_the_call_unless_the_setting_has_a_default() -> None:
-    assert (check("jobs", "auto", "here"), check("session_ttl", "auto", "here")) == (None, 7 * 86400)
-    with pytest.raises(InvalidValues, match="jobs from there: 'no' is not a whole number from 1"):
-        check("jobs", "no", "there")
+@pytest.mark.parametrize(
+    ("kind", "value", "reason"),
+    [
+        ("duration", "2", "'2' is not a duration"),
+        ("count", "0", "'0' is not a whole number of at least 1"),
+        ("count", True, "True is not a whole number"),
+        ("count", "1.5", "'1.5' is not a whole number"),
+        ("switch", "yes", "'yes' is not on or off"),
+        ("format", "raw", "'raw' is not json, jsonl or text"),
+        ("text", "", "'' is not a text that is not empty"),
+        ("text", 1, "1 is not a text"),
+    ],
+)
+def test_a_value_of_another_kind_is_refused(kind: str, value: object, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        read_as(kind, value)
+
+
+def test_auto_is_the_default_or_lets_the_command_choose() -> None:
+    assert check("jobs", "auto", "a file") is None
+    assert check("session_ttl", "auto", "a file") == 7 * 86400
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message", "hint"),
+    [
+        (
+            "jobs",
+            0,
+            "Invalid value for jobs: 0 (command line).",
+            'Use a whole number of at least 1, or "auto".',
+        ),
+        (
+            "jobs",
+            "no",
+            "Invalid value for jobs: 'no' (command line).",
+            'Use a whole number of at least 1, or "auto".',
+        ),
+        (
+            "session_ttl",
+            3,
+            "Invalid value for session_ttl: '3' is not a duration such as 0, 500ms, 5s, 2m, 1h or"
+            " 7d; write 3s (command line).",
+            "Use a duration such as 30s, or 0.",
+        ),
+    ],
+)
+def test_a_wrong_value_is_reported_with_its_source_and_what_to_use(
+    name: str, value: object, message: str, hint: str
+) -> None:
+    error = failure_of(lambda: check(name, value, "command line"))
+
+    assert isinstance(error, InvalidValues)
+    assert (error.message, error.suggestion) == (message, hint)
+    assert error.mistakes[0].param == name
+    assert error.mistakes[0].value == str(value)
+
+
+def test_a_key_that_is_no_setting_of_the_tool_is_not_known() -> None:
+    assert find_known("colour") is None
+    assert find_known("jobs") == all_known()["jobs"]
+    assert list(all_known()) == sorted(all_known())

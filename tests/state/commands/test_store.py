@@ -77,7 +77,7 @@ def test_a_value_is_changed_only_over_the_version_that_was_read(tool: Tool, work
 
     assert (stale.status, stale.code) == (6, "VERSION_CONFLICT")
     assert stale.error["context"] == {"key": "plan", "expected": 1, "actual": 2}
-    assert "not there (version 0)" in tool("state", "set", "new", "x", "--if-version", "1").error["message"]
+    assert "new does not exist" in tool("state", "set", "new", "x", "--if-version", "1").error["message"]
     assert tool("state", "get", "plan").data["value"] == "final"
     assert tool("state", "unset", "plan").data["effect"] == "deleted"
     assert tool("state", "get", "plan").code == "KEY_NOT_FOUND"
@@ -248,8 +248,8 @@ def test_a_person_learns_how_to_go_on_behind_a_page(tool: Tool, workspace: Path)
 
     first = tool("task", "list", "--limit", "1", "--format", "text").text
 
-    cursor = first.splitlines()[-1].removeprefix("More follow: --after ")
-    assert "More follow" not in tool("task", "list", "--after", cursor, "--format", "text").text
+    cursor = first.splitlines()[-1].removeprefix("There is more. To continue, pass --after ")
+    assert "There is more" not in tool("task", "list", "--after", cursor, "--format", "text").text
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from sampletool.kit.contract.file_errors import EXPECTED, reported
+from sampletool.kit.contract.expected import EXPECTED, to_tool_error
 from sampletool.state.store import Store
 
 
@@ -13,7 +13,7 @@ def outcome(ask: Callable[[], Any]) -> Any:
     try:
         return ask()
     except EXPECTED as error:
-        return reported(error).code
+        return to_tool_error(error).code
     except Exception as error:
         return error
 

@@ -35,7 +35,7 @@ def read_arguments(words: list[str], *, as_text: bool) -> dict[Key, Any]:
             key, value = read_key(name), text if as_text else parse_value(text)
             text.encode()
             if find_known(show_key(key)):
-                check(show_key(key), value, "the command line")
+                check(show_key(key), value, "command line")
             if key in values:
                 mistakes.append(Mistake("KEY", "INVALID_VALUE", f"{name} is given twice", name))
             values[key] = value

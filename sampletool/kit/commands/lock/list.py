@@ -6,7 +6,7 @@ import typer
 
 from ...context import Context
 from ...contract.command_spec import CommandSpec
-from ...contract.lock_held import describe
+from ...contract.lock_held import describe_process
 from ...contract.table import Line, heads
 from ...pages import AfterOption, LimitOption, page_of
 from ...places import all_locks, lock_name
@@ -28,7 +28,7 @@ class Listing(NamedTuple):
 
     def lines(self) -> list[Line]:
         rows: list[Line] = [
-            (held.lock, holder.state, holder.command or "unknown", describe(holder))
+            (held.lock, holder.state, holder.command or "unknown", describe_process(holder))
             for held in self.locks
             for holder in held.holders
         ]

@@ -99,14 +99,14 @@ scenario = Scenario(
     ),
     mechanisms=(
         Removal(
-            "kit/contract/library_errors.py:_convert_lock_timeout",
+            "kit/contract/library_errors.py:LibraryFailure.__init__",
             says="not saying when to try again",
-            pattern="failure.retry_after_ms = lock_held.estimate_retry_ms(age_ms, error.owners.usual_ms)",
+            pattern="self.retry_after_ms = row.retry_after_ms(error)",
             instead="pass",
             breaks="failed with an error that nobody can act on",
         ),
         Removal(
-            "kit/contract/library_errors.py:_convert_lock_timeout",
+            "kit/contract/library_errors.py:_lock_held_context",
             says="not naming the holder",
             pattern='facts["holder"] = holders[0]',
             instead="pass",

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from sampletool.kit.contract.errors import InvalidValues, Mistake, ProgramNotFound
-from sampletool.kit.contract.file_errors import EXPECTED, reported
+from sampletool.kit.contract.expected import EXPECTED, to_tool_error
 from sampletool.kit.global_options import DryRunOption
 from sampletool.state.commands import _store
 from sampletool.state.errors import TasksFailed
@@ -34,9 +34,7 @@ def work(worker: Worker, *, until_empty: bool) -> Worked:
                 worker.prepare_to_leave()
     except EXPECTED as error:
         worker.give_all_back()
-        failure = reported(error)
-        failure.data = worker.sum_up(None)
-        raise failure from error
+        raise to_tool_error(error).with_data(worker.sum_up(None)) from error
     result = worker.sum_up(0)
     if worker.last_tries:
         raise TasksFailed(count=len(worker.last_tries), failed=sorted(worker.last_tries), data=result)

@@ -1,0 +1,145 @@
+"""Every failure of a file or a disk has a code, and the message names the path."""
+
+import errno
+import os
+
+import pytest
+
+from sampletool.kit.contract.errors import ToolError
+from sampletool.kit.contract.file_errors import (
+    FileNotFound,
+    IoFailure,
+    NoSpace,
+    OutputExists,
+    PathError,
+    PermissionDenied,
+    ReadOnly,
+    from_os_error,
+)
+
+
+def os_error(number: int, path: str | bytes | int | None = "/w/x") -> OSError:
+    return OSError(number, os.strerror(number), path)
+
+
+def texts(error: ToolError) -> tuple[str, str]:
+    return error.message, error.suggestion
+
+
+@pytest.mark.parametrize(
+    ("number", "error_class", "code", "exit_code"),
+    [
+        (errno.ENOSPC, NoSpace, "NO_SPACE", 1),
+        (errno.EDQUOT, NoSpace, "NO_SPACE", 1),
+        (errno.EROFS, ReadOnly, "READ_ONLY", 7),
+        (errno.EACCES, PermissionDenied, "PERMISSION_DENIED", 7),
+        (errno.EPERM, PermissionDenied, "PERMISSION_DENIED", 7),
+        (errno.ENOENT, FileNotFound, "FILE_NOT_FOUND", 5),
+        (errno.EIO, IoFailure, "IO_ERROR", 1),
+        (errno.EMFILE, IoFailure, "IO_ERROR", 1),
+    ],
+    ids=lambda value: errno.errorcode.get(value) if isinstance(value, int) else None,
+)
+def test_each_error_of_the_operating_system_has_a_code(
+    number: int, error_class: type[PathError], code: str, exit_code: int
+) -> None:
+    error = from_os_error(os_error(number))
+
+    assert type(error) is error_class
+    assert (error.code, error.exit_status) == (code, exit_code)
+    assert "/w/x" in error.message
+    assert error.context == {"path": "/w/x", "reason": os.strerror(number).lower()}
+
+
+@pytest.mark.parametrize("number", [errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO, errno.ENAMETOOLONG])
+def test_a_path_to_something_else_than_a_file_is_unsafe(number: int) -> None:
+    error = from_os_error(os_error(number))
+
+    assert error.code == "UNSAFE_PATH"
+    assert texts(error) == (
+        f"/w/x cannot be used: {os.strerror(number).lower()}.",
+        "Use another path, or replace what is there.",
+    )
+
+
+def test_an_os_error_without_a_number_is_an_io_error_with_its_text() -> None:
+    error = from_os_error(OSError("The driver failed"), "/w/x")
+
+    assert error.code == "IO_ERROR"
+    assert texts(error) == ("Cannot read or write /w/x: the driver failed.", "Check the path and the disk.")
+
+
+def test_the_caller_can_name_the_path_that_an_os_error_concerns() -> None:
+    assert from_os_error(os_error(errno.ENOENT, "/tmp/copy"), "/w/x").message == "/w/x does not exist."
+
+
+def test_a_path_in_bytes_is_shown_as_text() -> None:
+    assert from_os_error(os_error(errno.ENOENT, b"/w/x")).message == "/w/x does not exist."
+
+
+@pytest.mark.parametrize("path", [None, 5])
+def test_an_unknown_path_is_described_in_words_and_left_out_of_the_context(path: int | None) -> None:
+    error = from_os_error(os_error(errno.EACCES, path))
+
+    assert texts(error) == (
+        "Cannot read, create or change the file: permission denied.",
+        "Check the owner and the mode of the file and of its directory.",
+    )
+    assert error.context == {"reason": "permission denied"}
+
+
+def test_a_denied_access_names_the_directory_too() -> None:
+    error = from_os_error(os_error(errno.EACCES, "/w/private"))
+
+    assert texts(error) == (
+        "Cannot read, create or change /w/private: permission denied.",
+        "Check the owner and the mode of /w/private and of /w.",
+    )
+
+
+def test_too_many_open_files_are_not_blamed_on_the_disk() -> None:
+    error = from_os_error(os_error(errno.EMFILE))
+
+    assert error.suggestion == ("Pass fewer files at once, or raise the limit of open files with `ulimit -n`.")
+
+
+def test_a_file_that_is_a_mount_point_is_not_blamed_on_the_disk() -> None:
+    error = from_os_error(os_error(errno.EBUSY))
+
+    assert error.suggestion == "If the path is a mount point, mount its directory instead of the file."
+
+
+def test_a_full_disk_leaves_the_old_content() -> None:
+    assert texts(from_os_error(os_error(errno.ENOSPC))) == (
+        "Cannot write /w/x: no space is left.",
+        "Free some space, then run the command again. If /w/x existed before, its old content is still there.",
+    )
+
+
+def test_a_read_only_file_system_is_named_as_the_reason() -> None:
+    assert texts(ReadOnly("/w/x")) == (
+        "Cannot change /w/x: its file system is read-only.",
+        "Use a directory that you can write to.",
+    )
+
+
+def test_a_missing_file_has_no_reason() -> None:
+    error = FileNotFound("/w/x")
+
+    assert error.context == {"path": "/w/x"}
+    assert error.suggestion.startswith("Check the path.")
+
+
+def test_a_result_that_would_be_overwritten_comes_with_the_options_to_pass() -> None:
+    error = OutputExists("/w/x", found="it is not a readable file")
+
+    assert texts(error) == (
+        "/w/x already exists: it is not a readable file. Nothing was changed.",
+        "To replace it, pass --overwrite. To keep both results, pass another --output or --session-id.",
+    )
+    assert error.context == {"path": "/w/x", "found": "it is not a readable file"}
+    assert error.exit_status == 6
+
+
+def test_a_single_failure_can_have_its_own_hint() -> None:
+    assert FileNotFound("/w/x", suggestion="Create it.").suggestion == "Create it."
