@@ -95,8 +95,8 @@ It contains the paths of the lock files, one per line. children.py sets it.
 log = logging.getLogger(__name__)
 
 # Another user may have put something else at the path. Without O_NOFOLLOW, a link would be
-# followed. Without O_NONBLOCK, opening a FIFO could hang. Without O_CLOEXEC, every program that
-# this process starts would keep the lock.
+# followed. Without O_NONBLOCK, opening a FIFO could hang on systems other than Linux. Without
+# O_CLOEXEC, every program that this process starts would keep the lock.
 _OPEN_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW_FILE_MODE = 0o600
 _WRITABLE_BY_OTHERS = 0o022
