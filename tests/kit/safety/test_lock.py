@@ -435,6 +435,7 @@ def test_a_lock_file_that_is_replaced_again_and_again_is_given_up_at_the_deadlin
     def replace_and_lock(descriptor: int, operation: int) -> bool:
         nonlocal tries
         tries += 1
+        assert tries == 1, "it continues after the deadline"
         path.unlink()
         path.touch(mode=0o600)
         return try_lock(descriptor, operation)

@@ -399,7 +399,7 @@ def test_a_reader_is_named_while_it_reads_and_leaves_no_file(tmp_path: Path) -> 
     with registered(path, describe_me("s-1", "test")):
         assert living_pids(path) == [os.getpid()]
 
-    assert living_readers(path) == []
+    assert living_pids(path) == []
     assert os.listdir(tmp_path / "lock.readers") == []
 
 
@@ -423,7 +423,7 @@ def test_readers_are_listed_by_age_with_the_status_of_their_files(
 
 
 def test_a_lock_that_was_never_shared_has_no_readers(tmp_path: Path) -> None:
-    assert living_readers(tmp_path / "lock") == []
+    assert living_pids(tmp_path / "lock") == []
     assert not readers_of(tmp_path / "lock").exists()
 
 
@@ -435,7 +435,7 @@ def test_the_file_of_a_killed_reader_is_removed_by_the_next_process_that_looks(
         other.kill()
     assert len(os.listdir(tmp_path / "lock.readers")) == 1
 
-    assert living_readers(path) == []
+    assert living_pids(path) == []
 
     assert os.listdir(tmp_path / "lock.readers") == []
 
@@ -447,7 +447,7 @@ def test_a_reader_that_has_not_written_its_record_yet_is_not_listed_and_keeps_it
     with registered(path, me()) as descriptor:
         os.ftruncate(descriptor, 0)
 
-        assert living_readers(path) == []
+        assert living_pids(path) == []
 
         assert len(os.listdir(readers_of(path))) == 1
 
@@ -486,7 +486,7 @@ def test_reader_files_are_neither_read_nor_removed_if_others_may_write_there(
     (planted / "victim").touch(mode=0o600)
     readers_of(path).symlink_to(planted)
 
-    assert living_readers(path) == []
+    assert living_pids(path) == []
     with pytest.raises(UnsafeDirectory), registered(path, me()):
         pass
 
@@ -502,7 +502,7 @@ def test_a_reader_whose_file_is_removed_before_it_is_locked_creates_another_one(
     with SteppedProcess(reader, watch=tmp_path, fork_server=fork_server()) as stepped:
         stepped.run_until(lambda event: event.name == "fcntl.flock" and ".readers" in event.path)
 
-        assert living_readers(path) == []
+        assert living_pids(path) == []
 
         stepped.run_until("os.remove", times=2)
         assert living_pids(path) == [stepped.process.pid]
