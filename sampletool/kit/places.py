@@ -5,7 +5,6 @@ another user's trap. The tool's own variables override XDG ones, which override 
 """
 
 import os
-import shlex
 import stat
 import sys
 from contextlib import suppress
@@ -78,6 +77,8 @@ def _refuse_writable_by_all(file: Path, status: os.stat_result) -> None:
     # because a directory service on the network may have the list.
     if not status.st_mode & stat.S_IWOTH:
         return
+    import shlex  # Every run of the tool would import it, for 0.2 ms, and hardly one needs it.
+
     reason = f"every user can write to it (mode {stat.S_IMODE(status.st_mode):04o})"
     error = from_library_error(UnsafeDirectory(str(file), reason))
     command = f"chmod o-w {shlex.quote(str(file))}"

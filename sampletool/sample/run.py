@@ -79,9 +79,10 @@ def locked(
                 with children:
                     yield Workplace(context, scratch, children, jobs or context.jobs())
             finally:
-                hold.did_work = children.has_started
                 for pid in children.strays:
                     context.warn("STRAY_ENDED", f"Process {pid}, which a command had left running, was ended.")
+            if not children.has_started:
+                hold.ignore_duration()
     except LockTimeout as error:
         failure = to_tool_error(error)
         hint = f"{failure.suggestion} --force-unlock only helps if the holder has exited."

@@ -18,7 +18,7 @@ sys.argv[0] = "{PROGRAM}"
 main()"""
 _HEAVY = {"rich", "pydantic", "asyncio", "sqlite3", "multiprocessing", "redis", "psycopg", "mcp", "http", "click",
           "platformdirs", "tempfile", f"{PACKAGE}.kit.stdin", f"{PACKAGE}.kit.work",
-          f"{PACKAGE}.kit.contract.lock_held", f"{PACKAGE}.kit.safety.lock_owners"}  # fmt: skip
+          f"{PACKAGE}.kit.contract.lock_held"}  # fmt: skip
 _FOR_CHANGES = {"tomlkit", "filelock", "secrets", "hashlib", "_hashlib", "decimal"}
 """Only a call that takes a lock or writes TOML pays for them."""
 

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from sampletool.kit.safety.atomic_file import opened
+from sampletool.kit.safety.lock_record import describe_me, read_record, write_record
 from sampletool.kit.safety.processes import members_of_group
 from sampletool.kit.testing.tool import Process, Ran, Tool
 
@@ -131,3 +133,16 @@ def read_lines(process: Process, count: int) -> list[Any]:
         assert readable, f"only this came: {content!r}"
         content += os.read(process.stdout.fileno(), 65536)
     return [json.loads(line) for line in content.splitlines()[:count]]
+
+
+def usual_ms(lock_path: Path) -> int | None:
+    """Return how long the lock is usually held, according to its lock file."""
+    with opened(lock_path, os.O_RDONLY) as descriptor:
+        record = read_record(descriptor)
+    return None if record is None else record.usual_ms
+
+
+def set_usual_ms(lock_path: Path, milliseconds: int) -> None:
+    """Write into the lock file that the lock is free, and usually held for this long."""
+    with opened(lock_path, os.O_RDWR | os.O_CREAT) as descriptor:
+        write_record(descriptor, describe_me(), usual_ms=milliseconds, state="free")

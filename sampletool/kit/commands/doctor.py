@@ -4,7 +4,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from itertools import groupby
@@ -21,7 +21,7 @@ from ..contract.expected import EXPECTED, to_tool_error
 from ..contract.table import Line, Painted
 from ..contract.text import GREEN, RED
 from ..parts import offered
-from ..places import config_file, session_root, state_directory
+from ..places import all_locks, config_file, session_root, state_directory
 from ..program import WORKSPACE_DIRECTORY
 from ..safety.atomic_file import create, flush_directory, replace
 from ..safety.private_directory import private_directory
@@ -29,6 +29,7 @@ from ..safety.processes import can_see
 
 spec = CommandSpec(effect="nothing", errors=(ChecksFailed,), reads=("machine",), examples=("doctor",))
 
+_LINKED_LOCKS = "lock files with several names"
 _TAKE = """
 import fcntl, sys
 file = open(sys.argv[1], "w")
@@ -106,6 +107,29 @@ def probe_directory(directory: Path) -> list[Probe]:
     return probes
 
 
+def probe_lock_files(lock_paths: Iterable[Path]) -> list[Probe]:
+    """Return a probe for each directory that has lock files with several names.
+
+    It is no failure, because the next command that uses such a lock replaces its file.
+    """
+    linked_by_directory: dict[Path, list[str]] = {}
+    for path in lock_paths:
+        # Another command may remove the file, with the session it belongs to.
+        with suppress(FileNotFoundError):
+            if path.lstat().st_nlink > 1:
+                linked_by_directory.setdefault(path.parent, []).append(path.name)
+
+    probes = []
+    for directory, names in linked_by_directory.items():
+        meaning = (
+            f"{', '.join(names)}: there is another name for the same file, probably because the directory was copied "
+            "with hard links (cp -al). Until the next use of such a lock, which gives this directory a file of its "
+            "own, commands here wait for those that hold the lock in the other directory."
+        )
+        probes.append(Probe(_LINKED_LOCKS, str(directory), True, meaning))
+    return probes
+
+
 def _excludes(directory: Path) -> str | None:
     with _taken_by_another(directory / "lock"), _taken_by_another(directory / "lock") as is_taken_again:
         return "two processes have one lock at a time" if is_taken_again else None
@@ -170,7 +194,9 @@ def command(ctx: typer.Context) -> Health:
     places += [workspace, workspace / WORKSPACE_DIRECTORY] if workspace else []
     if session_root().exists():
         private_directory(session_root())
-    probes = [*probe_directories(places), *(probe for part in offered("doctor") for probe in part.probe(context))]
+    probes = probe_directories(places)
+    probes += probe_lock_files(all_locks(workspace))
+    probes += (probe for part in offered("doctor") for probe in part.probe(context))
     versions = {"python": platform.python_version(), "system": f"{platform.system()} {platform.release()}"}
     versions |= {package: version(package) for package in ("typer", "filelock", "tomlkit", "platformdirs")}
     failed = [probe.name for probe in probes if not probe.ok]

@@ -63,9 +63,10 @@ def replace(path: Path, content: Content, new_mode: int = 0o600) -> None:
 
     `path` must not be a symbolic link: the link would be replaced, and not the file it leads to.
 
-    Raise UnsafePath if there is something else than a regular file. Raise OSError, with the path
-    of the target, if a step fails: the target is unchanged. Raise NotFlushed if the target has its
-    new content, but a power failure could bring back the old one.
+    If a step fails, raise OSError with the path of the target, which is unchanged. Raise UnsafePath
+    if there is something other than a regular file. Raise NotFlushed if the target has its new
+    content, but a power failure could bring back the old one. An exception of the iterator that
+    yields the content is raised as it is, unless it is an OSError with a number.
     """
     _write_and_publish(path, content, new_mode, _publish_by_rename)
 
@@ -73,8 +74,8 @@ def replace(path: Path, content: Content, new_mode: int = 0o600) -> None:
 def create(path: Path, content: Content) -> None:
     """Create the file, with the mode `FOR_ALL`, without the bits of the umask.
 
-    Raise FileExistsError if there is already something at `path`, even if another process has put
-    it there a moment ago. Other errors are those of `replace`.
+    Raise FileExistsError if there is already a file or a link at `path`, even if another process
+    has created it a moment ago. Other errors are those of `replace`.
     """
     _write_and_publish(path, content, FOR_ALL, _publish_by_link)
 

@@ -16,8 +16,8 @@ pipe that this process reads. These terms describe the rest:
   clean up. A second signal to this process ends it early.
 * A *survivor* is a process that keeps running after SIGKILL, because it is inside a system call
   that cannot be interrupted. Every wait has a limit, so a survivor is reported, not waited for.
-* A *stray* is a process that has left its group, for example with setsid, but that still has a
-  lock of this process.
+* A *stray* is a process that has left its group, for example with setsid, but that still has an
+  inherited lock of this process.
 * An *orphan* is a child that keeps running because this process was killed with SIGKILL.
 * The *tail* is the last part of a child's output.
 
@@ -36,7 +36,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -49,7 +49,10 @@ from .processes import can_see, members_of_group
 from .signals import Signals
 
 GRACE_SECONDS = 5.0
+"""The usual length of the grace period. If it is longer, Ctrl-C seems to have no effect."""
+
 TAIL_BYTES = 4096
+"""The usual length of the tail."""
 
 LOST_EXIT_CODE = 255
 """The exit code of a child whose real exit code is unknown.
@@ -63,12 +66,13 @@ _DEATH_SECONDS = 2.0
 """How long to wait for a group to exit after SIGKILL."""
 
 _POLL_SECONDS = 0.02
-"""How often to look at children where nothing announces their exit."""
+"""The time between two looks at a child where nothing announces its exit."""
 
 _RECHECK_SECONDS = 1.0
-"""How often to look at children and signals where their arrival should end the wait.
+"""The longest time that `next_exit` sleeps. Then it looks at the children and the signals again.
 
-Some signals do not: those that are recorded by a `Signals` object that is not installed.
+Usually the exit of a child or a signal ends the sleep earlier. But if `Signals` is not installed,
+a signal cannot do that.
 """
 
 _CHUNK_BYTES = 65536
@@ -81,6 +85,7 @@ limit, 1 MiB, is the largest size that a pipe usually has on Linux. So one turn 
 the pipe of a child that has exited.
 """
 
+# O_NOFOLLOW: in a shared directory, somebody else may have planted a link to another file.
 _LOG_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOG_MODE = 0o600
 
@@ -93,7 +98,10 @@ class ChildExit:
     """The name that was given to `Children.start`."""
 
     exit_code: int
-    """The exit code, or -N if signal N killed the child, or LOST_EXIT_CODE."""
+    """The exit code, or -N if signal N killed the child, or LOST_EXIT_CODE.
+
+    It is -SIGKILL, too, if the child itself is a survivor.
+    """
 
     output_tail: str
     r"""The tail of the output. Bytes that are not UTF-8 are escaped, for example as \xff."""
@@ -137,13 +145,6 @@ class Children:
         self._running: dict[str, _Child] = {}
         """The children that are not reaped yet, by name."""
 
-        self._log_failure: Exception | None = None
-        """The first error while writing a log. `next_exit` raises it.
-
-        It is not raised at once, because it may happen while the block is being left. Then the
-        other children still have to be ended.
-        """
-
     def __enter__(self) -> "Children":
         return self
 
@@ -154,13 +155,13 @@ class Children:
         _traceback: TracebackType | None,
     ) -> None:
         """End all children that still run: ask them to exit, wait for a while, then kill them."""
-        request: int = signal.SIGTERM
+        exit_request: int = signal.SIGTERM
         if isinstance(error, Interrupted):
-            # Children may handle Ctrl-C in another way than SIGTERM. Pass on the signal itself.
-            request = error.signal_number
+            # Pass on the same signal: a child may handle Ctrl-C differently from SIGTERM.
+            exit_request = error.signal_number
         children = list(self._running.values())
         for child in children:
-            _signal_group(child.group, request)
+            _signal_group(child.group, exit_request)
         self._wait_for_grace_period(children)
         for child in children:
             self._kill_and_reap(child)
@@ -176,7 +177,11 @@ class Children:
         make_log_path: Callable[[], Path] | None = None,
         stdout: int | None = None,
     ) -> None:
-        """Start a child. The name identifies it here, and must be unique among running children.
+        """Start a child that runs a program: `argv` is the program and its arguments.
+
+        The name identifies the child in the other methods, and must be unique among the children
+        that run. The child gets no environment variables other than `env`, except for the one with
+        the paths of the locks.
 
         If `make_log_path` is given, all output is appended to the file that it returns. It is
         called when there is something to write, so a silent child leaves neither a file nor a
@@ -188,6 +193,12 @@ class Children:
         Raise Interrupted or DeadlineExceeded if this process has to stop, and OSError if the child
         cannot be started.
         """
+        if stdout is None:
+            # One pipe for both keeps the order in which the child has written.
+            stdout_target, stderr_target = subprocess.PIPE, subprocess.STDOUT
+        else:
+            stdout_target, stderr_target = stdout, subprocess.PIPE
+
         self._signals.check()
         # From here on, no signal can raise an error (see signals.py). So it cannot happen that a
         # child runs, but is missing in self._running.
@@ -196,20 +207,19 @@ class Children:
             cwd=cwd,
             env=self._environment_of_child(env),
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE if stdout is None else stdout,
-            stderr=subprocess.STDOUT if stdout is None else subprocess.PIPE,
+            stdout=stdout_target,
+            stderr=stderr_target,
+            # Create a group for the child.
             process_group=0,
             pass_fds=self._lock_descriptors,
         )
-        output = process.stdout if stdout is None else process.stderr
-        assert output is not None
-        os.set_blocking(output.fileno(), False)
+        pipe = process.stdout if stdout is None else process.stderr
+        assert pipe is not None
         self._running[name] = _Child(
             name=name,
             process=process,
-            output=output,
             exit_descriptor=_open_exit_descriptor(process.pid),
-            log=_Log(make_log_path) if make_log_path is not None else None,
+            output=_Output(pipe, self._tail_bytes, _Log(make_log_path)),
         )
         self.has_started = True
 
@@ -266,23 +276,25 @@ class Children:
     def _look_for_exit(self) -> ChildExit | None:
         """Read the output of all children until one is found that has exited. Reap that one."""
         for child in list(self._running.values()):
-            # Look first, then read. In the other order, a child could write and exit in between.
-            # An error while its last output is written to the log would then be missed.
+            # Look first, then read. In the other order, the child could write and exit in between.
+            # Then its last output would be logged after the check for a failure, and an error
+            # would be missed.
             has_exited = _has_exited(child.process)
-            self._read_output(child)
-            if self._log_failure is not None:
-                raise self._log_failure
+            child.output.read()
+            if child.output.log.failure is not None:
+                raise child.output.log.failure
             if has_exited:
                 return self._kill_and_reap(child)
         return None
 
-    def _wait_for_event(self, seconds: float) -> None:
+    def _wait_for_event(self, max_seconds: float) -> None:
         """Sleep until a child writes or exits, a signal arrives, or the time is over."""
+        seconds = max_seconds
         watched = []
         for child in self._running.values():
-            if not child.has_closed_output:
-                # A closed pipe is always readable: watching it would keep the processor busy.
-                watched.append(child.output.fileno())
+            # A closed pipe is always readable: watching it would keep the processor busy.
+            if not child.output.is_closed:
+                watched.append(child.output.descriptor)
             if child.exit_descriptor is not None:
                 watched.append(child.exit_descriptor)
             else:
@@ -299,7 +311,7 @@ class Children:
         while time.monotonic() < deadline and not self._signals.is_repeated:
             for child in children:
                 # A child with a full pipe would block, and could not clean up.
-                self._read_output(child)
+                child.output.read()
             if all(_has_exited(child.process) for child in children):
                 return
             time.sleep(_POLL_SECONDS)
@@ -323,15 +335,15 @@ class Children:
         else:
             survivors = _wait_for_group(child.group, deadline)
 
-        # Only now is the output complete: nobody else can write to the pipe any more.
-        self._read_output(child)
+        # Only now is the output complete: no process of the group can write to the pipe any more.
+        child.output.read()
         del self._running[child.name]
         child.close()
         return ChildExit(
             name=child.name,
             exit_code=exit_code,
-            output_tail=bytes(child.tail).decode("utf-8", "backslashreplace"),
-            log_path=child.log.path if child.log is not None else None,
+            output_tail=bytes(child.output.tail).decode("utf-8", "backslashreplace"),
+            log_path=child.output.log.path,
             survivors=survivors,
         )
 
@@ -344,89 +356,108 @@ class Children:
         if self.has_started and self._lock_descriptors:
             self.strays = end_strays(self._lock_descriptors[0], self._signals)
 
-    def _read_output(self, child: "_Child") -> None:
-        """Read what the child has written so far. Keep the tail of it, and append it to the log."""
-        for _ in range(_MAX_CHUNKS):
-            try:
-                chunk = os.read(child.output.fileno(), _CHUNK_BYTES)
-            except BlockingIOError:
-                # The pipe is empty, but the child may write more.
-                return
-            if not chunk:
-                child.has_closed_output = True
-                return
-            child.append_to_tail(chunk, self._tail_bytes)
-            self._append_to_log(child, chunk)
 
-    def _append_to_log(self, child: "_Child", chunk: bytes) -> None:
-        """Append to the child's log, if it has one. Keep an error for `next_exit` to raise.
-
-        After the first error, no log is written any more.
-        """
-        if child.log is None or self._log_failure is not None:
-            return
-        try:
-            child.log.append(chunk)
-        except Exception as error:
-            # Not only OSError: make_log_path is a function of the caller and may raise anything.
-            self._log_failure = error
-
-
-class _Log:
-    """A file that is created when there is something to write."""
-
-    def __init__(self, make_path: Callable[[], Path]) -> None:
-        self.path: Path | None = None
-        self._make_path = make_path
-        self._descriptor: int | None = None
-
-    def append(self, content: bytes) -> None:
-        if self._descriptor is None:
-            self.path = self._make_path()
-            self._descriptor = os.open(self.path, _LOG_FLAGS, _LOG_MODE)
-        write_all(self._descriptor, content)
-
-    def close(self) -> None:
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
-
-
-@dataclass
+@dataclass(frozen=True)
 class _Child:
     """A child that is not reaped yet."""
 
     name: str
     process: subprocess.Popen[bytes]
-    output: IO[bytes]
-    """The reading end of the pipe. It does not block."""
-
     exit_descriptor: int | None
-    """A descriptor that becomes readable when the child exits. None if there is no such thing."""
+    """A descriptor that becomes readable when the child exits. None if the system has no such."""
 
-    log: _Log | None
-    tail: bytearray = field(default_factory=bytearray)
-    has_closed_output: bool = False
-    """Whether all writing ends of the pipe are closed. The child may still run."""
+    output: "_Output"
 
     @property
     def group(self) -> int:
-        """The number of the child's process group: `process_group=0` makes the child its leader."""
+        """The number of the child's process group. The child is the leader of its group."""
         return self.process.pid
-
-    def append_to_tail(self, chunk: bytes, max_bytes: int) -> None:
-        self.tail += chunk
-        excess = len(self.tail) - max_bytes
-        if excess > 0:
-            del self.tail[:excess]
 
     def close(self) -> None:
         """Close all descriptors that belong to this child."""
         self.output.close()
         if self.exit_descriptor is not None:
             os.close(self.exit_descriptor)
-        if self.log is not None:
-            self.log.close()
+
+
+class _Output:
+    """The output of a child: the pipe that it arrives in, its tail, and its log."""
+
+    def __init__(self, pipe: IO[bytes], tail_bytes: int, log: "_Log") -> None:
+        # A read() from an empty pipe would block until the child writes something.
+        os.set_blocking(pipe.fileno(), False)
+        self.tail = bytearray()
+        self.log = log
+        self.is_closed = False
+        """Whether the child has closed its end of the pipe. It may still run."""
+
+        self._pipe = pipe
+        self._tail_bytes = tail_bytes
+
+    @property
+    def descriptor(self) -> int:
+        """A descriptor that is readable if the child has written something."""
+        return self._pipe.fileno()
+
+    def read(self) -> None:
+        """Read what the child has written so far. Keep the tail of it, and append it to the log."""
+        for _ in range(_MAX_CHUNKS):
+            try:
+                chunk = os.read(self._pipe.fileno(), _CHUNK_BYTES)
+            except BlockingIOError:
+                # The pipe is empty, but the child may write more.
+                return
+            if not chunk:
+                self.is_closed = True
+                return
+            self._append_to_tail(chunk)
+            self.log.append(chunk)
+
+    def _append_to_tail(self, chunk: bytes) -> None:
+        self.tail += chunk
+        excess_bytes = len(self.tail) - self._tail_bytes
+        if excess_bytes > 0:
+            del self.tail[:excess_bytes]
+
+    def close(self) -> None:
+        self._pipe.close()
+        self.log.close()
+
+
+class _Log:
+    """A file with all output of a child. Without `make_path`, no file is written."""
+
+    def __init__(self, make_path: Callable[[], Path] | None) -> None:
+        self.path: Path | None = None
+        """The path of the file. It is None until there is something to write."""
+
+        self.failure: Exception | None = None
+        """The error that has ended the writing. `next_exit` raises it."""
+
+        self._make_path = make_path
+        self._descriptor: int | None = None
+
+    def append(self, content: bytes) -> None:
+        """Append to the file, and create it first if necessary. After an error, do nothing.
+
+        Do not raise an error, but keep it in `failure`. This is also called while children are
+        being ended, and an error would leave the other children running.
+        """
+        if self._make_path is None or self.failure is not None:
+            return
+        try:
+            if self._descriptor is None:
+                self.path = self._make_path()
+                self._descriptor = os.open(self.path, _LOG_FLAGS, _LOG_MODE)
+            write_all(self._descriptor, content)
+        except Exception as error:
+            # Not only OSError: make_path is a function of the caller, and may raise anything.
+            self.failure = error
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
 
 
 def _open_exit_descriptor(pid: int) -> int | None:
@@ -481,7 +512,10 @@ def _signal_group(group: int, number: int) -> None:
 
 
 def _wait_for_group(group: int, deadline: float) -> tuple[int, ...]:
-    """Wait until no process of the group runs. Return the pids of those that still do at the end."""
+    """Wait until no process of the group runs, at most until the deadline.
+
+    Return the pids of the processes that still run then.
+    """
     while True:
         running = _find_running_members(group)
         if not running or time.monotonic() >= deadline:

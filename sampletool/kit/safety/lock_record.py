@@ -1,24 +1,44 @@
-"""What a holder says about itself: the record it leaves in the lock file.
+"""The records in which the holders of a lock describe themselves.
 
-The record is one padded block with a checksum, written in one call: truncating first was read empty 84% of the
-time, and text that parses is no proof that it is whole. It starts at byte 1, because byte 0 is what Windows locks.
-A *free* record keeps only how long the last hold took; a *held* record in a lock that is free means that its
-writer crashed. Correctness never depends on any of this: it is there to be read by people and by retry loops.
-Whether a record can be believed is for lock_owners.py to find out.
+A *record* says which process holds a lock: its pid, machine, command and start. Error messages and
+retry loops read it. Correctness never depends on a record, because it can be wrong: its writer may
+have crashed since, or have taken the lock and not written yet. lock_owners.py finds out whether a
+record is still true.
 
-The readers of a shared lock have one record file each. A reader keeps its file locked for as long as it lives, so
-that locked means alive and free means dead: no pid has to be guessed at. A process that looks before the file is
-locked removes it, as it would a dead reader's; the reader sees that, and makes another one.
+An exclusive lock has one record, in the lock file itself:
+
+* state "held": its writer holds the lock. If the lock turns out to be free, its writer crashed.
+* state "free": its writer has released the lock. Only `usual_ms` still means something.
+
+A shared lock can have many holders, called readers. Each has a *reader file* in a directory next to
+the lock file, with one record. A reader keeps its reader file locked for as long as it lives, so a
+reader file that is not locked was left by a reader that was killed.
+
+On disk, a record is one block of fixed size with a checksum, written in one call:
+
+    byte 0       not used (Windows locks this byte, and a locked byte cannot be read there)
+    bytes 1-9    the CRC-32 of the text, in hexadecimal, and a space
+    then         the text: a JSON object, padded with spaces
+    last byte    a newline
+
+Rejected designs:
+
+* Truncate the file, then write: in a test, 84% of the reads met the empty file in between.
+* JSON without a checksum: after an interrupted write, a mixture of two records can still be valid
+  JSON.
+* A list of pids in the lock file, for readers: many readers would have to change it at the same
+  time, and a pid says nothing once it has been reused.
 """
 
 import json
+import math
 import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from math import isfinite
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from types import UnionType
 
 from .atomic_file import opened
 from .clock import boot_seconds, utc
@@ -28,108 +48,254 @@ from .holder import Holder, State
 from .private_directory import check_private, private_directory
 from .processes import pid_namespace, start_of
 
-_BLOCK_BYTES = 1024
-_RECORD_AT = 1
-_VERSION = 1
-_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 READERS = ".readers"
-"""Behind the name of a lock: the directory of its readers' records. None until it is shared for the first time."""
+"""The suffix of the directory of a lock's reader files. The first reader of a lock creates it."""
+
+_VERSION = 1
+_RECORD_OFFSET = 1
+_BLOCK_BYTES = 1024
+_CHECKSUM_BYTES = 9
+_NEWLINE_BYTES = 1
+_TEXT_BYTES = _BLOCK_BYTES - _CHECKSUM_BYTES - _NEWLINE_BYTES
+
+# Another user may have put something else there. Without O_NOFOLLOW, a link would be followed.
+# Without O_NONBLOCK, opening a FIFO would hang.
+_OPEN_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-class Record(NamedTuple):
-    """What a holder says about itself. `start` makes a reused pid recognisable."""
+@dataclass(frozen=True)
+class Record:
+    """The description of a holder, by itself.
+
+    The names of the fields are the keys on disk, so other versions of this program read them. If
+    you change a field, increase the version.
+    """
 
     pid: int
     start: str | None
+    """When the process started, see `processes.start_of`. Another process that gets the same pid
+    later has another start."""
     host: str
     pid_namespace: str | None
     session_id: str
     command: str
     started_at: str = ""
+    """When the hold started, in UTC, for people."""
     boot_seconds: float = 0.0
+    """When the hold started, by a clock that nobody can set, to calculate its age."""
     state: str = "held"
+    """Either "held" or "free"."""
     usual_ms: int | None = None
+    """How long the last hold took in which work was done."""
     v: int = _VERSION
-
-    def is_sane(self) -> bool:
-        """Whether every member is what it says: a checksum tells that nothing is missing, not that it makes sense."""
-        return all(map(isinstance, self, type(self).__annotations__.values())) and isfinite(self.boot_seconds)
+    """The version of this format."""
 
     def is_local(self) -> bool:
-        """Written on this machine, where a pid means the same process."""
+        """Return whether a pid in this record means the same process here.
+
+        On another machine or in another container, the same pid is a different process.
+        """
         return self.host == os.uname().nodename and self.pid_namespace == pid_namespace()
 
     def is_alive(self) -> bool:
-        """Whether the writer still runs, as far as processes can be seen from here."""
+        """Return whether the writer still runs, as far as processes can be seen from here."""
         start = start_of(self.pid)
-        return start is not None and self.start in (None, start)
+        if start is None:
+            return False
+        # A writer that could not find out its own start is recognized by its pid alone.
+        return self.start is None or self.start == start
 
-    def as_holder(self, state: State, *, verified: bool, children: tuple[int, ...] | None = None) -> Holder:
-        age_ms = max(0, round((boot_seconds() - self.boot_seconds) * 1000))
-        call = (self.host, self.command, self.session_id, self.started_at)
-        return Holder(self.pid, state, verified, *call, age_ms, children)
+    def as_holder(
+        self,
+        state: State,
+        *,
+        verified: bool,
+        children: tuple[int, ...] | None = None,
+    ) -> Holder:
+        """Return the holder that this record describes, with what the caller has found out."""
+        age_seconds = boot_seconds() - self.boot_seconds
+        return Holder(
+            pid=self.pid,
+            state=state,
+            verified=verified,
+            host=self.host,
+            command=self.command,
+            session_id=self.session_id,
+            started_at=self.started_at,
+            # A record from before the last start of the machine seems to be from the future.
+            age_ms=max(0, round(age_seconds * 1000)),
+            children=children,
+        )
+
+
+_FIELD_TYPES: dict[str, type | UnionType] = {
+    "pid": int,
+    "start": str | None,
+    "host": str,
+    "pid_namespace": str | None,
+    "session_id": str,
+    "command": str,
+    "started_at": str,
+    "boot_seconds": float,
+    "state": str,
+    "usual_ms": int | None,
+    "v": int,
+}
+"""The keys of a record on disk, and the types of their values."""
 
 
 def describe_me(session_id: str = "", command: str = "") -> Record:
+    """Return a record of this process. `write_record` adds when a hold started."""
     pid = os.getpid()
-    return Record(pid, start_of(pid), os.uname().nodename, pid_namespace(), session_id, command)
+    return Record(
+        pid=pid,
+        start=start_of(pid),
+        host=os.uname().nodename,
+        pid_namespace=pid_namespace(),
+        session_id=session_id,
+        command=command,
+    )
 
 
-def write_record(descriptor: int, me: Record, usual_ms: int | None = None, state: str = "held") -> None:
-    """Say that a hold begins now, or that the lock is free, and how long a hold usually takes.
+def write_record(
+    descriptor: int,
+    me: Record,
+    usual_ms: int | None = None,
+    state: str = "held",
+) -> None:
+    """Replace the record in an open file: `me`, with this state, and the current time.
 
-    A full disk is a reason to have no record, not to have no lock.
+    If the record cannot be written, for example because the disk is full, do nothing: the lock
+    works without it.
     """
-    record = me._replace(started_at=utc(), boot_seconds=boot_seconds(), state=state, usual_ms=usual_ms)
-    body = json.dumps(record._asdict(), separators=(",", ":")).encode().ljust(_BLOCK_BYTES - 10)
+    record = replace(
+        me,
+        started_at=utc(),
+        boot_seconds=boot_seconds(),
+        state=state,
+        usual_ms=usual_ms,
+    )
+    text = json.dumps(asdict(record), separators=(",", ":")).encode()
+    # A text that is too long for the block is written too, but read_record() rejects it.
+    padded_text = text.ljust(_TEXT_BYTES)
+    block = _checksum(padded_text) + padded_text + b"\n"
     with suppress(OSError):
-        os.pwrite(descriptor, b"%08x " % zlib.crc32(body) + body + b"\n", _RECORD_AT)
+        os.pwrite(descriptor, block, _RECORD_OFFSET)
 
 
 def read_record(descriptor: int) -> Record | None:
-    """The record, or None if there is none, or it is cut short, or of an unknown format."""
-    block = os.pread(descriptor, _BLOCK_BYTES, _RECORD_AT)
-    if len(block) != _BLOCK_BYTES or block[:9] != b"%08x " % zlib.crc32(block[9:-1]):
+    """Return the record in an open file.
+
+    Return None if there is none, if it is incomplete, or if another version wrote it in a format
+    that is not known here. Raise OSError if the file cannot be read.
+    """
+    block = os.pread(descriptor, _BLOCK_BYTES, _RECORD_OFFSET)
+    if len(block) < _BLOCK_BYTES:
         return None
+    text = block[_CHECKSUM_BYTES:-_NEWLINE_BYTES]
+    if block[:_CHECKSUM_BYTES] != _checksum(text):
+        return None
+
+    # The checksum shows that the record is complete. Its content can still be anything.
     try:
-        record = Record(**json.loads(block[9:-1]))
-    except (ValueError, TypeError):
+        fields = json.loads(text)
+    except (ValueError, RecursionError):
         return None
-    return record if record.v == _VERSION and record.is_sane() else None
+    if not _are_valid(fields):
+        return None
+    return Record(**fields)
+
+
+def _checksum(text: bytes) -> bytes:
+    """Return the bytes that are written before the text."""
+    return b"%08x " % zlib.crc32(text)
+
+
+def _are_valid(fields: object) -> bool:
+    """Return whether a decoded JSON value has the keys, the types and the version of a record."""
+    if not isinstance(fields, dict) or fields.keys() != _FIELD_TYPES.keys():
+        return False
+    for name, field_type in _FIELD_TYPES.items():
+        if not isinstance(fields[name], field_type):
+            return False
+    # Python's JSON can contain Infinity and NaN, and no age can be calculated from these.
+    return fields["v"] == _VERSION and math.isfinite(fields["boot_seconds"])
 
 
 def readers_of(lock_path: Path) -> Path:
+    """Return the path of the directory of a lock's reader files. It may not exist."""
     return lock_path.with_name(f"{lock_path.name}{READERS}")
 
 
 @contextmanager
 def registered(lock_path: Path, me: Record) -> Iterator[int]:
-    """Be named as a reader; yields the descriptor that a child inherits to stay named."""
+    """Keep a reader file of this process until the block ends, so that others can name it.
+
+    Yield the descriptor of the locked reader file. Pass it to child processes that keep the lock:
+    then the reader is still named if it is killed and its children are not.
+
+    Raise UnsafeDirectory if another user could change the directory of the reader files.
+    """
     directory = private_directory(readers_of(lock_path))
     while True:
-        path = directory / f"{me.pid}-{os.urandom(4).hex()}"
-        with opened(path, _FLAGS | os.O_CREAT | os.O_EXCL) as descriptor:
-            try:
-                if try_lock(descriptor, EXCLUSIVE) and os.fstat(descriptor).st_nlink:
-                    write_record(descriptor, me)
-                    yield descriptor
-                    return
-            finally:
-                path.unlink(missing_ok=True)
+        with _new_reader_file(directory, me) as descriptor:
+            # Between creating and locking it, living_readers() in another process may have found
+            # the file unlocked and removed it, as if it were left by a killed reader. If so, this
+            # process would not be named. Create another file then: it would take the same bad
+            # luck again to lose that one.
+            if try_lock(descriptor, EXCLUSIVE) and not _is_removed(descriptor):
+                write_record(descriptor, me)
+                yield descriptor
+                return
+
+
+@contextmanager
+def _new_reader_file(directory: Path, me: Record) -> Iterator[int]:
+    """Create a reader file, and yield its descriptor. Remove the file when the block ends."""
+    # The pid is for people. The random part keeps the names of several holds apart.
+    path = directory / f"{me.pid}-{os.urandom(4).hex()}"
+    with opened(path, _OPEN_FLAGS | os.O_CREAT | os.O_EXCL) as descriptor:
+        try:
+            yield descriptor
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _is_removed(descriptor: int) -> bool:
+    """Return whether the open file has no name any more."""
+    return os.fstat(descriptor).st_nlink == 0
 
 
 def living_readers(lock_path: Path) -> list[tuple[Record, os.stat_result]]:
-    """Every reader that lives, oldest first. What the dead left behind is removed on the way."""
+    """Return the record of each reader that lives, and the status of its reader file.
+
+    The reader that has held the lock for the longest time comes first. Remove the reader files of
+    readers that were killed.
+    """
+    directory = readers_of(lock_path)
     try:
-        directory = check_private(readers_of(lock_path))
+        # Another user could have put links there, and removing their targets would be a mistake.
+        check_private(directory)
         names = os.listdir(directory)
     except (FileNotFoundError, UnsafeDirectory):
         return []
+
     living = []
     for name in names:
-        with suppress(OSError), opened(directory / name, _FLAGS) as descriptor:
+        reader_file = directory / name
+        # A reader may exit, or another process may remove its file, at any moment.
+        with suppress(OSError), opened(reader_file, _OPEN_FLAGS) as descriptor:
             if try_lock(descriptor, EXCLUSIVE):
-                (directory / name).unlink()
-            elif (record := read_record(descriptor)) is not None:
+                reader_file.unlink()
+                continue
+            record = read_record(descriptor)
+            # A reader that has just locked its file may not have written its record yet.
+            if record is not None:
                 living.append((record, os.fstat(descriptor)))
-    return sorted(living, key=lambda reader: reader[0].boot_seconds)
+    living.sort(key=_hold_start)
+    return living
+
+
+def _hold_start(reader: tuple[Record, os.stat_result]) -> float:
+    record, _ = reader
+    return record.boot_seconds

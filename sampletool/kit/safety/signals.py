@@ -142,7 +142,7 @@ class Signals:
         now = self._clock()
         if self.received is None:
             # Set the time first. Another signal can interrupt this handler between the two lines.
-            # In the other order, its handler would see a signal that was received long ago.
+            # In the other order, its handler would find no time, and not recognize an echo.
             self._received_at = now
             self.received = number
         elif now - self._received_at >= _ECHO_SECONDS:

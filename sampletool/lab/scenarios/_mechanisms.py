@@ -17,7 +17,7 @@ def with_shared_lock(breaks: str) -> Removal:
     return Removal(
         "kit/safety/lock.py:Lock.exclusively",
         says="a lock that several may hold",
-        pattern="self._acquire(EXCLUSIVE, timeout_seconds, recorded=recorded)",
-        instead="self._acquire(SHARED, timeout_seconds, recorded=recorded)",
+        pattern="self._acquire(EXCLUSIVE, timeout_seconds)",
+        instead="self._acquire(SHARED, timeout_seconds)",
         breaks=breaks,
     )

@@ -21,6 +21,7 @@ from sampletool.kit.contract.text import counted, printable_data
 from sampletool.kit.global_options import DryRunOption, strictly
 from sampletool.kit.places import session_root
 from sampletool.kit.safety.errors import UnsafePath
+from sampletool.kit.safety.lock import Hold
 from sampletool.sample.commands._options import JobsOption
 from sampletool.sample.csv_file import STDIN, BadRow, Input, Part, open_inputs, survey
 from sampletool.sample.errors import InputChanged, InvalidCsv, WorkerLost
@@ -77,6 +78,7 @@ def process(
     """A dry run does all the work, and publishes nothing."""
     effect: OutputEffect = "unchanged"
     columns: Columns | None = None
+    hold: Hold | None = None
     with ExitStack() as stack:
         inputs = open_inputs(names, delimiter, context.signals, stack)
         path = None if output == STDIN else _output_path(context, output, inputs, dry_run=dry_run)
@@ -96,7 +98,8 @@ def process(
                     columns.append({"input": number, "position": position, "name": name, **column.describe()})
             if path is not None and not dry_run:
                 effect = publish(path, identity, columns, overwrite=overwrite)
-                hold.did_work = True
+        elif hold is not None:
+            hold.ignore_duration()
     return Processed(effect, str(path or STDIN), _tables(context, inputs, digests, columns))
 
 

@@ -2,12 +2,13 @@
 
 import errno
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from sampletool.kit.commands import doctor
-from sampletool.kit.commands.doctor import probe_directories, probe_directory
+from sampletool.kit.commands.doctor import probe_directories, probe_directory, probe_lock_files
 from sampletool.kit.testing.tool import Ran, Tool
 
 
@@ -40,6 +41,35 @@ def test_a_workspace_that_cannot_be_written_is_found_although_its_disk_was_tried
     (failed,) = [probe for probe in ran.answer["data"]["probes"] if not probe["ok"]]
     assert failed["where"] == str(place)
     assert f"nothing can be written in {place}: permission denied" in failed["detail"]
+
+
+def test_lock_files_that_a_copy_shares_are_reported_until_they_are_used(tool: Tool, workspace: Path) -> None:
+    tool("config", "set", "a", "1")
+    locks = workspace / ".tool" / "locks"
+    shutil.copytree(locks, workspace / "copy", copy_function=os.link)
+
+    data = tool("doctor").data
+
+    (probe,) = [probe for probe in data["probes"] if probe["where"] == str(locks)]
+    assert (probe["name"], probe["ok"]) == ("lock files with several names", True)
+    assert probe["detail"].startswith("tool.toml.lock: ")
+    assert data["healthy"] is True
+
+    tool("config", "set", "a", "2")
+    assert [probe for probe in tool("doctor").data["probes"] if probe["where"] == str(locks)] == []
+
+
+def test_lock_files_that_share_a_directory_are_reported_together(tmp_path: Path) -> None:
+    names = ("a.lock", "b.lock", "single.lock", "removed.lock")
+    for name in names[:3]:
+        (tmp_path / name).touch()
+    for name in names[:2]:
+        (tmp_path / f"{name}.copy").hardlink_to(tmp_path / name)
+
+    (probe,) = probe_lock_files([tmp_path / name for name in names])
+
+    assert probe.where == str(tmp_path)
+    assert (probe.detail or "").startswith("a.lock, b.lock: ")
 
 
 def test_what_is_not_there_is_tried_where_it_would_be_made() -> None:

@@ -1,6 +1,7 @@
 """tool lock list, tool lock release"""
 
 import fcntl
+from dataclasses import replace
 from pathlib import Path
 
 from sampletool.kit.safety.lock_record import describe_me, write_record
@@ -58,7 +59,7 @@ def test_a_holder_that_cannot_be_seen_is_listed_and_keeps_its_lock(tool: Tool, w
     path = workspace / ".tool" / "locks" / "tool.toml.lock"
     with path.open("r+b") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        write_record(file.fileno(), describe_me("s-1", "build")._replace(pid_namespace="pid:[1]"))
+        write_record(file.fileno(), replace(describe_me("s-1", "build"), pid_namespace="pid:[1]"))
 
         (held,) = tool("lock", "list").data["locks"]
         release = tool("lock", "release", "tool.toml")

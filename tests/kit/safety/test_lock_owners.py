@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -65,19 +66,19 @@ def make_orphan(path: Path, mode: str = "exclusive") -> tuple[Holding, int]:
 
 def describe(pid: int) -> Record:
     """Return the record that a running process would write about itself."""
-    return describe_me("s-1", "build")._replace(pid=pid, start=processes.start_of(pid))
+    return replace(describe_me("s-1", "build"), pid=pid, start=processes.start_of(pid))
 
 
 def describe_dead() -> Record:
     """Return the record of a process that has exited."""
     with subprocess.Popen(["true"]) as process:
         pass
-    return describe_me("s-1", "build")._replace(pid=process.pid, start="gone:1")
+    return replace(describe_me("s-1", "build"), pid=process.pid, start="gone:1")
 
 
 def describe_elsewhere() -> Record:
     """Return the record of a process in another container, which has the pid of this process."""
-    return describe_me("s-1", "build")._replace(pid_namespace="pid:[1]")
+    return replace(describe_me("s-1", "build"), pid_namespace="pid:[1]")
 
 
 @pytest.fixture

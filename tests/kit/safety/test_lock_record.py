@@ -1,7 +1,11 @@
-"""What a holder says about itself, and what is made of a record that nobody should believe."""
+"""The records of holders: how they are written, and which ones are believed."""
 
+import json
+import math
 import os
+import zlib
 from collections.abc import Iterator
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +20,7 @@ from sampletool.kit.safety.lock_record import (
     describe_me,
     living_readers,
     read_record,
+    readers_of,
     registered,
     write_record,
 )
@@ -23,6 +28,15 @@ from sampletool.kit.stepping.tracer import SteppedProcess
 from sampletool.kit.testing.forked import fork_server
 from sampletool.kit.testing.holding import holding
 from tests.kit.safety.test_lock import refusal
+
+RECORD_OF_0_2 = (
+    b"\0"
+    b"9fe0cb11 "
+    b'{"pid":4121,"start":"1f0c5b2e:987654","host":"build-1","pid_namespace":"pid:[4026531836]",'
+    b'"session_id":"s-1","command":"build","started_at":"2026-01-31T09:30:00Z",'
+    b'"boot_seconds":98765.25,"state":"free","usual_ms":1234,"v":1}'
+)
+"""The beginning of a lock file that version 0.2 wrote. Spaces and a newline follow."""
 
 
 @pytest.fixture
@@ -35,57 +49,123 @@ def me() -> Record:
     return describe_me("s-1", "build")
 
 
-def test_a_record_reads_back_as_written_and_begins_behind_byte_0(descriptor: int) -> None:
+def written(descriptor: int) -> Record:
+    """Return the record in this file, which has one."""
+    record = read_record(descriptor)
+    assert record is not None
+    return record
+
+
+def write_text(descriptor: int, text: bytes) -> None:
+    """Write a block with this text and the right checksum."""
+    padded = text.ljust(1014)
+    os.pwrite(descriptor, b"\0%08x " % zlib.crc32(padded) + padded + b"\n", 0)
+
+
+# Writing and reading
+
+
+def test_a_record_is_read_as_it_was_written_and_byte_0_is_not_used(descriptor: int) -> None:
     record = me()
 
     write_record(descriptor, record)
 
-    read = read_record(descriptor)
-    assert read is not None
-    assert read._replace(started_at="", boot_seconds=0.0) == record
+    read = written(descriptor)
+    assert replace(read, started_at="", boot_seconds=0.0) == record
     assert read.started_at > "2026"
     assert read.boot_seconds > 0
     assert os.pread(descriptor, 1, 0) == b"\0"
 
 
+def test_a_process_describes_itself() -> None:
+    record = describe_me("s-1", "build")
+
+    assert record == Record(
+        pid=os.getpid(),
+        start=processes.start_of(os.getpid()),
+        host=os.uname().nodename,
+        pid_namespace=processes.pid_namespace(),
+        session_id="s-1",
+        command="build",
+    )
+
+
+def test_a_record_of_version_0_2_is_read(descriptor: int) -> None:
+    os.pwrite(descriptor, RECORD_OF_0_2.ljust(1024) + b"\n", 0)
+
+    assert read_record(descriptor) == Record(
+        pid=4121,
+        start="1f0c5b2e:987654",
+        host="build-1",
+        pid_namespace="pid:[4026531836]",
+        session_id="s-1",
+        command="build",
+        started_at="2026-01-31T09:30:00Z",
+        boot_seconds=98765.25,
+        state="free",
+        usual_ms=1234,
+        v=1,
+    )
+
+
+def test_a_record_is_written_in_the_format_that_version_0_2_reads(
+    descriptor: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock_record, "boot_seconds", lambda: 98765.25)
+    monkeypatch.setattr(lock_record, "utc", lambda: "2026-01-31T09:30:00Z")
+    record = Record(
+        pid=4121,
+        start="1f0c5b2e:987654",
+        host="build-1",
+        pid_namespace="pid:[4026531836]",
+        session_id="s-1",
+        command="build",
+    )
+
+    write_record(descriptor, record, usual_ms=1234, state="free")
+
+    assert os.pread(descriptor, 2000, 0) == RECORD_OF_0_2.ljust(1024) + b"\n"
+
+
+def test_the_types_on_disk_are_those_of_the_fields() -> None:
+    assert {field.name: field.type for field in fields(Record)} == lock_record._FIELD_TYPES
+
+
 def test_a_record_is_replaced_in_one_write_and_never_truncated(
     descriptor: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Naive: truncating first leaves a moment in which the lock has no holder; 84% of reads met it."""
+    """If it were truncated first, a reader could meet an empty file. 84% of the reads did."""
     write_record(descriptor, me())
-    whole, sizes, pwrite = os.fstat(descriptor).st_size, [], os.pwrite
+    size = os.fstat(descriptor).st_size
+    sizes_before_writes = []
+    really_pwrite = os.pwrite
 
-    def watched(file: int, content: bytes, at: int) -> int:
-        sizes.append(os.fstat(file).st_size)
-        return pwrite(file, content, at)
+    def watched(file: int, content: bytes, offset: int) -> int:
+        sizes_before_writes.append(os.fstat(file).st_size)
+        return really_pwrite(file, content, offset)
 
     monkeypatch.setattr(os, "pwrite", watched)
-    write_record(descriptor, me(), 1, "free")
+    write_record(descriptor, me(), usual_ms=1, state="free")
 
-    assert sizes == [whole]
-    assert os.fstat(descriptor).st_size == whole
-
-
-def test_the_age_of_a_hold_does_not_follow_the_clock_on_the_wall(descriptor: int) -> None:
-    write_record(descriptor, me())
-    record = read_record(descriptor)
-    assert record is not None
-    aged = record._replace(boot_seconds=record.boot_seconds - 30, started_at="1999-12-31T23:59:59Z")
-
-    age_ms = aged.as_holder("running", verified=True).age_ms
-
-    assert age_ms is not None
-    assert 30_000 <= age_ms < 90_000
+    assert sizes_before_writes == [size]
+    assert os.fstat(descriptor).st_size == size
 
 
 def test_a_free_record_keeps_how_long_a_hold_takes(descriptor: int) -> None:
     write_record(descriptor, me())
 
-    write_record(descriptor, me(), 1234, "free")
+    write_record(descriptor, me(), usual_ms=1234, state="free")
 
-    record = read_record(descriptor)
-    assert record is not None
+    record = written(descriptor)
     assert (record.state, record.usual_ms) == ("free", 1234)
+
+
+def test_a_record_that_is_too_long_for_its_block_is_not_read(descriptor: int) -> None:
+    write_record(descriptor, describe_me("s-1", "x" * 2000))
+    assert read_record(descriptor) is None
+
+    write_record(descriptor, me())
+    assert written(descriptor).command == "build"
 
 
 @pytest.mark.parametrize(
@@ -99,78 +179,72 @@ def test_a_free_record_keeps_how_long_a_hold_takes(descriptor: int) -> None:
     ],
     ids=["empty", "zeros", "binary", "short", "wrong checksum"],
 )
-def test_garbage_is_no_record(descriptor: int, content: bytes) -> None:
+def test_garbage_is_not_a_record(descriptor: int, content: bytes) -> None:
     os.pwrite(descriptor, content, 0)
 
     assert read_record(descriptor) is None
 
 
-def test_one_changed_byte_makes_it_no_record(descriptor: int) -> None:
+def test_a_record_with_one_changed_byte_is_rejected(descriptor: int) -> None:
     write_record(descriptor, me())
-    os.pwrite(descriptor, bytes([os.pread(descriptor, 1, 40)[0] ^ 1]), 40)
+    byte = os.pread(descriptor, 1, 40)[0]
+
+    os.pwrite(descriptor, bytes([byte ^ 1]), 40)
 
     assert read_record(descriptor) is None
 
 
-def test_a_record_of_another_version_is_not_guessed_at(descriptor: int) -> None:
-    write_record(descriptor, me()._replace(v=99))
+@pytest.mark.parametrize("missing_bytes", [1, 500])
+def test_a_record_that_is_cut_short_is_rejected(descriptor: int, missing_bytes: int) -> None:
+    write_record(descriptor, me())
+
+    os.ftruncate(descriptor, os.fstat(descriptor).st_size - missing_bytes)
 
     assert read_record(descriptor) is None
 
 
-def test_a_reused_pid_is_not_taken_for_the_holder() -> None:
-    mine = me()
-
-    assert mine.is_alive()
-    assert not mine._replace(start="another boot:1").is_alive()
-
-
-def _forge(path: Path, record: Record | None) -> None:
-    descriptor = os.open(path, os.O_RDWR)
-    if record is None:
-        os.pwrite(descriptor, b"\0" * 1100, 0)
-    else:
-        write_record(descriptor, record)
-    os.close(descriptor)
-
-
-def _forged(path: Path, record: Record | None) -> ToolError:
-    """What a loser says when the record in a lock file that is held says this."""
-    with holding(path) as other:
-        _forge(path, record)
-        error = refusal(path)
-        assert error.context["holder"].pid == other.pid or not error.context["holder"].verified
-    return error
-
-
-def test_a_held_lock_without_a_record_is_named_by_the_kernel_alone(tmp_path: Path) -> None:
-    holder = _forged(tmp_path / "lock", None).context["holder"]
-
-    assert holder.verified
-    assert holder.command is None
-
-
-def test_a_record_that_names_a_living_stranger_is_not_believed(tmp_path: Path) -> None:
-    holder = _forged(tmp_path / "lock", me()).context["holder"]
-
-    assert holder.pid != os.getpid()
-
-
-@pytest.mark.parametrize("elsewhere", [{"host": "elsewhere"}, {"pid_namespace": "pid:[1]"}], ids=["host", "container"])
-def test_a_holder_of_another_machine_or_container_is_never_looked_up_here(
-    tmp_path: Path, elsewhere: dict[str, Any]
+@pytest.mark.parametrize(
+    "text",
+    [b"", b"{", b"[]", b"{}", b"null", b'"pid"', b"[" * 1014, b"\xff"],
+    ids=["empty", "incomplete", "list", "no keys", "null", "text", "deep", "not UTF-8"],
+)
+def test_a_text_that_is_not_a_record_is_rejected_although_its_checksum_is_right(
+    descriptor: int,
+    text: bytes,
 ) -> None:
-    path = tmp_path / "lock"
-    with holding(path) as other:
-        as_seen_there = me()._replace(pid=other.pid, start=processes.start_of(other.pid), **elsewhere)
-        _forge(path, as_seen_there)
-        holder = refusal(path).context["holder"]
+    write_text(descriptor, text)
 
-    assert (holder.pid, holder.state, holder.verified) == (other.pid, "unknown", False)
+    assert read_record(descriptor) is None
 
 
-@pytest.mark.parametrize("boot_seconds", [float("inf"), "x"])
-def test_a_record_that_began_at_no_time_is_no_record(
+def test_a_record_of_another_version_is_rejected(descriptor: int) -> None:
+    write_record(descriptor, replace(me(), v=99))
+
+    assert read_record(descriptor) is None
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Record)])
+def test_a_record_without_one_of_its_keys_is_rejected(descriptor: int, name: str) -> None:
+    content = asdict(replace(me(), boot_seconds=1.5))
+    write_text(descriptor, json.dumps(content).encode())
+    assert read_record(descriptor) is not None
+
+    del content[name]
+    write_text(descriptor, json.dumps(content).encode())
+
+    assert read_record(descriptor) is None
+
+
+def test_a_record_with_an_unknown_key_is_rejected(descriptor: int) -> None:
+    content = {**asdict(me()), "other": 1}
+
+    write_text(descriptor, json.dumps(content).encode())
+
+    assert read_record(descriptor) is None
+
+
+@pytest.mark.parametrize("boot_seconds", [math.inf, math.nan, "x"])
+def test_a_record_from_which_no_age_can_be_calculated_is_rejected(
     descriptor: int, boot_seconds: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lock_record, "boot_seconds", lambda: boot_seconds)
@@ -179,14 +253,126 @@ def test_a_record_that_began_at_no_time_is_no_record(
     assert read_record(descriptor) is None
 
 
-@pytest.mark.parametrize("nonsense", [{"pid": 1e400}, {"start": 5}, {"command": None}])
-def test_a_record_whose_members_make_no_sense_is_no_record(descriptor: int, nonsense: dict[str, Any]) -> None:
-    write_record(descriptor, me()._replace(**nonsense))
+@pytest.mark.parametrize("wrong", [{"pid": math.inf}, {"start": 5}, {"command": None}])
+def test_a_record_with_a_value_of_another_type_is_rejected(
+    descriptor: int,
+    wrong: dict[str, Any],
+) -> None:
+    write_record(descriptor, replace(me(), **wrong))
 
     assert read_record(descriptor) is None
 
 
-def test_a_reader_is_named_while_it_reads_and_leaves_nothing(tmp_path: Path) -> None:
+# What a record says about its writer
+
+
+def test_the_age_of_a_hold_does_not_depend_on_the_time_of_day(descriptor: int) -> None:
+    write_record(descriptor, me())
+    record = written(descriptor)
+    old = replace(
+        record,
+        boot_seconds=record.boot_seconds - 30,
+        started_at="1999-12-31T23:59:59Z",
+    )
+
+    age_ms = old.as_holder("running", verified=True).age_ms
+
+    assert age_ms is not None
+    assert 30_000 <= age_ms < 90_000
+
+
+def test_a_holder_has_the_facts_of_its_record(descriptor: int) -> None:
+    write_record(descriptor, me())
+    record = written(descriptor)
+
+    holder = record.as_holder("orphaned", verified=True, children=(12, 13))
+
+    assert (holder.pid, holder.state, holder.verified) == (os.getpid(), "orphaned", True)
+    assert (holder.host, holder.command, holder.session_id) == (record.host, "build", "s-1")
+    assert (holder.started_at, holder.children) == (record.started_at, (12, 13))
+
+
+def test_another_process_with_the_same_pid_is_not_the_writer() -> None:
+    mine = me()
+
+    assert mine.is_alive()
+    assert not replace(mine, start="another boot:1").is_alive()
+
+
+def test_a_writer_without_a_known_start_is_recognized_by_its_pid() -> None:
+    assert replace(me(), start=None).is_alive()
+
+
+def test_a_writer_whose_pid_is_unused_is_not_alive() -> None:
+    unused_pid = 2**31 - 1  # larger than any pid
+
+    assert not replace(me(), pid=unused_pid).is_alive()
+    assert not replace(me(), pid=unused_pid, start=None).is_alive()
+
+
+@pytest.mark.parametrize("elsewhere", [{"host": "elsewhere"}, {"pid_namespace": "pid:[1]"}])
+def test_a_record_of_another_machine_or_container_is_not_local(elsewhere: dict[str, Any]) -> None:
+    assert me().is_local()
+    assert not replace(me(), **elsewhere).is_local()
+
+
+# What the others say about a holder whose record is wrong
+
+
+def forge(path: Path, record: Record | None) -> None:
+    """Replace the record in a lock file, or overwrite it with zeros."""
+    with opened(path, os.O_RDWR) as descriptor:
+        if record is None:
+            os.pwrite(descriptor, b"\0" * 1100, 0)
+        else:
+            write_record(descriptor, record)
+
+
+def refusal_with_forged_record(path: Path, record: Record | None) -> ToolError:
+    """Return the error of a caller that asks for a held lock while its file has this record."""
+    with holding(path) as other:
+        forge(path, record)
+        error = refusal(path)
+        holder = error.context["holder"]
+        assert holder.pid == other.pid or not holder.verified
+    return error
+
+
+def test_the_kernel_alone_names_the_holder_of_a_lock_without_a_record(tmp_path: Path) -> None:
+    holder = refusal_with_forged_record(tmp_path / "lock", None).context["holder"]
+
+    assert holder.verified
+    assert holder.command is None
+
+
+def test_a_record_that_names_another_living_process_is_not_believed(tmp_path: Path) -> None:
+    holder = refusal_with_forged_record(tmp_path / "lock", me()).context["holder"]
+
+    assert holder.pid != os.getpid()
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [{"host": "elsewhere"}, {"pid_namespace": "pid:[1]"}],
+    ids=["host", "container"],
+)
+def test_the_pid_of_a_holder_on_another_machine_or_in_another_container_means_nothing_here(
+    tmp_path: Path, elsewhere: dict[str, Any]
+) -> None:
+    path = tmp_path / "lock"
+    with holding(path) as other:
+        start = processes.start_of(other.pid)
+        forge(path, replace(me(), pid=other.pid, start=start, **elsewhere))
+
+        holder = refusal(path).context["holder"]
+
+    assert (holder.pid, holder.state, holder.verified) == (other.pid, "unknown", False)
+
+
+# Readers
+
+
+def test_a_reader_is_named_while_it_reads_and_leaves_no_file(tmp_path: Path) -> None:
     path = tmp_path / "lock"
 
     with registered(path, describe_me("s-1", "test")):
@@ -196,7 +382,33 @@ def test_a_reader_is_named_while_it_reads_and_leaves_nothing(tmp_path: Path) -> 
     assert os.listdir(tmp_path / "lock.readers") == []
 
 
-def test_what_a_killed_reader_left_is_removed_by_the_next_who_looks(tmp_path: Path) -> None:
+def test_readers_are_listed_by_age_with_the_status_of_their_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "lock"
+    starts = iter([30.5, 10.5, 20.5])
+    monkeypatch.setattr(lock_record, "boot_seconds", lambda: next(starts))
+
+    with (
+        registered(path, describe_me("s-1", "last")) as last,
+        registered(path, describe_me("s-2", "first")) as first,
+        registered(path, describe_me("s-3", "second")) as second,
+    ):
+        readers = living_readers(path)
+        inodes = [os.fstat(descriptor).st_ino for descriptor in (first, second, last)]
+
+    assert [record.command for record, _ in readers] == ["first", "second", "last"]
+    assert [file.st_ino for _, file in readers] == inodes
+
+
+def test_a_lock_that_was_never_shared_has_no_readers(tmp_path: Path) -> None:
+    assert living_readers(tmp_path / "lock") == []
+    assert not readers_of(tmp_path / "lock").exists()
+
+
+def test_the_file_of_a_killed_reader_is_removed_by_the_next_process_that_looks(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "lock"
     with holding(path, "shared") as other:
         other.kill()
@@ -207,11 +419,36 @@ def test_what_a_killed_reader_left_is_removed_by_the_next_who_looks(tmp_path: Pa
     assert os.listdir(tmp_path / "lock.readers") == []
 
 
-def test_the_records_of_readers_are_neither_read_nor_removed_where_others_may_write(tmp_path: Path) -> None:
-    path, planted = tmp_path / "lock", tmp_path / "planted"
+def test_a_reader_that_has_not_written_its_record_yet_is_not_listed_and_keeps_its_file(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "lock"
+    with registered(path, me()) as descriptor:
+        os.ftruncate(descriptor, 0)
+
+        assert living_readers(path) == []
+
+        assert len(os.listdir(readers_of(path))) == 1
+
+
+@pytest.mark.leaves_litter
+def test_one_file_that_cannot_be_opened_does_not_hide_the_other_readers(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with registered(path, me()):
+        (readers_of(path) / "0-link").symlink_to(tmp_path / "nowhere")
+        (readers_of(path) / "z-link").symlink_to(tmp_path / "nowhere")
+
+        assert [record.pid for record, _ in living_readers(path)] == [os.getpid()]
+
+
+def test_reader_files_are_neither_read_nor_removed_if_others_may_write_there(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "lock"
+    planted = tmp_path / "planted"
     planted.mkdir(mode=0o700)
     (planted / "victim").touch(mode=0o600)
-    (tmp_path / "lock.readers").symlink_to(planted)
+    readers_of(path).symlink_to(planted)
 
     assert living_readers(path) == []
     with pytest.raises(UnsafeDirectory), registered(path, me()):
@@ -220,8 +457,10 @@ def test_the_records_of_readers_are_neither_read_nor_removed_where_others_may_wr
     assert os.listdir(planted) == ["victim"]
 
 
-def test_a_reader_whose_file_is_removed_before_it_is_locked_makes_another_one(tmp_path: Path) -> None:
-    """Naive: a reader whose record was taken for a dead one's goes on without a name."""
+def test_a_reader_whose_file_is_removed_before_it_is_locked_creates_another_one(
+    tmp_path: Path,
+) -> None:
+    """Without the check, a reader that was taken for a killed one could not be named."""
     path = tmp_path / "lock"
     reader = ["-m", holding.__module__, str(path), "shared", "0", ""]
     with SteppedProcess(reader, watch=tmp_path, fork_server=fork_server()) as stepped:

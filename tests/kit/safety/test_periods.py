@@ -148,7 +148,7 @@ def test_a_reader_may_stall_for_an_hour_while_the_call_is_not_over(
 def make_lock(clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Lock]:
     """A lock whose waits take all of their time, by the clock. To look for its holder takes longer than the test."""
     monkeypatch.setattr(lock_module, "time", clock)
-    monkeypatch.setattr(lock_owners, "find_owners", lambda _path: Owners([]))
+    monkeypatch.setattr(lock_module, "find_owners", lambda _path: Owners([]))
     return lambda: Lock(tmp_path / "lock", "build", describe_me("s-1", "build"), ClockedSignals(clock))
 
 
@@ -205,6 +205,20 @@ def test_the_gate_is_waited_for_a_quarter_of_a_second_at_least(
     assert clock.elapsed == waits_seconds
 
 
+@pytest.mark.parametrize(("timeout_seconds", "waits_seconds"), [(0.0, 0.25), (0.1, 0.25), (0.3, 0.3)])
+def test_a_lock_file_with_several_names_is_waited_for_a_quarter_of_a_second_at_least(
+    clock: Clock, make_lock: Callable[[], Lock], hold: Callable[[Path], None], tmp_path: Path, timeout_seconds: float,
+    waits_seconds: float,
+) -> None:  # fmt: skip
+    """Usually, the process that holds it is replacing it at this moment."""
+    hold(tmp_path / "lock")
+    (tmp_path / "copy.lock").hardlink_to(tmp_path / "lock")
+
+    assert isinstance(failure_in(make_lock().exclusively(timeout_seconds)), LockTimeout)
+
+    assert clock.elapsed == waits_seconds
+
+
 @pytest.mark.parametrize(("timeout_seconds", "notices"), [(0.5 - MOMENT, []), (0.5 + MOMENT, [0.5]), (60, [0.5])])
 def test_a_wait_is_reported_once_after_half_a_second(
     clock: Clock, make_lock: Callable[[], Lock], hold: Callable[[Path], None], tmp_path: Path,
@@ -248,7 +262,7 @@ def test_a_lock_remembers_how_long_it_was_held_and_the_next_hint_comes_after_tha
         clock.advance(7)
     with make_lock().exclusively(0) as idle:
         clock.advance(3600)
-        idle.did_work = False
+        idle.ignore_duration()
 
     with make_lock().exclusively(0) as last:
         assert last.usual_ms == 7000

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.testing.tool import COMMAND, Tool
-from tests.sample.support import declare, statuses, target, together
+from tests.sample.support import declare, set_usual_ms, statuses, target, together, usual_ms
 
 
 def test_the_first_build_builds_all_and_the_second_nothing(tool: Tool, demo: Path) -> None:
@@ -19,6 +19,28 @@ def test_the_first_build_builds_all_and_the_second_nothing(tool: Tool, demo: Pat
 
     again = tool("build").data
     assert (again["effect"], statuses(again)) == ("unchanged", {"totals": "up_to_date", "report": "up_to_date"})
+
+
+def test_a_build_with_nothing_to_do_does_not_change_the_usual_duration(tool: Tool, demo: Path) -> None:
+    """A caller that is refused would otherwise be told to try again after milliseconds."""
+    assert tool("build").data["effect"] != "unchanged"
+    lock_path = demo / ".tool" / "locks" / "build.lock"
+    set_usual_ms(lock_path, 123_456)
+
+    assert tool("build").data["effect"] == "unchanged"
+
+    assert usual_ms(lock_path) == 123_456
+
+
+def test_a_build_that_builds_something_changes_the_usual_duration(tool: Tool, demo: Path) -> None:
+    lock_path = demo / ".tool" / "locks" / "build.lock"
+    lock_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock_path.parent.parent.chmod(0o700)
+    set_usual_ms(lock_path, 123_456_789)
+
+    tool("build")
+
+    assert 0 < (usual_ms(lock_path) or 0) < 123_456_789
 
 
 def test_a_dry_run_makes_nothing(tool: Tool, totals: Path) -> None:

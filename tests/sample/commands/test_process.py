@@ -22,7 +22,17 @@ from sampletool.kit.testing.forked import start_python
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import COMMAND, Process, Tool, ended
 from sampletool.sample.csv_file import PART_BYTES
-from tests.sample.support import PATIENCE_SECONDS, TIMES, children_of, is_alive, read_lines, state_of, wait_until
+from tests.sample.support import (
+    PATIENCE_SECONDS,
+    TIMES,
+    children_of,
+    is_alive,
+    read_lines,
+    set_usual_ms,
+    state_of,
+    usual_ms,
+    wait_until,
+)
 
 
 @pytest.fixture
@@ -69,6 +79,19 @@ def test_the_profile_is_in_the_session_and_the_answer_names_it(tool: Tool, data:
         ("day", "text", 3, 0),
     ]
     assert (columns[0]["min"], columns[0]["max"], columns[0]["mean"], columns[0]["stddev"]) == (1, 3, 2.0, 1.0)
+
+
+@pytest.mark.usefixtures("data")
+def test_a_profile_that_is_up_to_date_does_not_change_the_usual_duration(tool: Tool, home: Path) -> None:
+    call = ("process", "--input", "data.csv", "--session-id", "demo")
+    assert tool(*call).data["effect"] == "created"
+    lock_path = session_result(home, "demo").with_name(".result.json.lock")
+    assert usual_ms(lock_path) is not None
+    set_usual_ms(lock_path, 123_456)
+
+    assert tool(*call).data["effect"] == "unchanged"
+
+    assert usual_ms(lock_path) == 123_456
 
 
 def test_the_same_again_is_unchanged_from_anywhere_and_anything_else_is_refused(tool: Tool, data: Path) -> None:

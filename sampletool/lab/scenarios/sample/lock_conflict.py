@@ -115,8 +115,8 @@ scenario = Scenario(
         Removal(
             "kit/safety/lock.py:Lock._acquire",
             says="waiting until the other one is done",
-            pattern="asked + patience",
-            instead="asked + 60",
+            pattern="deadline = asked_at + patience_seconds",
+            instead="deadline = asked_at + 60",
             breaks="had to wait",
         ),
         with_shared_lock("held the lock at the same moment"),
