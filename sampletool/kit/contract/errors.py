@@ -68,12 +68,11 @@ class ErrorKind:
 class ToolError(Exception):
     """A failure that the tool expects, with everything that the response says about it.
 
-    A subclass sets the class attributes. In `sentence` and `advice`, a name in braces stands for a
-    fact. The facts are the keyword arguments; in the response, they are the `context`:
+    A subclass sets the class attributes. The first line of its docstring is the meaning of the code
+    in the documentation. In `sentence` and `advice`, a name in braces stands for a fact. The facts
+    are the keyword arguments, and the `context` in the response:
 
         class KeyNotFound(ToolError):
-            \"\"\"The key has no value.\"\"\"
-
             code, exit_status = "KEY_NOT_FOUND", ExitStatus.NOT_FOUND
             sentence = "{key} is not set."
             advice = "To list the keys, run `{PROGRAM} config list`."
