@@ -284,6 +284,9 @@ def living_readers(lock_path: Path) -> list[tuple[Record, os.stat_result]]:
         reader_file = directory / name
         # A reader may exit, or another process may remove its file, at any moment.
         with suppress(OSError), opened(reader_file, _OPEN_FLAGS) as descriptor:
+            # A living reader keeps its file locked. So if this process gets the lock, the reader
+            # is dead, or it has created the file but not locked it yet. Such a reader notices that
+            # its file is gone, and creates another one.
             if try_lock(descriptor, EXCLUSIVE):
                 reader_file.unlink()
                 continue

@@ -114,9 +114,10 @@ class Signals:
             self.close()
 
     def listen(self) -> None:
-        """Let `receive` end a wait of another thread. Call `close` afterwards.
+        """Prepare for `receive`: create the pipe that ends a wait. Call `close` afterwards.
 
-        This is for a thread that cannot call `install`.
+        This is for a thread other than the main thread. It cannot call `install`, so another thread
+        passes signals to it by calling `receive`.
         """
         self._wake_up_pipe = _WakeUpPipe()
 

@@ -617,7 +617,7 @@ def test_a_group_without_processes_has_nobody_who_runs() -> None:
 
 
 def test_without_proc_the_number_of_the_group_stands_for_its_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "can_see", lambda: False)
+    monkeypatch.setattr(module, "can_see_processes", lambda: False)
     process = subprocess.Popen(["/bin/sh", "-c", "sleep 60 & wait"], process_group=0)
 
     running = module._find_running_members(process.pid)
