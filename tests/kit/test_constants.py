@@ -94,7 +94,7 @@ CONSTANTS = (
     Constant("safety.signals._STALLED_SECONDS", 0.25, "less: a slow reader loses output; more: a dead one delays"),
     Constant("stdin._BLOCK_BYTES", 1_048_576, "less: more system calls; more: memory for nothing"),
     Constant("stdin._TICK_SECONDS", 60.0, "less: waiting takes the processor"),
-    Constant("safety.toml_file.TomlText.links", 1, "0: a file that is there counts as one that is not"),
+    Constant("safety.toml_file._ALL_WRITE_BITS", 0o222, "less: a file that a group may write to counts as read-only"),
     Constant("safety.toml_file._DEEPEST", 150, "more: recursion may end the call"),
     Constant("safety.toml_file.editing_toml(timeout_seconds)", 10.0, "see context.PATIENT_SECONDS"),
     Constant("safety.toml_limits.MAX_KEY_PARTS", 100, "more: the time to parse grows with the square"),
