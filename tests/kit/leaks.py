@@ -38,7 +38,7 @@ from typing import Any
 
 from sampletool.kit.program import PROGRAM
 from sampletool.kit.safety.lock_record import READERS
-from sampletool.kit.safety.processes import can_see, pids
+from sampletool.kit.safety.processes import can_see_processes, pids
 from sampletool.kit.testing.forked import running_fork_server
 
 EXIT_SECONDS = 20.0
@@ -49,7 +49,7 @@ _SECONDS_BETWEEN_SNAPSHOTS = 0.01
 _MAX_SEARCHED_ENTRIES = 3000
 """Where the search for litter stops. It has then taken 5 ms. Only copies of the project are larger."""
 
-_HAS_PROC = can_see()
+_HAS_PROC = can_see_processes()
 
 _LITTER_NAME = re.compile(
     r"\..+\.[0-9]+-[0-9a-f]{8}\.tmp"  # atomic_file.py

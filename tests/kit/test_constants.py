@@ -92,6 +92,7 @@ CONSTANTS = (
     Constant("safety.session._MAX_ATTEMPTS", 6, "less: two cleaners make a call fail; more: it never ends"),
     Constant("safety.signals._ECHO_SECONDS", 0.5, "less: the echo of Ctrl-C kills children; more: nobody can"),
     Constant("safety.signals._STALLED_SECONDS", 0.25, "less: a slow reader loses output; more: a dead one delays"),
+    Constant("work.blocking._LONGEST_WAIT_SECONDS", 1.0, "less: wakes up for nothing; more: a signal is seen late"),
     Constant("stdin._BLOCK_BYTES", 1_048_576, "less: more system calls; more: memory for nothing"),
     Constant("stdin._TICK_SECONDS", 60.0, "less: waiting takes the processor"),
     Constant("safety.toml_file._ALL_WRITE_BITS", 0o222, "less: a file that a group may write to counts as read-only"),

@@ -136,7 +136,7 @@ def test_children_do_not_inherit_the_signals_that_the_parent_has_blocked(tool: T
 with Children(context.signals) as children:
     children.start("status", ["grep", "SigBlk", "/proc/self/status"], cwd=Path("/"), env=os.environ)
     ended = children.next_exit()
-return Result(ended.tail)
+return Result(ended.output_tail)
 """
     process = start_added(tool, body, before=_BLOCK_SIGNALS)
 
@@ -169,7 +169,7 @@ def test_at_the_deadline_a_child_gets_the_sigterm_that_the_parent_has_blocked(to
 log = Path({str(log)!r})
 program = [sys.executable, "-S", "-c", {_CHILD_THAT_REPORTS_SIGTERM!r}]
 with Children(context.signals) as children:
-    children.start("child", program, cwd=Path("/"), env=os.environ, log=lambda: log)
+    children.start("child", program, cwd=Path("/"), env=os.environ, make_log_path=lambda: log)
     while not (log.exists() and "ready" in log.read_text()):
         children.next_exit(within_seconds=0.01)
     context.signals.limit(0)

@@ -405,7 +405,7 @@ def test_each_way_to_lose_a_claim_ends_its_command(
     store: Any = SimpleNamespace(task_renew=refuse)
     idle_worker.store = cast(Store, store)
     idle_worker.result = SimpleNamespace(lost=0)  # type: ignore[assignment]
-    idle_worker.children = SimpleNamespace(signal=lambda name, number: None)  # type: ignore[assignment]
+    idle_worker.children = SimpleNamespace(send_signal=lambda name, number: None)  # type: ignore[assignment]
     task: Any = SimpleNamespace(id="a")
     idle_worker.running["a:1"] = worker._Running(task, cast(Any, ("a", 1)), tmp_path / "body", 0.0)
 

@@ -25,7 +25,7 @@ from ..places import all_locks, config_file, session_root, state_directory
 from ..program import WORKSPACE_DIRECTORY
 from ..safety.atomic_file import create, flush_directory, replace
 from ..safety.private_directory import private_directory
-from ..safety.processes import can_see
+from ..safety.processes import can_see_processes
 
 spec = CommandSpec(effect="nothing", errors=(ChecksFailed,), reads=("machine",), examples=("doctor",))
 
@@ -68,7 +68,7 @@ class Health(NamedTuple):
 
 def not_promised() -> list[str]:
     offered = {
-        "to say for certain who holds a lock, and to end what a dead call left running": can_see(),
+        "to say for certain who holds a lock, and to end what a dead call left running": can_see_processes(),
         "to keep the extended attributes of a file that is replaced": hasattr(os, "listxattr"),
         "anything: no test has ever run on this system": sys.platform == "linux",
     }

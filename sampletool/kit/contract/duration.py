@@ -27,10 +27,12 @@ def parse_duration(text: str) -> float:
         return 0.0
     match = re.fullmatch(_DURATION, text)
     if match is None:
-        raise ValueError(
-            f"{quoted(text)} is not a valid duration. "
-            f"Use a number and a unit, for example 500ms, 5s, 2m, 1h or 7d{_proposal(text)}"
-        )
+        message = f"{quoted(text)} is not a valid duration"
+        advice = "Use a number and a unit, for example 500ms, 5s, 2m, 1h or 7d"
+        similar = similar_duration(text)
+        if similar is not None:
+            advice = f"{advice} (did you mean {similar}?)"
+        raise ValueError(f"{message}. {advice}")
     seconds = float(match["number"]) * _UNIT_SECONDS[match["unit"]]
     if seconds > _MAX_SECONDS:
         raise ValueError(f"{quoted(text)} is longer than {_MAX_YEARS} years")
@@ -62,18 +64,18 @@ def say_duration(seconds: float) -> str:
     return f"{_one_decimal(seconds)}s"
 
 
-def _proposal(text: str) -> str:
-    """Return ` (did you mean 5s?)`, or "" if the text does not resemble a duration."""
+def similar_duration(text: str) -> str | None:
+    """Return the duration that was probably meant: `5s` for `5` or `5 sec`. None if unclear."""
     lower_without_spaces = "".join(text.lower().split())
     match = re.fullmatch(_SIMILAR_TO_DURATION, lower_without_spaces)
     if match is None:
-        return ""
+        return None
     unit = match["unit"]
     if unit == "milli":
         unit = "ms"
     elif unit == "":
         unit = "s"
-    return f" (did you mean {match['number']}{unit}?)"
+    return f"{match['number']}{unit}"
 
 
 def _one_decimal(number: float) -> str:

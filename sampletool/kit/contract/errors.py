@@ -9,6 +9,7 @@ A command raises an error of this kind, an OSError, or an exception of `kit/safe
 exception is a bug in the tool, and is reported as INTERNAL_ERROR. See expected.py.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import IntEnum
@@ -68,12 +69,11 @@ class ErrorKind:
 class ToolError(Exception):
     """A failure that the tool expects, with everything that the response says about it.
 
-    A subclass sets the class attributes. In `sentence` and `advice`, a name in braces stands for a
-    fact. The facts are the keyword arguments; in the response, they are the `context`:
+    A subclass sets the class attributes. The first line of its docstring is the meaning of the code
+    in the documentation. In `sentence` and `advice`, a name in braces stands for a fact. The facts
+    are the keyword arguments, and the `context` in the response:
 
         class KeyNotFound(ToolError):
-            \"\"\"The key has no value.\"\"\"
-
             code, exit_status = "KEY_NOT_FOUND", ExitStatus.NOT_FOUND
             sentence = "{key} is not set."
             advice = "To list the keys, run `{PROGRAM} config list`."
@@ -214,15 +214,13 @@ class InvalidValues(ToolError):
     ) -> None:
         """Report all mistakes at once, so that the caller can correct them at once.
 
-        The suggestions of the mistakes come before `suggestion`, which is used if they have none.
+        `message` replaces the messages of the mistakes. `suggestion` is shown only if no mistake
+        has a suggestion of its own.
         """
-        if not message:
-            message = "; ".join(mistake.message.rstrip(".") for mistake in mistakes) + "."
-        # A dictionary drops duplicates and keeps the order.
-        hints = dict.fromkeys(mistake.suggestion for mistake in mistakes if mistake.suggestion)
-        if hints:
-            suggestion = " ".join(hints)
-        super().__init__(message, suggestion, **facts)
+        message_to_show = message if message else _join_messages(mistakes)
+        hints = _hints_of(mistakes)
+        hint_to_show = " ".join(hints) if hints else suggestion
+        super().__init__(message_to_show, hint_to_show, **facts)
         self.mistakes = list(mistakes)
 
     def describe(self) -> dict[str, Any]:
@@ -230,6 +228,21 @@ class InvalidValues(ToolError):
         described = super().describe()
         described["errors"] = self.mistakes
         return described
+
+
+def _join_messages(mistakes: Sequence[Mistake]) -> str:
+    """Return one sentence with the messages of all mistakes."""
+    messages = [mistake.message.rstrip(".") for mistake in mistakes]
+    return "; ".join(messages) + "."
+
+
+def _hints_of(mistakes: Sequence[Mistake]) -> list[str]:
+    """Return the suggestions of the mistakes, each once, in their order."""
+    hints = []
+    for mistake in mistakes:
+        if mistake.suggestion and mistake.suggestion not in hints:
+            hints.append(mistake.suggestion)
+    return hints
 
 
 class UsageMistakes(InvalidValues):

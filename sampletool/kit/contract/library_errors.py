@@ -2,6 +2,8 @@
 
 The library does not know the exit codes and the options of this program, so other programs can use
 it too. This module knows both sides. To report a new exception of the library, add a row to TABLE.
+
+TABLE is at the end, because a text that depends on the failure is built by a function above it.
 """
 
 import os
@@ -15,6 +17,8 @@ from ..safety import errors as library
 from .duration import say_duration
 from .errors import SIGNAL_BASE, ErrorKind, ExitStatus, ToolError
 from .text import redact
+
+_HINT_IF_UNCERTAIN = "Check whether the change was made before you run the command again."
 
 Facts = dict[str, Any]
 """The facts of an error by their names. They are the `context` in the response."""
@@ -90,6 +94,7 @@ def kind_of(error_class: type[Exception]) -> ErrorKind:
 
 
 def _text(text: Text, error: library.SafetyError) -> str:
+    """Return the text of a row for one exception."""
     if callable(text):
         return text(error)
     return text.format(**vars(error))
@@ -180,9 +185,6 @@ def _interrupted_context(error: library.Interrupted) -> Facts:
     return {"signal": name} | _doubt_context(error)
 
 
-_HINT_IF_UNCERTAIN = "Check whether the change was made before you run the command again."
-
-
 def _doubt(error: library.Interrupted | library.DeadlineExceeded) -> str:
     """Return a sentence about the change whose outcome is unknown, or "" if there is none."""
     if error.uncertain_change is None:
@@ -192,6 +194,7 @@ def _doubt(error: library.Interrupted | library.DeadlineExceeded) -> str:
 
 
 def _doubt_context(error: library.Interrupted | library.DeadlineExceeded) -> Facts:
+    """Return the facts about the change whose outcome is unknown, if there is one."""
     if error.uncertain_change is None:
         return {}
     return {"outcome": "unknown", "change": redact(error.uncertain_change)}

@@ -90,7 +90,8 @@ def estimate_retry_ms(age_ms: int | None, usual_ms: int | None) -> int:
 def _name_holder(holder: Holder) -> str:
     """Return the command, the pid and the age of a holder, for the middle of a sentence."""
     name = f"process {holder.pid}"
-    if holder.command is not None:
+    # A program that uses the library alone records an empty command.
+    if holder.command:
         # The command of `tool config set` is recorded as `config.set`.
         words = holder.command.replace(".", " ")
         name = f"`{PROGRAM} {words}` (process {holder.pid})"

@@ -45,7 +45,7 @@ from .atomic_file import write_all
 from .errors import Interrupted
 from .lock import ANCESTORS_LOCKS
 from .orphans import end_strays
-from .processes import can_see, members_of_group
+from .processes import can_see_processes, members_of_group
 from .signals import Signals
 
 GRACE_SECONDS = 5.0
@@ -473,16 +473,18 @@ def _open_exit_descriptor(pid: int) -> int | None:
 
 def _has_exited(process: subprocess.Popen[bytes]) -> bool:
     """Return whether the child has exited. Leave it a zombie if possible."""
-    # Python has no os.waitid on macOS before 3.13 (CPython issue 113536). There, the child is
-    # reaped at once. So for a moment its pid could be reused before its group is killed.
-    if hasattr(os, "waitid"):
-        # Without a zombie there is ChildProcessError. Either SIGCHLD is ignored, or the child has
-        # been reaped. _reap() knows what to do in both cases.
-        with suppress(ChildProcessError):
-            # WNOWAIT leaves the zombie. WNOHANG makes waitid() return None if the child runs.
-            flags = os.WEXITED | os.WNOWAIT | os.WNOHANG
-            return os.waitid(os.P_PID, process.pid, flags) is not None
-    return _reap(process) is not None
+    if not hasattr(os, "waitid"):
+        # macOS, with Python before 3.13 (CPython issue 113536). There, the child has to be reaped
+        # at once. So for a moment its pid could be reused before its group is killed.
+        return _reap(process) is not None
+    # WNOWAIT leaves the zombie. WNOHANG makes waitid() return None if the child still runs.
+    flags = os.WEXITED | os.WNOWAIT | os.WNOHANG
+    try:
+        return os.waitid(os.P_PID, process.pid, flags) is not None
+    except ChildProcessError:
+        # There is no zombie, because this process has reaped the child before, or because SIGCHLD
+        # is ignored. _reap() returns the right exit code in both cases.
+        return _reap(process) is not None
 
 
 def _reap(process: subprocess.Popen[bytes]) -> int | None:
@@ -537,6 +539,6 @@ def _find_running_members(group: int) -> tuple[int, ...]:
     except PermissionError:
         # The group has processes, but this one may not send signals to them.
         pass
-    if can_see():
+    if can_see_processes():
         return members_of_group(group)
     return (group,)

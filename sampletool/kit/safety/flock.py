@@ -45,10 +45,10 @@ class Waiter:
     """A thread that waits for a lock in the kernel's queue.
 
         with Waiter(descriptor, EXCLUSIVE) as waiter:
-            ...                         # wait until waiter.ended is readable, or give up
+            ...                         # wait until waiter.end_descriptor is readable, or give up
             is_locked = waiter.has_won()
 
-    `ended` is the reading end of a pipe. It becomes readable when the thread stops waiting, so the
+    `end_descriptor` is the reading end of a pipe. It becomes readable when the thread stops waiting, so the
     caller can pass it to poll() or select() along with other descriptors.
 
     The thread locks a duplicate of the descriptor, so its caller gets the lock as well. A caller
@@ -65,7 +65,7 @@ class Waiter:
         self._duplicate = os.dup(descriptor)
         # Nothing is written to this pipe. A pipe is readable when its other end is closed.
         try:
-            self.ended, self._ended_writer = os.pipe()
+            self.end_descriptor, self._end_writer = os.pipe()
         except OSError:
             os.close(self._duplicate)
             raise
@@ -86,7 +86,7 @@ class Waiter:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        os.close(self.ended)
+        os.close(self.end_descriptor)
 
     def has_won(self) -> bool:
         """Return whether the lock has been taken. Raise OSError if waiting for it failed."""
@@ -107,4 +107,4 @@ class Waiter:
         # The lock is released here if the caller has given up. Otherwise it stays with the
         # caller's own descriptor.
         os.close(self._duplicate)
-        os.close(self._ended_writer)
+        os.close(self._end_writer)

@@ -95,8 +95,8 @@ It contains the paths of the lock files, one per line. children.py sets it.
 log = logging.getLogger(__name__)
 
 # Another user may have put something else at the path. Without O_NOFOLLOW, a link would be
-# followed. Without O_NONBLOCK, opening a FIFO could hang. Without O_CLOEXEC, every program that
-# this process starts would keep the lock.
+# followed. Without O_NONBLOCK, opening a FIFO could hang on systems other than Linux. Without
+# O_CLOEXEC, every program that this process starts would keep the lock.
 _OPEN_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW_FILE_MODE = 0o600
 _WRITABLE_BY_OTHERS = 0o022
@@ -278,7 +278,10 @@ class Lock:
         log.debug("lock %s: asked for by pid %d", self._name, self._me.pid)
         try:
             if self._has_gate(operation):
-                with self._gate(max(deadline, asked_at + _SHORT_HOLD_SECONDS)):
+                # Nobody keeps the gate for long, except for those who wait for the lock. So wait
+                # for it a moment even if the timeout is 0.
+                gate_deadline = max(deadline, asked_at + _SHORT_HOLD_SECONDS)
+                with self._gate(gate_deadline):
                     descriptor = self._lock_file(self._path, operation, deadline)
             else:
                 descriptor = self._lock_file(self._path, operation, deadline)
@@ -309,11 +312,13 @@ class Lock:
         return min(timeout_seconds, seconds_left)
 
     def _has_gate(self, operation: int) -> bool:
-        """Return whether readers use this lock: this process, or an earlier one.
+        """Return whether to wait at the gate: if this is a reader, or readers have used the lock.
 
-        Most locks never have readers, and need no gate. A writer that was already waiting when the
-        first reader came does not wait at the gate, so readers can overtake this one writer.
+        The first reader creates the directory for records of readers, and it stays. Most locks
+        never have readers, and skipping the gate saves their users a second file and lock.
         """
+        # A writer that is already waiting when the very first reader comes is not at the gate. So
+        # readers can overtake this one writer.
         return operation == SHARED or os.path.exists(readers_of(self._path))
 
     @contextmanager
@@ -328,8 +333,12 @@ class Lock:
             os.close(descriptor)
 
     def _lock_file(self, path: Path, operation: int, deadline: float) -> int:
-        """Return a descriptor of the file that has this path, locked. Raise _TooLate."""
+        """Lock the file at this path, and return its descriptor.
+
+        Raise _TooLate if the file is not free before the deadline or a signal.
+        """
         while True:
+            # After `cp -al`, two directories share one lock file. See the module docstring.
             if _has_several_names(path):
                 self._replace_file(path, deadline)
             descriptor = os.open(path, _OPEN_FLAGS, _NEW_FILE_MODE)
@@ -392,7 +401,7 @@ class Lock:
                 self._log_holders(logging.INFO)
                 # One notice is enough.
                 notice_at = math.inf
-            self._signals.wait(min(deadline, notice_at) - now, [waiter.ended])
+            self._signals.wait(min(deadline, notice_at) - now, [waiter.end_descriptor])
 
     def _is_too_late(self, deadline: float) -> bool:
         """Return whether to stop waiting."""
@@ -404,15 +413,20 @@ class Lock:
         timeout_seconds: float,
         patience_seconds: float,
     ) -> SafetyError:
-        """Return the error that says why the lock was not taken."""
+        """Return the error that says why the lock was not taken.
+
+        `timeout_seconds` is how long the caller wanted to wait. `patience_seconds` is less if the
+        time limit of all its work allowed less.
+        """
         if self._signals.received is not None:
             return Interrupted(self._signals.received)
         owners = find_owners(self._path)
-        timeout = LockTimeout(self._name, owners, waited_seconds, timeout_seconds)
-        if patience_seconds < timeout_seconds:
-            # The caller would have waited longer, but the time limit for all of its work is over.
-            return DeadlineExceeded(self._signals.timeout_seconds, waiting_for=timeout)
-        return timeout
+        lock_timeout = LockTimeout(self._name, owners, waited_seconds, timeout_seconds)
+        if patience_seconds == timeout_seconds:
+            return lock_timeout
+        # The caller would have waited longer, but the time limit of all its work is over. That
+        # error also says what the time was spent on.
+        return DeadlineExceeded(self._signals.timeout_seconds, waiting_for=lock_timeout)
 
     def _log_holders(self, level: int) -> None:
         """Log who holds the lock."""

@@ -59,7 +59,7 @@ _NEWLINE_BYTES = 1
 _TEXT_BYTES = _BLOCK_BYTES - _CHECKSUM_BYTES - _NEWLINE_BYTES
 
 # Another user may have put something else there. Without O_NOFOLLOW, a link would be followed.
-# Without O_NONBLOCK, opening a FIFO would hang.
+# Without O_NONBLOCK, opening a FIFO could hang on systems other than Linux.
 _OPEN_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -190,9 +190,8 @@ def read_record(descriptor: int) -> Record | None:
     that is not known here. Raise OSError if the file cannot be read.
     """
     block = os.pread(descriptor, _BLOCK_BYTES, _RECORD_OFFSET)
-    if len(block) < _BLOCK_BYTES:
-        return None
     text = block[_CHECKSUM_BYTES:-_NEWLINE_BYTES]
+    # A block that is too short, or empty, has a wrong checksum too.
     if block[:_CHECKSUM_BYTES] != _checksum(text):
         return None
 
@@ -285,6 +284,9 @@ def living_readers(lock_path: Path) -> list[tuple[Record, os.stat_result]]:
         reader_file = directory / name
         # A reader may exit, or another process may remove its file, at any moment.
         with suppress(OSError), opened(reader_file, _OPEN_FLAGS) as descriptor:
+            # A living reader keeps its file locked. So if this process gets the lock, the reader
+            # is dead, or it has created the file but not locked it yet. Such a reader notices that
+            # its file is gone, and creates another one.
             if try_lock(descriptor, EXCLUSIVE):
                 reader_file.unlink()
                 continue

@@ -28,11 +28,11 @@ class _Stat:
     start_ticks: int
 
 
-def can_see() -> bool:
-    """Return whether /proc is there, and shows pids that are valid for this process.
+def can_see_processes() -> bool:
+    """Return whether /proc exists, and shows the pids that are valid for this process.
 
-    It shows others if this process is in a new pid namespace that still has the /proc of its
-    parent namespace. A signal to one of these pids would hit a different process.
+    In a new pid namespace, such as a container, /proc may still belong to the parent namespace.
+    Then its pids are valid only there: a signal from here would hit a different process.
     """
     me = _stat("self")
     return me is not None and me.pid == os.getpid()
@@ -45,7 +45,7 @@ def is_running(pid: int) -> bool:
 
 def start_ticks(pid: int) -> int | None:
     """Return when the process was started, in clock ticks since boot. None if it is not running."""
-    if not can_see():
+    if not can_see_processes():
         return None
     stat = _stat(str(pid))
     if stat is None:
@@ -80,7 +80,7 @@ def members_of_group(group: int) -> tuple[int, ...]:
 
 def pids() -> list[int]:
     """Return the pids of all processes that can be seen from here, zombies included."""
-    if not can_see():
+    if not can_see_processes():
         return []
     return [int(name) for name in _names_in("/proc") if name.isdigit()]
 

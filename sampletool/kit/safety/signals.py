@@ -114,9 +114,10 @@ class Signals:
             self.close()
 
     def listen(self) -> None:
-        """Let `receive` end a wait of another thread. Call `close` afterwards.
+        """Prepare for `receive`: create the pipe that ends a wait. Call `close` afterwards.
 
-        This is for a thread that cannot call `install`.
+        This is for a thread other than the main thread. It cannot call `install`, so another thread
+        passes signals to it by calling `receive`.
         """
         self._wake_up_pipe = _WakeUpPipe()
 
@@ -256,8 +257,7 @@ class _WakeUpPipe:
 
     def __init__(self) -> None:
         self.read_end, self.write_end = os.pipe()
-        # set_wakeup_fd() requires a writing end that does not block.
-        os.set_blocking(self.read_end, False)
+        # set_wakeup_fd() requires this: a signal handler must never wait for room in a pipe.
         os.set_blocking(self.write_end, False)
 
     def wake(self) -> None:

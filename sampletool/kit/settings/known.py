@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from ..contract.answer import FORMATS
-from ..contract.duration import parse_duration
+from ..contract.duration import parse_duration, similar_duration
 from ..contract.errors import InvalidValues, Mistake
 from ..contract.text import quoted
 from ..parts import offered
@@ -89,14 +89,16 @@ def check(name: str, value: Any, source: str) -> Any:
     try:
         return read_as(kind, value_to_read)
     except ValueError as error:
-        reason = quoted(value) if isinstance(value, str) else str(value)
-        if kind == "duration":
-            # This error proposes the unit that is missing.
-            reason = str(error)
+        shown = quoted(value) if isinstance(value, str) else str(value)
+        message = f"Invalid value for {name}: {shown} ({source})"
         hint = f"Use {_EXPECTED[kind]}."
         if known["default"] == AUTO:
             hint = f'Use {_EXPECTED[kind]}, or "auto".'
-        message = f"Invalid value for {name}: {reason} ({source})"
+        if kind == "duration":
+            # Often only the unit is missing.
+            similar = similar_duration(str(value))
+            if similar is not None:
+                hint = f"{hint} Did you mean {similar}?"
         raise InvalidValues(Mistake(name, "INVALID_VALUE", message, str(value), hint)) from error
 
 

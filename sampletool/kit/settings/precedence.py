@@ -48,10 +48,17 @@ class Settings:
         self,
         workspace: Callable[[], Path | None],
         flags: Mapping[str, Any] | None = None,
+        *,
+        files_only: bool = False,
     ) -> None:
-        """Without flags, the files are the only sources."""
+        """Read the settings of a workspace, if there is one, and those of the user.
+
+        `flags` are the options of the command line. With `files_only`, the files are the only
+        sources: flags, environment variables and defaults do not count.
+        """
         self.workspace = workspace
-        self.flags = flags
+        self.flags = flags if flags is not None else {}
+        self.files_only = files_only
 
     @cached_property
     def scopes(self) -> list[Scope]:
@@ -75,9 +82,8 @@ class Settings:
     def sources(self, key: Key) -> Iterator[Source]:
         """Yield each source that gives this key a value. The first one wins."""
         name = show_key(key)
-        known = None
-        if self.flags is not None:
-            known = find_known(name)
+        # Only a setting that the tool itself obeys has a flag, a variable and a default.
+        known = None if self.files_only else find_known(name)
         if known is not None:
             yield from self._sources_of_this_command(name, known["kind"])
         for scope in self.scopes:
@@ -89,7 +95,7 @@ class Settings:
 
     def _sources_of_this_command(self, name: str, kind: str) -> Iterator[Source]:
         """Yield the flag and the environment variable of a known setting, if they are set."""
-        if self.flags is not None and name in self.flags:
+        if name in self.flags:
             yield Source("flag", self.flags[name], f"--{name.replace('_', '-')}")
         variable_name = variable(name)
         text = os.environ.get(variable_name)
@@ -119,7 +125,7 @@ class Settings:
         for table in self._tables.values():
             for key, _ in leaves_of(table):
                 names.add(show_key(key))
-        if self.flags is not None:
+        if not self.files_only:
             names.update(all_known())
         return sorted(names)
 

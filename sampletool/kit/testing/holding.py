@@ -47,7 +47,9 @@ class Holding:
 
     def hear(self) -> dict[str, Any]:
         assert self.process.stdout is not None
-        return dict(json.loads(self.process.stdout.readline()))
+        line = self.process.stdout.readline()
+        assert line, "the process exited without a message"
+        return dict(json.loads(line))
 
     def is_waiting(self) -> bool:
         """Whether its thread is in the kernel's queue."""

@@ -57,9 +57,9 @@ def run_blocking(
     call.start()
     try:
         while not call.has_ended and not signals.is_over():
-            signals.wait(_LONGEST_WAIT_SECONDS, [call.ended])
+            signals.wait(_LONGEST_WAIT_SECONDS, [call.end_descriptor])
     finally:
-        os.close(call.ended)
+        os.close(call.end_descriptor)
     # If the function has ended as well, its result counts: the caller learns what has happened. The
     # caller's next look at the signals ends the command.
     if not call.has_ended:
@@ -77,8 +77,8 @@ class _Call(Generic[T]):
         self._function = function
         self._error: BaseException | None = None
         self.has_ended = False
-        self.ended, self._end_writer = os.pipe()
-        """`ended` is the reading end of the pipe: readable as soon as the function has ended."""
+        self.end_descriptor, self._end_writer = os.pipe()
+        """`end_descriptor` is the reading end of the pipe: readable as soon as the function has ended."""
 
     def start(self) -> None:
         """Start the thread. If that fails, close the pipe and raise OSError."""
@@ -87,7 +87,7 @@ class _Call(Generic[T]):
             thread.start()
         except RuntimeError as error:
             # Python does not say why the thread was refused: usually it is the limit of processes.
-            os.close(self.ended)
+            os.close(self.end_descriptor)
             os.close(self._end_writer)
             raise OSError(errno.EAGAIN, str(error)) from error
 

@@ -125,7 +125,11 @@ def test_string_forces_text(tool: Tool) -> None:
             "Invalid value for jobs: 0 (command line).",
             'Use a whole number of at least 1, or "auto".',
         ),
-        (["set", "lock_timeout", "3"], "(did you mean 3s?)", 'Use a duration such as 30s, or 0, or "auto".'),
+        (
+            ["set", "lock_timeout", "3"],
+            "Invalid value for lock_timeout: 3 (command line).",
+            'Use a duration such as 30s, or 0, or "auto". Did you mean 3s?',
+        ),
         (["set", "a="], "a is a table, not a value", "Remove these keys first: a.b.c, a.d."),
         (["set", "a.b.c.x=1"], "a.b.c.x cannot be changed: a.b.c is not a table", "Remove this key first: a.b.c."),
         (["unset", "a"], "a is a table, not a value", "Remove these keys first: a.b.c, a.d."),

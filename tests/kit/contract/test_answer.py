@@ -196,6 +196,15 @@ def test_a_byte_that_is_not_utf_8_is_shown_by_its_number_and_an_emoji_as_it_is()
     assert json.loads(json_line("caf\udce9 \ud83d \U0001f600")) == "caf\\xe9 \\ud83d \U0001f600"
 
 
+@pytest.mark.parametrize(
+    ("character", "shown"),
+    [("\ud7ff", "\ud7ff"), ("\ud800", "\\ud800"), ("\udfff", "\\udfff"), ("\ue000", "\ue000")],
+    ids=ascii,
+)
+def test_only_surrogates_are_escaped_in_a_line_that_has_some(character: str, shown: str) -> None:
+    assert json.loads(json_line(f"\udce9{character}")) == f"\\xe9{shown}"
+
+
 def test_json_has_no_numbers_that_are_not_finite() -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         json_line(float("nan"))
@@ -208,6 +217,7 @@ def test_a_value_that_json_does_not_know_is_shown_as_text() -> None:
 def test_a_value_is_shown_to_a_person_as_text_or_as_json() -> None:
     assert value_text("a b") == "a b"
     assert value_text(["ä", 1]) == '["ä", 1]'
+    assert value_text([Path("/w")]) == '["/w"]'
 
 
 def test_messages_break_between_words() -> None:

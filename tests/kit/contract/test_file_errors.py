@@ -18,6 +18,14 @@ from sampletool.kit.contract.file_errors import (
 )
 
 
+def report(exception: OSError, path: str | None = None) -> ToolError:
+    """Return the error that the tool reports. A mistake in a message must not end in a crash."""
+    try:
+        return from_os_error(exception, path)
+    except Exception as problem:
+        raise AssertionError(f"{exception!r} cannot be reported") from problem
+
+
 def os_error(number: int, path: str | bytes | int | None = "/w/x") -> OSError:
     return OSError(number, os.strerror(number), path)
 
@@ -43,7 +51,7 @@ def texts(error: ToolError) -> tuple[str, str]:
 def test_each_error_of_the_operating_system_has_a_code(
     number: int, error_class: type[PathError], code: str, exit_code: int
 ) -> None:
-    error = from_os_error(os_error(number))
+    error = report(os_error(number))
 
     assert type(error) is error_class
     assert (error.code, error.exit_status) == (code, exit_code)
@@ -53,7 +61,7 @@ def test_each_error_of_the_operating_system_has_a_code(
 
 @pytest.mark.parametrize("number", [errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO, errno.ENAMETOOLONG])
 def test_a_path_to_something_else_than_a_file_is_unsafe(number: int) -> None:
-    error = from_os_error(os_error(number))
+    error = report(os_error(number))
 
     assert error.code == "UNSAFE_PATH"
     assert texts(error) == (
@@ -63,23 +71,23 @@ def test_a_path_to_something_else_than_a_file_is_unsafe(number: int) -> None:
 
 
 def test_an_os_error_without_a_number_is_an_io_error_with_its_text() -> None:
-    error = from_os_error(OSError("The driver failed"), "/w/x")
+    error = report(OSError("The driver failed"), "/w/x")
 
     assert error.code == "IO_ERROR"
     assert texts(error) == ("Cannot read or write /w/x: the driver failed.", "Check the path and the disk.")
 
 
 def test_the_caller_can_name_the_path_that_an_os_error_concerns() -> None:
-    assert from_os_error(os_error(errno.ENOENT, "/tmp/copy"), "/w/x").message == "/w/x does not exist."
+    assert report(os_error(errno.ENOENT, "/tmp/copy"), "/w/x").message == "/w/x does not exist."
 
 
 def test_a_path_in_bytes_is_shown_as_text() -> None:
-    assert from_os_error(os_error(errno.ENOENT, b"/w/x")).message == "/w/x does not exist."
+    assert report(os_error(errno.ENOENT, b"/w/x")).message == "/w/x does not exist."
 
 
 @pytest.mark.parametrize("path", [None, 5])
 def test_an_unknown_path_is_described_in_words_and_left_out_of_the_context(path: int | None) -> None:
-    error = from_os_error(os_error(errno.EACCES, path))
+    error = report(os_error(errno.EACCES, path))
 
     assert texts(error) == (
         "Cannot read, create or change the file: permission denied.",
@@ -89,7 +97,7 @@ def test_an_unknown_path_is_described_in_words_and_left_out_of_the_context(path:
 
 
 def test_a_denied_access_names_the_directory_too() -> None:
-    error = from_os_error(os_error(errno.EACCES, "/w/private"))
+    error = report(os_error(errno.EACCES, "/w/private"))
 
     assert texts(error) == (
         "Cannot read, create or change /w/private: permission denied.",
@@ -98,19 +106,19 @@ def test_a_denied_access_names_the_directory_too() -> None:
 
 
 def test_too_many_open_files_are_not_blamed_on_the_disk() -> None:
-    error = from_os_error(os_error(errno.EMFILE))
+    error = report(os_error(errno.EMFILE))
 
     assert error.suggestion == ("Pass fewer files at once, or raise the limit of open files with `ulimit -n`.")
 
 
 def test_a_file_that_is_a_mount_point_is_not_blamed_on_the_disk() -> None:
-    error = from_os_error(os_error(errno.EBUSY))
+    error = report(os_error(errno.EBUSY))
 
     assert error.suggestion == "If the path is a mount point, mount its directory instead of the file."
 
 
 def test_a_full_disk_leaves_the_old_content() -> None:
-    assert texts(from_os_error(os_error(errno.ENOSPC))) == (
+    assert texts(report(os_error(errno.ENOSPC))) == (
         "Cannot write /w/x: no space is left.",
         "Free some space, then run the command again. If /w/x existed before, its old content is still there.",
     )
@@ -139,6 +147,10 @@ def test_a_result_that_would_be_overwritten_comes_with_the_options_to_pass() -> 
     )
     assert error.context == {"path": "/w/x", "found": "it is not a readable file"}
     assert error.exit_status == 6
+
+
+def test_an_unknown_path_leaves_the_other_facts_in_the_context() -> None:
+    assert OutputExists("the output", found="it is a link").context == {"found": "it is a link"}
 
 
 def test_a_single_failure_can_have_its_own_hint() -> None:

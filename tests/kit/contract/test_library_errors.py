@@ -63,6 +63,14 @@ def texts(error: ToolError) -> tuple[str, str]:
     return error.message, error.suggestion
 
 
+def report(exception: library.SafetyError) -> ToolError:
+    """Return the error that the tool reports. A mistake in the row must not end in a crash."""
+    try:
+        return from_library_error(exception)
+    except Exception as problem:
+        raise AssertionError(f"the row of {exception!r} cannot be filled in") from problem
+
+
 def lock_timeout(*holders: Holder, usual_ms: int | None = None) -> library.LockTimeout:
     owners = Owners(list(holders), usual_ms=usual_ms)
     return library.LockTimeout("build", owners, waited_seconds=1.5, timeout_seconds=2.5)
@@ -98,7 +106,7 @@ def test_the_meaning_of_a_code_is_in_the_table() -> None:
 
 @pytest.mark.parametrize("error_class", PATH_TEXTS)
 def test_a_failure_of_a_path_names_the_path_and_the_reason(error_class: Any) -> None:
-    error = from_library_error(error_class("/w/x", "it is a link"))
+    error = report(error_class("/w/x", "it is a link"))
 
     assert texts(error) == PATH_TEXTS[error_class]
     assert (error.code, error.exit_status) == KINDS[error_class]
@@ -107,14 +115,14 @@ def test_a_failure_of_a_path_names_the_path_and_the_reason(error_class: Any) -> 
 
 
 def test_a_description_instead_of_a_path_is_left_out_of_the_context() -> None:
-    error = from_library_error(library.UnsafePath("the current directory", "it was deleted"))
+    error = report(library.UnsafePath("the current directory", "it was deleted"))
 
     assert error.message == "the current directory cannot be used: it was deleted."
     assert error.context == {"reason": "it was deleted"}
 
 
 def test_braces_in_a_path_are_not_replaced() -> None:
-    error = from_library_error(library.UnsafePath("/w/{reason}", "it is a link"))
+    error = report(library.UnsafePath("/w/{reason}", "it is a link"))
 
     assert error.message == "/w/{reason} cannot be used: it is a link."
 
@@ -122,7 +130,7 @@ def test_braces_in_a_path_are_not_replaced() -> None:
 def test_a_held_lock_is_reported_with_its_holder_and_the_time_that_was_waited() -> None:
     holder = Holder(12, "running", verified=True, age_ms=5_000)
 
-    error = from_library_error(lock_timeout(holder))
+    error = report(lock_timeout(holder))
 
     assert texts(error) == (
         'The lock "build" is held by process 12, which started 5s ago.',
@@ -136,32 +144,40 @@ def test_a_held_lock_is_reported_with_all_of_several_holders() -> None:
     first = Holder(12, "running", verified=True)
     second = Holder(13, "running", verified=True)
 
-    error = from_library_error(lock_timeout(first, second))
+    error = report(lock_timeout(first, second))
 
-    assert (error.context["holder"], error.context["holders"]) == (first, [first, second])
+    assert error.context == {
+        "lock": "build",
+        "waited_ms": 1500,
+        "timeout_ms": 2500,
+        "holder": first,
+        "holders": [first, second],
+    }
 
 
 def test_a_lock_without_a_known_holder_has_no_holder_in_the_context() -> None:
-    error = from_library_error(lock_timeout())
+    error = report(lock_timeout())
 
     assert error.context == {"lock": "build", "waited_ms": 1500, "timeout_ms": 2500}
-    assert error.describe()["retry_after_ms"] >= 4_000
+    assert error.retry_after_ms is not None
+    assert error.retry_after_ms >= 4_000
 
 
 def test_the_age_of_the_holder_and_the_usual_duration_decide_when_to_retry() -> None:
     young = Holder(12, "running", verified=True, age_ms=0)
     old = Holder(12, "running", verified=True, age_ms=9_000)
 
-    for_young = from_library_error(lock_timeout(young, usual_ms=10_000)).describe()
-    for_old = from_library_error(lock_timeout(old, usual_ms=10_000)).describe()
+    for_young = report(lock_timeout(young, usual_ms=10_000)).retry_after_ms
+    for_old = report(lock_timeout(old, usual_ms=10_000)).retry_after_ms
 
-    assert for_young["retryable"] is True
-    assert 12_000 <= for_young["retry_after_ms"] <= 15_000
-    assert 1_200 <= for_old["retry_after_ms"] <= 1_500
+    assert for_young is not None
+    assert 12_000 <= for_young <= 15_000
+    assert for_old is not None
+    assert 1_200 <= for_old <= 1_500
 
 
 def test_a_deadlock_names_the_lock_and_the_reason() -> None:
-    error = from_library_error(library.Deadlock("build"))
+    error = report(library.Deadlock("build"))
 
     assert texts(error) == (
         'Deadlock avoided: the process that started this command already holds the lock "build".',
@@ -171,7 +187,7 @@ def test_a_deadlock_names_the_lock_and_the_reason() -> None:
 
 
 def test_a_timeout_names_the_limit() -> None:
-    error = from_library_error(library.DeadlineExceeded(1.5))
+    error = report(library.DeadlineExceeded(1.5))
 
     assert texts(error) == (
         "The command did not finish within --timeout 1.5s and was stopped.",
@@ -184,7 +200,7 @@ def test_a_timeout_names_the_limit() -> None:
 def test_a_timeout_while_waiting_for_a_lock_names_the_holder_and_the_limit_of_the_command() -> None:
     holder = Holder(12, "running", verified=True)
 
-    error = from_library_error(library.DeadlineExceeded(60, waiting_for=lock_timeout(holder)))
+    error = report(library.DeadlineExceeded(60, waiting_for=lock_timeout(holder)))
 
     assert error.message == (
         'The command did not finish within --timeout 1m and was stopped. The lock "build" is held by process 12.'
@@ -201,7 +217,7 @@ def test_a_timeout_while_waiting_for_a_lock_names_the_holder_and_the_limit_of_th
 
 @pytest.mark.parametrize("number", HANDLED, ids=lambda number: signal.Signals(number).name)
 def test_an_interrupted_command_has_the_exit_code_of_its_signal(number: signal.Signals) -> None:
-    error = from_library_error(library.Interrupted(number))
+    error = report(library.Interrupted(number))
 
     assert error.exit_status == 128 + number
     assert error.context == {"signal": number.name}
@@ -220,9 +236,9 @@ UNCERTAIN = [
 
 @pytest.mark.parametrize("exception", UNCERTAIN, ids=["signal", "deadline"])
 def test_a_change_that_may_have_been_made_has_an_unknown_outcome(exception: library.SafetyError) -> None:
-    error = from_library_error(exception)
+    error = report(exception)
 
-    assert (error.context["outcome"], error.context["change"]) == ("unknown", ORDER)
+    assert error.context.items() >= {"outcome": "unknown", "change": ORDER}.items()
     assert error.message.endswith(f" It is not known whether this change was made: {ORDER}.")
     assert error.suggestion == "Check whether the change was made before you run the command again."
 
@@ -233,7 +249,7 @@ def test_a_change_that_may_have_been_made_has_an_unknown_outcome(exception: libr
     ids=["signal", "deadline"],
 )
 def test_without_such_a_change_the_outcome_is_not_mentioned(exception: library.SafetyError) -> None:
-    error = from_library_error(exception)
+    error = report(exception)
 
     assert not error.context.keys() & {"outcome", "change"}
     assert "not known" not in error.message
@@ -243,7 +259,7 @@ def test_without_such_a_change_the_outcome_is_not_mentioned(exception: library.S
 def test_the_name_of_the_change_has_no_password(exception_class: Any) -> None:
     change = "the order at https://ann:hunter2@supplier.example"
 
-    error = from_library_error(exception_class(2, uncertain_change=change))
+    error = report(exception_class(2, uncertain_change=change))
 
     assert "hunter2" not in str(error.describe())
 

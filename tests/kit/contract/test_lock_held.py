@@ -1,6 +1,8 @@
 """LOCK_HELD: who holds the lock, what to do, and when a retry is worthwhile."""
 
 import random
+from collections.abc import Callable
+from typing import TypeVar
 
 import pytest
 
@@ -71,6 +73,17 @@ def lock_timeout(*holders: Holder, shared: bool = False, timeout_seconds: float 
     return LockTimeout("build", owners, timeout_seconds=timeout_seconds)
 
 
+Subject = TypeVar("Subject")
+
+
+def text_of(write: Callable[[Subject], str], subject: Subject) -> str:
+    """Return what the function writes. If it crashes, return that, for the comparison to show."""
+    try:
+        return write(subject)
+    except Exception as problem:
+        return f"crashed: {problem!r}"
+
+
 RUNNING = Holder(12, "running", verified=True)
 ORPHANED = Holder(12, "orphaned", verified=True, command="build", children=(13,))
 ORPHANED_WITH_THREE = Holder(12, "orphaned", verified=True, children=(13, 14, 15))
@@ -94,37 +107,37 @@ ORPHANED_WITH_THREE = Holder(12, "orphaned", verified=True, children=(13, 14, 15
     ],
 )
 def test_the_message_names_the_holder_as_far_as_it_is_known(holder: Holder, name: str) -> None:
-    assert message_for(lock_timeout(holder)) == f'The lock "build" is held by {name}.'
+    assert text_of(message_for, lock_timeout(holder)) == f'The lock "build" is held by {name}.'
 
 
 def test_a_lock_that_changes_hands_has_no_holder_yet() -> None:
-    assert message_for(lock_timeout()) == 'The lock "build" is being taken by another process at this moment.'
+    assert text_of(message_for, lock_timeout()) == 'The lock "build" is being taken by another process at this moment.'
 
 
 def test_the_message_names_all_processes_that_share_a_lock() -> None:
     others = [Holder(pid, "running", verified=True) for pid in (13, 14)]
 
-    assert message_for(lock_timeout(RUNNING, shared=True)) == 'The lock "build" is shared by process 12.'
-    assert message_for(lock_timeout(RUNNING, *others, shared=True)) == (
+    assert text_of(message_for, lock_timeout(RUNNING, shared=True)) == 'The lock "build" is shared by process 12.'
+    assert text_of(message_for, lock_timeout(RUNNING, *others, shared=True)) == (
         'The lock "build" is shared by processes 12, 13 and 14.'
     )
 
 
 def test_an_orphaned_lock_is_held_by_the_children_of_its_holder() -> None:
-    assert message_for(lock_timeout(ORPHANED)) == (
+    assert text_of(message_for, lock_timeout(ORPHANED)) == (
         'The lock "build" is still held by process 13. It inherited the lock from process 12, which has exited.'
     )
-    assert message_for(lock_timeout(ORPHANED_WITH_THREE)) == (
+    assert text_of(message_for, lock_timeout(ORPHANED_WITH_THREE)) == (
         'The lock "build" is still held by processes 13, 14 and 15. '
         "They inherited the lock from process 12, which has exited."
     )
 
 
 def test_the_hint_for_an_orphaned_lock_is_the_command_that_terminates_its_holders() -> None:
-    assert hint_for(lock_timeout(ORPHANED)) == (
+    assert text_of(hint_for, lock_timeout(ORPHANED)) == (
         "Wait until process 13 exits, or terminate it: `tool lock release build`."
     )
-    assert hint_for(lock_timeout(ORPHANED_WITH_THREE)) == (
+    assert text_of(hint_for, lock_timeout(ORPHANED_WITH_THREE)) == (
         "Wait until processes 13, 14 and 15 exit, or terminate them: `tool lock release build`."
     )
 
@@ -134,7 +147,7 @@ def test_the_hint_for_an_orphaned_lock_is_the_command_that_terminates_its_holder
 def test_the_hint_proposes_a_longer_wait_than_the_last_one(
     holders: list[Holder], timeout_seconds: float, proposed: str
 ) -> None:
-    hint = hint_for(lock_timeout(*holders, timeout_seconds=timeout_seconds))
+    hint = text_of(hint_for, lock_timeout(*holders, timeout_seconds=timeout_seconds))
 
     assert hint == f"Try again later. To wait for the lock, pass --lock-timeout {proposed}."
 
@@ -148,4 +161,4 @@ def test_the_hint_proposes_a_longer_wait_than_the_last_one(
     ],
 )
 def test_a_process_is_described_without_its_command(holder: Holder, description: str) -> None:
-    assert describe_process(holder) == description
+    assert text_of(describe_process, holder) == description

@@ -617,7 +617,7 @@ def test_a_group_without_processes_has_nobody_who_runs() -> None:
 
 
 def test_without_proc_the_number_of_the_group_stands_for_its_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "can_see", lambda: False)
+    monkeypatch.setattr(module, "can_see_processes", lambda: False)
     process = subprocess.Popen(["/bin/sh", "-c", "sleep 60 & wait"], process_group=0)
 
     running = module._find_running_members(process.pid)
@@ -625,6 +625,21 @@ def test_without_proc_the_number_of_the_group_stands_for_its_processes(monkeypat
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     assert running == (process.pid,)
+
+
+def test_a_group_that_never_ends_is_waited_for_until_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = []
+
+    def find_running_members(_group: int) -> tuple[int, ...]:
+        looks.append(time.monotonic())
+        assert len(looks) < 100, "the deadline has not ended the wait"
+        return (7,)
+
+    monkeypatch.setattr(module, "_find_running_members", find_running_members)
+    deadline = time.monotonic() + 0.05
+
+    assert module._wait_for_group(7, deadline) == (7,)
+    assert looks[-2] < deadline <= time.monotonic()
 
 
 # Leaving the block

@@ -435,6 +435,7 @@ def test_a_lock_file_that_is_replaced_again_and_again_is_given_up_at_the_deadlin
     def replace_and_lock(descriptor: int, operation: int) -> bool:
         nonlocal tries
         tries += 1
+        assert tries == 1, "it continues after the deadline"
         path.unlink()
         path.touch(mode=0o600)
         return try_lock(descriptor, operation)
@@ -666,7 +667,10 @@ def test_after_cp_al_both_copies_have_a_lock_of_their_own(
     original, copy = copies
     assert inode(original) == inode(copy)
 
-    with taking(make_lock(copy), mode, 0), taking(make_lock(original), "exclusive", 0):
+    with taking(make_lock(copy), mode, 0):
+        error = failure_in(make_lock(original).exclusively(0))
+
+        assert error is None
         assert inode(original) != inode(copy)
 
 
@@ -777,9 +781,10 @@ def test_a_file_of_ours_that_was_planted_as_a_lock_file_is_not_overwritten(
     victim.chmod(0o600)
     path.hardlink_to(victim)
 
-    with taking(make_lock(path), mode, 0):
-        assert inode(path) != inode(victim)
+    error = failure_in(taking(make_lock(path), mode, 0))
 
+    assert error is None
+    assert inode(path) != inode(victim)
     assert victim.read_text() == "mine"
 
 

@@ -27,6 +27,7 @@ from sampletool.kit.safety.lock_record import (
 from sampletool.kit.stepping.tracer import SteppedProcess
 from sampletool.kit.testing.forked import fork_server
 from sampletool.kit.testing.holding import holding
+from tests.kit.failing import failure_in, failure_of
 from tests.kit.safety.test_lock import refusal
 
 RECORD_OF_0_2 = (
@@ -54,6 +55,26 @@ def written(descriptor: int) -> Record:
     record = read_record(descriptor)
     assert record is not None
     return record
+
+
+def is_rejected(descriptor: int) -> bool:
+    """Return whether there is no record in this file. No content may cause an error."""
+    records: list[Record | None] = []
+
+    error = failure_of(lambda: records.append(read_record(descriptor)))
+
+    assert error is None
+    return records == [None]
+
+
+def living_pids(lock_path: Path) -> list[int]:
+    """Return the pids of the living readers. No file in their directory may cause an error."""
+    readers: list[tuple[Record, os.stat_result]] = []
+
+    error = failure_of(lambda: readers.extend(living_readers(lock_path)))
+
+    assert error is None
+    return [record.pid for record, _ in readers]
 
 
 def write_text(descriptor: int, text: bytes) -> None:
@@ -162,7 +183,7 @@ def test_a_free_record_keeps_how_long_a_hold_takes(descriptor: int) -> None:
 
 def test_a_record_that_is_too_long_for_its_block_is_not_read(descriptor: int) -> None:
     write_record(descriptor, describe_me("s-1", "x" * 2000))
-    assert read_record(descriptor) is None
+    assert is_rejected(descriptor)
 
     write_record(descriptor, me())
     assert written(descriptor).command == "build"
@@ -182,7 +203,7 @@ def test_a_record_that_is_too_long_for_its_block_is_not_read(descriptor: int) ->
 def test_garbage_is_not_a_record(descriptor: int, content: bytes) -> None:
     os.pwrite(descriptor, content, 0)
 
-    assert read_record(descriptor) is None
+    assert is_rejected(descriptor)
 
 
 def test_a_record_with_one_changed_byte_is_rejected(descriptor: int) -> None:
@@ -191,7 +212,7 @@ def test_a_record_with_one_changed_byte_is_rejected(descriptor: int) -> None:
 
     os.pwrite(descriptor, bytes([byte ^ 1]), 40)
 
-    assert read_record(descriptor) is None
+    assert is_rejected(descriptor)
 
 
 @pytest.mark.parametrize("missing_bytes", [1, 500])
@@ -200,7 +221,7 @@ def test_a_record_that_is_cut_short_is_rejected(descriptor: int, missing_bytes: 
 
     os.ftruncate(descriptor, os.fstat(descriptor).st_size - missing_bytes)
 
-    assert read_record(descriptor) is None
+    assert is_rejected(descriptor)
 
 
 @pytest.mark.parametrize(
@@ -214,25 +235,25 @@ def test_a_text_that_is_not_a_record_is_rejected_although_its_checksum_is_right(
 ) -> None:
     write_text(descriptor, text)
 
-    assert read_record(descriptor) is None
+    assert is_rejected(descriptor)
 
 
 def test_a_record_of_another_version_is_rejected(descriptor: int) -> None:
     write_record(descriptor, replace(me(), v=99))
 
-    assert read_record(descriptor) is None
+    assert is_rejected(descriptor)
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(Record)])
 def test_a_record_without_one_of_its_keys_is_rejected(descriptor: int, name: str) -> None:
     content = asdict(replace(me(), boot_seconds=1.5))
     write_text(descriptor, json.dumps(content).encode())
-    assert read_record(descriptor) is not None
+    assert not is_rejected(descriptor)
 
     del content[name]
     write_text(descriptor, json.dumps(content).encode())
 
-    assert read_record(descriptor) is None
+    assert is_rejected(descriptor)
 
 
 def test_a_record_with_an_unknown_key_is_rejected(descriptor: int) -> None:
@@ -240,7 +261,7 @@ def test_a_record_with_an_unknown_key_is_rejected(descriptor: int) -> None:
 
     write_text(descriptor, json.dumps(content).encode())
 
-    assert read_record(descriptor) is None
+    assert is_rejected(descriptor)
 
 
 @pytest.mark.parametrize("boot_seconds", [math.inf, math.nan, "x"])
@@ -250,7 +271,7 @@ def test_a_record_from_which_no_age_can_be_calculated_is_rejected(
     monkeypatch.setattr(lock_record, "boot_seconds", lambda: boot_seconds)
     write_record(descriptor, me())
 
-    assert read_record(descriptor) is None
+    assert is_rejected(descriptor)
 
 
 @pytest.mark.parametrize("wrong", [{"pid": math.inf}, {"start": 5}, {"command": None}])
@@ -260,7 +281,7 @@ def test_a_record_with_a_value_of_another_type_is_rejected(
 ) -> None:
     write_record(descriptor, replace(me(), **wrong))
 
-    assert read_record(descriptor) is None
+    assert is_rejected(descriptor)
 
 
 # What a record says about its writer
@@ -376,9 +397,9 @@ def test_a_reader_is_named_while_it_reads_and_leaves_no_file(tmp_path: Path) -> 
     path = tmp_path / "lock"
 
     with registered(path, describe_me("s-1", "test")):
-        assert [record.pid for record, _ in living_readers(path)] == [os.getpid()]
+        assert living_pids(path) == [os.getpid()]
 
-    assert living_readers(path) == []
+    assert living_pids(path) == []
     assert os.listdir(tmp_path / "lock.readers") == []
 
 
@@ -402,7 +423,7 @@ def test_readers_are_listed_by_age_with_the_status_of_their_files(
 
 
 def test_a_lock_that_was_never_shared_has_no_readers(tmp_path: Path) -> None:
-    assert living_readers(tmp_path / "lock") == []
+    assert living_pids(tmp_path / "lock") == []
     assert not readers_of(tmp_path / "lock").exists()
 
 
@@ -414,7 +435,7 @@ def test_the_file_of_a_killed_reader_is_removed_by_the_next_process_that_looks(
         other.kill()
     assert len(os.listdir(tmp_path / "lock.readers")) == 1
 
-    assert living_readers(path) == []
+    assert living_pids(path) == []
 
     assert os.listdir(tmp_path / "lock.readers") == []
 
@@ -426,9 +447,24 @@ def test_a_reader_that_has_not_written_its_record_yet_is_not_listed_and_keeps_it
     with registered(path, me()) as descriptor:
         os.ftruncate(descriptor, 0)
 
-        assert living_readers(path) == []
+        assert living_pids(path) == []
 
         assert len(os.listdir(readers_of(path))) == 1
+
+
+def test_a_reader_creates_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [b"abcd"]
+
+    def random_name(_length: int) -> bytes:
+        assert names, "it created another file"
+        return names.pop()
+
+    monkeypatch.setattr(os, "urandom", random_name)
+
+    error = failure_in(registered(tmp_path / "lock", me()))
+
+    assert error is None
+    assert names == []
 
 
 @pytest.mark.leaves_litter
@@ -438,7 +474,7 @@ def test_one_file_that_cannot_be_opened_does_not_hide_the_other_readers(tmp_path
         (readers_of(path) / "0-link").symlink_to(tmp_path / "nowhere")
         (readers_of(path) / "z-link").symlink_to(tmp_path / "nowhere")
 
-        assert [record.pid for record, _ in living_readers(path)] == [os.getpid()]
+        assert living_pids(path) == [os.getpid()]
 
 
 def test_reader_files_are_neither_read_nor_removed_if_others_may_write_there(
@@ -450,7 +486,7 @@ def test_reader_files_are_neither_read_nor_removed_if_others_may_write_there(
     (planted / "victim").touch(mode=0o600)
     readers_of(path).symlink_to(planted)
 
-    assert living_readers(path) == []
+    assert living_pids(path) == []
     with pytest.raises(UnsafeDirectory), registered(path, me()):
         pass
 
@@ -466,9 +502,9 @@ def test_a_reader_whose_file_is_removed_before_it_is_locked_creates_another_one(
     with SteppedProcess(reader, watch=tmp_path, fork_server=fork_server()) as stepped:
         stepped.run_until(lambda event: event.name == "fcntl.flock" and ".readers" in event.path)
 
-        assert living_readers(path) == []
+        assert living_pids(path) == []
 
         stepped.run_until("os.remove", times=2)
-        assert [record.pid for record, _ in living_readers(path)] == [stepped.process.pid]
+        assert living_pids(path) == [stepped.process.pid]
         assert stepped.finish().status == 0
     assert os.listdir(tmp_path / "lock.readers") == []

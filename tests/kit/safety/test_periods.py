@@ -67,6 +67,7 @@ class ClockedSignals(Signals):
         self.clock = clock
 
     def wait(self, seconds: float, descriptors: Sequence[int] = ()) -> list[int]:
+        assert seconds > 0, "poll() waits without end if the time is negative, and not at all if it is 0"
         self.clock.advance(seconds)
         return []
 
@@ -203,6 +204,20 @@ def test_the_gate_is_waited_for_a_quarter_of_a_second_at_least(
     assert isinstance(failure_in(make_lock().shared(timeout_seconds)), LockTimeout)
 
     assert clock.elapsed == waits_seconds
+
+
+def test_a_caller_that_does_not_wait_starts_no_thread(
+    make_lock: Callable[[], Lock], hold: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock stands still, so the deadline is now."""
+    started: list[object] = []
+    monkeypatch.setattr(lock_module, "Waiter", lambda *facts: started.append(facts))
+    hold(tmp_path / "lock")
+
+    error = failure_in(make_lock().exclusively(0))
+
+    assert started == []
+    assert isinstance(error, LockTimeout)
 
 
 @pytest.mark.parametrize(("timeout_seconds", "waits_seconds"), [(0.0, 0.25), (0.1, 0.25), (0.3, 0.3)])

@@ -26,7 +26,7 @@ lock = open(sys.argv[1], "w")
 fcntl.flock(lock, fcntl.LOCK_EX)
 file = os.fstat(lock.fileno())
 child = subprocess.Popen(["sleep", "600"], process_group=0, pass_fds=[lock.fileno()])
-print("sees", processes.can_see(), processes.can_see_files(child.pid))
+print("sees", processes.can_see_processes(), processes.can_see_files(child.pid))
 print("running", me in processes.pids(), processes.is_running(me), processes.is_running(child.pid))
 print("group", processes.members_of_group(child.pid) == (child.pid,))
 print("locker", processes.locker_of(child.pid, file) == me)
@@ -226,7 +226,7 @@ def test_a_lock_on_another_file_does_not_count(tmp_path: Path) -> None:
 
 
 def test_this_process_is_among_those_that_can_be_seen() -> None:
-    assert processes.can_see()
+    assert processes.can_see_processes()
     assert {os.getpid(), os.getppid()} <= set(processes.pids())
     assert processes.pid_namespace() == os.readlink("/proc/self/ns/pid")
 
@@ -248,7 +248,7 @@ def test_a_process_that_has_exited_has_no_open_files() -> None:
 _LOOK = """
 import os
 from sampletool.kit.safety import processes
-print(os.getpid(), processes.can_see(), processes.pids(), processes.start_of(1))
+print(os.getpid(), processes.can_see_processes(), processes.pids(), processes.start_of(1))
 """
 
 

@@ -20,7 +20,7 @@ changes_settings = CommandSpec(
 
 def settings_of(context: Context, in_user_file: bool) -> Settings:
     """What applies to this call; or what the user's own file says, and nothing else."""
-    return Settings(lambda: None) if in_user_file else context.settings
+    return Settings(lambda: None, files_only=True) if in_user_file else context.settings
 
 
 def scope_to_change(context: Context, in_user_file: bool) -> Scope:
