@@ -453,10 +453,11 @@ def test_a_file_grows_up_to_the_size_that_can_be_read_again(tmp_path: Path, mark
 
     with editing_toml(path) as file:
         file.text = largest
-        file.write()
+        error_at_the_limit = failure_of(file.write)
         file.text = f"{largest}\n"
         error = failure_of(file.write)
 
+    assert error_at_the_limit is None
     assert isinstance(error, UnsafePath)
     assert error.path == str(path)
     assert error.reason == "it would become larger than 256 KiB"
