@@ -26,7 +26,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def scope(path: Path) -> Scope:
-    """The scope of a user's file. A workspace's file has its settings in a table."""
+    """Return the scope of a user's file. A workspace's file has its settings in a table."""
     return Scope("user", path)
 
 

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("home")
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A directory with a workspace's file, in which the settings are in a table."""
+    """Create a directory with a workspace's file, in which the settings are in a table."""
     directory = tmp_path / "project"
     directory.mkdir()
     (directory / WORKSPACE_FILE).write_text("jobs = 99\n[settings]\njobs = 3\nt.a = 'project'\n")

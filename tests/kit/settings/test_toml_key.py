@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from sampletool.kit.contract.mistyped import Mistyped
+from sampletool.kit.safety.toml_limits import MAX_TOML_BYTES
 from sampletool.kit.settings.toml_key import get, parse_key, parse_value, show_key, show_value
 from tests.kit.failing import failure_of, outcome_of
 
@@ -60,6 +61,14 @@ def test_a_value_is_toml_only_if_it_is_printed_as_typed(text: str, value: Any) -
 
     assert parsed == value
     assert type(parsed) is type(value)
+
+
+def test_a_value_that_is_too_large_for_a_file_is_not_parsed() -> None:
+    too_large = '"' + "x" * MAX_TOML_BYTES + '"'
+
+    value = outcome_of(lambda: parse_value(too_large))
+
+    assert value == too_large
 
 
 @pytest.mark.parametrize("levels", [1, 100])
