@@ -78,6 +78,7 @@ def test_the_lines_of_one_key_or_a_part_of_braces_are_one_key(
         ("a = 1\n# about x\n", 0, "a = 1\n# about x\n", ""),
         ("# about x\n", 0, "# about x\n", ""),
         ("\na = 1\n", 0, "\na = 1\n", ""),
+        ("\t", 0, "\t", ""),
         ("a = 1\n\n", 0, "a = 1\n\n", ""),
         ("[t]\na = 1\n", 0, "[t]\n", "x"),
         ("a = 1\n", 0, "a = 1\n", "b"),
@@ -135,6 +136,8 @@ def test_a_gap_in_place_of_a_value_of_another_type_is_not_where_it_was() -> None
         ("a = 1", {"a": 1}),
         ("a = nan", {"a": float("nan")}),
         ("a = [1, {b = 'x'}]", {"a": [1, {"b": "x"}]}),
+        ("b = 1\na = 2", {"a": 2, "b": 1}),
+        ("a = [{c = 1, b = 2}]", {"a": [{"b": 2, "c": 1}]}),
         ("", {}),
     ],
 )
