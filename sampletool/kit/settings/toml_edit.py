@@ -213,7 +213,7 @@ def _region_of_new_key(
 
 def _add_dotted_key(table: _KitTable, path: Path, value: str) -> None:
     """Add `b.c = value`."""
-    import tomlkit  # 5 ms, and most commands do not edit
+    import tomlkit  # 10 ms, and most commands do not edit
 
     if len(path) == 1:
         table[path[0]] = value
