@@ -22,6 +22,7 @@ from sampletool.kit.testing.holding import holding
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import Ran, Tool, ended
 from tests.kit.added_command import start_added
+from tests.kit.failing import outcome_of
 
 _LEAK = """
 import signal
@@ -203,6 +204,30 @@ def error_of_check(signals: Signals) -> Exception | None:
 
 def count_descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM])
+def test_each_signal_that_asks_a_process_to_stop_gets_the_handler(number: int) -> None:
+    """No signal is sent here: without the handler, it would kill the process of the tests."""
+    signals = Signals()
+    previous_handler = signal.signal(number, signal.SIG_DFL)
+
+    signals.install()
+    handler = signal.getsignal(number)
+    signals.uninstall()
+    signal.signal(number, previous_handler)
+
+    assert handler == signals._record
+
+
+def test_without_a_deadline_no_time_is_left_or_over() -> None:
+    signals = Signals()
+
+    seconds_left = outcome_of(lambda: signals.seconds_left)
+    is_over = outcome_of(signals.is_over)
+
+    assert seconds_left is None
+    assert is_over is False
 
 
 def test_a_process_that_was_not_told_to_stop_continues() -> None:
@@ -536,6 +561,21 @@ def test_a_reader_that_has_hung_is_given_up_once_the_process_has_to_stop() -> No
     assert not is_written
 
 
+def test_a_reader_is_given_up_after_two_polls_of_a_quarter_of_a_second(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The signal may have arrived at the end of the first poll. The second one is a whole period."""
+    poll = RecordingPoll()
+    monkeypatch.setattr(module, "poll", lambda: poll)
+    signals = Signals()
+    signals.receive(signal.SIGTERM)
+
+    is_written = signals.write(1, b"content")
+
+    assert not is_written
+    assert poll.milliseconds == [250, 250]
+
+
 def test_a_reader_that_has_gone_is_an_error() -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)
@@ -579,6 +619,20 @@ from sampletool.kit.safety.signals import die_by
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 die_by(signal.SIGTERM)
 """
+
+
+_DIE_BY_AN_IGNORED_SIGNAL = """
+import signal
+from sampletool.kit.safety.signals import die_by
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+die_by(signal.SIGTERM)
+"""
+
+
+def test_a_process_dies_by_its_signal_even_if_it_has_ignored_it_until_then() -> None:
+    ran = run_python("-c", _DIE_BY_AN_IGNORED_SIGNAL, check=False)
+
+    assert ran.returncode == -signal.SIGTERM
 
 
 def test_a_process_that_cannot_die_by_its_signal_exits_with_the_code_that_means_it() -> None:
