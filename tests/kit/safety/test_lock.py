@@ -9,7 +9,7 @@ import shutil
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -480,6 +480,30 @@ def test_a_signal_that_came_before_is_obeyed_although_the_lock_is_free(path: Pat
 
     with pytest.raises(Interrupted), make_lock(path, signals).exclusively(10):
         pass
+
+
+def test_a_wait_asks_for_no_more_time_than_is_left(
+    path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The clock stands still. A wait that lasted for too long would be a time-out of this test."""
+    asked_seconds: list[float] = []
+
+    class ImpatientSignals(Signals):
+        def wait(self, seconds: float, descriptors: Sequence[int] = ()) -> list[int]:
+            asked_seconds.append(seconds)
+            self.receive(signal.SIGTERM)
+            return []
+
+    monkeypatch.setattr(lock_module, "time", SimpleNamespace(monotonic=lambda: 1000.0))
+    monkeypatch.setattr(lock_module, "find_owners", lambda _path: Owners([]))
+
+    with opened(path, os.O_RDWR | os.O_CREAT) as descriptor:
+        assert try_lock(descriptor, fcntl.LOCK_EX)
+        error = failure_in(make_lock(path, ImpatientSignals()).exclusively(0.25))
+
+    assert isinstance(error, Interrupted)
+    assert asked_seconds == [0.25]
 
 
 @pytest.mark.parametrize("limit", [0.0, 0.1])

@@ -263,6 +263,20 @@ def test_a_holder_elsewhere_is_named_by_its_record_without_being_verified(tmp_pa
     assert (holder.state, holder.verified, holder.command) == ("unknown", False, "build")
 
 
+def test_a_holder_is_named_without_being_verified_where_no_processes_can_be_seen(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """This is so on systems that do not have /proc."""
+    with holding(tmp_path / "lock") as other:
+        monkeypatch.setattr(processes, "can_see_processes", lambda: False)
+
+        holders = find_owners(tmp_path / "lock").holders
+
+    facts = [(holder.pid, holder.state, holder.verified) for holder in holders]
+    assert facts == [(other.pid, "unknown", False)]
+
+
 def hide_files_of(pid: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the open files of a process look like those of a process in another user namespace."""
     open_files = processes.open_files
