@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 from sampletool import REPOSITORY
 from sampletool.kit.checksums import listing, of_kit
+from sampletool.kit.contract.file_errors import EditRefused
 from sampletool.kit.parts import folders_of, lines_without, part_names
 from sampletool.kit.program import PACKAGE, PROGRAM, __version__
 from sampletool.kit.rename import Names, rename_files
-from sampletool.kit.settings.toml_edit import set_value
+from sampletool.kit.settings.toml_edit import CannotEdit, set_value
 
 TEMPLATE = f"{PACKAGE}/fork/template/"
 """Below it lies what is written for the new project, with the names of this one."""
@@ -72,7 +73,10 @@ def project(source: Mapping[str, bytes], choice: Choice) -> dict[str, bytes]:
 def _metadata(text: str, choice: Choice) -> str:
     about = {"name": choice.name, "description": choice.description, "authors": [{"name": choice.author}]}
     for key, value in about.items():
-        text = set_value(text, ("project", key), value)
+        try:
+            text = set_value(text, ("project", key), value)
+        except CannotEdit as error:
+            raise EditRefused("pyproject.toml", error.reason, key=f"project.{key}") from error
     return text
 
 

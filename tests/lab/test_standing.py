@@ -31,9 +31,7 @@ def test_a_step_names_its_line_and_the_copy_that_grew_old_is_seen(lab: Lab) -> N
 def test_a_command_stands_in_the_production_code_also_while_it_waits_for_a_lock(lab: Lab) -> None:
     events = seen(lab, "lost-config-update", "fixed", "A1 B1")
 
-    assert {line for step, line, _ in events if step == "lock"} == {
-        "with make_lock(lock_path_of(resolved), resolved.name).exclusively(timeout_seconds) as hold:"
-    }
+    assert {line for step, line, _ in events if step == "lock"} == {"with lock.exclusively(timeout_seconds) as hold:"}
 
 
 def test_where_the_power_may_fail_each_event_tells_what_the_disk_may_hold(lab: Lab) -> None:

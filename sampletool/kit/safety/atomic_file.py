@@ -118,10 +118,19 @@ def read_regular(path: Path, limit_bytes: int, *, follow: bool = True) -> bytes:
         if not stat.S_ISREG(status.st_mode):
             raise UnsafePath(str(path), "it is not a regular file")
         if status.st_size > limit_bytes:
-            raise UnsafePath(str(path), f"it is larger than {limit_bytes} bytes")
+            raise UnsafePath(str(path), f"it is larger than {_show_size(limit_bytes)}")
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             # With read(limit_bytes), Python would first allocate a buffer of that size.
             return file.read(status.st_size)
+
+
+def _show_size(size_bytes: int) -> str:
+    """Return the size in the largest unit that needs no fraction, for example `256 KiB`."""
+    if size_bytes % (1024 * 1024) == 0:
+        return f"{size_bytes // (1024 * 1024)} MiB"
+    if size_bytes % 1024 == 0:
+        return f"{size_bytes // 1024} KiB"
+    return f"{size_bytes} bytes"
 
 
 @contextmanager

@@ -79,6 +79,18 @@ def set_values(
     )
 
 
+def set_key(file: TomlEdit, key: Key, value: TomlValue) -> None:
+    """Set one key of a file that is not a settings file. Its text changes, but nothing is written.
+
+    Raise EditRefused if there is no safe edit, and ValueError if the text is not TOML.
+    """
+    try:
+        file.text = set_value(file.text, key, value)
+    except CannotEdit as error:
+        path = str(file.before.path)
+        raise EditRefused(path, error.reason, key=show_key(key)) from error
+
+
 def _effect(old_value: TomlValue, new_value: TomlValue) -> Effect:
     """Return the effect of a change. None is the value of a key that is not set."""
     # In Python, 1 == 1.0 == True.

@@ -43,6 +43,23 @@ def show_plain(value: str | int) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
+def show_value(value: TomlValue) -> str:
+    """Return the value as TOML on one line."""
+    if isinstance(value, dict):
+        pairs = [f"{show_key((key,))} = {show_value(member)}" for key, member in value.items()]
+        return "{" + ", ".join(pairs) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(show_value(member) for member in value) + "]"
+    if isinstance(value, (str, int)):
+        return show_plain(value)
+    if isinstance(value, float):
+        # Python and TOML write a float in the same way, also 1e+16, inf and nan.
+        return repr(value)
+    # The rest is a date or a time.
+    shown: str = value.isoformat()
+    return shown
+
+
 def parse_key(text: str) -> Path:
     """Return the parts of a dotted key, which is written as in TOML.
 

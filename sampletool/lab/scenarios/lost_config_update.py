@@ -140,14 +140,16 @@ scenario = Scenario(
             "kit/safety/toml_file.py:editing_toml",
             says="reading before the lock instead of under it",
             pattern="""\
-with make_lock(lock_path_of(resolved), resolved.name).exclusively(timeout_seconds) as hold:
+lock = make_lock(lock_path_of(resolved), resolved.name)
+with lock.exclusively(timeout_seconds) as hold:
     ...
     yield TomlEdit(read_toml(resolved), hold)
     return
 """,
             instead="""\
 before = read_toml(resolved)
-with make_lock(lock_path_of(resolved), resolved.name).exclusively(timeout_seconds) as hold:
+lock = make_lock(lock_path_of(resolved), resolved.name)
+with lock.exclusively(timeout_seconds) as hold:
     ...
     yield TomlEdit(before, hold)
     return

@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 
 from sampletool.fork.commands.fork import installed_modules, mistakes_in
-from sampletool.fork.project import Choice, offered_parts, project
+from sampletool.fork.project import TEMPLATE, Choice, offered_parts, project
 from sampletool.fork.source import source_files
 from sampletool.fork.writing import sweep
+from sampletool.kit.contract.file_errors import EditRefused
 from sampletool.kit.program import PACKAGE, PROGRAM
 from sampletool.kit.testing.tool import Ran, Tool
+from tests.kit.failing import failure_of
 from tests.kit.trees import ROOT, commit, copy_tree, make_environment, tracked
 
 _LEFT_OVER = re.compile(
@@ -70,6 +72,19 @@ def test_nothing_in_it_speaks_of_the_project_that_it_is_made_from(parts: list[st
     assert {*left} == {("README.md", PACKAGE)}
     assert len([line for line in files["README.md"].decode().splitlines() if PACKAGE in line]) == 1
     assert [*filter(_LEFT_OVER.search, files)] == []
+
+
+def test_metadata_that_cannot_be_changed_safely_are_reported() -> None:
+    choice = Choice("acme", "acme", frozenset(), "A", "D", "H", "none")
+    source = dict(source_files())
+    template = source[f"{TEMPLATE}pyproject.template"]
+    source[f"{TEMPLATE}pyproject.template"] = template.replace(b"description = ", b"description.short = ", 1)
+
+    error = failure_of(lambda: project(source, choice))
+
+    assert isinstance(error, EditRefused)
+    assert error.context["key"] == "project.description"
+    assert "project.description is a table, not a value" in error.message
 
 
 def test_it_answers_by_its_own_name(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,12 +92,14 @@ def test_unfinished_texts_take_no_longer_than_others(quote: str) -> None:
 
 
 def test_a_file_with_a_long_key_is_refused_before_it_is_parsed(tmp_path: Path) -> None:
-    """tomllib takes 20 minutes for this key, and no signal stops it."""
+    """tomllib takes 0.3 s for this key, and 39 s for a key that is ten times as long."""
     file = tmp_path / "app.toml"
     file.write_text(dotted(6_000) + " = 1\n")
 
+    text = read_toml(file)
+
     with pytest.raises(InvalidToml, match=r"app\.toml: the key a\.a.* has 6000 parts"):
-        _ = read_toml(file).document
+        _ = text.document
 
 
 def test_a_text_that_is_too_large_is_refused_before_it_is_parsed() -> None:

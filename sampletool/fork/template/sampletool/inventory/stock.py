@@ -7,7 +7,7 @@ from sampletool.kit.context import Context
 from sampletool.kit.contract.answer import Effect
 from sampletool.kit.safety.errors import InvalidToml
 from sampletool.kit.safety.toml_file import TomlEdit, TomlText
-from sampletool.kit.settings.toml_edit import set_value
+from sampletool.kit.settings.change import set_key
 
 
 class Changed(NamedTuple):
@@ -35,5 +35,5 @@ def counts(text: TomlText) -> dict[str, int]:
 def change(file: TomlEdit, item: str, pieces: int) -> Changed:
     """The new text of the file; nothing is changed before `file.write()`."""
     before = counts(file.before).get(item)
-    file.text = set_value(file.text, (item,), pieces)
+    set_key(file, (item,), pieces)
     return Changed("created" if before is None else "unchanged" if before == pieces else "updated", item, pieces)

@@ -29,3 +29,14 @@ def test_few_is_what_the_setting_says(tool: Tool, workspace: Path) -> None:
     tool("config", "set", "scarce_below", "8")
 
     assert tool("inventory", "list").data == {"items": [{"item": "screw", "pieces": 7, "is_low": True}]}
+
+
+def test_a_file_that_cannot_grow_is_reported_and_stays_as_it_was(tool: Tool, workspace: Path) -> None:
+    largest = "#" * (256 * 1024 - 1) + "\n"
+    (workspace / "in_stock.toml").write_text(largest)
+
+    ran = tool("inventory", "add", "screw")
+
+    assert (ran.status, ran.code) == (2, "INVALID_TOML")
+    assert "the file would become larger than 256 KiB" in ran.error["message"]
+    assert (workspace / "in_stock.toml").read_text() == largest
