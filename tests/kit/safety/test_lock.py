@@ -545,6 +545,31 @@ def test_a_wait_that_ends_by_its_own_timeout_says_so_although_all_work_has_a_lim
 # Ancestors and children
 
 
+def test_a_relative_path_is_the_lock_of_an_ancestor_only_if_it_leads_to_the_same_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two programs may each have a `work.lock` in their own directory."""
+    monkeypatch.setenv("SAFETY_HELD_LOCKS", str(tmp_path / "held" / "work.lock"))
+    (tmp_path / "held").mkdir()
+    (tmp_path / "other").mkdir()
+
+    monkeypatch.chdir(tmp_path / "held")
+    same_file = failure_in(make_lock(Path("work.lock")).exclusively(0))
+    monkeypatch.chdir(tmp_path / "other")
+    other_file = failure_in(make_lock(Path("work.lock")).exclusively(0))
+
+    assert isinstance(same_file, Deadlock)
+    assert other_file is None
+
+
+def test_the_message_of_a_timeout_names_the_process_that_holds_the_lock(path: Path) -> None:
+    with holding(path) as other:
+        error = failure_in(make_lock(path).exclusively(0))
+
+    assert isinstance(error, LockTimeout)
+    assert f"process {other.pid}" in str(error)
+
+
 def test_a_nested_call_for_the_lock_of_an_ancestor_fails_at_once(
     path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -323,10 +323,30 @@ def test_the_lock_can_be_in_another_place(tmp_path: Path) -> None:
     assert not (tmp_path / ".settings.toml.lock").exists()
 
 
+@pytest.mark.parametrize("is_link", [False, True])
+def test_the_lock_is_taken_only_once_if_the_link_stays_the_same(tmp_path: Path, is_link: bool) -> None:
+    path = tmp_path / "settings.toml"
+    if is_link:
+        path.symlink_to(tmp_path / "real.toml")
+    locks = []
+
+    def make_lock(lock_path: Path, name: str) -> Lock:
+        locks.append((lock_path, name))
+        assert len(locks) == 1, "the lock is taken again and again"
+        return Lock(lock_path, name)
+
+    with editing_toml(path, make_lock=make_lock) as file:
+        resolved = file.before.path
+
+    assert resolved == resolve(path)
+    assert locks == [(lock_beside(resolved), resolved.name)]
+
+
 def test_the_lock_is_a_hidden_file_in_a_directory_that_is_created_private(tmp_path: Path) -> None:
     lock_path = lock_beside(tmp_path / "new" / "settings.toml")
 
     assert lock_path == tmp_path / "new" / ".settings.toml.lock"
+    assert (tmp_path / "new").is_dir()
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
 
 

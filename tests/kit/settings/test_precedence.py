@@ -1,0 +1,234 @@
+"""The first source that has a value wins, and each source is named."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sampletool.kit.contract.errors import InvalidValues, KeyNotFound
+from sampletool.kit.places import config_file
+from sampletool.kit.program import WORKSPACE_FILE, variable
+from sampletool.kit.safety.errors import InvalidToml
+from sampletool.kit.safety.toml_file import read_toml
+from sampletool.kit.settings.known import all_known
+from sampletool.kit.settings.precedence import Scope, Settings, leaves_of, table_of
+from tests.kit.failing import failure_of, outcome_of
+
+pytestmark = pytest.mark.usefixtures("home")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A directory with a workspace's file, in which the settings are in a table."""
+    directory = tmp_path / "project"
+    directory.mkdir()
+    (directory / WORKSPACE_FILE).write_text("jobs = 99\n[settings]\njobs = 3\nt.a = 'project'\n")
+    return directory
+
+
+@pytest.fixture
+def user_file() -> Path:
+    path = config_file()
+    path.parent.mkdir(parents=True, mode=0o700)
+    path.write_text("jobs = 2\nt = {a = 'user', b = 'user'}\n")
+    return path
+
+
+def settings_of(
+    workspace: Path | None, flags: Mapping[str, Any] | None = None, *, files_only: bool = False
+) -> Settings:
+    return Settings(lambda: workspace, flags, files_only=files_only)
+
+
+def sources_of(settings: Settings, *key: str) -> object:
+    """Return the sources as plain tuples, or the exception that was raised."""
+    return outcome_of(lambda: [tuple(source) for source in settings.sources(key)])
+
+
+def test_a_flag_wins_over_the_environment_the_files_and_the_default(
+    project: Path, user_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable("jobs"), "4")
+    settings = settings_of(project, {"jobs": "5"})
+
+    sources = sources_of(settings, "jobs")
+
+    assert sources == [
+        ("flag", "5", "--jobs"),
+        ("environment", 4, variable("jobs")),
+        ("project", 3, str(project / WORKSPACE_FILE)),
+        ("user", 2, str(user_file)),
+        ("default", "auto", "default"),
+    ]
+
+
+def test_without_a_workspace_the_user_s_file_is_the_only_one(user_file: Path) -> None:
+    settings = settings_of(None)
+
+    sources = sources_of(settings, "jobs")
+
+    assert sources == [("user", 2, str(user_file)), ("default", "auto", "default")]
+
+
+def test_without_any_file_there_is_only_the_default() -> None:
+    settings = settings_of(None)
+
+    sources = sources_of(settings, "session_ttl")
+
+    assert sources == [("default", "7d", "default")]
+
+
+def test_if_files_are_the_only_sources_flags_variables_and_defaults_do_not_count(
+    project: Path, user_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable("jobs"), "4")
+    settings = settings_of(project, {"jobs": "5"}, files_only=True)
+
+    sources = sources_of(settings, "jobs")
+    names = outcome_of(settings.names)
+
+    assert sources == [
+        ("project", 3, str(project / WORKSPACE_FILE)),
+        ("user", 2, str(user_file)),
+    ]
+    assert names == ["jobs", "t.a", "t.b"]
+
+
+@pytest.mark.usefixtures("user_file")
+def test_a_key_that_the_tool_does_not_know_comes_from_files_only(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable("t.a"), "4")
+    settings = settings_of(project, {"t.a": "5"})
+
+    source = outcome_of(lambda: settings.find(("t", "a")))
+    other = outcome_of(lambda: settings.find(("t", "b")))
+
+    assert source == ("project", "project", str(project / WORKSPACE_FILE))
+    assert other == ("user", "user", str(config_file()))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("jobs", "4", 4),
+        ("jobs", "auto", "auto"),
+        ("lock_timeout", "5s", "5s"),
+        ("lock_timeout", "5", 5),
+        ("format", "json", "json"),
+        ("call_log", "true", "true"),
+    ],
+)
+def test_a_variable_has_the_type_that_its_value_would_have_in_a_file(
+    monkeypatch: pytest.MonkeyPatch, name: str, text: str, value: object
+) -> None:
+    monkeypatch.setenv(variable(name), text)
+
+    source = outcome_of(lambda: settings_of(None).find((name,)))
+
+    assert source == ("environment", value, variable(name))
+    assert isinstance(source, tuple)
+    assert type(source[1]) is type(value)
+
+
+def test_an_empty_variable_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable("jobs"), "")
+
+    sources = sources_of(settings_of(None), "jobs")
+
+    assert sources == [("default", "auto", "default")]
+
+
+def test_a_flag_is_named_as_it_is_typed() -> None:
+    settings = settings_of(None, {"lock_timeout": "5s"})
+
+    source = outcome_of(lambda: settings.find(("lock_timeout",)))
+
+    assert source == ("flag", "5s", "--lock-timeout")
+
+
+def test_a_key_without_a_value_is_reported_with_the_files_and_the_nearest_key(project: Path, user_file: Path) -> None:
+    settings = settings_of(project)
+
+    error = failure_of(lambda: settings.find(("t", "aa")))
+
+    assert isinstance(error, KeyNotFound)
+    assert error.context == {
+        "key": "t.aa",
+        "where": f"{project / WORKSPACE_FILE} or {user_file}",
+    }
+    assert error.suggestion is not None
+    assert "t.a" in error.suggestion
+
+
+def test_a_value_is_checked_and_its_source_is_named(project: Path) -> None:
+    (project / WORKSPACE_FILE).write_text("[settings]\njobs = 'many'\nsession_ttl = '2m'\n")
+    settings = settings_of(project)
+
+    error = failure_of(lambda: settings.value("jobs"))
+    seconds = outcome_of(lambda: settings.value("session_ttl"))
+    chosen_by_the_command = outcome_of(lambda: settings.value("lock_timeout"))
+
+    assert isinstance(error, InvalidValues)
+    assert f"jobs: 'many' ({project / WORKSPACE_FILE})" in error.mistakes[0].message
+    assert seconds == 120
+    assert chosen_by_the_command is None
+
+
+@pytest.mark.usefixtures("user_file")
+def test_the_names_are_those_of_all_files_and_of_the_tool(project: Path) -> None:
+    names = outcome_of(settings_of(project).names)
+
+    assert names == sorted({*all_known(), "t.a", "t.b"})
+
+
+def test_the_version_is_that_of_the_file_that_config_set_changes(project: Path, user_file: Path) -> None:
+    version_in_a_workspace = outcome_of(lambda: settings_of(project).version)
+    version_elsewhere = outcome_of(lambda: settings_of(None).version)
+
+    assert version_in_a_workspace == read_toml(project / WORKSPACE_FILE).version
+    assert version_elsewhere == read_toml(user_file).version
+
+
+def test_the_files_are_not_read_before_a_value_is_needed(project: Path) -> None:
+    settings = settings_of(project)
+    (project / WORKSPACE_FILE).write_text("[settings]\njobs = 7\n")
+
+    first = outcome_of(lambda: settings.value("jobs"))
+    (project / WORKSPACE_FILE).write_text("[settings]\njobs = 8\n")
+    second = outcome_of(lambda: settings.value("jobs"))
+
+    assert (first, second) == (7, 7)
+
+
+def test_a_file_without_the_table_of_the_scope_has_no_settings(tmp_path: Path) -> None:
+    path = tmp_path / "file.toml"
+    path.write_text("a = 1\n")
+
+    whole = outcome_of(lambda: table_of(Scope("user", path), read_toml(path)))
+    table = outcome_of(lambda: table_of(Scope("project", path, ("settings",)), read_toml(path)))
+
+    assert whole == {"a": 1}
+    assert table == {}
+
+
+def test_a_value_in_place_of_the_table_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "file.toml"
+    path.write_text("tool.x = 1\n")
+    scope = Scope("project", path, ("tool", "x"))
+
+    error = failure_of(lambda: table_of(scope, read_toml(path)))
+
+    assert isinstance(error, InvalidToml)
+    assert (error.path, error.reason) == (str(path), "tool.x is not a table")
+
+
+def test_the_leaves_of_a_table_are_its_values_and_lists() -> None:
+    table = {"a": 1, "t": {"u": {"b": [1, {"x": 1}]}, "c": "text"}, "empty": {}}
+
+    leaves = outcome_of(lambda: list(leaves_of(table)))
+    leaves_below = outcome_of(lambda: list(leaves_of(table["t"], ("above",))))  # type: ignore[arg-type]
+
+    assert leaves == [(("a",), 1), (("t", "u", "b"), [1, {"x": 1}]), (("t", "c"), "text")]
+    assert leaves_below == [(("above", "u", "b"), [1, {"x": 1}]), (("above", "c"), "text")]
