@@ -9,7 +9,7 @@ import shutil
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -480,6 +480,35 @@ def test_a_signal_that_came_before_is_obeyed_although_the_lock_is_free(path: Pat
 
     with pytest.raises(Interrupted), make_lock(path, signals).exclusively(10):
         pass
+
+
+def test_a_wait_lasts_until_the_deadline_or_until_its_thread_has_ended(
+    path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A real wait that is too long would only be noticed when the time for this test is over."""
+    now = 1000.0
+    waits: list[tuple[float, int]] = []
+
+    class RecordedWaits(Signals):
+        def wait(self, seconds: float, descriptors: Sequence[int] = ()) -> list[int]:
+            nonlocal now
+            now += seconds
+            waits.append((seconds, len(descriptors)))
+            if len(waits) == 3:
+                # Do not wait without end for a deadline that is not obeyed.
+                self.receive(signal.SIGTERM)
+            return []
+
+    monkeypatch.setattr(lock_module, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(lock_module, "find_owners", lambda _path: Owners([]))
+
+    with opened(path, os.O_RDWR | os.O_CREAT) as descriptor:
+        assert try_lock(descriptor, fcntl.LOCK_EX)
+        error = failure_in(make_lock(path, RecordedWaits()).exclusively(0.25))
+
+    assert waits == [(0.25, 1)]
+    assert isinstance(error, LockTimeout)
 
 
 @pytest.mark.parametrize("limit", [0.0, 0.1])
