@@ -329,6 +329,21 @@ def test_a_child_knows_the_locks_of_the_call_and_of_its_callers(
     assert child_exit.output_tail == "/of/the/caller\n/of/the/call\n"
 
 
+def test_children_get_absolute_paths_of_locks(
+    signals: Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A child may run in another directory, where a relative path means another lock."""
+    monkeypatch.delenv("SAFETY_HELD_LOCKS", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+    with Children(signals, lock_paths=[Path("work.lock")]) as children:
+        start(children, 'echo "$SAFETY_HELD_LOCKS"')
+        child_exit = children.next_exit()
+
+    assert child_exit is not None
+    assert child_exit.output_tail == f"{tmp_path / 'work.lock'}\n"
+
+
 def test_without_a_lock_a_child_s_environment_is_the_one_that_was_given(
     signals: Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from sampletool.kit.contract.mistyped import Mistyped
 from sampletool.kit.safety.toml_limits import MAX_TOML_BYTES
-from sampletool.kit.settings.toml_key import get, parse_key, parse_value, show_key, show_value
+from sampletool.kit.settings.toml_key import parse_key, parse_value, show_key, show_value, value_at
 from tests.kit.failing import failure_of, outcome_of
 
 
@@ -222,6 +222,6 @@ def test_a_date_or_time_is_written_as_it_was_read(text: str) -> None:
     ],
 )
 def test_a_path_without_a_value_has_none(path: tuple[str, ...], value: object) -> None:
-    found = outcome_of(lambda: get({"a": {"b": 1}}, path))
+    found = outcome_of(lambda: value_at({"a": {"b": 1}}, path))
 
     assert found == value
