@@ -253,6 +253,7 @@ def _above_next_header(text: str, region: Region) -> Region:
     directly above a header is about this header.
     """
     next_line = text[region.start :].lstrip(" \t")
+    # A region that replaces blanks cannot be moved, because the blanks are only in this place.
     if region.old or not next_line.startswith("["):
         return region
     start = _skip_lines_above(text, region.start, lambda line: line.startswith("#"))

@@ -23,7 +23,6 @@ from sampletool.kit.safety.toml_file import (
     resolve,
 )
 from sampletool.kit.safety.toml_limits import MAX_TOML_BYTES, TOO_LARGE
-from sampletool.kit.settings.toml_edit import set_value
 from sampletool.kit.stepping.tracer import Ended, Event, SteppedProcess
 from sampletool.kit.testing.forked import fork_server
 from sampletool.kit.testing.scale import scale
@@ -282,7 +281,7 @@ def test_a_program_can_edit_a_file_with_the_library_alone(tmp_path: Path) -> Non
     path = tmp_path / "settings.toml"
 
     with editing_toml(path) as file:
-        file.text = set_value(file.text, ("colour", "sky"), "blue")
+        file.text = '[colour]\nsky = "blue"\n'
         file.write()
         version = file.version
 

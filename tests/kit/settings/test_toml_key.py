@@ -72,12 +72,29 @@ def test_a_value_that_is_too_large_for_a_file_is_not_parsed() -> None:
 
 
 @pytest.mark.parametrize("levels", [1, 100])
-def test_lists_are_read_up_to_100_levels(levels: int) -> None:
-    text = "[" * levels + "]" * levels
+@pytest.mark.parametrize(
+    ("opening", "innermost", "closing", "kind"),
+    [
+        ("[", "", "]", list),
+        ("{a = ", "1", "}", dict),
+    ],
+    ids=["lists", "tables"],
+)
+def test_lists_and_tables_are_read_up_to_100_levels(
+    levels: int,
+    opening: str,
+    innermost: str,
+    closing: str,
+    kind: type,
+) -> None:
+    text = opening * levels + innermost + closing * levels
+    too_deep = opening * 101 + innermost + closing * 101
 
     value = outcome_of(lambda: parse_value(text))
+    unread = outcome_of(lambda: parse_value(too_deep))
 
-    assert isinstance(value, list)
+    assert isinstance(value, kind)
+    assert unread == too_deep
 
 
 @pytest.mark.parametrize(
