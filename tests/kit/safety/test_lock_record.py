@@ -499,6 +499,20 @@ def test_a_reader_creates_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert names == []
 
 
+def test_a_reader_does_not_use_a_file_that_is_already_there(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = tmp_path / "lock"
+    monkeypatch.setattr(os, "urandom", lambda _length: b"abcd")
+    with registered(path, me()):
+        error = failure_in(registered(path, me()))
+        pids = living_pids(path)
+
+    assert isinstance(error, FileExistsError)
+    assert pids == [os.getpid()]
+
+
 @pytest.mark.leaves_litter
 def test_one_file_that_cannot_be_opened_does_not_hide_the_other_readers(tmp_path: Path) -> None:
     path = tmp_path / "lock"
