@@ -138,7 +138,8 @@ class Children:
 
         self._signals = signals
         self._lock_descriptors = tuple(lock_descriptors)
-        self._lock_paths = [str(path) for path in lock_paths]
+        # A child may run in another directory, where a relative path would mean another lock.
+        self._lock_paths = [os.path.abspath(path) for path in lock_paths]
         self._grace_seconds = grace_seconds
         self._tail_bytes = tail_bytes
 

@@ -20,8 +20,15 @@ class SafetyError(Exception):
 class LockTimeout(SafetyError):
     """Another process kept the lock for longer than the caller was willing to wait."""
 
-    def __init__(self, name: str, owners: Owners, waited_seconds: float = 0.0, timeout_seconds: float = 0.0) -> None:
-        super().__init__(f"the lock {name!r} is held by another process")
+    def __init__(
+        self,
+        name: str,
+        owners: Owners,
+        waited_seconds: float = 0.0,
+        timeout_seconds: float = 0.0,
+    ) -> None:
+        holders = "; ".join(str(holder) for holder in owners.holders)
+        super().__init__(f'the lock "{name}" is held by {holders or "another process"}')
         self.name = name
         self.owners = owners
         self.waited_seconds = waited_seconds

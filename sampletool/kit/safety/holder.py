@@ -30,7 +30,8 @@ class Holder:
             facts.append(f"started {self.age_ms / 1000:g} s ago")
         if not self.verified:
             facts.append("not verified")
-        return f"{self.command or 'a program'} ({', '.join(facts)})"
+        program = self.command if self.command else "a program"
+        return f"{program} ({', '.join(facts)})"
 
 
 @dataclass(frozen=True)

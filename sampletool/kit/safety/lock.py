@@ -14,8 +14,8 @@ Terms:
   *reader* shares it with other readers.
 * A *record* describes a holder, in the lock file, see lock_record.py. It is there for people and
   for retry loops. No decision about who gets the lock depends on it.
-* The *gate* is a second lock file. Everybody who asks for a lock that readers use takes the gate
-  first, and releases it when they have got the lock or given up.
+* The *gate* is a second lock file. Everybody who asks for a lock that readers have used takes the
+  gate first, and releases it when they have got the lock or given up.
 
 The steps to take a lock:
 
@@ -89,7 +89,7 @@ MakeLock = Callable[[Path, str], "Lock"]
 ANCESTORS_LOCKS = "SAFETY_HELD_LOCKS"
 """The environment variable that tells child processes which locks are held for as long as they run.
 
-It contains the paths of the lock files, one per line. children.py sets it.
+It contains the absolute paths of the lock files, one per line. children.py sets it.
 """
 
 log = logging.getLogger(__name__)
@@ -273,7 +273,7 @@ class Lock:
         self._refuse_lockless_thread()
         self._refuse_deadlock()
         asked_at = time.monotonic()
-        patience_seconds = self._limited(timeout_seconds)
+        patience_seconds = self._limit_patience(timeout_seconds)
         deadline = asked_at + patience_seconds
         log.debug("lock %s: asked for by pid %d", self._name, self._me.pid)
         try:
@@ -282,9 +282,9 @@ class Lock:
                 # for it a moment even if the timeout is 0.
                 gate_deadline = max(deadline, asked_at + _SHORT_HOLD_SECONDS)
                 with self._gate(gate_deadline):
-                    descriptor = self._lock_file(self._path, operation, deadline)
+                    descriptor = self._open_locked(self._path, operation, deadline)
             else:
-                descriptor = self._lock_file(self._path, operation, deadline)
+                descriptor = self._open_locked(self._path, operation, deadline)
         except _TooLate:
             waited_seconds = time.monotonic() - asked_at
             raise self._refusal(waited_seconds, timeout_seconds, patience_seconds) from None
@@ -301,10 +301,10 @@ class Lock:
     def _refuse_deadlock(self) -> None:
         """Raise Deadlock if a process that started this one keeps the lock until this one exits."""
         ancestors_locks = os.environ.get(ANCESTORS_LOCKS, "").split("\n")
-        if str(self._path) in ancestors_locks:
+        if os.path.abspath(self._path) in ancestors_locks:
             raise Deadlock(self._name)
 
-    def _limited(self, timeout_seconds: float) -> float:
+    def _limit_patience(self, timeout_seconds: float) -> float:
         """Return the time to wait: the timeout, or less if the limit of all work ends before."""
         seconds_left = self._signals.seconds_left
         if seconds_left is None:
@@ -325,14 +325,14 @@ class Lock:
     def _gate(self, deadline: float) -> Iterator[None]:
         """Hold the gate until the block ends. Nobody waits for the gate while holding the lock."""
         gate_path = self._path.with_name(f"{self._path.name}.gate")
-        descriptor = self._lock_file(gate_path, EXCLUSIVE, deadline)
+        descriptor = self._open_locked(gate_path, EXCLUSIVE, deadline)
         try:
             yield
         finally:
             unlock(descriptor)
             os.close(descriptor)
 
-    def _lock_file(self, path: Path, operation: int, deadline: float) -> int:
+    def _open_locked(self, path: Path, operation: int, deadline: float) -> int:
         """Lock the file at this path, and return its descriptor.
 
         Raise _TooLate if the file is not free before the deadline or a signal.

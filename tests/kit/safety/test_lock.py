@@ -9,7 +9,7 @@ import shutil
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -482,6 +482,35 @@ def test_a_signal_that_came_before_is_obeyed_although_the_lock_is_free(path: Pat
         pass
 
 
+def test_a_wait_lasts_until_the_deadline_or_until_its_thread_has_ended(
+    path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A real wait that is too long would only be noticed when the time for this test is over."""
+    now = 1000.0
+    waits: list[tuple[float, int]] = []
+
+    class RecordedWaits(Signals):
+        def wait(self, seconds: float, descriptors: Sequence[int] = ()) -> list[int]:
+            nonlocal now
+            now += seconds
+            waits.append((seconds, len(descriptors)))
+            if len(waits) == 3:
+                # Do not wait without end for a deadline that is not obeyed.
+                self.receive(signal.SIGTERM)
+            return []
+
+    monkeypatch.setattr(lock_module, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(lock_module, "find_owners", lambda _path: Owners([]))
+
+    with opened(path, os.O_RDWR | os.O_CREAT) as descriptor:
+        assert try_lock(descriptor, fcntl.LOCK_EX)
+        error = failure_in(make_lock(path, RecordedWaits()).exclusively(0.25))
+
+    assert waits == [(0.25, 1)]
+    assert isinstance(error, LockTimeout)
+
+
 @pytest.mark.parametrize("limit", [0.0, 0.1])
 def test_the_limit_of_all_work_is_reported_as_such_with_the_lock_that_was_waited_for(
     path: Path,
@@ -514,6 +543,31 @@ def test_a_wait_that_ends_by_its_own_timeout_says_so_although_all_work_has_a_lim
 
 
 # Ancestors and children
+
+
+def test_a_relative_path_is_the_lock_of_an_ancestor_only_if_it_leads_to_the_same_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two programs may each have a `work.lock` in their own directory."""
+    monkeypatch.setenv("SAFETY_HELD_LOCKS", str(tmp_path / "held" / "work.lock"))
+    (tmp_path / "held").mkdir()
+    (tmp_path / "other").mkdir()
+
+    monkeypatch.chdir(tmp_path / "held")
+    same_file = failure_in(make_lock(Path("work.lock")).exclusively(0))
+    monkeypatch.chdir(tmp_path / "other")
+    other_file = failure_in(make_lock(Path("work.lock")).exclusively(0))
+
+    assert isinstance(same_file, Deadlock)
+    assert other_file is None
+
+
+def test_the_message_of_a_timeout_names_the_process_that_holds_the_lock(path: Path) -> None:
+    with holding(path) as other:
+        error = failure_in(make_lock(path).exclusively(0))
+
+    assert isinstance(error, LockTimeout)
+    assert f"process {other.pid}" in str(error)
 
 
 def test_a_nested_call_for_the_lock_of_an_ancestor_fails_at_once(

@@ -6,6 +6,7 @@ import os
 import zlib
 from collections.abc import Iterator
 from dataclasses import asdict, fields, replace
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.safety import lock_record, processes
 from sampletool.kit.safety.atomic_file import opened
 from sampletool.kit.safety.errors import UnsafeDirectory
+from sampletool.kit.safety.holder import Holder
 from sampletool.kit.safety.lock_record import (
     Record,
     describe_me,
@@ -27,7 +29,7 @@ from sampletool.kit.safety.lock_record import (
 from sampletool.kit.stepping.tracer import SteppedProcess
 from sampletool.kit.testing.forked import fork_server
 from sampletool.kit.testing.holding import holding
-from tests.kit.failing import failure_in, failure_of
+from tests.kit.failing import failure_in, failure_of, outcome_of
 from tests.kit.safety.test_lock import refusal
 
 RECORD_OF_0_2 = (
@@ -47,7 +49,11 @@ def descriptor(tmp_path: Path) -> Iterator[int]:
 
 
 def me() -> Record:
-    return describe_me("s-1", "build")
+    """Return the record of this process. Describing it may not cause an error."""
+    record = outcome_of(lambda: describe_me("s-1", "build"))
+
+    assert isinstance(record, Record)
+    return record
 
 
 def written(descriptor: int) -> Record:
@@ -67,14 +73,18 @@ def is_rejected(descriptor: int) -> bool:
     return records == [None]
 
 
-def living_pids(lock_path: Path) -> list[int]:
-    """Return the pids of the living readers. No file in their directory may cause an error."""
+def living(lock_path: Path) -> list[tuple[Record, os.stat_result]]:
+    """Return the living readers. Nothing in the place of their directory may cause an error."""
     readers: list[tuple[Record, os.stat_result]] = []
 
     error = failure_of(lambda: readers.extend(living_readers(lock_path)))
 
     assert error is None
-    return [record.pid for record, _ in readers]
+    return readers
+
+
+def living_pids(lock_path: Path) -> list[int]:
+    return [record.pid for record, _ in living(lock_path)]
 
 
 def write_text(descriptor: int, text: bytes) -> None:
@@ -99,7 +109,7 @@ def test_a_record_is_read_as_it_was_written_and_byte_0_is_not_used(descriptor: i
 
 
 def test_a_process_describes_itself() -> None:
-    record = describe_me("s-1", "build")
+    record = me()
 
     assert record == Record(
         pid=os.getpid(),
@@ -143,8 +153,9 @@ def test_a_record_is_written_in_the_format_that_version_0_2_reads(
         command="build",
     )
 
-    write_record(descriptor, record, usual_ms=1234, state="free")
+    error = failure_of(lambda: write_record(descriptor, record, usual_ms=1234, state="free"))
 
+    assert error is None
     assert os.pread(descriptor, 2000, 0) == RECORD_OF_0_2.ljust(1024) + b"\n"
 
 
@@ -302,15 +313,32 @@ def test_the_age_of_a_hold_does_not_depend_on_the_time_of_day(descriptor: int) -
     assert 30_000 <= age_ms < 90_000
 
 
-def test_a_holder_has_the_facts_of_its_record(descriptor: int) -> None:
-    write_record(descriptor, me())
-    record = written(descriptor)
+def test_a_holder_has_the_facts_of_its_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock_record, "boot_seconds", lambda: 98767.75)
+    record = Record(
+        pid=4121,
+        start="1f0c5b2e:987654",
+        host="build-1",
+        pid_namespace="pid:[4026531836]",
+        session_id="s-1",
+        command="build",
+        started_at="2026-01-31T09:30:00Z",
+        boot_seconds=98765.25,
+    )
 
-    holder = record.as_holder("orphaned", verified=True, children=(12, 13))
+    holder = outcome_of(lambda: record.as_holder("orphaned", verified=True, children=(12, 13)))
 
-    assert (holder.pid, holder.state, holder.verified) == (os.getpid(), "orphaned", True)
-    assert (holder.host, holder.command, holder.session_id) == (record.host, "build", "s-1")
-    assert (holder.started_at, holder.children) == (record.started_at, (12, 13))
+    assert holder == Holder(
+        pid=4121,
+        state="orphaned",
+        verified=True,
+        host="build-1",
+        command="build",
+        session_id="s-1",
+        started_at="2026-01-31T09:30:00Z",
+        age_ms=2500,
+        children=(12, 13),
+    )
 
 
 def test_another_process_with_the_same_pid_is_not_the_writer() -> None:
@@ -415,11 +443,15 @@ def test_readers_are_listed_by_age_with_the_status_of_their_files(
         registered(path, describe_me("s-2", "first")) as first,
         registered(path, describe_me("s-3", "second")) as second,
     ):
-        readers = living_readers(path)
         inodes = [os.fstat(descriptor).st_ino for descriptor in (first, second, last)]
+        # The order of the names in a directory is arbitrary. Without sorting, it could be right.
+        for names in permutations(os.listdir(readers_of(path))):
+            with monkeypatch.context() as patched:
+                patched.setattr(os, "listdir", lambda _directory, names=names: names)
+                readers = living(path)
 
-    assert [record.command for record, _ in readers] == ["first", "second", "last"]
-    assert [file.st_ino for _, file in readers] == inodes
+            assert [record.command for record, _ in readers] == ["first", "second", "last"]
+            assert [file.st_ino for _, file in readers] == inodes
 
 
 def test_a_lock_that_was_never_shared_has_no_readers(tmp_path: Path) -> None:
@@ -467,6 +499,20 @@ def test_a_reader_creates_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert names == []
 
 
+def test_a_reader_does_not_use_a_file_that_is_already_there(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = tmp_path / "lock"
+    monkeypatch.setattr(os, "urandom", lambda _length: b"abcd")
+    with registered(path, me()):
+        error = failure_in(registered(path, me()))
+        pids = living_pids(path)
+
+    assert isinstance(error, FileExistsError)
+    assert pids == [os.getpid()]
+
+
 @pytest.mark.leaves_litter
 def test_one_file_that_cannot_be_opened_does_not_hide_the_other_readers(tmp_path: Path) -> None:
     path = tmp_path / "lock"
@@ -475,6 +521,27 @@ def test_one_file_that_cannot_be_opened_does_not_hide_the_other_readers(tmp_path
         (readers_of(path) / "z-link").symlink_to(tmp_path / "nowhere")
 
         assert living_pids(path) == [os.getpid()]
+
+
+@pytest.mark.leaves_litter
+def test_a_link_to_the_file_of_a_reader_is_not_another_reader(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with registered(path, me()):
+        [name] = os.listdir(readers_of(path))
+        (readers_of(path) / "link").symlink_to(name)
+
+        pids = living_pids(path)
+
+    assert pids == [os.getpid()]
+
+
+def test_a_file_in_place_of_the_directory_of_readers_contains_no_readers(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    readers_of(path).touch()
+
+    pids = living_pids(path)
+
+    assert pids == []
 
 
 def test_reader_files_are_neither_read_nor_removed_if_others_may_write_there(

@@ -22,6 +22,7 @@ from sampletool.kit.testing.holding import holding
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import Ran, Tool, ended
 from tests.kit.added_command import start_added
+from tests.kit.failing import failure_of, outcome_of
 
 _LEAK = """
 import signal
@@ -49,11 +50,16 @@ print("held" if held else "free")
 """
 
 
-def test_a_raising_handler_between_acquiring_and_the_block_leaks_and_a_recording_one_does_not() -> None:
-    """The signal is arranged to arrive when the lock has been taken, but `try` has not been entered."""
+def test_a_raising_handler_between_acquiring_and_the_block_leaks_and_a_recording_one_does_not() -> (
+    None
+):
+    """The signal is arranged to arrive when the lock has been taken, but `try` has not been
+    entered.
+    """
     raising = "def stop(*_): raise Stop\nsignal.signal(signal.SIGTERM, stop)"
     recording = (
-        "from sampletool.kit.safety.signals import Signals\nfrom sampletool.kit.safety.errors import Interrupted\n"
+        "from sampletool.kit.safety.signals import Signals\n"
+        "from sampletool.kit.safety.errors import Interrupted\n"
         "signals = Signals()\nsignals.install()\nStop = Interrupted"
     )
     instant = "signal.raise_signal(signal.SIGTERM)"
@@ -69,7 +75,9 @@ def _run(code: str) -> str:
     return run_python("-c", code).stdout.strip()
 
 
-def test_at_every_step_of_config_set_a_signal_ends_it_whole_or_not_at_all(tool: Tool, workspace: Path) -> None:
+def test_at_every_step_of_config_set_a_signal_ends_it_whole_or_not_at_all(
+    tool: Tool, workspace: Path
+) -> None:
     file = workspace / "tool.toml"
     old = file.read_text()
     tool("config", "set", "warm", "1")
@@ -99,8 +107,13 @@ def test_at_every_step_of_config_set_a_signal_ends_it_whole_or_not_at_all(tool: 
 def test_at_random_instants_of_config_set_a_signal_is_obeyed(
     tool: Tool, workspace: Path, number: signal.Signals
 ) -> None:
-    """A process that has not changed the file yet must obey. So it is stopped first, to look at the file."""
-    tool.environ.pop("COVERAGE_PROCESS_START", None)  # coverage swallows what is raised while it starts
+    """A process that has not changed the file yet must obey.
+
+    So it is stopped first, to look at the file.
+    """
+    tool.environ.pop(
+        "COVERAGE_PROCESS_START", None
+    )  # coverage swallows what is raised while it starts
     tool.environ.pop("COVERAGE_PROCESS_CONFIG", None)
     file = workspace / "tool.toml"
     old = file.read_text()
@@ -115,7 +128,9 @@ def test_at_random_instants_of_config_set_a_signal_is_obeyed(
         process.send_signal(number)
         process.send_signal(signal.SIGCONT)
         ran = ended(process)
-        if b"KeyboardInterrupt" in ran.stderr:  # Python itself was still starting: the first line of ours is in the kit
+        if (
+            b"KeyboardInterrupt" in ran.stderr
+        ):  # Python itself was still starting: the first line of ours is in the kit
             assert b"sampletool/kit/" not in ran.stderr
             continue
 
@@ -125,11 +140,16 @@ def test_at_random_instants_of_config_set_a_signal_is_obeyed(
         if ran.status == 0:
             assert ran.data["effect"] == "created"
         elif ran.stdout:
-            assert (ran.code, ran.error["context"]["signal"]) == ("INTERRUPTED", signal.Signals(number).name)
+            assert (ran.code, ran.error["context"]["signal"]) == (
+                "INTERRUPTED",
+                signal.Signals(number).name,
+            )
         assert tool("config", "set", "b", "2", "--lock-timeout", "0").status == 0
 
 
-def test_a_signal_while_waiting_for_a_lock_is_answered_at_once_and_dies_by_it(tool: Tool, workspace: Path) -> None:
+def test_a_signal_while_waiting_for_a_lock_is_answered_at_once_and_dies_by_it(
+    tool: Tool, workspace: Path
+) -> None:
     tool("config", "set", "warm", "1")
     with holding(workspace / ".tool" / "locks" / "tool.toml.lock") as other:
         process = tool.start("config", "set", "a", "1", "--verbose")
@@ -145,12 +165,19 @@ def test_a_signal_while_waiting_for_a_lock_is_answered_at_once_and_dies_by_it(to
 
 def test_what_nohup_ignores_stays_ignored(tool: Tool, workspace: Path) -> None:
     code = (
-        "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); signal.signal(signal.SIGINT, "
-        "signal.SIG_IGN); os.execv(sys.executable, [sys.executable, '-m', 'sampletool', 'config', 'set', 'k', '-'])"
+        "import os, signal, sys\n"
+        "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "command = ['-m', 'sampletool', 'config', 'set', 'k', '-']\n"
+        "os.execv(sys.executable, [sys.executable, *command])"
     )
     # A fresh interpreter: it is started with these signals ignored.
     process = subprocess.Popen(
-        [sys.executable, "-c", code], cwd=workspace, env=tool.environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", code],
+        cwd=workspace,
+        env=tool.environ,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
     while not _catches(process.pid, signal.SIGTERM):
         assert process.poll() is None
@@ -203,6 +230,39 @@ def error_of_check(signals: Signals) -> Exception | None:
 
 def count_descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM])
+def test_each_signal_that_asks_a_process_to_stop_gets_the_handler(number: int) -> None:
+    """No signal is sent here: without the handler, it would kill the process of the tests."""
+    signals = Signals()
+    previous_handler = signal.signal(number, signal.SIG_DFL)
+
+    error = failure_of(signals.install)
+    handler = signal.getsignal(number)
+    signals.uninstall()
+    signal.signal(number, previous_handler)
+
+    assert error is None
+    assert handler == signals._record
+
+
+def test_before_anything_arrives_the_record_is_empty() -> None:
+    signals = Signals()
+
+    record = outcome_of(lambda: (signals.received, signals.is_repeated, signals.timeout_seconds))
+
+    assert record == (None, False, 0.0)
+
+
+def test_without_a_deadline_no_time_is_left_or_over() -> None:
+    signals = Signals()
+
+    seconds_left = outcome_of(lambda: signals.seconds_left)
+    is_over = outcome_of(signals.is_over)
+
+    assert seconds_left is None
+    assert is_over is False
 
 
 def test_a_process_that_was_not_told_to_stop_continues() -> None:
@@ -281,7 +341,9 @@ def test_handlers_are_given_back_and_so_is_the_wake_up_descriptor() -> None:
     os.close(write_end)
 
 
-def test_python_never_knows_a_wake_up_descriptor_that_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_never_knows_a_wake_up_descriptor_that_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Otherwise a signal could write a byte into a file that has got the same descriptor since."""
     are_open: list[bool] = []
 
@@ -442,6 +504,20 @@ def test_a_signal_is_received_even_if_the_wake_up_pipe_is_full() -> None:
     assert ends_at_once
 
 
+def test_python_does_not_complain_about_a_full_wake_up_pipe(
+    installed: Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would write a traceback to stderr for each further signal."""
+    complaints: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", complaints.append)
+    for _ in range(70_000):  # a pipe of Linux holds 65,536 bytes
+        installed.receive(signal.SIGTERM)
+
+    signal.raise_signal(signal.SIGTERM)
+
+    assert complaints == []
+
+
 def test_the_deadline_ends_a_wait() -> None:
     signals = Signals()
     signals.limit(0.1)
@@ -471,24 +547,29 @@ def test_a_wait_returns_the_descriptors_that_are_readable(installed: Signals) ->
 
 
 class RecordingPoll:
-    """Remembers for how long it was to wait, and reports nothing."""
+    """Remembers for how long it was to wait. It reports these events, one for each call."""
 
-    def __init__(self) -> None:
+    def __init__(self, *events: list[tuple[int, int]]) -> None:
         self.milliseconds: list[float] = []
+        self._events = list(events)
 
     def register(self, _descriptor: int, _events: int) -> None:
         """Accept everything."""
 
     def poll(self, milliseconds: float) -> list[tuple[int, int]]:
         self.milliseconds.append(milliseconds)
-        return []
+        return self._events.pop(0) if self._events else []
 
 
 @pytest.mark.parametrize(
-    ("limit_seconds", "seconds", "sleep_seconds"), [(None, 20, 20), (5, 20, 5), (20, 5, 5), (0, 5, 0)]
+    ("limit_seconds", "seconds", "sleep_seconds"),
+    [(None, 20, 20), (5, 20, 5), (20, 5, 5), (0, 5, 0)],
 )
 def test_a_wait_lasts_as_long_as_was_asked_or_until_the_deadline(
-    limit_seconds: float | None, seconds: float, sleep_seconds: float, monkeypatch: pytest.MonkeyPatch
+    limit_seconds: float | None,
+    seconds: float,
+    sleep_seconds: float,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     poll = RecordingPoll()
     monkeypatch.setattr(module, "poll", lambda: poll)
@@ -496,8 +577,9 @@ def test_a_wait_lasts_as_long_as_was_asked_or_until_the_deadline(
     if limit_seconds is not None:
         signals.limit(limit_seconds)
 
-    signals.wait(seconds)
+    error = failure_of(lambda: signals.wait(seconds))
 
+    assert error is None
     assert poll.milliseconds == [1000 * sleep_seconds]
 
 
@@ -536,13 +618,63 @@ def test_a_reader_that_has_hung_is_given_up_once_the_process_has_to_stop() -> No
     assert not is_written
 
 
+def test_a_reader_is_given_up_after_two_polls_of_a_quarter_of_a_second(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The signal may have arrived at the end of the first poll.
+
+    The second one is a whole period.
+    """
+    poll = RecordingPoll()
+    monkeypatch.setattr(module, "poll", lambda: poll)
+    signals = Signals()
+    signals.receive(signal.SIGTERM)
+
+    is_written = signals.write(1, b"content")
+
+    assert not is_written
+    assert poll.milliseconds == [250, 250]
+
+
+def test_a_reader_that_is_ready_gets_everything_although_the_process_has_to_stop() -> None:
+    read_end, write_end = os.pipe()
+    signals = Signals()
+    signals.receive(signal.SIGTERM)
+
+    is_written = signals.write(write_end, b"content")
+    os.close(write_end)
+    content = os.read(read_end, 100)
+    os.close(read_end)
+
+    assert is_written
+    assert content == b"content"
+
+
+def test_a_slow_reader_is_waited_for_while_the_process_does_not_have_to_stop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = bytes(2 * select.PIPE_BUF)
+    with (tmp_path / "out").open("wb", buffering=0) as out:
+        ready = [(out.fileno(), select.POLLOUT)]
+        monkeypatch.setattr(module, "poll", lambda: RecordingPoll(ready, [], ready))
+
+        is_written = Signals().write(out.fileno(), content)
+
+    assert is_written
+    assert (tmp_path / "out").read_bytes() == content
+
+
 def test_a_reader_that_has_gone_is_an_error() -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)
+    signals = Signals()
+    # Then the write gives up in any case, and this test does not hang.
+    signals.receive(signal.SIGTERM)
 
-    with pytest.raises(BrokenPipeError):
-        Signals().write(write_end, b"content")
+    error = failure_of(lambda: signals.write(write_end, b"content"))
     os.close(write_end)
+
+    assert isinstance(error, BrokenPipeError)
 
 
 def test_no_more_is_written_at_a_time_than_a_pipe_takes_without_blocking() -> None:
@@ -579,6 +711,20 @@ from sampletool.kit.safety.signals import die_by
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 die_by(signal.SIGTERM)
 """
+
+
+_DIE_BY_AN_IGNORED_SIGNAL = """
+import signal
+from sampletool.kit.safety.signals import die_by
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+die_by(signal.SIGTERM)
+"""
+
+
+def test_a_process_dies_by_its_signal_even_if_it_has_ignored_it_until_then() -> None:
+    ran = run_python("-c", _DIE_BY_AN_IGNORED_SIGNAL, check=False)
+
+    assert ran.returncode == -signal.SIGTERM
 
 
 def test_a_process_that_cannot_die_by_its_signal_exits_with_the_code_that_means_it() -> None:
