@@ -20,8 +20,8 @@ from filelock import Timeout, UnixFileLock
 
 STOCK = Path("stock.json")
 TEMPORARY = Path("stock.json.tmp")
-# The lock is a file of its own: each write replaces stock.json, and a lock on the old stock.json
-# would not stop a process that opens the new one. To delete the lock has the same effect.
+# The lock is a file of its own: each write replaces stock.json, and a lock on the old file does
+# not stop a process that opens the new one. Never delete the lock file, for the same reason.
 LOCK = Path("stock.json.lock")
 STOP_SIGNALS = {signal.SIGHUP, signal.SIGINT, signal.SIGTERM}
 
@@ -38,7 +38,10 @@ def add(
     with changing_stock(lock_timeout) as stock:
         stock[name] = stock.get(name, 0) + amount
     # The lock is released before this. If nobody reads our output, only this process has to wait.
-    typer.echo(f"{name}: {stock[name]}")
+    try:
+        typer.echo(f"{name}: {stock[name]}")
+    except (OSError, UnicodeError) as error:
+        sys.exit(f"Error: The change was saved, but the count cannot be printed: {error}")
 
 
 @app.command("list")
@@ -57,18 +60,23 @@ def changing_stock(lock_timeout: float) -> Iterator[dict[str, int]]:
         # Read after taking the lock: another process may have changed the file while we waited.
         stock = read_stock()
         yield stock
-        # Until here, Ctrl-C kills us at once, which is safe: nothing is written yet. From here on,
-        # the kernel holds signals back until the end of main(). So no temporary file stays behind,
-        # and a change that is saved is also printed.
-        signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
-        write_stock(stock)
+        # Until here, Ctrl-C kills us at once, which is safe: nothing is written yet. During the
+        # write, the kernel holds signals back, so no temporary file stays behind.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+        try:
+            write_stock(stock)
+        finally:
+            # A signal that came during the write kills us here.
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def read_stock() -> dict[str, int]:
-    """Return the number of items by name. Raise JSONDecodeError if the file is not JSON."""
+    """Return the number of items by name. Raise ValueError if the file contains something else."""
     if not STOCK.exists():
         return {}
-    stock: dict[str, int] = json.loads(STOCK.read_text())
+    stock = json.loads(STOCK.read_bytes())
+    if not isinstance(stock, dict) or not all(type(amount) is int for amount in stock.values()):
+        raise ValueError('expected numbers by name, such as {"screw": 20}')
     return stock
 
 
@@ -90,9 +98,12 @@ def write_stock(stock: dict[str, int]) -> None:
         # If the disk is full, remove the incomplete file. After the rename, it does not exist.
         TEMPORARY.unlink(missing_ok=True)
     # The rename changes the directory. Without this, a power cut can undo it after we reported it.
-    directory = os.open(STOCK.parent, os.O_RDONLY)
-    os.fsync(directory)
-    os.close(directory)
+    try:
+        directory = os.open(STOCK.parent, os.O_RDONLY)
+        os.fsync(directory)
+        os.close(directory)
+    except OSError as error:
+        sys.exit(f"Error: The change was saved, but a power cut can undo it: {error}")
 
 
 def main() -> None:
@@ -105,15 +116,12 @@ def main() -> None:
         app()
     except Timeout:
         typer.echo(f"Error: Another process holds {LOCK}. Nothing was changed.", err=True)
-        typer.echo(f"Try again, or find the process: fuser {LOCK}", err=True)
+        typer.echo(f"Try again. This lists the processes that have it open: fuser {LOCK}", err=True)
         sys.exit(os.EX_TEMPFAIL)
-    except json.JSONDecodeError as error:
-        sys.exit(f"Error: {STOCK} is not valid JSON: {error}. Nothing was changed.")
+    except ValueError as error:
+        sys.exit(f"Error: {STOCK} is not valid: {error}. Nothing was changed.")
     except OSError as error:
-        sys.exit(f"Error: {error}")
-    finally:
-        # A signal that came during the write kills us here.
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+        sys.exit(f"Error: {error}. Nothing was changed.")
 
 
 if __name__ == "__main__":

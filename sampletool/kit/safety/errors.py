@@ -20,7 +20,13 @@ class SafetyError(Exception):
 class LockTimeout(SafetyError):
     """Another process kept the lock for longer than the caller was willing to wait."""
 
-    def __init__(self, name: str, owners: Owners, waited_seconds: float = 0.0, timeout_seconds: float = 0.0) -> None:
+    def __init__(
+        self,
+        name: str,
+        owners: Owners,
+        waited_seconds: float = 0.0,
+        timeout_seconds: float = 0.0,
+    ) -> None:
         holders = "; ".join(str(holder) for holder in owners.holders)
         super().__init__(f'the lock "{name}" is held by {holders or "another process"}')
         self.name = name

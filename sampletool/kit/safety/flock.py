@@ -48,8 +48,8 @@ class Waiter:
             ...                         # wait until waiter.end_descriptor is readable, or give up
             is_locked = waiter.has_won()
 
-    `end_descriptor` is the reading end of a pipe. It becomes readable when the thread stops waiting, so the
-    caller can pass it to poll() or select() along with other descriptors.
+    `end_descriptor` is the reading end of a pipe. It becomes readable when the thread stops
+    waiting, so the caller can pass it to poll() or select() along with other descriptors.
 
     The thread locks a duplicate of the descriptor, so its caller gets the lock as well. A caller
     that gives up has to close its own descriptor. The thread cannot be stopped, but when it gets

@@ -1,4 +1,4 @@
-"""Read, change and replace a TOML file, so that two processes that change it both keep their changes.
+"""Read, change and replace a TOML file. If two processes change it, both changes are kept.
 
     with editing_toml(Path("app.toml")) as file:
         file.text = file.text.replace("level = 1", "level = 2")

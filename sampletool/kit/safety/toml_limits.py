@@ -24,8 +24,9 @@ MAX_KEY_PARTS = 100
 _SHOWN_CHARACTERS = 20
 
 # A string or a comment. An unfinished one extends to the end of its line or of the text. It makes
-# the text invalid, so what follows does not matter. But if unfinished ones did not match, each
-# quote would make the search run to the end of the text, which is quadratic in the number of quotes.
+# the text invalid, so the text behind it does not matter. But if unfinished ones did not match,
+# each quote would make the search run to the end of the text. The time would be quadratic in the
+# number of quotes.
 _STRING_OR_COMMENT = re.compile(
     r"""
       "{3} (?: \\. | [^\\] )*? (?: "{3,5} | \Z )

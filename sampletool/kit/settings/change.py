@@ -9,7 +9,7 @@ from ..contract.file_errors import EditRefused
 from ..safety.toml_file import TomlEdit
 from .precedence import Key, Scope, ScopeName, leaves_of, table_of
 from .toml_edit import CannotEdit, NotAValue, set_value, unset_value
-from .toml_key import TomlTable, TomlValue, get, show_key
+from .toml_key import TomlTable, TomlValue, show_key, value_at
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def set_values(
             # A file of 256 KiB takes a second for each key.
             if file.hold is not None:
                 file.hold.signals.check()
-            effect = _effect(get(table, key), value)
+            effect = _effect(value_at(table, key), value)
             if effect != "unchanged":
                 text = _with_change(text, table, (*scope.table, *key), key, value)
             changes.append(Change(show_key(key), effect))
@@ -107,7 +107,7 @@ def _with_change(text: str, table: TomlTable, path: Key, key: Key, value: TomlVa
     """Return the text with another value for the key, whose path in the file is `path`."""
     if value is not None:
         return set_value(text, path, value)
-    found = get(table, key)
+    found = value_at(table, key)
     if isinstance(found, dict):
         raise NotAValue(path, path, found)
     return unset_value(text, path)

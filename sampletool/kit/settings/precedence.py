@@ -17,7 +17,7 @@ from ..program import WORKSPACE_FILE, variable
 from ..safety.errors import InvalidToml
 from ..safety.toml_file import TomlText, read_toml
 from .known import all_known, check, find_known
-from .toml_key import TomlTable, TomlValue, get, parse_value, show_key
+from .toml_key import TomlTable, TomlValue, parse_value, show_key, value_at
 
 Key = tuple[str, ...]
 ScopeName = Literal["project", "user"]
@@ -87,7 +87,7 @@ class Settings:
         if known is not None:
             yield from self._sources_of_this_command(name, known["kind"])
         for scope in self.scopes:
-            value = get(self._tables[scope.name], key)
+            value = value_at(self._tables[scope.name], key)
             if value is not None:
                 yield Source(scope.name, value, str(scope.path))
         if known is not None:
@@ -140,7 +140,7 @@ def table_of(scope: Scope, text: TomlText) -> TomlTable:
 
     Raise InvalidToml if the file is not TOML, or if its settings are not a table.
     """
-    table = get(text.document, scope.table)
+    table = value_at(text.document, scope.table)
     if table is None:
         return {}
     if not isinstance(table, dict):

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from ..safety.toml_file import parse
 from ..safety.toml_limits import comments_in
-from .toml_key import Path, TomlTable, TomlValue, get
+from .toml_key import KeyPath, TomlTable, TomlValue, value_at
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def removes_one_key(old_text: str, region: Region) -> bool:
     return "\n" not in region.old and comments_in(new_text) == comments_in(old_text)
 
 
-def with_value(table: TomlTable, path: Path, value: TomlValue) -> TomlTable:
+def with_value(table: TomlTable, path: KeyPath, value: TomlValue) -> TomlTable:
     """Return a copy of the table with another value for the key."""
     name = path[0]
     changed = dict(table)
@@ -107,11 +107,11 @@ def with_value(table: TomlTable, path: Path, value: TomlValue) -> TomlTable:
     return changed
 
 
-def documents_without(document: TomlTable, path: Path) -> list[TomlTable]:
+def documents_without(document: TomlTable, path: KeyPath) -> list[TomlTable]:
     """Return the document without the key; then also without each table that this leaves empty."""
     documents = []
     for depth in range(len(path) - 1, -1, -1):
-        remaining = dict(get(document, path[:depth]))
+        remaining = dict(value_at(document, path[:depth]))
         del remaining[path[depth]]
         if depth == 0:
             documents.append(remaining)

@@ -31,24 +31,24 @@ from .toml_check import (
     with_value,
 )
 from .toml_cost import is_expensive
-from .toml_key import Path, TomlTable, TomlValue, get, show_key, show_value
+from .toml_key import KeyPath, TomlTable, TomlValue, show_key, show_value, value_at
 
 _MAX_EDITED_PARTS = 50
 """The number of parts of the longest key that is set. tomlkit cannot remove one of 80 parts."""
 
 _UNSAFE = "the edit would change other parts of the file"
 
-_KitTable = Any
+_EditedTable = Any
 """A table of tomlkit. Its classes have no useful base class: some of them only look like tables."""
 
-_AddKey = Callable[[_KitTable, Path, str], None]
+_AddKey = Callable[[_EditedTable, KeyPath, str], None]
 """A function that adds a key to a table of tomlkit. The path starts in this table."""
 
 
 class CannotEdit(Exception):
     """A change of one key that is refused, because it could damage other parts of the file."""
 
-    def __init__(self, path: Path, reason: str) -> None:
+    def __init__(self, path: KeyPath, reason: str) -> None:
         super().__init__(f"{show_key(path)} cannot be changed: {reason}")
         self.path = path
         self.reason = reason
@@ -57,7 +57,7 @@ class CannotEdit(Exception):
 class NotAValue(CannotEdit):
     """A change that is refused because a table is where a value is needed, or the reverse."""
 
-    def __init__(self, path: Path, at: Path, found: TomlValue) -> None:
+    def __init__(self, path: KeyPath, at: KeyPath, found: TomlValue) -> None:
         if at == path:
             reason = f"{show_key(at)} is a table, not a value"
         else:
@@ -69,7 +69,7 @@ class NotAValue(CannotEdit):
         """The table or the value of that key."""
 
 
-def set_value(text: str, path: Path, value: TomlValue) -> str:
+def set_value(text: str, path: KeyPath, value: TomlValue) -> str:
     """Return the text with this value for the key. Missing tables are added.
 
     Raise NotAValue if the value would replace a table, or if a part of the path is not a table.
@@ -80,7 +80,7 @@ def set_value(text: str, path: Path, value: TomlValue) -> str:
     if len(path) > _MAX_EDITED_PARTS:
         raise CannotEdit(path, f"it has more than {_MAX_EDITED_PARTS} parts")
     _refuse_expensive(text, path)
-    if get(document, path) is None:
+    if value_at(document, path) is None:
         new_text = _add_key(text, document, path, value)
     else:
         new_text = _replace_value(text, document, path, value)
@@ -92,7 +92,7 @@ def set_value(text: str, path: Path, value: TomlValue) -> str:
     return new_text
 
 
-def unset_value(text: str, path: Path) -> str:
+def unset_value(text: str, path: KeyPath) -> str:
     """Return the text without the key. A comment behind its value is removed too.
 
     The header of a table stays when its last key is removed, and so do empty braces. A table
@@ -102,12 +102,12 @@ def unset_value(text: str, path: Path) -> str:
     no safe edit, and ValueError if the text is not TOML.
     """
     document = parse(text)
-    found = get(document, path)
+    found = value_at(document, path)
     if found is None:
         raise CannotEdit(path, "it is not set, or it is in a list of tables")
     _refuse_expensive(text, path)
 
-    def remove_key(tables: _KitTable) -> None:
+    def remove_key(tables: _EditedTable) -> None:
         parent = _table_at(tables, path[:-1])
         if not _is_written_as_value(parent[path[-1]]):
             raise NotAValue(path, path, found)
@@ -122,29 +122,29 @@ def unset_value(text: str, path: Path) -> str:
     raise CannotEdit(path, _UNSAFE)
 
 
-def _refuse_wrong_kind(document: TomlTable, path: Path, value: TomlValue) -> None:
+def _refuse_wrong_kind(document: TomlTable, path: KeyPath, value: TomlValue) -> None:
     """Raise NotAValue if the value would replace a table, or if a part of the path is no table."""
     for depth in range(1, len(path)):
-        found = get(document, path[:depth])
+        found = value_at(document, path[:depth])
         if found is not None and not isinstance(found, dict):
             raise NotAValue(path, path[:depth], found)
-    found = get(document, path)
+    found = value_at(document, path)
     if isinstance(found, dict) and found and not isinstance(value, dict):
         raise NotAValue(path, path, found)
 
 
-def _refuse_expensive(text: str, path: Path) -> None:
+def _refuse_expensive(text: str, path: KeyPath) -> None:
     """Raise CannotEdit if tomlkit could need more than a few seconds to parse the text."""
     if is_expensive(text):
         raise CannotEdit(path, "the file has too many keys with dots in them")
 
 
-def _replace_value(text: str, document: TomlTable, path: Path, value: TomlValue) -> str:
+def _replace_value(text: str, document: TomlTable, path: KeyPath, value: TomlValue) -> str:
     """Return the text with another value for a key that has one."""
-    old_value = get(document, path)
+    old_value = value_at(document, path)
     placeholder = _new_placeholder()
 
-    def put_placeholder(tables: _KitTable) -> None:
+    def put_placeholder(tables: _EditedTable) -> None:
         parent = _table_at(tables, path[:-1])
         if not _is_written_as_value(parent[path[-1]]):
             raise NotAValue(path, path, old_value)
@@ -160,7 +160,7 @@ def _replace_value(text: str, document: TomlTable, path: Path, value: TomlValue)
     return new_text
 
 
-def _add_key(text: str, document: TomlTable, path: Path, value: TomlValue) -> str:
+def _add_key(text: str, document: TomlTable, path: KeyPath, value: TomlValue) -> str:
     """Return the text with a new key, in the first form that changes nothing else.
 
     In a table that exists, this is a key, dotted if need be, below the last one. If no part of the
@@ -185,7 +185,7 @@ def _add_key(text: str, document: TomlTable, path: Path, value: TomlValue) -> st
 
 def _region_of_new_key(
     text: str,
-    path: Path,
+    path: KeyPath,
     depth: int,
     add_key: _AddKey,
     value_text: str,
@@ -196,7 +196,7 @@ def _region_of_new_key(
     """
     placeholder = _new_placeholder()
 
-    def add(tables: _KitTable) -> None:
+    def add(tables: _EditedTable) -> None:
         add_key(_table_at(tables, path[:depth]), path[depth:], placeholder)
 
     gap = _find_gap(_edit(text, add), placeholder)
@@ -211,9 +211,9 @@ def _region_of_new_key(
     return replace(region, new=lines)
 
 
-def _add_dotted_key(table: _KitTable, path: Path, value: str) -> None:
+def _add_dotted_key(table: _EditedTable, path: KeyPath, value: str) -> None:
     """Add `b.c = value`."""
-    import tomlkit  # 5 ms, and most commands do not edit
+    import tomlkit  # 10 ms, and most commands do not edit
 
     if len(path) == 1:
         table[path[0]] = value
@@ -221,7 +221,7 @@ def _add_dotted_key(table: _KitTable, path: Path, value: str) -> None:
         table.append(tomlkit.key(list(path)), value)
 
 
-def _add_new_table(table: _KitTable, path: Path, value: str) -> None:
+def _add_new_table(table: _EditedTable, path: KeyPath, value: str) -> None:
     """Add `[b]`, and `c = value` below it."""
     import tomlkit
 
@@ -234,7 +234,7 @@ def _add_new_table(table: _KitTable, path: Path, value: str) -> None:
     table[path[0]] = inner
 
 
-def _add_braces(table: _KitTable, path: Path, value: str) -> None:
+def _add_braces(table: _EditedTable, path: KeyPath, value: str) -> None:
     """Add `b = {c = value}`. Below a table in braces, tomlkit can add no other form."""
     import tomlkit
 
@@ -253,6 +253,7 @@ def _above_next_header(text: str, region: Region) -> Region:
     directly above a header is about this header.
     """
     next_line = text[region.start :].lstrip(" \t")
+    # A region that replaces blanks cannot be moved, because the blanks are only in this place.
     if region.old or not next_line.startswith("["):
         return region
     start = _skip_lines_above(text, region.start, lambda line: line.startswith("#"))
@@ -276,7 +277,7 @@ def _skip_lines_above(text: str, position: int, is_skipped: Callable[[str], bool
     return position
 
 
-def _edit(text: str, change: Callable[[_KitTable], None]) -> str | None:
+def _edit(text: str, change: Callable[[_EditedTable], None]) -> str | None:
     """Return the text after a change of its tables, or None if tomlkit fails to change it."""
     import tomlkit
 
@@ -292,13 +293,13 @@ def _edit(text: str, change: Callable[[_KitTable], None]) -> str | None:
         return None
 
 
-def _table_at(tables: _KitTable, path: Path) -> _KitTable:
+def _table_at(tables: _EditedTable, path: KeyPath) -> _EditedTable:
     for part in path:
         tables = tables[part]
     return tables
 
 
-def _is_written_as_value(item: _KitTable) -> bool:
+def _is_written_as_value(item: _EditedTable) -> bool:
     """Return whether the item is behind `key =`. A table with a header or dotted keys is not."""
     from tomlkit.items import AoT, InlineTable
 
@@ -320,15 +321,15 @@ def _find_gap(text: str | None, placeholder: str) -> Gap | None:
     return Gap(before, after)
 
 
-def _depth_of_nearest_table(document: TomlTable, path: Path) -> int:
+def _depth_of_nearest_table(document: TomlTable, path: KeyPath) -> int:
     """Return how many parts of the path are tables that exist. The key itself does not count."""
     for depth in range(len(path) - 1, 0, -1):
-        if get(document, path[:depth]) is not None:
+        if value_at(document, path[:depth]) is not None:
             return depth
     return 0
 
 
-def _refuse_large(new_text: str, path: Path) -> None:
+def _refuse_large(new_text: str, path: KeyPath) -> None:
     """Raise CannotEdit if the new text would be too large to be read again."""
     if len(new_text.encode()) > MAX_TOML_BYTES:
         raise CannotEdit(path, f"the file would become {TOO_LARGE}")

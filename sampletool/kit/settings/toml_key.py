@@ -8,7 +8,7 @@ from typing import Any
 from ..contract.text import NOTHING, quoted
 from ..safety.toml_limits import MAX_KEY_PARTS, check_limits
 
-Path = tuple[str, ...]
+KeyPath = tuple[str, ...]
 """The parts of a dotted key."""
 TomlValue = Any
 """A value that tomllib reads: str, int, float, bool, a date or time, a list, or a table."""
@@ -21,7 +21,7 @@ _DEEPEST = 100
 """The number of tables and lists that may be in each other, far below the limit of recursion."""
 
 
-def show_key(path: Path) -> str:
+def show_key(path: KeyPath) -> str:
     """Return the key in one text: the parts with dots between them, in quotes where needed."""
     parts = []
     for part in path:
@@ -60,7 +60,7 @@ def show_value(value: TomlValue) -> str:
     return shown
 
 
-def parse_key(text: str) -> Path:
+def parse_key(text: str) -> KeyPath:
     """Return the parts of a dotted key, which is written as in TOML.
 
     Raise ValueError, whose text is a message for the user.
@@ -79,7 +79,7 @@ def parse_key(text: str) -> Path:
         raise ValueError(f"{quoted(text)} is not a key: {form}") from None
 
 
-def _read_key(text: str) -> Path:
+def _read_key(text: str) -> KeyPath:
     """Return the parts of a dotted key. Raise ValueError if it is not one."""
     if text in NOTHING or not text.isprintable() or "=" in text:
         raise ValueError(f"{text} is not a key")
@@ -139,7 +139,7 @@ def _fits_json(value: TomlValue, depth: int = _DEEPEST) -> bool:
     return isinstance(value, (str, float))
 
 
-def get(document: TomlValue, path: Path) -> TomlValue:
+def value_at(document: TomlValue, path: KeyPath) -> TomlValue:
     """Return the value at this path, or None, which is no value in TOML, if there is none."""
     for part in path:
         if not isinstance(document, dict) or part not in document:

@@ -78,7 +78,7 @@ class _Call(Generic[T]):
         self._error: BaseException | None = None
         self.has_ended = False
         self.end_descriptor, self._end_writer = os.pipe()
-        """`end_descriptor` is the reading end of the pipe: readable as soon as the function has ended."""
+        """`end_descriptor` is the reading end of the pipe: readable once the function ended."""
 
     def start(self) -> None:
         """Start the thread. If that fails, close the pipe and raise OSError."""

@@ -1,4 +1,7 @@
-"""Every member of an alternation has an effect of its own: signals, modes, variables, members of records."""
+"""Every member of an alternation has an effect of its own:
+
+signals, modes, variables, members of records.
+"""
 
 import os
 import signal
@@ -89,7 +92,9 @@ def test_each_signal_that_is_ignored_stays_ignored(number: signal.Signals) -> No
 
 def test_a_call_dies_by_each_of_the_signals() -> None:
     # A fresh interpreter: it forks, and its children must have no fork server as their parent.
-    ran = subprocess.run([sys.executable, "-c", _DIE_BY_EACH], capture_output=True, text=True, check=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", _DIE_BY_EACH], capture_output=True, text=True, check=True
+    )
 
     assert ran.stdout.splitlines() == [f"{int(number)} {-number}" for number in HANDLED]
 
@@ -112,7 +117,9 @@ def test_no_bit_that_lets_others_look_is_refused(tmp_path: Path, bit: int) -> No
 
 @pytest.mark.parametrize("bit", [0o200, 0o020, 0o002], ids=oct)
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may write where its own bit is missing")
-def test_each_bit_that_lets_somebody_write_makes_a_file_changeable(tmp_path: Path, bit: int) -> None:
+def test_each_bit_that_lets_somebody_write_makes_a_file_changeable(
+    tmp_path: Path, bit: int
+) -> None:
     path = tmp_path / "file.toml"
     path.write_text("a = 1\n")
     path.chmod(0o444 | bit)
@@ -219,7 +226,9 @@ def test_each_subject_is_logged_and_no_other_member(subject: str) -> None:
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_each_state_of_a_process_counts_as_alive_or_not(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_state_of_a_process_counts_as_alive_or_not(
+    state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fields = [state, "1", "77", *["0"] * 14, "1", "0", "4242"]
     monkeypatch.setattr(Path, "read_text", lambda _path: f"12 (a ) name) {' '.join(fields)}\n")
 
@@ -237,7 +246,9 @@ def test_a_process_whose_main_thread_has_ended_counts_as_alive_while_another_run
     assert processes._stat("12") == processes._Stat(pid=12, group=77, start_ticks=4242)
 
 
-@pytest.mark.parametrize(("kind", "locker"), [("FLOCK ", 4121), ("POSIX ", None), ("OFDLCK", None), ("LEASE ", None)])
+@pytest.mark.parametrize(
+    ("kind", "locker"), [("FLOCK ", 4121), ("POSIX ", None), ("OFDLCK", None), ("LEASE ", None)]
+)
 def test_only_a_flock_names_who_took_the_lock(
     kind: str, locker: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -254,8 +265,18 @@ def test_a_temporary_file_is_made_for_its_owner_alone_whatever_the_umask(tmp_pat
     try:
         private_directory(tmp_path / "private")
         with Lock(tmp_path / "lock").exclusively(0), Lock(tmp_path / "shared").shared(0):
-            modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir() if path.name != "home"}
+            modes = {
+                path.name: stat.S_IMODE(path.stat().st_mode)
+                for path in tmp_path.iterdir()
+                if path.name != "home"
+            }
     finally:
         os.umask(before)
 
-    assert modes == {"private": 0o700, "lock": 0o600, "shared": 0o600, "shared.gate": 0o600, "shared.readers": 0o700}
+    assert modes == {
+        "private": 0o700,
+        "lock": 0o600,
+        "shared": 0o600,
+        "shared.gate": 0o600,
+        "shared.readers": 0o700,
+    }

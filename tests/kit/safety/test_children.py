@@ -61,7 +61,9 @@ def documented_errors_only(*documented: type[Exception]) -> Iterator[None]:
         raise AssertionError(f"an error that is not documented: {error!r}") from error
 
 
-def start(children: Children, script: str, log_path: Path | None = None, name: str = "child") -> None:
+def start(
+    children: Children, script: str, log_path: Path | None = None, name: str = "child"
+) -> None:
     """Start a shell that runs the script."""
     make_log_path = None
     if log_path is not None:
@@ -84,7 +86,10 @@ def wait_for_output(children: Children, text: str, name: str = "child") -> None:
 
 
 class ImpatientSignals(Signals):
-    """Signals that remember each wait: for how long, and for what. They fail if nothing ends the waits."""
+    """Signals that remember each wait:
+
+    for how long, and for what. They fail if nothing ends the waits.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -106,7 +111,9 @@ def signals() -> ImpatientSignals:
 # Output
 
 
-def test_the_exit_code_the_log_and_the_end_of_the_output_are_kept(signals: Signals, tmp_path: Path) -> None:
+def test_the_exit_code_the_log_and_the_end_of_the_output_are_kept(
+    signals: Signals, tmp_path: Path
+) -> None:
     log_path = tmp_path / "log"
 
     with CheckedChildren(signals) as children:
@@ -121,8 +128,12 @@ def test_the_exit_code_the_log_and_the_end_of_the_output_are_kept(signals: Signa
     assert log_path.read_text() == "".join(f"{number}\n" for number in range(1, 5001)) + "the end\n"
 
 
-@pytest.mark.parametrize(("tail_bytes", "tail"), [(0, ""), (3, "ef\n"), (7, "abcdef\n"), (8, "abcdef\n")])
-def test_the_caller_chooses_the_size_of_the_tail(signals: Signals, tail_bytes: int, tail: str) -> None:
+@pytest.mark.parametrize(
+    ("tail_bytes", "tail"), [(0, ""), (3, "ef\n"), (7, "abcdef\n"), (8, "abcdef\n")]
+)
+def test_the_caller_chooses_the_size_of_the_tail(
+    signals: Signals, tail_bytes: int, tail: str
+) -> None:
     with CheckedChildren(signals, tail_bytes=tail_bytes) as children:
         start(children, "printf abc; sleep 0.01; echo def")
         child_exit = next_exit(children)
@@ -130,7 +141,9 @@ def test_the_caller_chooses_the_size_of_the_tail(signals: Signals, tail_bytes: i
     assert child_exit.output_tail == tail
 
 
-def test_the_tail_is_what_the_child_wrote_with_bytes_that_are_not_text_escaped(signals: Signals) -> None:
+def test_the_tail_is_what_the_child_wrote_with_bytes_that_are_not_text_escaped(
+    signals: Signals,
+) -> None:
     with CheckedChildren(signals) as children:
         start(children, r"printf 'one\ttwo\r\n\033[2J\377'")
         child_exit = next_exit(children)
@@ -138,7 +151,9 @@ def test_the_tail_is_what_the_child_wrote_with_bytes_that_are_not_text_escaped(s
     assert child_exit.output_tail == "one\ttwo\r\n\x1b[2J\\xff"
 
 
-def test_if_stdout_goes_elsewhere_only_stderr_is_the_output(signals: Signals, tmp_path: Path) -> None:
+def test_if_stdout_goes_elsewhere_only_stderr_is_the_output(
+    signals: Signals, tmp_path: Path
+) -> None:
     with (tmp_path / "stdout").open("wb") as stdout, CheckedChildren(signals) as children:
         argv = ["/bin/sh", "-c", "echo result; echo message >&2"]
         children.start("child", argv, cwd=tmp_path, env=dict(os.environ), stdout=stdout.fileno())
@@ -217,7 +232,10 @@ def test_reading_never_waits_for_a_child(signals: Signals) -> None:
 def test_an_error_at_the_last_output_of_a_child_is_raised(
     signals: Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Naive: read first. The child then writes and exits before anyone looks whether it has exited."""
+    """Naive:
+
+    read first. The child then writes and exits before anyone looks whether it has exited.
+    """
 
     def looked_at_late(process: subprocess.Popen[bytes]) -> bool:
         (tmp_path / "go").touch()
@@ -227,17 +245,27 @@ def test_an_error_at_the_last_output_of_a_child_is_raised(
     has_exited = module._has_exited
     monkeypatch.setattr(module, "_has_exited", looked_at_late)
     with CheckedChildren(signals) as children:
-        start(children, f"until [ -e {tmp_path}/go ]; do sleep 0.01; done; echo last", tmp_path / "none" / "log")
+        start(
+            children,
+            f"until [ -e {tmp_path}/go ]; do sleep 0.01; done; echo last",
+            tmp_path / "none" / "log",
+        )
 
         with pytest.raises(FileNotFoundError):
             children.next_exit()
 
 
-def test_a_log_that_cannot_be_written_keeps_nobody_from_ending_the_children(signals: Signals, tmp_path: Path) -> None:
-    loud = f"trap 'echo more; exit' TERM; until [ -e {tmp_path}/ready ]; do :; done; while :; do echo loud; done"
+def test_a_log_that_cannot_be_written_keeps_nobody_from_ending_the_children(
+    signals: Signals, tmp_path: Path
+) -> None:
+    wait_until_ready = f"until [ -e {tmp_path}/ready ]; do :; done"
+    loud = f"trap 'echo more; exit' TERM; {wait_until_ready}; while :; do echo loud; done"
     stubborn = f"trap '' TERM; touch {tmp_path}/ready; while :; do sleep 1; done"
 
-    with pytest.raises(OSError, match="No space"), CheckedChildren(signals, grace_seconds=0.3) as children:
+    with (
+        pytest.raises(OSError, match="No space"),
+        CheckedChildren(signals, grace_seconds=0.3) as children,
+    ):
         start(children, loud, Path("/dev/full"))
         start(children, stubborn, name="stubborn")
         pids = [child.process.pid for child in children._running.values()]
@@ -249,7 +277,10 @@ def test_a_log_that_cannot_be_written_keeps_nobody_from_ending_the_children(sign
 def test_an_error_of_the_caller_s_function_is_raised_and_keeps_nobody_from_ending_the_children(
     signals: Signals, tmp_path: Path
 ) -> None:
-    """The function is called at a time at which nothing else may raise: while the block is being left."""
+    """The function is called at a time at which nothing else may raise:
+
+    while the block is being left.
+    """
 
     def make_log_path() -> Path:
         raise ValueError("no place for logs")
@@ -258,13 +289,21 @@ def test_an_error_of_the_caller_s_function_is_raised_and_keeps_nobody_from_endin
     with Children(signals) as children:
         for name in ("one", "two"):
             argv = ["/bin/sh", "-c", script]
-            children.start(name, argv, cwd=tmp_path, env=dict(os.environ), make_log_path=make_log_path)
+            children.start(
+                name, argv, cwd=tmp_path, env=dict(os.environ), make_log_path=make_log_path
+            )
         pids = [child.process.pid for child in children._running.values()]
         wait_until((tmp_path / "ready").exists)
 
     assert not any(map(is_running, pids))
     with pytest.raises(ValueError, match="no place"), Children(signals) as children:
-        children.start("child", ["echo", "loud"], cwd=tmp_path, env=dict(os.environ), make_log_path=make_log_path)
+        children.start(
+            "child",
+            ["echo", "loud"],
+            cwd=tmp_path,
+            env=dict(os.environ),
+            make_log_path=make_log_path,
+        )
         children.next_exit(LONG_SECONDS)
 
 
@@ -278,9 +317,14 @@ def test_after_an_error_the_log_is_not_written_any_more_and_the_output_is_still_
         raise OSError("first" if len(tries) == 1 else "another")
 
     script = "trap 'seq 1 100000; touch cleaned; exit' TERM; echo one; while :; do sleep 0.01; done"
-    with pytest.raises(OSError, match="first"), CheckedChildren(signals, grace_seconds=LONG_SECONDS) as children:
+    with (
+        pytest.raises(OSError, match="first"),
+        CheckedChildren(signals, grace_seconds=LONG_SECONDS) as children,
+    ):
         argv = ["/bin/sh", "-c", script]
-        children.start("child", argv, cwd=tmp_path, env=dict(os.environ), make_log_path=make_log_path)
+        children.start(
+            "child", argv, cwd=tmp_path, env=dict(os.environ), make_log_path=make_log_path
+        )
         children.next_exit()
 
     assert tries == [1]
@@ -395,7 +439,9 @@ def test_a_child_that_exits_is_returned_once(signals: Signals) -> None:
         assert children.next_exit() is None
 
 
-def test_a_child_that_runs_on_is_not_waited_for_longer_than_the_caller_likes(signals: Signals) -> None:
+def test_a_child_that_runs_on_is_not_waited_for_longer_than_the_caller_likes(
+    signals: Signals,
+) -> None:
     with CheckedChildren(signals) as children:
         start(children, "sleep 60")
         began = time.monotonic()
@@ -428,7 +474,9 @@ def test_after_a_second_children_and_signals_are_looked_at_even_if_nothing_has_e
     assert {seconds for seconds, _ in signals.waits} == {1.0}
 
 
-@pytest.mark.parametrize(("within_seconds", "longest_seconds"), [(None, 0.02), (60, 0.02), (0.001, 0.001)])
+@pytest.mark.parametrize(
+    ("within_seconds", "longest_seconds"), [(None, 0.02), (60, 0.02), (0.001, 0.001)]
+)
 def test_where_nothing_announces_an_exit_it_is_looked_for_often(
     signals: ImpatientSignals,
     within_seconds: float | None,
@@ -478,7 +526,9 @@ def test_a_signal_for_a_child_that_does_not_run_is_sent_to_nobody(
     assert sent == []
 
 
-def test_the_exit_code_of_a_child_that_a_signal_killed_is_the_negative_signal(signals: Signals) -> None:
+def test_the_exit_code_of_a_child_that_a_signal_killed_is_the_negative_signal(
+    signals: Signals,
+) -> None:
     with CheckedChildren(signals) as children:
         start(children, "kill -HUP $$")
         child_exit = next_exit(children)
@@ -486,7 +536,9 @@ def test_the_exit_code_of_a_child_that_a_signal_killed_is_the_negative_signal(si
     assert child_exit.exit_code == -signal.SIGHUP
 
 
-def test_a_child_that_has_exited_leaves_no_descriptor_open(signals: Signals, tmp_path: Path) -> None:
+def test_a_child_that_has_exited_leaves_no_descriptor_open(
+    signals: Signals, tmp_path: Path
+) -> None:
     """The child's record is kept here: when Python frees it, it would close the pipe."""
     before = len(os.listdir("/proc/self/fd"))
 
@@ -516,7 +568,10 @@ def test_a_grandchild_does_not_outlive_the_child(signals: Signals, tmp_path: Pat
 def test_what_a_grandchild_writes_before_it_is_killed_is_not_lost(
     signals: Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Naive: read once when the child has exited. The grandchild writes after that, and before it is killed."""
+    """Naive:
+
+    read once when the child has exited. The grandchild writes after that, and before it is killed.
+    """
 
     def signal_late(group: int, number: int) -> None:
         (tmp_path / "go").touch()
@@ -552,7 +607,8 @@ time.sleep(600)
 
 def test_a_zombie_that_nobody_reaps_is_no_survivor(signals: Signals, tmp_path: Path) -> None:
     careless = tmp_path / "careless"
-    script = f"{sys.executable} -S -c '{_LEAVES_A_ZOMBIE}' {careless}; until [ -s {careless} ]; do sleep 0.01; done"
+    leave_a_zombie = f"{sys.executable} -S -c '{_LEAVES_A_ZOMBIE}' {careless}"
+    script = f"{leave_a_zombie}; until [ -s {careless} ]; do sleep 0.01; done"
 
     try:
         with CheckedChildren(signals) as children:
@@ -567,7 +623,10 @@ def test_a_zombie_that_nobody_reaps_is_no_survivor(signals: Signals, tmp_path: P
 def test_a_child_that_even_sigkill_does_not_end_in_time_is_named(
     signals: Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a system call that cannot be interrupted, which nothing here can make: it is only not seen to exit."""
+    """In a system call that cannot be interrupted, which nothing here can make:
+
+    it is only not seen to exit.
+    """
     monkeypatch.setattr(module, "_DEATH_SECONDS", 0.1)
     with CheckedChildren(signals) as children:
         start(children, "sleep 60")
@@ -579,7 +638,9 @@ def test_a_child_that_even_sigkill_does_not_end_in_time_is_named(
 
     assert child_exit.exit_code == -signal.SIGKILL
     assert child_exit.survivors == (child.process.pid,)
-    assert child.process.returncode == -signal.SIGKILL  # or Python would warn of a child that is still running
+    assert (
+        child.process.returncode == -signal.SIGKILL
+    )  # or Python would warn of a child that is still running
     os.waitpid(child.process.pid, 0)
 
 
@@ -591,7 +652,7 @@ def test_reaping_a_child_twice_returns_its_exit_code_twice() -> None:
 
 
 def test_looking_whether_a_child_has_exited_leaves_it_a_zombie() -> None:
-    """Until it is reaped, its pid, and so the number of its group, cannot belong to anybody else."""
+    """Until it is reaped, nobody else can get its pid, which is the number of its group."""
     process = subprocess.Popen(["/bin/sh", "-c", "exit 3"])
 
     wait_until(lambda: module._has_exited(process))
@@ -601,7 +662,9 @@ def test_looking_whether_a_child_has_exited_leaves_it_a_zombie() -> None:
 
 
 @pytest.mark.parametrize("error", [ProcessLookupError, PermissionError])
-def test_a_group_that_no_signal_reaches_is_no_error(error: type[OSError], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_group_that_no_signal_reaches_is_no_error(
+    error: type[OSError], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def killpg(_group: int, _number: int) -> None:
         raise error
 
@@ -610,7 +673,9 @@ def test_a_group_that_no_signal_reaches_is_no_error(error: type[OSError], monkey
     module._signal_group(1, signal.SIGTERM)
 
 
-def test_a_group_whose_processes_belong_to_another_user_counts_as_running(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_group_whose_processes_belong_to_another_user_counts_as_running(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def killpg(_group: int, _number: int) -> None:
         raise PermissionError
 
@@ -631,7 +696,9 @@ def test_a_group_without_processes_has_nobody_who_runs() -> None:
     assert module._find_running_members(process.pid) == ()
 
 
-def test_without_proc_the_number_of_the_group_stands_for_its_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_proc_the_number_of_the_group_stands_for_its_processes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(module, "can_see_processes", lambda: False)
     process = subprocess.Popen(["/bin/sh", "-c", "sleep 60 & wait"], process_group=0)
 
@@ -642,7 +709,9 @@ def test_without_proc_the_number_of_the_group_stands_for_its_processes(monkeypat
     assert running == (process.pid,)
 
 
-def test_a_group_that_never_ends_is_waited_for_until_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_group_that_never_ends_is_waited_for_until_the_deadline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     looks = []
 
     def find_running_members(_group: int) -> tuple[int, ...]:
@@ -670,7 +739,9 @@ def test_leaving_the_block_ends_all(signals: Signals) -> None:
     assert children.next_exit() is None
 
 
-def test_a_child_that_ignores_the_request_is_killed_after_the_grace_period(signals: Signals) -> None:
+def test_a_child_that_ignores_the_request_is_killed_after_the_grace_period(
+    signals: Signals,
+) -> None:
     with CheckedChildren(signals, grace_seconds=0.3) as children:
         start(children, "trap '' TERM; echo ready; while :; do sleep 1; done")
         wait_for_output(children, "ready")
@@ -691,11 +762,17 @@ def test_a_child_that_is_ended_has_time_to_clean_up(signals: Signals, tmp_path: 
     assert (tmp_path / "cleaned").exists()
 
 
-def test_a_child_that_is_ended_may_write_more_than_a_pipe_holds(signals: Signals, tmp_path: Path) -> None:
+def test_a_child_that_is_ended_may_write_more_than_a_pipe_holds(
+    signals: Signals, tmp_path: Path
+) -> None:
     clean_up = f"seq 1 100000; touch {tmp_path}/cleaned; exit"
 
     with CheckedChildren(signals, grace_seconds=LONG_SECONDS) as children:
-        start(children, f"trap '{clean_up}' TERM; echo ready; while :; do sleep 0.01; done", tmp_path / "log")
+        start(
+            children,
+            f"trap '{clean_up}' TERM; echo ready; while :; do sleep 0.01; done",
+            tmp_path / "log",
+        )
         wait_for_output(children, "ready")
 
     assert (tmp_path / "cleaned").exists()
@@ -703,7 +780,9 @@ def test_a_child_that_is_ended_may_write_more_than_a_pipe_holds(signals: Signals
 
 
 def test_an_interrupt_is_passed_on_as_what_it_was(signals: Signals, tmp_path: Path) -> None:
-    traps = " ".join(f"trap 'echo {name} > {tmp_path}/got; exit' {name};" for name in ("INT", "TERM"))
+    traps = " ".join(
+        f"trap 'echo {name} > {tmp_path}/got; exit' {name};" for name in ("INT", "TERM")
+    )
 
     with pytest.raises(Interrupted), CheckedChildren(signals, grace_seconds=600) as children:
         start(children, f"{traps} echo ready; while :; do sleep 0.05; done")
@@ -778,7 +857,9 @@ with Children(context.signals) as children:
 
 
 def test_a_parent_that_ignores_sigchld_does_not_make_a_failed_child_a_success(tool: Tool) -> None:
-    process = start_added(tool, _EXIT_CODE_OF_A_CHILD, before="signal.signal(signal.SIGCHLD, signal.SIG_IGN)")
+    process = start_added(
+        tool, _EXIT_CODE_OF_A_CHILD, before="signal.signal(signal.SIGCHLD, signal.SIG_IGN)"
+    )
 
     assert ended(process).data == {"said": 3}
 
@@ -797,17 +878,23 @@ return Result(None)
 """
 
 
-def under_a_lock(tool: Tool, script: str, count: int = 1, grace: float = 600, echo: float = 600) -> Process:
-    """A call whose children carry its lock, and the number of those that were started is the length of the file.
+def under_a_lock(
+    tool: Tool, script: str, count: int = 1, grace: float = 600, echo: float = 600
+) -> Process:
+    """Start a command whose children carry its lock.
+
+    Each child that was started adds one byte to the file.
 
     A second signal within `echo` seconds is taken for an echo of the first.
     """
     (tool.cwd / "lock").write_bytes(b"")
-    return start_added(tool, _UNDER_A_LOCK.format(script=script, count=count, grace=grace, echo=echo))
+    return start_added(
+        tool, _UNDER_A_LOCK.format(script=script, count=count, grace=grace, echo=echo)
+    )
 
 
 def wait_for(name: str, tool: Tool, process: Process) -> None:
-    """A file of a child. If the call ends before, its answer says why."""
+    """Wait for a file of a child. If the command exits before, its response says why."""
     wait_until(lambda: (tool.cwd / name).exists() or process.poll() is not None)
     assert (tool.cwd / name).exists(), process.communicate()
 
@@ -822,12 +909,17 @@ def is_free(tool: Tool) -> bool:
     return True
 
 
-@pytest.mark.parametrize("script", ["exec sleep 33", "setsid sleep 33; exit 1"], ids=["child", "stray"])
-def test_two_signals_together_leave_no_child_not_even_one_that_is_being_started(tool: Tool, script: str) -> None:
+@pytest.mark.parametrize(
+    "script", ["exec sleep 33", "setsid sleep 33; exit 1"], ids=["child", "stray"]
+)
+def test_two_signals_together_leave_no_child_not_even_one_that_is_being_started(
+    tool: Tool, script: str
+) -> None:
     for _ in range(scale(6, 200)):
         process = under_a_lock(tool, script, count=60)
         some = random.randint(1, 40)
-        wait_until(lambda least=some: (tool.cwd / "lock").stat().st_size >= least)  # type: ignore[misc]
+        lock_file = tool.cwd / "lock"
+        wait_until(lambda least=some: lock_file.stat().st_size >= least)  # type: ignore[misc]
         process.send_signal(signal.SIGTERM)
         process.send_signal(signal.SIGHUP)
         ran = ended(process)
@@ -839,7 +931,8 @@ def test_two_signals_together_leave_no_child_not_even_one_that_is_being_started(
 
 def test_the_echo_of_a_signal_leaves_children_the_time_to_clean_up(tool: Tool) -> None:
     process = under_a_lock(
-        tool, "trap 'sleep 0.2; touch cleaned; exit' TERM INT; touch ready; while :; do sleep 0.01; done"
+        tool,
+        "trap 'sleep 0.2; touch cleaned; exit' TERM INT; touch ready; while :; do sleep 0.01; done",
     )
     wait_for("ready", tool, process)
     process.send_signal(signal.SIGSTOP)
@@ -865,7 +958,10 @@ def test_a_child_keeps_the_lock_of_a_call_that_was_killed(tool: Tool) -> None:
 
 _STUBBORN = """exec 2> /dev/null; trap '' TERM INT
 (trap 'touch asked' TERM INT; touch ready; while :; do sleep 0.01; done) & wait"""
-"""Its stderr is elsewhere: the shell names the `sleep` that a signal ended, and that pipe has no reader any more."""
+"""Its stderr is elsewhere:
+
+the shell names the `sleep` that a signal ended, and that pipe has no reader any more.
+"""
 
 
 @pytest.mark.parametrize("script", ["exec", "setsid -f"], ids=["child", "stray"])

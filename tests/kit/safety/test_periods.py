@@ -1,6 +1,7 @@
-"""Every period at its real length: what happens just before its end, and what just after. No test waits for one.
+"""Test each period at its real length: what happens just before its end, and just after it.
 
-A clock stands still unless what waits moves it, so these tests are exact on a machine of any speed.
+No test waits for one. A clock stands still unless what waits moves it, so these tests are exact on
+a machine of any speed.
 """
 
 import fcntl
@@ -12,6 +13,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -67,7 +69,9 @@ class ClockedSignals(Signals):
         self.clock = clock
 
     def wait(self, seconds: float, descriptors: Sequence[int] = ()) -> list[int]:
-        assert seconds > 0, "poll() waits without end if the time is negative, and not at all if it is 0"
+        assert seconds > 0, (
+            "poll() waits without end if the time is negative, and not at all if it is 0"
+        )
         self.clock.advance(seconds)
         return []
 
@@ -81,7 +85,9 @@ def clock() -> Clock:
 
 
 @pytest.mark.parametrize(("after_seconds", "is_repeated"), [(0.5 - MOMENT, False), (0.5, True)])
-def test_a_second_signal_counts_from_half_a_second_on(clock: Clock, after_seconds: float, is_repeated: bool) -> None:
+def test_a_second_signal_counts_from_half_a_second_on(
+    clock: Clock, after_seconds: float, is_repeated: bool
+) -> None:
     signals = Signals(clock.monotonic)
     signals.receive(signal.SIGINT)
     clock.advance(after_seconds)
@@ -92,7 +98,9 @@ def test_a_second_signal_counts_from_half_a_second_on(clock: Clock, after_second
 
 
 @pytest.mark.parametrize(("after_seconds", "is_over"), [(5 - MOMENT, False), (5.0, True)])
-def test_a_call_is_over_when_its_time_is_up_and_not_before(clock: Clock, after_seconds: float, is_over: bool) -> None:
+def test_a_call_is_over_when_its_time_is_up_and_not_before(
+    clock: Clock, after_seconds: float, is_over: bool
+) -> None:
     signals = Signals(clock.monotonic)
     signals.limit(5)
     clock.advance(after_seconds)
@@ -116,9 +124,15 @@ class Stalled:
         return [(1, 0)] if self._clock.now >= self._ready_at else []
 
 
-@pytest.mark.parametrize(("stalls_seconds", "is_written"), [(0.5 - MOMENT, True), (0.5 + MOMENT, False)])
+@pytest.mark.parametrize(
+    ("stalls_seconds", "is_written"), [(0.5 - MOMENT, True), (0.5 + MOMENT, False)]
+)
 def test_a_reader_that_stalls_gets_a_quarter_of_a_second_after_it_is_seen_that_the_call_is_over(
-    clock: Clock, stalls_seconds: float, is_written: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    clock: Clock,
+    stalls_seconds: float,
+    is_written: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One quarter passes before it is looked whether the call is over."""
     signals = Signals(clock.monotonic)
@@ -147,15 +161,20 @@ def test_a_reader_may_stall_for_an_hour_while_the_call_is_not_over(
 
 @pytest.fixture
 def make_lock(clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Lock]:
-    """A lock whose waits take all of their time, by the clock. To look for its holder takes longer than the test."""
+    """Return a function that makes a lock whose waits take all of their time, by the clock.
+
+    To look for its holder takes longer than the test.
+    """
     monkeypatch.setattr(lock_module, "time", clock)
     monkeypatch.setattr(lock_module, "find_owners", lambda _path: Owners([]))
-    return lambda: Lock(tmp_path / "lock", "build", describe_me("s-1", "build"), ClockedSignals(clock))
+    return lambda: Lock(
+        tmp_path / "lock", "build", describe_me("s-1", "build"), ClockedSignals(clock)
+    )
 
 
 @pytest.fixture
 def hold() -> Iterator[Callable[[Path], None]]:
-    """Holds any file, as another process would."""
+    """Yield a function that holds any file, as another process would."""
     descriptors: list[int] = []
 
     def take(path: Path) -> None:
@@ -170,9 +189,13 @@ def hold() -> Iterator[Callable[[Path], None]]:
 @pytest.mark.parametrize("mode", ["exclusively", "shared"])
 @pytest.mark.parametrize("timeout_seconds", [0.0, 0.2, 10.0])
 def test_a_lock_is_waited_for_as_long_as_was_said(
-    clock: Clock, make_lock: Callable[[], Lock], hold: Callable[[Path], None], tmp_path: Path, mode: str,
+    clock: Clock,
+    make_lock: Callable[[], Lock],
+    hold: Callable[[Path], None],
+    tmp_path: Path,
+    mode: str,
     timeout_seconds: float,
-) -> None:  # fmt: skip
+) -> None:
     hold(tmp_path / "lock")
 
     error = failure_in(getattr(make_lock(), mode)(timeout_seconds))
@@ -185,7 +208,11 @@ def test_a_lock_is_waited_for_as_long_as_was_said(
 
 @pytest.mark.parametrize("mode", ["exclusively", "shared"])
 def test_a_lock_is_waited_for_ten_seconds_where_nobody_says_how_long(
-    clock: Clock, make_lock: Callable[[], Lock], hold: Callable[[Path], None], tmp_path: Path, mode: str
+    clock: Clock,
+    make_lock: Callable[[], Lock],
+    hold: Callable[[Path], None],
+    tmp_path: Path,
+    mode: str,
 ) -> None:
     hold(tmp_path / "lock")
 
@@ -194,11 +221,17 @@ def test_a_lock_is_waited_for_ten_seconds_where_nobody_says_how_long(
     assert clock.elapsed == PATIENT_SECONDS == 10
 
 
-@pytest.mark.parametrize(("timeout_seconds", "waits_seconds"), [(0.0, 0.25), (0.1, 0.25), (0.3, 0.3)])
+@pytest.mark.parametrize(
+    ("timeout_seconds", "waits_seconds"), [(0.0, 0.25), (0.1, 0.25), (0.3, 0.3)]
+)
 def test_the_gate_is_waited_for_a_quarter_of_a_second_at_least(
-    clock: Clock, make_lock: Callable[[], Lock], hold: Callable[[Path], None], tmp_path: Path, timeout_seconds: float,
+    clock: Clock,
+    make_lock: Callable[[], Lock],
+    hold: Callable[[Path], None],
+    tmp_path: Path,
+    timeout_seconds: float,
     waits_seconds: float,
-) -> None:  # fmt: skip
+) -> None:
     hold(tmp_path / "lock.gate")
 
     assert isinstance(failure_in(make_lock().shared(timeout_seconds)), LockTimeout)
@@ -207,7 +240,10 @@ def test_the_gate_is_waited_for_a_quarter_of_a_second_at_least(
 
 
 def test_a_caller_that_does_not_wait_starts_no_thread(
-    make_lock: Callable[[], Lock], hold: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_lock: Callable[[], Lock],
+    hold: Callable[[Path], None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The clock stands still, so the deadline is now."""
     started: list[object] = []
@@ -220,11 +256,17 @@ def test_a_caller_that_does_not_wait_starts_no_thread(
     assert isinstance(error, LockTimeout)
 
 
-@pytest.mark.parametrize(("timeout_seconds", "waits_seconds"), [(0.0, 0.25), (0.1, 0.25), (0.3, 0.3)])
+@pytest.mark.parametrize(
+    ("timeout_seconds", "waits_seconds"), [(0.0, 0.25), (0.1, 0.25), (0.3, 0.3)]
+)
 def test_a_lock_file_with_several_names_is_waited_for_a_quarter_of_a_second_at_least(
-    clock: Clock, make_lock: Callable[[], Lock], hold: Callable[[Path], None], tmp_path: Path, timeout_seconds: float,
+    clock: Clock,
+    make_lock: Callable[[], Lock],
+    hold: Callable[[Path], None],
+    tmp_path: Path,
+    timeout_seconds: float,
     waits_seconds: float,
-) -> None:  # fmt: skip
+) -> None:
     """Usually, the process that holds it is replacing it at this moment."""
     hold(tmp_path / "lock")
     (tmp_path / "copy.lock").hardlink_to(tmp_path / "lock")
@@ -234,11 +276,18 @@ def test_a_lock_file_with_several_names_is_waited_for_a_quarter_of_a_second_at_l
     assert clock.elapsed == waits_seconds
 
 
-@pytest.mark.parametrize(("timeout_seconds", "notices"), [(0.5 - MOMENT, []), (0.5 + MOMENT, [0.5]), (60, [0.5])])
+@pytest.mark.parametrize(
+    ("timeout_seconds", "notices"), [(0.5 - MOMENT, []), (0.5 + MOMENT, [0.5]), (60, [0.5])]
+)
 def test_a_wait_is_reported_once_after_half_a_second(
-    clock: Clock, make_lock: Callable[[], Lock], hold: Callable[[Path], None], tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch, timeout_seconds: float, notices: list[float],
-) -> None:  # fmt: skip
+    clock: Clock,
+    make_lock: Callable[[], Lock],
+    hold: Callable[[Path], None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    timeout_seconds: float,
+    notices: list[float],
+) -> None:
     reported: list[float] = []
 
     class Reports(logging.Handler):
@@ -255,11 +304,17 @@ def test_a_wait_is_reported_once_after_half_a_second(
     assert reported == notices
 
 
-@pytest.mark.parametrize(("limit_seconds", "kind"), [(10 - MOMENT, DeadlineExceeded), (10.0, LockTimeout)])
+@pytest.mark.parametrize(
+    ("limit_seconds", "kind"), [(10 - MOMENT, DeadlineExceeded), (10.0, LockTimeout)]
+)
 def test_the_limit_of_the_call_ends_a_wait_only_if_it_is_the_shorter_one(
-    clock: Clock, make_lock: Callable[[], Lock], hold: Callable[[Path], None], tmp_path: Path, limit_seconds: float,
+    clock: Clock,
+    make_lock: Callable[[], Lock],
+    hold: Callable[[Path], None],
+    tmp_path: Path,
+    limit_seconds: float,
     kind: type[Exception],
-) -> None:  # fmt: skip
+) -> None:
     lock = make_lock()
     lock._signals.limit(limit_seconds)
     hold(tmp_path / "lock")
@@ -322,7 +377,10 @@ def test_an_owner_that_cannot_be_confirmed_is_looked_for_three_times_five_millis
 
 @pytest.fixture
 def signalled(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, int]]:
-    """When a child was sent which signal; none is really sent before SIGKILL, so it never ends by itself."""
+    """When a child was sent which signal;
+
+    none is really sent before SIGKILL, so it never ends by itself.
+    """
     sent: list[tuple[float, int]] = []
     really_signal = children_module._signal_group
 
@@ -360,9 +418,13 @@ def test_a_child_has_no_time_after_a_second_signal(
 
 @pytest.mark.parametrize(("dies_after_seconds", "survives"), [(2 - MOMENT, False), (2.1, True)])
 def test_a_child_that_was_killed_has_two_seconds_to_die_before_it_is_named(
-    signals: Signals, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dies_after_seconds: float,
+    signals: Signals,
+    clock: Clock,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    dies_after_seconds: float,
     survives: bool,
-) -> None:  # fmt: skip
+) -> None:
     really_reap = children_module._reap
     is_dead = False
 
@@ -377,7 +439,9 @@ def test_a_child_that_was_killed_has_two_seconds_to_die_before_it_is_named(
         child = children._running["child"]
         with monkeypatch.context() as patched:
             patched.setattr(children_module, "_has_exited", has_exited)
-            patched.setattr(children_module, "_reap", lambda process: -signal.SIGKILL if is_dead else None)
+            patched.setattr(
+                children_module, "_reap", lambda process: -signal.SIGKILL if is_dead else None
+            )
             patched.setattr(children_module, "_wait_for_group", lambda group, deadline: ())
             child_exit = children._kill_and_reap(child)
     child.process.returncode = None
@@ -430,7 +494,9 @@ def test_an_orphan_is_killed_at_once_after_a_second_signal(
 
 
 @pytest.mark.parametrize(("too_many_bytes", "is_put_away"), [(0, False), (1, True)])
-def test_a_log_is_put_away_when_it_is_larger_than_4_mib(tmp_path: Path, too_many_bytes: int, is_put_away: bool) -> None:
+def test_a_log_is_put_away_when_it_is_larger_than_4_mib(
+    tmp_path: Path, too_many_bytes: int, is_put_away: bool
+) -> None:
     line_bytes = len(b'{"n":1}\n')
     state = tmp_path / "state"
     state.mkdir(mode=0o700)
@@ -448,10 +514,17 @@ def test_a_log_is_put_away_when_it_is_larger_than_4_mib(tmp_path: Path, too_many
 def test_a_call_is_listed_for_a_week_where_nobody_says_how_far_back(
     age_seconds: int, is_listed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    call = {"at": utc(NOW - age_seconds), "command": "x", "exit_code": 0, "duration_ms": 1, "request_id": "1"}
+    call = {
+        "at": utc(NOW - age_seconds),
+        "command": "x",
+        "exit_code": 0,
+        "duration_ms": 1,
+        "request_id": "1",
+    }
     append(state_directory(), call)
     monkeypatch.setattr(log_command, "time", SimpleNamespace(time=lambda: NOW))
 
-    calls = log_command.command(SimpleNamespace(obj=Context(Signals()))).calls  # type: ignore[arg-type]
+    typer_context: Any = SimpleNamespace(obj=Context(Signals()))
+    calls = log_command.command(typer_context).calls
 
     assert bool(calls) == is_listed

@@ -50,11 +50,16 @@ print("held" if held else "free")
 """
 
 
-def test_a_raising_handler_between_acquiring_and_the_block_leaks_and_a_recording_one_does_not() -> None:
-    """The signal is arranged to arrive when the lock has been taken, but `try` has not been entered."""
+def test_a_raising_handler_between_acquiring_and_the_block_leaks_and_a_recording_one_does_not() -> (
+    None
+):
+    """The signal is arranged to arrive when the lock has been taken, but `try` has not been
+    entered.
+    """
     raising = "def stop(*_): raise Stop\nsignal.signal(signal.SIGTERM, stop)"
     recording = (
-        "from sampletool.kit.safety.signals import Signals\nfrom sampletool.kit.safety.errors import Interrupted\n"
+        "from sampletool.kit.safety.signals import Signals\n"
+        "from sampletool.kit.safety.errors import Interrupted\n"
         "signals = Signals()\nsignals.install()\nStop = Interrupted"
     )
     instant = "signal.raise_signal(signal.SIGTERM)"
@@ -70,7 +75,9 @@ def _run(code: str) -> str:
     return run_python("-c", code).stdout.strip()
 
 
-def test_at_every_step_of_config_set_a_signal_ends_it_whole_or_not_at_all(tool: Tool, workspace: Path) -> None:
+def test_at_every_step_of_config_set_a_signal_ends_it_whole_or_not_at_all(
+    tool: Tool, workspace: Path
+) -> None:
     file = workspace / "tool.toml"
     old = file.read_text()
     tool("config", "set", "warm", "1")
@@ -100,8 +107,13 @@ def test_at_every_step_of_config_set_a_signal_ends_it_whole_or_not_at_all(tool: 
 def test_at_random_instants_of_config_set_a_signal_is_obeyed(
     tool: Tool, workspace: Path, number: signal.Signals
 ) -> None:
-    """A process that has not changed the file yet must obey. So it is stopped first, to look at the file."""
-    tool.environ.pop("COVERAGE_PROCESS_START", None)  # coverage swallows what is raised while it starts
+    """A process that has not changed the file yet must obey.
+
+    So it is stopped first, to look at the file.
+    """
+    tool.environ.pop(
+        "COVERAGE_PROCESS_START", None
+    )  # coverage swallows what is raised while it starts
     tool.environ.pop("COVERAGE_PROCESS_CONFIG", None)
     file = workspace / "tool.toml"
     old = file.read_text()
@@ -116,7 +128,9 @@ def test_at_random_instants_of_config_set_a_signal_is_obeyed(
         process.send_signal(number)
         process.send_signal(signal.SIGCONT)
         ran = ended(process)
-        if b"KeyboardInterrupt" in ran.stderr:  # Python itself was still starting: the first line of ours is in the kit
+        if (
+            b"KeyboardInterrupt" in ran.stderr
+        ):  # Python itself was still starting: the first line of ours is in the kit
             assert b"sampletool/kit/" not in ran.stderr
             continue
 
@@ -126,11 +140,16 @@ def test_at_random_instants_of_config_set_a_signal_is_obeyed(
         if ran.status == 0:
             assert ran.data["effect"] == "created"
         elif ran.stdout:
-            assert (ran.code, ran.error["context"]["signal"]) == ("INTERRUPTED", signal.Signals(number).name)
+            assert (ran.code, ran.error["context"]["signal"]) == (
+                "INTERRUPTED",
+                signal.Signals(number).name,
+            )
         assert tool("config", "set", "b", "2", "--lock-timeout", "0").status == 0
 
 
-def test_a_signal_while_waiting_for_a_lock_is_answered_at_once_and_dies_by_it(tool: Tool, workspace: Path) -> None:
+def test_a_signal_while_waiting_for_a_lock_is_answered_at_once_and_dies_by_it(
+    tool: Tool, workspace: Path
+) -> None:
     tool("config", "set", "warm", "1")
     with holding(workspace / ".tool" / "locks" / "tool.toml.lock") as other:
         process = tool.start("config", "set", "a", "1", "--verbose")
@@ -146,12 +165,19 @@ def test_a_signal_while_waiting_for_a_lock_is_answered_at_once_and_dies_by_it(to
 
 def test_what_nohup_ignores_stays_ignored(tool: Tool, workspace: Path) -> None:
     code = (
-        "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); signal.signal(signal.SIGINT, "
-        "signal.SIG_IGN); os.execv(sys.executable, [sys.executable, '-m', 'sampletool', 'config', 'set', 'k', '-'])"
+        "import os, signal, sys\n"
+        "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "command = ['-m', 'sampletool', 'config', 'set', 'k', '-']\n"
+        "os.execv(sys.executable, [sys.executable, *command])"
     )
     # A fresh interpreter: it is started with these signals ignored.
     process = subprocess.Popen(
-        [sys.executable, "-c", code], cwd=workspace, env=tool.environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", code],
+        cwd=workspace,
+        env=tool.environ,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
     while not _catches(process.pid, signal.SIGTERM):
         assert process.poll() is None
@@ -315,7 +341,9 @@ def test_handlers_are_given_back_and_so_is_the_wake_up_descriptor() -> None:
     os.close(write_end)
 
 
-def test_python_never_knows_a_wake_up_descriptor_that_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_never_knows_a_wake_up_descriptor_that_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Otherwise a signal could write a byte into a file that has got the same descriptor since."""
     are_open: list[bool] = []
 
@@ -534,10 +562,14 @@ class RecordingPoll:
 
 
 @pytest.mark.parametrize(
-    ("limit_seconds", "seconds", "sleep_seconds"), [(None, 20, 20), (5, 20, 5), (20, 5, 5), (0, 5, 0)]
+    ("limit_seconds", "seconds", "sleep_seconds"),
+    [(None, 20, 20), (5, 20, 5), (20, 5, 5), (0, 5, 0)],
 )
 def test_a_wait_lasts_as_long_as_was_asked_or_until_the_deadline(
-    limit_seconds: float | None, seconds: float, sleep_seconds: float, monkeypatch: pytest.MonkeyPatch
+    limit_seconds: float | None,
+    seconds: float,
+    sleep_seconds: float,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     poll = RecordingPoll()
     monkeypatch.setattr(module, "poll", lambda: poll)
@@ -589,7 +621,10 @@ def test_a_reader_that_has_hung_is_given_up_once_the_process_has_to_stop() -> No
 def test_a_reader_is_given_up_after_two_polls_of_a_quarter_of_a_second(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The signal may have arrived at the end of the first poll. The second one is a whole period."""
+    """The signal may have arrived at the end of the first poll.
+
+    The second one is a whole period.
+    """
     poll = RecordingPoll()
     monkeypatch.setattr(module, "poll", lambda: poll)
     signals = Signals()

@@ -23,7 +23,6 @@ from sampletool.kit.safety.toml_file import (
     resolve,
 )
 from sampletool.kit.safety.toml_limits import MAX_TOML_BYTES, TOO_LARGE
-from sampletool.kit.settings.toml_edit import set_value
 from sampletool.kit.stepping.tracer import Ended, Event, SteppedProcess
 from sampletool.kit.testing.forked import fork_server
 from sampletool.kit.testing.scale import scale
@@ -235,7 +234,11 @@ def test_a_hard_linked_file_is_changed_with_a_warning(tool: Tool, file: Path) ->
     ],
     ids=["not TOML", "not UTF-8", "recursion", "too deep", "key too long"],
 )
-def test_a_file_that_cannot_be_parsed_stays_as_it_is(tool: Tool, file: Path, content: bytes) -> None:
+def test_a_file_that_cannot_be_parsed_stays_as_it_is(
+    tool: Tool,
+    file: Path,
+    content: bytes,
+) -> None:
     file.write_bytes(content)
     calls = [["set", "a", "1"], ["get", "a"], ["unset", "a"], ["list"], ["explain", "jobs"]]
 
@@ -278,7 +281,7 @@ def test_a_program_can_edit_a_file_with_the_library_alone(tmp_path: Path) -> Non
     path = tmp_path / "settings.toml"
 
     with editing_toml(path) as file:
-        file.text = set_value(file.text, ("colour", "sky"), "blue")
+        file.text = '[colour]\nsky = "blue"\n'
         file.write()
         version = file.version
 
@@ -324,7 +327,10 @@ def test_the_lock_can_be_in_another_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_link", [False, True])
-def test_the_lock_is_taken_only_once_if_the_link_stays_the_same(tmp_path: Path, is_link: bool) -> None:
+def test_the_lock_is_taken_only_once_if_the_link_stays_the_same(
+    tmp_path: Path,
+    is_link: bool,
+) -> None:
     path = tmp_path / "settings.toml"
     if is_link:
         path.symlink_to(tmp_path / "real.toml")
@@ -446,7 +452,11 @@ def test_after_the_deadline_nothing_is_changed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_after_a_signal_under_the_lock_nothing_is_changed(tool: Tool, file: Path, number: int) -> None:
+def test_after_a_signal_under_the_lock_nothing_is_changed(
+    tool: Tool,
+    file: Path,
+    number: int,
+) -> None:
     old_text = file.read_text()
 
     def reads_the_file(event: Event) -> bool:
@@ -552,7 +562,10 @@ def test_149_levels_in_a_document_are_read_and_150_are_not(form: str) -> None:
         parse(nested(150))
 
 
-def test_a_failed_flush_of_the_directory_is_reported_as_a_saved_change(tool: Tool, file: Path) -> None:
+def test_a_failed_flush_of_the_directory_is_reported_as_a_saved_change(
+    tool: Tool,
+    file: Path,
+) -> None:
     with tool.stepped("config", "set", "a", "1", watch=file.parent) as stepped:
         stepped.run_until("os.rename")
         stepped.run_until("os.fsync")

@@ -58,7 +58,10 @@ def test_blanks_around_the_dots_make_no_difference(separator: str) -> None:
         check_limits(dotted(101, separator=separator) + " = 1")
 
 
-@pytest.mark.parametrize("part", ['"a"', "'a'", '"a.b.c"', "'a.b.c'", '"\\"."', '"="', "'[{,#'", '""'])
+@pytest.mark.parametrize(
+    "part",
+    ['"a"', "'a'", '"a.b.c"', "'a.b.c'", '"\\"."', '"="', "'[{,#'", '""'],
+)
 def test_a_quoted_part_counts_once_whatever_is_in_it(part: str) -> None:
     check_limits(dotted(100, part) + " = 1")
 

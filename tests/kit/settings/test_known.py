@@ -3,8 +3,9 @@
 import pytest
 
 from sampletool.kit.contract.errors import InvalidValues
-from sampletool.kit.settings.known import all_known, check, find_known, read_as
-from tests.kit.failing import failure_of
+from sampletool.kit.settings import known as known_module
+from sampletool.kit.settings.known import SETTINGS, all_known, check, find_known, read_as
+from tests.kit.failing import failure_of, outcome_of
 
 
 @pytest.mark.parametrize(
@@ -15,13 +16,17 @@ from tests.kit.failing import failure_of
         ("count", 4, 4),
         ("count", 1, 1),
         ("switch", "on", True),
+        ("switch", "off", False),
+        ("switch", True, True),
         ("switch", False, False),
+        ("format", "text", "text"),
+        ("count", "1", 1),
         ("format", "jsonl", "jsonl"),
         ("text", "x", "x"),
     ],
 )
 def test_a_value_is_parsed_as_its_kind_requires(kind: str, value: object, expected: object) -> None:
-    parsed = read_as(kind, value)
+    parsed = outcome_of(lambda: read_as(kind, value))
 
     assert parsed == expected
     assert type(parsed) is type(expected)
@@ -46,8 +51,44 @@ def test_a_value_of_another_kind_is_refused(kind: str, value: object, reason: st
 
 
 def test_auto_is_the_default_or_lets_the_command_choose() -> None:
-    assert check("jobs", "auto", "a file") is None
-    assert check("session_ttl", "auto", "a file") == 7 * 86400
+    jobs = outcome_of(lambda: check("jobs", "auto", "a file"))
+    session_ttl = outcome_of(lambda: check("session_ttl", "auto", "a file"))
+
+    assert jobs is None
+    assert session_ttl == 7 * 86400
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "default"),
+    [
+        ("call_log", "switch", "on"),
+        ("format", "format", "auto"),
+        ("jobs", "count", "auto"),
+        ("lock_timeout", "duration", "auto"),
+        ("session_ttl", "duration", "7d"),
+    ],
+)
+def test_each_setting_of_the_kit_has_a_kind_a_default_and_a_help(
+    name: str,
+    kind: str,
+    default: str,
+) -> None:
+    known = SETTINGS[name]
+
+    assert known.keys() == {"kind", "default", "help"}
+    assert (known["kind"], known["default"]) == (kind, default)
+    assert known["help"].endswith(".")
+
+
+def test_a_setting_of_the_kit_is_found_without_importing_the_parts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse() -> None:
+        raise AssertionError("the settings of all parts were imported")
+
+    monkeypatch.setattr(known_module, "all_known", refuse)
+
+    assert find_known("jobs") == SETTINGS["jobs"]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("home")
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A directory with a workspace's file, in which the settings are in a table."""
+    """Create a directory with a workspace's file, in which the settings are in a table."""
     directory = tmp_path / "project"
     directory.mkdir()
     (directory / WORKSPACE_FILE).write_text("jobs = 99\n[settings]\njobs = 3\nt.a = 'project'\n")
@@ -148,7 +148,10 @@ def test_a_flag_is_named_as_it_is_typed() -> None:
     assert source == ("flag", "5s", "--lock-timeout")
 
 
-def test_a_key_without_a_value_is_reported_with_the_files_and_the_nearest_key(project: Path, user_file: Path) -> None:
+def test_a_key_without_a_value_is_reported_with_the_files_and_the_nearest_key(
+    project: Path,
+    user_file: Path,
+) -> None:
     settings = settings_of(project)
 
     error = failure_of(lambda: settings.find(("t", "aa")))
@@ -183,7 +186,10 @@ def test_the_names_are_those_of_all_files_and_of_the_tool(project: Path) -> None
     assert names == sorted({*all_known(), "t.a", "t.b"})
 
 
-def test_the_version_is_that_of_the_file_that_config_set_changes(project: Path, user_file: Path) -> None:
+def test_the_version_is_that_of_the_file_that_config_set_changes(
+    project: Path,
+    user_file: Path,
+) -> None:
     version_in_a_workspace = outcome_of(lambda: settings_of(project).version)
     version_elsewhere = outcome_of(lambda: settings_of(None).version)
 
@@ -225,10 +231,11 @@ def test_a_value_in_place_of_the_table_is_an_error(tmp_path: Path) -> None:
 
 
 def test_the_leaves_of_a_table_are_its_values_and_lists() -> None:
-    table = {"a": 1, "t": {"u": {"b": [1, {"x": 1}]}, "c": "text"}, "empty": {}}
+    inner = {"u": {"b": [1, {"x": 1}]}, "c": "text"}
+    table = {"a": 1, "t": inner, "empty": {}}
 
     leaves = outcome_of(lambda: list(leaves_of(table)))
-    leaves_below = outcome_of(lambda: list(leaves_of(table["t"], ("above",))))  # type: ignore[arg-type]
+    leaves_below = outcome_of(lambda: list(leaves_of(inner, ("above",))))
 
     assert leaves == [(("a",), 1), (("t", "u", "b"), [1, {"x": 1}]), (("t", "c"), "text")]
     assert leaves_below == [(("above", "u", "b"), [1, {"x": 1}]), (("above", "c"), "text")]

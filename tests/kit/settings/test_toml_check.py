@@ -57,7 +57,12 @@ def test_the_region_is_the_smallest_that_differs_from_the_start_of_a_line_if_pos
         ("t = {a = '# text', b = 2} # why\n", 5, "a = '# text', ", ""),
     ],
 )
-def test_the_lines_of_one_key_or_a_part_of_braces_are_one_key(old: str, start: int, removed: str, new: str) -> None:
+def test_the_lines_of_one_key_or_a_part_of_braces_are_one_key(
+    old: str,
+    start: int,
+    removed: str,
+    new: str,
+) -> None:
     region = Region(start, removed, new)
 
     is_one_key = outcome_of(lambda: removes_one_key(old, region))
@@ -73,6 +78,7 @@ def test_the_lines_of_one_key_or_a_part_of_braces_are_one_key(old: str, start: i
         ("a = 1\n# about x\n", 0, "a = 1\n# about x\n", ""),
         ("# about x\n", 0, "# about x\n", ""),
         ("\na = 1\n", 0, "\na = 1\n", ""),
+        ("\t", 0, "\t", ""),
         ("a = 1\n\n", 0, "a = 1\n\n", ""),
         ("[t]\na = 1\n", 0, "[t]\n", "x"),
         ("a = 1\n", 0, "a = 1\n", "b"),
@@ -130,6 +136,8 @@ def test_a_gap_in_place_of_a_value_of_another_type_is_not_where_it_was() -> None
         ("a = 1", {"a": 1}),
         ("a = nan", {"a": float("nan")}),
         ("a = [1, {b = 'x'}]", {"a": [1, {"b": "x"}]}),
+        ("b = 1\na = 2", {"a": 2, "b": 1}),
+        ("a = [{c = 1, b = 2}]", {"a": [{"b": 2, "c": 1}]}),
         ("", {}),
     ],
 )
@@ -202,7 +210,11 @@ def test_a_value_is_put_into_a_copy(path: tuple[str, ...], expected: dict[str, o
         ({"t": {"a": 1, "b": 2}}, ("t", "a"), [{"t": {"b": 2}}]),
         ({"t": {"a": 1}, "b": 2}, ("t", "a"), [{"t": {}, "b": 2}, {"b": 2}]),
         ({"t": {"u": {"a": 1}}}, ("t", "u", "a"), [{"t": {"u": {}}}, {"t": {}}, {}]),
-        ({"t": {"u": {"a": 1}, "b": 2}}, ("t", "u", "a"), [{"t": {"u": {}, "b": 2}}, {"t": {"b": 2}}]),
+        (
+            {"t": {"u": {"a": 1}, "b": 2}},
+            ("t", "u", "a"),
+            [{"t": {"u": {}, "b": 2}}, {"t": {"b": 2}}],
+        ),
     ],
 )
 def test_a_removed_key_may_take_the_tables_with_it_that_become_empty(
@@ -213,6 +225,14 @@ def test_a_removed_key_may_take_the_tables_with_it_that_become_empty(
     assert documents == expected
 
 
-@pytest.mark.parametrize(("text", "expected"), [("", True), (" \t", True), ("\n", False), ("x", False)])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", True),
+        (" \t", True),
+        ("\n", False),
+        ("x", False),
+    ],
+)
 def test_a_line_feed_is_not_blank(text: str, expected: bool) -> None:
     assert is_blank(text) is expected

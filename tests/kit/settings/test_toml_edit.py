@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from sampletool.kit.safety.toml_limits import MAX_TOML_BYTES
 from sampletool.kit.settings.toml_edit import CannotEdit, NotAValue, set_value, unset_value
-from sampletool.kit.settings.toml_key import Path, get, parse_key, show_key
+from sampletool.kit.settings.toml_key import KeyPath, parse_key, show_key, value_at
 from tests.kit.failing import failure_of, outcome_of
 
 _WORDS = st.sampled_from(["a", "b", "c", "key-1", "x.y", "ü", "with space", ""])
@@ -91,7 +91,7 @@ def _documents(draw: st.DrawFn) -> str:
 
 @_ANY_DOCUMENT
 @given(_documents(), _PATHS)
-def test_a_new_value_is_the_only_thing_that_changes(text: str, path: Path) -> None:
+def test_a_new_value_is_the_only_thing_that_changes(text: str, path: KeyPath) -> None:
     old_document = tomllib.loads(text)
 
     try:
@@ -102,7 +102,7 @@ def test_a_new_value_is_the_only_thing_that_changes(text: str, path: Path) -> No
         return
 
     assert tomllib.loads(new_text) == with_new_value(old_document, path)
-    if get(old_document, path) is None:
+    if value_at(old_document, path) is None:
         assert was_only_added(text, new_text)
     else:
         assert_only_the_value_changed(text, new_text)
@@ -133,7 +133,7 @@ def test_every_value_of_a_document_can_be_removed_or_is_refused(text: str) -> No
             continue
 
         expected = tomllib.loads(text)
-        del get(expected, path[:-1])[path[-1]]
+        del value_at(expected, path[:-1])[path[-1]]
         assert without_empty_tables(tomllib.loads(new_text)) == without_empty_tables(expected)
         assert was_only_added(new_text, text)
         added_lines = Counter(new_text.splitlines()) - Counter(text.splitlines())
@@ -142,8 +142,8 @@ def test_every_value_of_a_document_can_be_removed_or_is_refused(text: str) -> No
 
 @_ANY_DOCUMENT
 @given(_documents(), _PATHS)
-def test_adding_and_removing_a_key_brings_the_document_back(text: str, path: Path) -> None:
-    if get(tomllib.loads(text), path) is not None:
+def test_adding_and_removing_a_key_brings_the_document_back(text: str, path: KeyPath) -> None:
+    if value_at(tomllib.loads(text), path) is not None:
         return
 
     try:
@@ -157,7 +157,7 @@ def test_adding_and_removing_a_key_brings_the_document_back(text: str, path: Pat
     assert was_only_added(without_key, with_key)
 
 
-def with_new_value(document: dict[str, Any], path: Path) -> dict[str, Any]:
+def with_new_value(document: dict[str, Any], path: KeyPath) -> dict[str, Any]:
     changed = deepcopy(document)
     table = changed
     for part in path[:-1]:
@@ -200,8 +200,8 @@ def without_empty_tables(document: Any) -> Any:
     return pruned
 
 
-def leaves(document: dict[str, Any], above: Path = ()) -> list[Path]:
-    found: list[Path] = []
+def leaves(document: dict[str, Any], above: KeyPath = ()) -> list[KeyPath]:
+    found: list[KeyPath] = []
     for key, value in document.items():
         if isinstance(value, dict):
             found += leaves(value, (*above, key))
@@ -210,7 +210,7 @@ def leaves(document: dict[str, Any], above: Path = ()) -> list[Path]:
     return found
 
 
-def tables(document: dict[str, Any], above: Path = ()) -> Iterator[Path]:
+def tables(document: dict[str, Any], above: KeyPath = ()) -> Iterator[KeyPath]:
     yield above
     for key, value in document.items():
         if isinstance(value, dict):
@@ -479,8 +479,8 @@ def test_values_that_python_takes_for_equal_are_told_apart() -> None:
     assert with_float == "a = 1.0\n"
 
 
-def _person_written_files() -> list[FilePath]:
-    return sorted(FilePath(sysconfig.get_path("purelib")).rglob("*.toml"))
+def _person_written_files() -> list[Path]:
+    return sorted(Path(sysconfig.get_path("purelib")).rglob("*.toml"))
 
 
 @dataclass
@@ -490,7 +490,7 @@ class Outcomes:
     edits: int = 0
     refused: list[str] = field(default_factory=list)
 
-    def count(self, file: FilePath, edit: Callable[[], str], expected: dict[str, Any]) -> None:
+    def count(self, file: Path, edit: Callable[[], str], expected: dict[str, Any]) -> None:
         self.edits += 1
         try:
             new_text = edit()
@@ -503,16 +503,16 @@ class Outcomes:
         assert sorted(repr(new_document)) == sorted(repr(expected)), file
 
 
-def edit_in_three_ways(file: FilePath, outcomes: Outcomes) -> None:
+def edit_in_three_ways(file: Path, outcomes: Outcomes) -> None:
     """Change a value, remove it, and add a key to each table."""
     text = file.read_bytes().decode()
     document = tomllib.loads(text)
-    values = [path for path in leaves(document) if not isinstance(get(document, path), list)]
+    values = [path for path in leaves(document) if not isinstance(value_at(document, path), list)]
     if values:
         path = values[len(values) // 2]
         outcomes.count(file, partial(set_value, text, path, _NEW), with_new_value(document, path))
         expected = deepcopy(document)
-        del get(expected, path[:-1])[path[-1]]
+        del value_at(expected, path[:-1])[path[-1]]
         outcomes.count(file, partial(unset_value, text, path), expected)
     for table in list(tables(document))[:20]:
         path = (*table, "new-key")
@@ -520,7 +520,7 @@ def edit_in_three_ways(file: FilePath, outcomes: Outcomes) -> None:
 
 
 def test_values_and_tables_of_files_that_people_wrote_are_edited_as_requested() -> None:
-    files = sorted(FilePath(sysconfig.get_path("purelib")).rglob("*.toml"))
+    files = sorted(Path(sysconfig.get_path("purelib")).rglob("*.toml"))
     # The environments of `make matrix` have few packages.
     if len(files) < 20:
         pytest.skip(f"this environment has only {len(files)} TOML files")
