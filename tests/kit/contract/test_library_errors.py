@@ -279,3 +279,12 @@ def test_a_command_that_had_done_its_work_is_not_to_be_repeated() -> None:
     )
     assert (error.code, error.exit_status) == ("INTERRUPTED", 128 + signal.SIGTERM)
     assert error.context == {"signal": "SIGTERM"}
+
+
+def test_an_exception_is_reported_like_the_class_that_it_is_derived_from() -> None:
+    class PlantedLink(library.UnsafePath):
+        """An exception that a part has derived from one of the library."""
+
+    failure = from_library_error(PlantedLink("/w/x", "it is a link"))
+
+    assert (failure.code, failure.message) == ("UNSAFE_PATH", "/w/x cannot be used: it is a link.")
