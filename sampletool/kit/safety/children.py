@@ -349,10 +349,10 @@ class Children:
         )
 
     def _end_strays(self) -> None:
-        """End the processes that have left their groups but still have the first lock.
+        """End the strays: the processes that left their groups, but inherited the first lock.
 
-        Other processes that have left their groups cannot be told from processes that have
-        nothing to do with this one.
+        The kernel says which processes inherited a lock, and from whom. Without a lock, nothing
+        tells a process that left its group from a process that was never a child of this one.
         """
         if self.has_started and self._lock_descriptors:
             self.strays = end_strays(self._lock_descriptors[0], self._signals)

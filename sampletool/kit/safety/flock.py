@@ -92,6 +92,7 @@ class Waiter:
         """Return whether the lock has been taken. Raise OSError if waiting for it failed."""
         if self._error is not None:
             raise self._error
+        # Without an error, the thread stops waiting only when it has the lock.
         return self.has_ended
 
     def _wait(self, operation: int) -> None:

@@ -248,7 +248,8 @@ class Lock:
     def _recorded_hold(self, descriptor: int, waited_ms: int) -> Iterator[Hold]:
         """Describe this process in the lock file until the block ends, and measure the duration.
 
-        The duration does not count if the block raises an error: the next holder may not fail.
+        The duration is not recorded if the block raises an error. Work that failed may have ended
+        early, so its duration says nothing about the next holder's.
         """
         hold = Hold(
             descriptors=(descriptor,),
@@ -256,17 +257,19 @@ class Lock:
             signals=self._signals,
             previous_record=read_record(descriptor),
         )
-        usual_ms = hold.usual_ms
         start = time.monotonic()
-        write_record(descriptor, self._me, usual_ms=usual_ms, state="held")
+        write_record(descriptor, self._me, usual_ms=hold.usual_ms, state="held")
+        measured_ms = None
         try:
             yield hold
             if hold.measures_duration:
-                usual_ms = _milliseconds_since(start)
+                measured_ms = _milliseconds_since(start)
         finally:
+            # Without a measurement, keep the usual duration that was recorded before.
+            new_usual_ms = hold.usual_ms if measured_ms is None else measured_ms
             # This has to come before the release. After it, this would overwrite the record of the
             # next holder.
-            write_record(descriptor, self._me, usual_ms=usual_ms, state="free")
+            write_record(descriptor, self._me, usual_ms=new_usual_ms, state="free")
 
     def _acquire(self, operation: int, timeout_seconds: float) -> tuple[int, int]:
         """Take the lock. Return a descriptor of the locked file, and the milliseconds it took."""
@@ -376,7 +379,10 @@ class Lock:
                     replace(path, b"")
 
     def _wait(self, path: Path, descriptor: int, operation: int, deadline: float) -> None:
-        """Lock the open file. Raise _TooLate if it is not free before the deadline or a signal."""
+        """Lock the open file: try once, then wait in the kernel's queue.
+
+        Raise _TooLate if the file is not free before the deadline or a signal.
+        """
         with _path_in_errors(path):
             # After a signal, do not even take a lock that is free.
             if self._signals.received is None and try_lock(descriptor, operation):
@@ -386,8 +392,11 @@ class Lock:
             self._log_holders(logging.DEBUG)
             with Waiter(descriptor, operation) as waiter:
                 self._watch(waiter, deadline)
-                if not waiter.has_won():
-                    raise _TooLate
+                # The waiter may have got the lock in the last moment. Then the deadline or the
+                # signal no longer matters: the lock is held, and leaving it would not be faster.
+                has_lock = waiter.has_won()
+            if not has_lock:
+                raise _TooLate
 
     def _watch(self, waiter: Waiter, deadline: float) -> None:
         """Return when the waiter has ended, the deadline has passed, or a signal has come."""

@@ -100,8 +100,8 @@ class _Call(Generic[T]):
             return self._result
         error = self._error
         # The traceback of the error refers to this frame. If the frame still referred to the error,
-        # only the garbage collector could free both, and what the function has opened. Most
-        # commands run without it (see start.py).
+        # only the garbage collector could free both, and what the function has opened. But the
+        # garbage collector is off in most commands (see start.py).
         self._error = None
         try:
             raise error
