@@ -269,6 +269,16 @@ NEW_KEYS = {
         "t.a",
         "t = { x = [0, {y = 2}], a = 1} # keep\n",
     ),
+    "after a dotted key in a last line that does not end": (
+        "a.b.c = 1",
+        "x",
+        "a.b.c = 1\nx = 1\n",
+    ),
+    "after a dotted key that does not end, with other line ends": (
+        "x = 0\r\na.b.c = 1",
+        "y",
+        "x = 0\r\na.b.c = 1\r\ny = 1\r\n",
+    ),
     "where lines end with carriage returns": (
         "  x = 0\r\n[t]\r\n",
         "a",
