@@ -168,7 +168,7 @@ def _add_key(text: str, document: TomlTable, path: KeyPath, value: TomlValue) ->
     """
     new_text = _first_safe_form(text, document, path, value)
     if new_text is None and not text.endswith("\n"):
-        # tomlkit 0.15 adds the key to the last line if this is a dotted key of three parts.
+        # tomlkit 0.15 adds the key to the last line if that is a dotted key of three or more parts.
         ended_text = text + _newline_of(text)
         new_text = _first_safe_form(ended_text, document, path, value)
         if new_text is not None and not new_text.startswith(ended_text):
