@@ -67,7 +67,7 @@ def set_values(
         raise InvalidValues(_mistake(error, scope, values)) from error
     except CannotEdit as error:
         key = error.path[len(scope.table) :]
-        raise EditRefused(str(scope.path), error.reason, key=show_key(key)) from error
+        raise EditRefused(str(scope.path), error.reason, error.hint, key=show_key(key)) from error
     file.text = text
     file.write()
     return Changed(
@@ -88,7 +88,7 @@ def set_key(file: TomlEdit, key: Key, value: TomlValue) -> None:
         file.text = set_value(file.text, key, value)
     except CannotEdit as error:
         path = str(file.before.path)
-        raise EditRefused(path, error.reason, key=show_key(key)) from error
+        raise EditRefused(path, error.reason, error.hint, key=show_key(key)) from error
 
 
 def _effect(old_value: TomlValue, new_value: TomlValue) -> Effect:

@@ -48,10 +48,12 @@ _AddKey = Callable[[_EditedTable, KeyPath, str], None]
 class CannotEdit(Exception):
     """A change of one key that is refused, because it could damage other parts of the file."""
 
-    def __init__(self, path: KeyPath, reason: str) -> None:
+    def __init__(self, path: KeyPath, reason: str, hint: str = "") -> None:
         super().__init__(f"{show_key(path)} cannot be changed: {reason}")
         self.path = path
         self.reason = reason
+        self.hint = hint
+        """What the user can do about it. It is empty if only a text editor helps."""
 
 
 class NotAValue(CannotEdit):
@@ -356,4 +358,6 @@ def _depth_of_nearest_table(document: TomlTable, path: KeyPath) -> int:
 def _refuse_large(new_text: str, path: KeyPath) -> None:
     """Raise CannotEdit if the new text would be too large to be read again."""
     if len(new_text.encode()) > MAX_TOML_BYTES:
-        raise CannotEdit(path, f"the file would become {TOO_LARGE}")
+        # The file could be changed in a text editor, but then no command could read it.
+        hint = "Use a shorter value, or remove other keys first."
+        raise CannotEdit(path, f"the file would become {TOO_LARGE}", hint)

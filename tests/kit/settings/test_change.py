@@ -276,6 +276,7 @@ def test_an_edit_that_is_refused_changes_none_of_the_keys(
     assert error.context.get("key") == "b.c"
     reason = "the file would become larger than 256 KiB"
     assert error.message == f"Cannot change b.c in {path}: {reason}. Nothing was changed."
+    assert error.suggestion == "Use a shorter value, or remove other keys first."
     assert path.read_text() == old_text
 
 
@@ -343,4 +344,5 @@ def test_a_key_of_another_file_that_cannot_be_set_is_reported(path: Path) -> Non
     assert isinstance(error, EditRefused)
     reason = "the file would become larger than 256 KiB"
     assert error.message == f'Cannot change "wing nut" in {path}: {reason}. Nothing was changed.'
+    assert error.suggestion == "Use a shorter value, or remove other keys first."
     assert text == path.read_text()
