@@ -100,7 +100,6 @@ CONSTANTS = (
     Constant("safety.toml_file.editing_toml(timeout_seconds)", 10.0, "see context.PATIENT_SECONDS"),
     Constant("safety.toml_limits.MAX_KEY_PARTS", 100, "more: the time to parse grows with the square"),
     Constant("safety.toml_limits.MAX_TOML_BYTES", 262_144, "more: hostile files take seconds to parse"),
-    Constant("safety.toml_limits._SHOWN_CHARACTERS", 20, "more: a message that nobody can read"),
     Constant("settings.toml_cost._MAX_PARSE_COST", 1_000_000, "more: an edit takes longer than 8 s"),
     Constant("settings.toml_edit._MAX_EDITED_PARTS", 50, "more: a key that cannot be removed again"),
     Constant("settings.toml_key._DEEPEST", 100, "more: recursion may end the call"),

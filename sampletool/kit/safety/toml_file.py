@@ -192,13 +192,19 @@ def resolve(path: Path) -> Path:
 def parse(text: str) -> dict[str, Any]:
     """Return the parsed text. Do not change it: the next caller gets the same object.
 
-    Raise ValueError if the text is not TOML, too large or nested too deep, or if a key is too long.
+    Raise ValueError if the text is not TOML, too large or nested too deep, or if a key or a number
+    is too long.
     """
     check_limits(text)
     try:
         document = tomllib.loads(text)
     except RecursionError as error:
         raise ValueError("it is nested too deep") from error
+    except tomllib.TOMLDecodeError:
+        raise
+    except ValueError as error:
+        # int() refuses more than 4,300 digits, with advice for programmers.
+        raise ValueError("a number has too many digits") from error
     _refuse_deep(document)
     return document
 

@@ -21,8 +21,6 @@ TOO_LARGE = f"larger than {MAX_TOML_BYTES // 1024} KiB"
 MAX_KEY_PARTS = 100
 """The number of parts of the longest key: `a.b.c` has three."""
 
-_SHOWN_CHARACTERS = 20
-
 # A string or a comment. An unfinished one extends to the end of its line or of the text. It makes
 # the text invalid, so the text behind it does not matter. But if unfinished ones did not match,
 # each quote would make the search run to the end of the text. The time would be quadratic in the
@@ -41,7 +39,7 @@ _END_OF_KEY = re.compile(r"([=,\[\]{}\n])")
 
 
 class TextBeforeDelimiter(NamedTuple):
-    """A piece of a TOML text in which each string and each comment is replaced with `x`.
+    """A piece of a TOML text in which each character of a string or a comment is an `x`.
 
     If the delimiter is `=`, the text is a key. Otherwise it is a header, a value, or empty.
     """
@@ -63,21 +61,25 @@ def check_limits(text: str) -> None:
     # Most files do not have so many dots, and need no closer look.
     if text.count(".") < MAX_KEY_PARTS:
         return
+    position = 0
     for piece in split_at_delimiters(text):
         parts = piece.dots + 1
         if parts > MAX_KEY_PARTS:
-            beginning = piece.text.strip()[:_SHOWN_CHARACTERS]
-            raise ValueError(f"the key {beginning}… has {parts} parts (at most {MAX_KEY_PARTS})")
+            line = text.count("\n", 0, position) + 1
+            raise ValueError(f"the key in line {line} has {parts} parts (at most {MAX_KEY_PARTS})")
+        position += len(piece.text) + len(piece.delimiter)
 
 
 def split_at_delimiters(text: str) -> Iterator[TextBeforeDelimiter]:
-    """Yield the pieces of a TOML text, with `x` instead of each string and each comment.
+    """Yield the pieces of a TOML text, with an `x` for each character of a string or a comment.
+
+    So together, the pieces and delimiters are as long as the text.
 
     A key is never split: it is on one line, and outside of a string it contains only dots, blanks,
     letters, digits, dashes and underscores. So a piece has at least as many dots as the key in it.
     And it has few dots if it is no key, because a number or a date has at most one.
     """
-    without_strings = _STRING_OR_COMMENT.sub("x", text)
+    without_strings = _STRING_OR_COMMENT.sub(lambda found: "x" * len(found.group()), text)
     pieces = _END_OF_KEY.split(without_strings)
     # With a group in the pattern, split() returns texts and delimiters in turn.
     for index in range(0, len(pieces) - 1, 2):

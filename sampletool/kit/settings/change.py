@@ -64,10 +64,10 @@ def set_values(
                 text = _with_change(text, table, (*scope.table, *key), key, value)
             changes.append(Change(show_key(key), effect))
     except NotAValue as error:
-        raise InvalidValues(_mistake(error, scope)) from error
+        raise InvalidValues(_mistake(error, scope, values)) from error
     except CannotEdit as error:
         key = error.path[len(scope.table) :]
-        raise EditRefused(str(scope.path), error.reason, key=show_key(key)) from error
+        raise EditRefused(str(scope.path), error.reason, error.hint, key=show_key(key)) from error
     file.text = text
     file.write()
     return Changed(
@@ -88,7 +88,7 @@ def set_key(file: TomlEdit, key: Key, value: TomlValue) -> None:
         file.text = set_value(file.text, key, value)
     except CannotEdit as error:
         path = str(file.before.path)
-        raise EditRefused(path, error.reason, key=show_key(key)) from error
+        raise EditRefused(path, error.reason, error.hint, key=show_key(key)) from error
 
 
 def _effect(old_value: TomlValue, new_value: TomlValue) -> Effect:
@@ -126,15 +126,47 @@ def _overall_effect(changes: list[Change]) -> Effect:
     return effects.pop()
 
 
-def _mistake(error: NotAValue, scope: Scope) -> Mistake:
-    """Return the mistake, with the keys that are in the way. Keys are as the user writes them."""
+def _mistake(error: NotAValue, scope: Scope, values: Mapping[Key, TomlValue]) -> Mistake:
+    """Return the mistake, and how to avoid it. Keys are as the user writes them."""
     path = error.path[len(scope.table) :]
     at = error.at[len(scope.table) :]
-    if isinstance(error.found, dict):
-        keys = [show_key(key) for key, _ in leaves_of(error.found, at)]
-    else:
-        keys = [show_key(at)]
-    noun = "these keys" if len(keys) > 1 else "this key"
-    hint = f"Remove {noun} first: {', '.join(keys)}."
+    for other in values:
+        if _is_contradiction(path, other, values) or _is_contradiction(other, path, values):
+            message = f"{show_key(path)} and {show_key(other)} contradict each other"
+            return Mistake("KEY", "INVALID_VALUE", message, show_key(path), "Set only one of them.")
     message = str(NotAValue(path, at, error.found))
+    hint = _how_to_make_way(error.found, at, scope)
     return Mistake("KEY", "INVALID_VALUE", message, show_key(path), hint)
+
+
+def _is_contradiction(outer: Key, inner: Key, values: Mapping[Key, TomlValue]) -> bool:
+    """Return whether one change makes `outer` a value, and another makes it a table of `inner`."""
+    if len(outer) >= len(inner) or inner[: len(outer)] != outer:
+        return False
+    # None removes a key. And below a table that is set, another key can be set.
+    outer_becomes_value = values[outer] is not None and not isinstance(values[outer], dict)
+    return outer_becomes_value and values[inner] is not None
+
+
+def _how_to_make_way(found: TomlValue, at: Key, scope: Scope) -> str:
+    """Return a hint for the user: how to remove what was found at this key."""
+    if not isinstance(found, dict):
+        return f"Remove this key first: {show_key(at)}."
+    keys = [show_key(key) for key, _ in leaves_of(found, at)]
+    if keys:
+        noun = "these keys" if len(keys) > 1 else "this key"
+        return f"Remove {noun} first: {', '.join(keys)}."
+    # Only headers are left, and no command removes a header.
+    headers = [f"[{show_key((*scope.table, *key))}]" for key in _empty_tables(found, at)]
+    noun = "the empty tables" if len(headers) > 1 else "the empty table"
+    return f"Remove {noun} {', '.join(headers)} in a text editor."
+
+
+def _empty_tables(table: TomlTable, above: Key) -> list[Key]:
+    """Return the keys of the tables without content, in a table that contains only tables."""
+    if not table:
+        return [above]
+    keys = []
+    for name, inner in table.items():
+        keys += _empty_tables(inner, (*above, name))
+    return keys

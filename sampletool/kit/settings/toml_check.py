@@ -17,7 +17,7 @@ import os
 from dataclasses import dataclass
 
 from ..safety.toml_file import parse
-from ..safety.toml_limits import comments_in
+from ..safety.toml_limits import comments_in, split_at_delimiters
 from .toml_key import KeyPath, TomlTable, TomlValue, value_at
 
 
@@ -134,17 +134,28 @@ def is_blank(text: str) -> bool:
 
 
 def _is_one_statement(text: str) -> bool:
-    """Return whether the lines are one key and its value, without a line that is a comment.
+    """Return whether the lines are one key and its value, and no other line.
 
-    If the first or the last line is a comment, the other lines mean the same without it.
+    A header is another line, even if the document is the same without it: `[t]` may be followed by
+    `[t.u]` later in the file. A comment behind the value belongs to the key.
     """
-    document = _read(text)
-    if document is None or len(document) != 1:
+    if _read(text) is None:
         return False
-    lines = text.removesuffix("\n").split("\n")
-    without_first = "\n".join(lines[1:]) + "\n"
-    without_last = "\n".join(lines[:-1]) + "\n"
-    return not reads_as(without_first, document) and not reads_as(without_last, document)
+    pieces = split_at_delimiters(text)
+    # A header starts with a bracket. A comment or a blank line ends before there is a delimiter.
+    if next(pieces).delimiter != "=":
+        return False
+    open_brackets = 0
+    for piece in pieces:
+        if piece.delimiter in {"[", "{"}:
+            open_brackets += 1
+        elif piece.delimiter in {"]", "}"}:
+            open_brackets -= 1
+        elif piece.delimiter == "\n" and open_brackets == 0:
+            # The statement ends here, so this has to be the end of the text.
+            behind = next(pieces)
+            return behind.text == "" and behind.delimiter == ""
+    return True
 
 
 def _common_length(one: str, other: str) -> int:

@@ -48,10 +48,12 @@ _AddKey = Callable[[_EditedTable, KeyPath, str], None]
 class CannotEdit(Exception):
     """A change of one key that is refused, because it could damage other parts of the file."""
 
-    def __init__(self, path: KeyPath, reason: str) -> None:
+    def __init__(self, path: KeyPath, reason: str, hint: str = "") -> None:
         super().__init__(f"{show_key(path)} cannot be changed: {reason}")
         self.path = path
         self.reason = reason
+        self.hint = hint
+        """What the user can do about it. It is empty if only a text editor helps."""
 
 
 class NotAValue(CannotEdit):
@@ -166,6 +168,25 @@ def _add_key(text: str, document: TomlTable, path: KeyPath, value: TomlValue) ->
     In a table that exists, this is a key, dotted if need be, below the last one. If no part of the
     path exists, it is a new table at the end.
     """
+    new_text = _first_safe_form(text, document, path, value)
+    if new_text is None and not text.endswith("\n"):
+        # tomlkit 0.15 adds the key to the last line if that is a dotted key of three or more parts.
+        ended_text = text + _newline_of(text)
+        new_text = _first_safe_form(ended_text, document, path, value)
+        if new_text is not None and not new_text.startswith(ended_text):
+            new_text = None
+    if new_text is None:
+        raise CannotEdit(path, _UNSAFE)
+    return new_text
+
+
+def _first_safe_form(
+    text: str,
+    document: TomlTable,
+    path: KeyPath,
+    value: TomlValue,
+) -> str | None:
+    """Return the text with a new key, or None if each form changes something else too."""
     depth = _depth_of_nearest_table(document, path)
     forms = [_add_new_table, _add_braces]
     if depth > 0 or len(path) == 1:
@@ -180,7 +201,14 @@ def _add_key(text: str, document: TomlTable, path: KeyPath, value: TomlValue) ->
             new_text = candidate.applied_to(text)
             if reads_as(new_text, expected):
                 return new_text
-    raise CannotEdit(path, _UNSAFE)
+    return None
+
+
+def _newline_of(text: str) -> str:
+    """Return what the lines of the text end with."""
+    if "\r\n" in text:
+        return "\r\n"
+    return "\n"
 
 
 def _region_of_new_key(
@@ -206,8 +234,7 @@ def _region_of_new_key(
     if not is_blank(region.old):
         return None
     # tomlkit ends each new line with a line feed, whatever the other lines end with.
-    newline = "\r\n" if "\r\n" in text else "\n"
-    lines = region.new.replace("\r\n", "\n").replace("\n", newline)
+    lines = region.new.replace("\r\n", "\n").replace("\n", _newline_of(text))
     return replace(region, new=lines)
 
 
@@ -261,8 +288,7 @@ def _above_next_header(text: str, region: Region) -> Region:
     if start_of_blank_lines == start:
         return replace(region, start=start)
     # The blank lines separate the key from the header, so the key needs none of its own.
-    newline = "\r\n" if region.new.endswith("\r\n") else "\n"
-    lines = region.new.rstrip("\r\n") + newline
+    lines = region.new.rstrip("\r\n") + _newline_of(region.new)
     return replace(region, start=start_of_blank_lines, new=lines)
 
 
@@ -332,4 +358,6 @@ def _depth_of_nearest_table(document: TomlTable, path: KeyPath) -> int:
 def _refuse_large(new_text: str, path: KeyPath) -> None:
     """Raise CannotEdit if the new text would be too large to be read again."""
     if len(new_text.encode()) > MAX_TOML_BYTES:
-        raise CannotEdit(path, f"the file would become {TOO_LARGE}")
+        # The file could be changed in a text editor, but then no command could read it.
+        hint = "Use a shorter value, or remove other keys first."
+        raise CannotEdit(path, f"the file would become {TOO_LARGE}", hint)

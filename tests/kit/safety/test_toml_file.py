@@ -562,6 +562,14 @@ def test_149_levels_in_a_document_are_read_and_150_are_not(form: str) -> None:
         parse(nested(150))
 
 
+def test_a_number_with_too_many_digits_is_reported_without_advice_for_programmers() -> None:
+    assert parse("a = " + "9" * 4300) == {"a": int("9" * 4300)}
+
+    error = failure_of(lambda: parse("a = " + "9" * 4301))
+
+    assert str(error) == "a number has too many digits"
+
+
 def test_a_failed_flush_of_the_directory_is_reported_as_a_saved_change(
     tool: Tool,
     file: Path,

@@ -48,8 +48,11 @@ def test_a_key_of_100_parts_is_read_and_a_longer_one_is_not(template: str) -> No
     error = failure_of(lambda: check_limits(template.format(dotted(100))))
 
     assert error is None
-    with pytest.raises(ValueError, match=r"the key a\.a.* has 101 parts \(at most 100\)"):
-        check_limits(template.format(dotted(101)))
+    long_key = dotted(101)
+    text = template.format(long_key)
+    line = text[: text.index(long_key)].count("\n") + 1
+    with pytest.raises(ValueError, match=rf"^the key in line {line} has 101 parts \(at most 100\)"):
+        check_limits(text)
 
 
 @pytest.mark.parametrize("separator", [" . ", "\t.\t", ". "])
@@ -103,7 +106,7 @@ def test_a_file_with_a_long_key_is_refused_before_it_is_parsed(tmp_path: Path) -
 
     text = read_toml(file)
 
-    with pytest.raises(InvalidToml, match=r"app\.toml: the key a\.a.* has 6000 parts"):
+    with pytest.raises(InvalidToml, match=r"app\.toml: the key in line 1 has 6000 parts"):
         _ = text.document
 
 

@@ -200,6 +200,63 @@ def test_a_key_in_the_way_is_named_as_the_user_writes_it(
     assert path.read_text() == old_text
 
 
+@pytest.mark.parametrize("value", [1, None])
+@pytest.mark.parametrize(
+    ("headers", "hint"),
+    [
+        ("[settings.a]", "Remove the empty table [settings.a] in a text editor."),
+        ("[settings.a.b.c]", "Remove the empty table [settings.a.b.c] in a text editor."),
+        (
+            "[settings.a.b]\n[settings.a.'c d']",
+            'Remove the empty tables [settings.a.b], [settings.a."c d"] in a text editor.',
+        ),
+    ],
+)
+def test_a_header_in_the_way_is_named_as_it_is_in_the_file(
+    path: Path, headers: str, hint: str, value: object
+) -> None:
+    path.write_text(f"{headers}\n")
+    scope = Scope("project", path, table=("settings",))
+
+    with editing_toml(path) as file:
+        error = failure_of(lambda: set_values(file, scope, {("a",): value}))
+
+    assert isinstance(error, InvalidValues)
+    (mistake,) = error.mistakes
+    assert mistake.message == "a cannot be changed: a is a table, not a value"
+    assert mistake.suggestion == hint
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({("a",): 1, ("a", "b"): 2}, "a.b and a contradict each other"),
+        ({("a", "b"): 2, ("a",): 1}, "a and a.b contradict each other"),
+        ({("a",): 1, ("c",): 3, ("a", "b", "c"): 2}, "a.b.c and a contradict each other"),
+    ],
+)
+def test_keys_of_one_change_that_contradict_each_other_are_named(
+    path: Path, scope: Scope, values: dict[tuple[str, ...], object], message: str
+) -> None:
+    path.write_text("x = 1\n")
+
+    with editing_toml(path) as file:
+        error = failure_of(lambda: set_values(file, scope, values))
+
+    assert isinstance(error, InvalidValues)
+    (mistake,) = error.mistakes
+    assert (mistake.message, mistake.suggestion) == (message, "Set only one of them.")
+    assert path.read_text() == "x = 1\n"
+
+
+def test_a_key_below_a_table_that_is_set_in_the_same_change_is_no_contradiction(
+    file: TomlEdit, scope: Scope
+) -> None:
+    changed_by(file, scope, {("n",): {"x": 1}, ("n", "y"): 2})
+
+    assert tomllib.loads(scope.path.read_text())["n"] == {"x": 1, "y": 2}
+
+
 @pytest.mark.parametrize("table", [(), ("settings",)], ids=["user", "project"])
 def test_an_edit_that_is_refused_changes_none_of_the_keys(
     path: Path,
@@ -219,6 +276,7 @@ def test_an_edit_that_is_refused_changes_none_of_the_keys(
     assert error.context.get("key") == "b.c"
     reason = "the file would become larger than 256 KiB"
     assert error.message == f"Cannot change b.c in {path}: {reason}. Nothing was changed."
+    assert error.suggestion == "Use a shorter value, or remove other keys first."
     assert path.read_text() == old_text
 
 
@@ -286,4 +344,5 @@ def test_a_key_of_another_file_that_cannot_be_set_is_reported(path: Path) -> Non
     assert isinstance(error, EditRefused)
     reason = "the file would become larger than 256 KiB"
     assert error.message == f'Cannot change "wing nut" in {path}: {reason}. Nothing was changed.'
+    assert error.suggestion == "Use a shorter value, or remove other keys first."
     assert text == path.read_text()

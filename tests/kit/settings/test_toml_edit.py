@@ -136,6 +136,7 @@ def test_every_value_of_a_document_can_be_removed_or_is_refused(text: str) -> No
         del value_at(expected, path[:-1])[path[-1]]
         assert without_empty_tables(tomllib.loads(new_text)) == without_empty_tables(expected)
         assert was_only_added(new_text, text)
+        assert new_text.count("# a remark") == text.count("# a remark")
         added_lines = Counter(new_text.splitlines()) - Counter(text.splitlines())
         assert added_lines.total() <= 1, "more than the line of the value has changed"
 
@@ -267,6 +268,16 @@ NEW_KEYS = {
         "t = { x = [0, {y = 2}] } # keep\n",
         "t.a",
         "t = { x = [0, {y = 2}], a = 1} # keep\n",
+    ),
+    "after a dotted key in a last line that does not end": (
+        "a.b.c = 1",
+        "x",
+        "a.b.c = 1\nx = 1\n",
+    ),
+    "after a dotted key that does not end, with other line ends": (
+        "x = 0\r\na.b.c = 1",
+        "y",
+        "x = 0\r\na.b.c = 1\r\ny = 1\r\n",
     ),
     "where lines end with carriage returns": (
         "  x = 0\r\n[t]\r\n",
@@ -400,6 +411,16 @@ def test_an_edit_for_which_tomlkit_writes_another_text_is_refused() -> None:
         set_value(text, ("t", "a"), 2)
     with pytest.raises(CannotEdit, match="other parts"):
         unset_value(text, ("t", "a"))
+
+
+def test_a_key_is_not_removed_if_tomlkit_removes_its_header_and_comments_too() -> None:
+    """tomlkit 0.15 drops the first part of a table that continues later in the file."""
+    text = "[t] # why\n# about t\na = 1\n[u]\nx = 0\n[t.v]\ny = 0\n"
+
+    error = failure_of(lambda: unset_value(text, ("t", "a")))
+
+    assert isinstance(error, CannotEdit)
+    assert error.reason == "the edit would change other parts of the file"
 
 
 def test_a_text_that_is_not_toml_is_not_edited() -> None:
