@@ -129,10 +129,18 @@ def _ceiling_directories() -> set[Path]:
 
 def all_locks(workspace: Path | None) -> list[Path]:
     """Every lock file that a call from here may have used: the workspace's, the user's outputs, the user's settings."""
-    places = [state_directory() / "locks", config_file().parent]
+    return [path for path in lock_paths(workspace) if path.is_file()]
+
+
+def lock_paths(workspace: Path | None) -> list[Path]:
+    """Return every path with the name of a lock file, also those of links, FIFOs and directories."""
+    directories = [state_directory() / "locks", config_file().parent]
     if workspace is not None:
-        places.insert(0, workspace / WORKSPACE_DIRECTORY / "locks")
-    return [path for place in places for path in sorted(place.glob("*.lock")) if path.is_file()]
+        directories.insert(0, workspace / WORKSPACE_DIRECTORY / "locks")
+    paths = []
+    for directory in directories:
+        paths += sorted(directory.glob("*.lock"))
+    return paths
 
 
 def lock_name(path: Path) -> str:
