@@ -61,7 +61,15 @@ class LibraryFailure(ToolError):
 
 def from_library_error(error: library.SafetyError) -> ToolError:
     """Return the error that the tool reports for an exception of the library."""
-    return LibraryFailure(error, TABLE[type(error)])
+    return LibraryFailure(error, _row_of(type(error)))
+
+
+def _row_of(error_class: type[Exception]) -> Row:
+    """Return the row of an exception of the library, or of the class that it is derived from."""
+    for candidate in error_class.__mro__:
+        if candidate in TABLE:
+            return TABLE[candidate]
+    raise KeyError(f"{error_class.__name__} has no row in TABLE")
 
 
 def interrupted_when_done(signal_number: int) -> ToolError:
@@ -84,7 +92,7 @@ def kind_of(error_class: type[Exception]) -> ErrorKind:
     """
     if issubclass(error_class, ToolError):
         return error_class.kind()
-    row = TABLE[error_class]
+    row = _row_of(error_class)
     return ErrorKind(
         code=row.code,
         exit_status=row.exit_status,

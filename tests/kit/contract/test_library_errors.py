@@ -163,6 +163,12 @@ def test_a_lock_without_a_known_holder_has_no_holder_in_the_context() -> None:
     assert error.retry_after_ms >= 4_000
 
 
+def test_a_lock_that_was_not_waited_for_is_reported_with_no_time() -> None:
+    error = report(library.LockTimeout("build", Owners([])))
+
+    assert error.context == {"lock": "build", "waited_ms": 0, "timeout_ms": 0}
+
+
 def test_the_age_of_the_holder_and_the_usual_duration_decide_when_to_retry() -> None:
     young = Holder(12, "running", verified=True, age_ms=0)
     old = Holder(12, "running", verified=True, age_ms=9_000)
@@ -273,3 +279,12 @@ def test_a_command_that_had_done_its_work_is_not_to_be_repeated() -> None:
     )
     assert (error.code, error.exit_status) == ("INTERRUPTED", 128 + signal.SIGTERM)
     assert error.context == {"signal": "SIGTERM"}
+
+
+def test_an_exception_is_reported_like_the_class_that_it_is_derived_from() -> None:
+    class PlantedLink(library.UnsafePath):
+        """An exception that a part has derived from one of the library."""
+
+    failure = from_library_error(PlantedLink("/w/x", "it is a link"))
+
+    assert (failure.code, failure.message) == ("UNSAFE_PATH", "/w/x cannot be used: it is a link.")

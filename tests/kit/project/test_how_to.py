@@ -16,6 +16,8 @@ from tests.kit.trees import ROOT, copy_tree, make_environment, take_types
 
 _PAGE = ROOT / "docs" / "kit" / "how-to.md"
 _FILE = re.compile(r"^\*\*([\w/.]+\.py)\*\*[^\n]*\n\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_MAX_LINE_CHARACTERS = 100
+"""`make style` allows this in the folders of a new part."""
 _MADE_PAGE = re.compile(r"^\*\*([\w/.]+\.md)\*\*[^\n]*\n\n((?:    [^\n]*\n|\n)+)", re.MULTILINE)
 
 
@@ -41,6 +43,16 @@ def files_of_the_page() -> dict[str, str]:
     pages = {name: dedent(content).strip() + "\n" for name, content in _MADE_PAGE.findall(page)}
     assert len(pages) == 1
     return files | pages
+
+
+def test_no_line_of_its_code_is_longer_than_the_rules_allow() -> None:
+    too_long = []
+    for name, content in files_of_the_page().items():
+        for number, line in enumerate(content.splitlines(), 1):
+            if name.endswith(".py") and len(line) > _MAX_LINE_CHARACTERS:
+                too_long.append(f"{name}:{number}")
+
+    assert too_long == []
 
 
 def test_its_own_tests_pass_and_so_do_those_of_the_house(tree: Path, tool: Tool) -> None:

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -893,6 +894,11 @@ def under_a_lock(
     )
 
 
+def has_bytes(file: Path, count: int) -> bool:
+    """Return whether the file has at least this many bytes."""
+    return file.stat().st_size >= count
+
+
 def wait_for(name: str, tool: Tool, process: Process) -> None:
     """Wait for a file of a child. If the command exits before, its response says why."""
     wait_until(lambda: (tool.cwd / name).exists() or process.poll() is not None)
@@ -918,8 +924,7 @@ def test_two_signals_together_leave_no_child_not_even_one_that_is_being_started(
     for _ in range(scale(6, 200)):
         process = under_a_lock(tool, script, count=60)
         some = random.randint(1, 40)
-        lock_file = tool.cwd / "lock"
-        wait_until(lambda least=some: lock_file.stat().st_size >= least)  # type: ignore[misc]
+        wait_until(partial(has_bytes, tool.cwd / "lock", some))
         process.send_signal(signal.SIGTERM)
         process.send_signal(signal.SIGHUP)
         ran = ended(process)
