@@ -70,18 +70,27 @@ def find_workspace(start: Path) -> Path | None:
 
 
 def _refuse_writable_by_all(file: Path, status: os.stat_result) -> None:
-    """Raise ToolError if all users of this machine can write to the settings file."""
+    """Raise ToolError if all users of this machine can write to the settings file.
+
+    Accept anything that is not a regular file.
+    """
     # The group may write to it. With the umask 002, the default of many systems, every new file is
     # writable for its group, and the only member of this group is the owner. Where a team shares a
     # group, its members have agreed to trust each other. The members cannot be looked up reliably,
     # because a directory service on the network may have the list.
     if not status.st_mode & stat.S_IWOTH:
         return
+    # Without this, a link to /dev/null would give the hint to change the mode of the device. What
+    # reads the settings refuses such a file, with a reason that is true.
+    if not stat.S_ISREG(status.st_mode):
+        return
     import shlex  # Every run of the tool would import it, for 0.2 ms, and hardly one needs it.
 
     reason = f"every user can write to it (mode {stat.S_IMODE(status.st_mode):04o})"
     error = from_library_error(UnsafeDirectory(str(file), reason))
-    command = f"chmod o-w {shlex.quote(str(file))}"
+    # chmod follows a link. With the path of the link, people would not see which file it changes.
+    target = os.path.realpath(file)
+    command = f"chmod o-w {shlex.quote(target)}"
     raise error.with_hint(f"Check what is in the file, then run: {command}")
 
 
@@ -120,10 +129,18 @@ def _ceiling_directories() -> set[Path]:
 
 def all_locks(workspace: Path | None) -> list[Path]:
     """Every lock file that a call from here may have used: the workspace's, the user's outputs, the user's settings."""
-    places = [state_directory() / "locks", config_file().parent]
+    return [path for path in lock_paths(workspace) if path.is_file()]
+
+
+def lock_paths(workspace: Path | None) -> list[Path]:
+    """Return every path with the name of a lock file, also those of links, FIFOs and directories."""
+    directories = [state_directory() / "locks", config_file().parent]
     if workspace is not None:
-        places.insert(0, workspace / WORKSPACE_DIRECTORY / "locks")
-    return [path for place in places for path in sorted(place.glob("*.lock")) if path.is_file()]
+        directories.insert(0, workspace / WORKSPACE_DIRECTORY / "locks")
+    paths = []
+    for directory in directories:
+        paths += sorted(directory.glob("*.lock"))
+    return paths
 
 
 def lock_name(path: Path) -> str:

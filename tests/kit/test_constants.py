@@ -91,6 +91,7 @@ CONSTANTS = (
     Constant("safety.session._CLOCK_TOLERANCE_SECONDS", 60.0, "less: a use on a file server counts as a wrong clock"),
     Constant("safety.session._MAX_ATTEMPTS", 6, "less: two cleaners make a call fail; more: it never ends"),
     Constant("safety.signals._ECHO_SECONDS", 0.5, "less: the echo of Ctrl-C kills children; more: nobody can"),
+    Constant("safety.signals._LONGEST_SLEEP_SECONDS", 86_400.0, "over 24.8 days: poll() raises OverflowError"),
     Constant("safety.signals._STALLED_SECONDS", 0.25, "less: a slow reader loses output; more: a dead one delays"),
     Constant("work.blocking._LONGEST_WAIT_SECONDS", 1.0, "less: wakes up for nothing; more: a signal is seen late"),
     Constant("stdin._BLOCK_BYTES", 1_048_576, "less: more system calls; more: memory for nothing"),

@@ -267,9 +267,21 @@ def test_settings_that_all_users_can_write_to_are_neither_read_nor_written(
         ran = tool("config", *arguments)
         assert (ran.status, ran.code) == (7, "UNSAFE_DIRECTORY")
         assert f"every user can write to it (mode 0{mode:o})" in ran.error["message"]
-        assert "chmod o-w /" in ran.error["suggestion"]
+        assert ran.error["suggestion"].endswith(f"chmod o-w {settings_file.resolve()}")
 
     assert settings_file.read_text() == before
+
+
+def test_a_device_as_settings_file_is_refused_without_a_hint_to_change_its_mode(tool: Tool, workspace: Path) -> None:
+    settings_file = workspace / "tool.toml"
+    settings_file.unlink(missing_ok=True)
+    settings_file.symlink_to(os.devnull)
+
+    ran = tool("config", "list")
+
+    assert (ran.status, ran.code) == (2, "UNSAFE_PATH")
+    assert "not a regular file" in ran.error["message"]
+    assert "chmod" not in ran.error["suggestion"]
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o644, 0o664, 0o660])

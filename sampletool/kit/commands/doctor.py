@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
@@ -21,15 +22,18 @@ from ..contract.expected import EXPECTED, to_tool_error
 from ..contract.table import Line, Painted
 from ..contract.text import GREEN, RED
 from ..parts import offered
-from ..places import all_locks, config_file, session_root, state_directory
+from ..places import all_locks, config_file, lock_paths, session_root, state_directory
 from ..program import WORKSPACE_DIRECTORY
 from ..safety.atomic_file import create, flush_directory, replace
-from ..safety.private_directory import private_directory
+from ..safety.errors import SafetyError
+from ..safety.lock import refuse_unsafe_lock_file
+from ..safety.private_directory import check_private, private_directory
 from ..safety.processes import can_see_processes
 
 spec = CommandSpec(effect="nothing", errors=(ChecksFailed,), reads=("machine",), examples=("doctor",))
 
 _LINKED_LOCKS = "lock files with several names"
+_USABLE_LOCKS = "locks can be used"
 _TAKE = """
 import fcntl, sys
 file = open(sys.argv[1], "w")
@@ -130,6 +134,38 @@ def probe_lock_files(lock_paths: Iterable[Path]) -> list[Probe]:
     return probes
 
 
+def probe_lock_places(workspace: Path | None) -> list[Probe]:
+    """Return a failed probe for each directory of locks and each lock file that commands refuse.
+
+    Without it, a machine would be healthy on which every command that writes fails.
+    """
+    directories = [state_directory() / "locks"]
+    if workspace is not None:
+        own_directory = workspace / WORKSPACE_DIRECTORY
+        directories += [own_directory, own_directory / "locks"]
+
+    probes = []
+    for directory in directories:
+        # A command creates a directory that is missing. A parent that is no directory is reported
+        # by its own probe, or by that of writing.
+        with suppress(FileNotFoundError, NotADirectoryError):
+            probes += _refusals(directory, partial(check_private, directory))
+    for path in lock_paths(workspace):
+        # Another command may remove the file, with the session it belongs to.
+        with suppress(FileNotFoundError):
+            probes += _refusals(path, partial(refuse_unsafe_lock_file, path, path.lstat()))
+    return probes
+
+
+def _refusals(path: Path, check: Callable[[], object]) -> list[Probe]:
+    """Return a failed probe if the check refuses the path, and nothing otherwise."""
+    try:
+        check()
+    except SafetyError as error:
+        return [Probe(_USABLE_LOCKS, str(path), False, to_tool_error(error).message)]
+    return []
+
+
 def _excludes(directory: Path) -> str | None:
     with _taken_by_another(directory / "lock"), _taken_by_another(directory / "lock") as is_taken_again:
         return "two processes have one lock at a time" if is_taken_again else None
@@ -196,6 +232,7 @@ def command(ctx: typer.Context) -> Health:
         private_directory(session_root())
     probes = probe_directories(places)
     probes += probe_lock_files(all_locks(workspace))
+    probes += probe_lock_places(workspace)
     probes += (probe for part in offered("doctor") for probe in part.probe(context))
     versions = {"python": platform.python_version(), "system": f"{platform.system()} {platform.release()}"}
     versions |= {package: version(package) for package in ("typer", "filelock", "tomlkit", "platformdirs")}

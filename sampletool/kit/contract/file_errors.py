@@ -125,7 +125,8 @@ _WRONG_KIND_OF_PATH = {
 """The numbers that mean UNSAFE_PATH: there is something else than a file at the path."""
 
 _HINTS_BY_NUMBER = {
-    errno.EMFILE: "Pass fewer files at once, or raise the limit of open files with `ulimit -n`.",
+    errno.EMFILE: ("The process may open too few files: raise the limit, for example with `ulimit -n 1024`."),
+    errno.EFBIG: ("If a limit of file sizes is too low, raise it, for example with `ulimit -f unlimited`."),
     errno.EBUSY: "If the path is a mount point, mount its directory instead of the file.",
 }
 """Hints that replace the one of the class."""

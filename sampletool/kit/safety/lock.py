@@ -364,7 +364,7 @@ class Lock:
         Raise _TooLate if a process holds the file under one of its names until the deadline.
         """
         with opened(path, _OPEN_FLAGS, _NEW_FILE_MODE) as descriptor:
-            _refuse_unsafe(path, os.fstat(descriptor))
+            refuse_unsafe_lock_file(path, os.fstat(descriptor))
             # In another copy of the directory, a process may be replacing the file just now.
             least_deadline = time.monotonic() + _SHORT_HOLD_SECONDS
             self._wait(path, descriptor, EXCLUSIVE, max(deadline, least_deadline))
@@ -487,11 +487,11 @@ def _is_current(path: Path, descriptor: int) -> bool:
     Raise UnsafePath if it is not a lock file of this user.
     """
     file = os.fstat(descriptor)
-    _refuse_unsafe(path, file)
+    refuse_unsafe_lock_file(path, file)
     return file.st_nlink <= 1 and _leads_to(path, file)
 
 
-def _refuse_unsafe(path: Path, file: os.stat_result) -> None:
+def refuse_unsafe_lock_file(path: Path, file: os.stat_result) -> None:
     """Raise UnsafePath if the file cannot be a lock file, or if other users can change it."""
     if not stat.S_ISREG(file.st_mode):
         raise UnsafePath(str(path), "a lock file has to be a regular file")

@@ -70,10 +70,13 @@ def open_session(
 
     Nobody can remove the session until the block ends. Entering and leaving it count as uses.
 
-    `session_id` must be valid: see `is_session_id`. Raise UnsafeDirectory if another user owns one
-    of the directories or can write to it. Raise LockTimeout if the session is being removed and the
-    lock does not become free in time. Raise FileNotFoundError if it is removed again and again.
+    Raise ValueError if `session_id` is not valid (see `is_session_id`): it could name a directory
+    outside of the root, such as `../other`. Raise UnsafeDirectory if another user owns one of the
+    directories or can write to it. Raise LockTimeout if the session is being removed and the lock
+    does not become free in time. Raise FileNotFoundError if it is removed again and again.
     """
+    if not is_session_id(session_id):
+        raise ValueError(f"{session_id!r} is not a session ID")
     directory = private_directory(root) / session_id
     lock = make_lock(directory / _LOCK_NAME, f"session {session_id}")
     with ExitStack() as exit_stack:
@@ -95,11 +98,12 @@ def list_sessions(root: Path) -> list[SessionState]:
     sessions = []
     for name in sorted(os.listdir(private_directory(root))):
         directory = root / name
-        if not is_session_id(name) or directory.is_symlink() or not directory.is_dir():
+        if directory.is_symlink() or not directory.is_dir():
             continue
         # Another process may remove the session at this moment.
         with suppress(FileNotFoundError):
-            sessions.append(_state_of(directory))
+            if _is_session(directory):
+                sessions.append(_state_of(directory))
     return sorted(sessions, key=lambda session: session.last_used_at, reverse=True)
 
 
@@ -119,7 +123,15 @@ def remove_session(directory: Path, make_lock: MakeLock, oldest: str | None = No
 
     Return False if the session is in use, or if another process has removed it. If `oldest` is
     given, also return False if the last use is after this moment.
+
+    Raise ValueError if the directory is not a session: its name is not a session ID, or it has
+    files, but no lock file of a session. Without this, a wrong path would delete other files.
     """
+    try:
+        if not _is_session(directory):
+            raise ValueError(f"{str(directory)!r} is not the directory of a session")
+    except FileNotFoundError:
+        return False
     trash = directory.with_name(f"{_TRASH_PREFIX}{os.urandom(8).hex()}")
     lock = make_lock(directory / _LOCK_NAME, f"session {directory.name}")
     try:
@@ -162,6 +174,17 @@ def _create_and_lock(
             # Another process has removed the directory since it was created.
             if attempt == _MAX_ATTEMPTS:
                 raise
+
+
+def _is_session(directory: Path) -> bool:
+    """Return whether this is the directory of a session. Raise FileNotFoundError if it is gone."""
+    if not is_session_id(directory.name):
+        return False
+    names = os.listdir(directory)
+    # A run that was killed while it created the session may have left an empty directory, or one
+    # that has the gate of the lock, but no lock file yet. The names of both begin like this.
+    has_lock_file = any(name.startswith(_LOCK_NAME) for name in names)
+    return has_lock_file or not names
 
 
 def _state_of(directory: Path) -> SessionState:

@@ -49,6 +49,13 @@ With less time, a reader that is only slow would lose output. With more, a reade
 would delay the exit of this process.
 """
 
+_LONGEST_SLEEP_SECONDS = 86_400.0
+"""The longest that one call of `wait` sleeps: a day.
+
+poll() takes milliseconds as a C int. More than 24.8 days raise an OverflowError, and so does
+infinity.
+"""
+
 _Handler = Callable[[int, FrameType | None], object] | int | signal.Handlers | None
 """The types of handlers that `signal.getsignal` returns."""
 
@@ -184,6 +191,8 @@ class Signals:
     def wait(self, seconds: float, descriptors: Sequence[int] = ()) -> list[int]:
         """Sleep until a descriptor is readable, a signal arrives, or the time or deadline is over.
 
+        The sleep also ends after a day. So call this in a loop that looks at the clock.
+
         Return the descriptors that are readable. A pipe whose other end was closed counts as
         readable. The list is empty if something else ended the sleep. This raises no error if the
         process has to stop: call `check` afterwards.
@@ -197,10 +206,10 @@ class Signals:
         if self._wake_up_pipe is not None:
             watched.register(self._wake_up_pipe.read_end, POLLIN)
 
-        sleep_seconds = seconds
+        sleep_seconds = min(seconds, _LONGEST_SLEEP_SECONDS)
         seconds_left = self.seconds_left
         if seconds_left is not None:
-            sleep_seconds = min(seconds, seconds_left)
+            sleep_seconds = min(sleep_seconds, seconds_left)
 
         readable = []
         for descriptor, _event in watched.poll(sleep_seconds * 1000):

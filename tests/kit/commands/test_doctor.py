@@ -72,6 +72,33 @@ def test_lock_files_that_share_a_directory_are_reported_together(tmp_path: Path)
     assert (probe.detail or "").startswith("a.lock, b.lock: ")
 
 
+@pytest.mark.parametrize("kind", ["link", "FIFO", "directory"])
+@pytest.mark.parametrize("place", [".tool", ".tool/locks", ".tool/locks/tool.toml.lock"])
+def test_what_is_in_the_place_of_a_lock_is_reported_if_no_command_can_write(
+    tool: Tool, workspace: Path, place: str, kind: str
+) -> None:
+    tool("config", "set", "a", "1")
+    path = workspace / place
+    kept = path.rename(workspace / "kept")
+    if kind == "link":
+        path.symlink_to(kept)
+    elif kind == "FIFO":
+        os.mkfifo(path)
+    else:
+        path.mkdir()
+        path.chmod(0o777)
+
+    written = tool("config", "set", "a", "2")
+    ran = tool("doctor")
+
+    assert written.code in ("UNSAFE_DIRECTORY", "UNSAFE_PATH")
+    assert ran.code == "CHECKS_FAILED"
+    assert ran.error["context"]["failed"] == ["locks can be used"]
+    (failed,) = [probe for probe in ran.answer["data"]["probes"] if not probe["ok"]]
+    assert failed["where"] == str(path)
+    assert failed["detail"].startswith(str(path))
+
+
 def test_what_is_not_there_is_tried_where_it_would_be_made() -> None:
     (probe,) = probe_directories([Path("/proc/self/nowhere/at all")])
 

@@ -137,7 +137,7 @@ def test_the_errors_of_the_system_are_the_ones_that_are_tested() -> None:
     tested = {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT}
 
     assert set(_ERRORS_BY_NUMBER) == tested
-    assert set(_HINTS_BY_NUMBER) == {errno.EMFILE, errno.EBUSY}
+    assert set(_HINTS_BY_NUMBER) == {errno.EMFILE, errno.EFBIG, errno.EBUSY}
     assert {errno.errorcode[number] for number in _WRONG_KIND_OF_PATH} == {
         "ELOOP",
         "EISDIR",

@@ -108,7 +108,15 @@ def test_a_denied_access_names_the_directory_too() -> None:
 def test_too_many_open_files_are_not_blamed_on_the_disk() -> None:
     error = report(os_error(errno.EMFILE))
 
-    assert error.suggestion == ("Pass fewer files at once, or raise the limit of open files with `ulimit -n`.")
+    assert error.suggestion == "The process may open too few files: raise the limit, for example with `ulimit -n 1024`."
+
+
+def test_a_limit_of_the_size_of_files_is_not_blamed_on_the_disk() -> None:
+    error = report(os_error(errno.EFBIG))
+
+    assert error.suggestion == (
+        "If a limit of file sizes is too low, raise it, for example with `ulimit -f unlimited`."
+    )
 
 
 def test_a_file_that_is_a_mount_point_is_not_blamed_on_the_disk() -> None:

@@ -4,6 +4,7 @@ import errno
 import fcntl
 import json
 import logging
+import math
 import os
 import shutil
 import signal
@@ -509,6 +510,27 @@ def test_a_wait_lasts_until_the_deadline_or_until_its_thread_has_ended(
 
     assert waits == [(0.25, 1)]
     assert isinstance(error, LockTimeout)
+
+
+def test_with_an_unlimited_timeout_the_wait_lasts_until_the_lock_is_free(
+    path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # After the notice, only the deadline limits the wait.
+    monkeypatch.setattr(lock_module, "_NOTICE_SECONDS", 0)
+    waits: list[float] = []
+    with holding(path) as holder:
+
+        class FreesTheLock(Signals):
+            def wait(self, seconds: float, descriptors: Sequence[int] = ()) -> list[int]:
+                waits.append(seconds)
+                holder.process.kill()
+                return super().wait(seconds, descriptors)
+
+        error = failure_in(make_lock(path, FreesTheLock()).exclusively(math.inf))
+
+    assert error is None
+    assert waits[0] == math.inf
 
 
 @pytest.mark.parametrize("limit", [0.0, 0.1])

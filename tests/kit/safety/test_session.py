@@ -72,6 +72,15 @@ def test_a_session_can_be_used_and_then_removed(root: Path) -> None:
     assert outcome_of(use_and_remove) == (["s"], False, True, [])
 
 
+@pytest.mark.parametrize("session_id", ["../outside", "..", "a/b", ".hidden", ""])
+def test_a_directory_outside_of_the_root_is_no_session(root: Path, session_id: str) -> None:
+    error = failure_in(open_session(root, session_id, make_lock, 1))
+
+    assert isinstance(error, ValueError)
+    assert not root.exists()
+    assert not (root.parent / "outside").exists()
+
+
 def test_two_runs_use_one_session_at_once_and_both_are_listed(root: Path) -> None:
     with open_session(root, "s", make_lock, 1) as one, open_session(root, "s", make_lock, 1) as two:
         assert one == two == root / "s"
@@ -315,6 +324,45 @@ def test_a_session_in_use_is_not_removed(root: Path) -> None:
 
     assert remove_session(directory, make_lock)
     assert os.listdir(root) == []
+
+
+@pytest.mark.parametrize("name", ["project", ".project"])
+def test_a_directory_that_is_no_session_is_neither_listed_nor_removed(
+    root: Path, name: str
+) -> None:
+    directory = root / name
+    directory.mkdir(mode=0o700, parents=True)
+    (directory / "report.txt").touch()
+    root.chmod(0o700)
+
+    listed = outcome_of(lambda: list_sessions(root))
+    error = failure_of(lambda: remove_session(directory, make_lock))
+
+    assert listed == []
+    assert isinstance(error, ValueError)
+    assert os.listdir(directory) == ["report.txt"]
+
+
+@pytest.mark.parametrize("names", [[], [".lock.gate"]], ids=["empty", "gate only"])
+def test_a_session_whose_creation_was_interrupted_can_be_removed(
+    root: Path, names: list[str]
+) -> None:
+    directory = root / "s"
+    directory.mkdir(mode=0o700, parents=True)
+    root.chmod(0o700)
+    for name in names:
+        (directory / name).touch()
+
+    listed = [session.session_id for session in list_sessions(root)]
+    is_removed = remove_session(directory, make_lock)
+
+    assert listed == ["s"]
+    assert is_removed
+    assert os.listdir(root) == []
+
+
+def test_a_directory_that_is_gone_is_not_removed(root: Path) -> None:
+    assert outcome_of(lambda: remove_session(root / "s", make_lock)) is False
 
 
 @pytest.mark.parametrize("reason", ["in use", "never there", "gone before the rename"])

@@ -1,5 +1,6 @@
 """Signals are recorded, and acted on only where it is safe."""
 
+import math
 import os
 import random
 import re
@@ -581,6 +582,30 @@ def test_a_wait_lasts_as_long_as_was_asked_or_until_the_deadline(
 
     assert error is None
     assert poll.milliseconds == [1000 * sleep_seconds]
+
+
+@pytest.mark.parametrize("seconds", [25 * 86_400, math.inf])
+def test_a_wait_that_is_longer_than_poll_allows_sleeps_until_something_happens(
+    installed: Signals, seconds: float
+) -> None:
+    ready_read_end, ready_write_end = os.pipe()
+    os.write(ready_write_end, b"x")
+
+    readable = outcome_of(lambda: installed.wait(seconds, [ready_read_end]))
+
+    os.close(ready_read_end)
+    os.close(ready_write_end)
+    assert readable == [ready_read_end]
+
+
+def test_no_wait_sleeps_longer_than_a_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    poll = RecordingPoll()
+    monkeypatch.setattr(module, "poll", lambda: poll)
+
+    error = failure_of(lambda: Signals().wait(math.inf))
+
+    assert error is None
+    assert poll.milliseconds == [86_400_000]
 
 
 # Writing
