@@ -46,6 +46,7 @@ class Result(Protocol):
 
     def lines(self) -> "Sequence[Line]":
         """Return the lines and the table rows that show the result to a person."""
+        ...
 
 
 @dataclass(frozen=True)
