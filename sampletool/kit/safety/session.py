@@ -100,10 +100,11 @@ def list_sessions(root: Path) -> list[SessionState]:
         directory = root / name
         if directory.is_symlink() or not directory.is_dir():
             continue
+        if not is_session_id(name):
+            continue
         # Another process may remove the session at this moment.
         with suppress(FileNotFoundError):
-            if _is_session(directory):
-                sessions.append(_state_of(directory))
+            sessions.append(_state_of(directory))
     return sorted(sessions, key=lambda session: session.last_used_at, reverse=True)
 
 
@@ -124,14 +125,12 @@ def remove_session(directory: Path, make_lock: MakeLock, oldest: str | None = No
     Return False if the session is in use, or if another process has removed it. If `oldest` is
     given, also return False if the last use is after this moment.
 
-    Raise ValueError if the directory is not a session: its name is not a session ID, or it has
-    files, but no lock file of a session. Without this, a wrong path would delete other files.
+    Pass the directory of a session only: everything in it is deleted. Raise ValueError if its name
+    is not a session ID. Nothing else tells a session from another directory: a session whose
+    creation was interrupted is empty.
     """
-    try:
-        if not _is_session(directory):
-            raise ValueError(f"{str(directory)!r} is not the directory of a session")
-    except FileNotFoundError:
-        return False
+    if not is_session_id(directory.name):
+        raise ValueError(f"{str(directory)!r} is not the directory of a session")
     trash = directory.with_name(f"{_TRASH_PREFIX}{os.urandom(8).hex()}")
     lock = make_lock(directory / _LOCK_NAME, f"session {directory.name}")
     try:
@@ -174,17 +173,6 @@ def _create_and_lock(
             # Another process has removed the directory since it was created.
             if attempt == _MAX_ATTEMPTS:
                 raise
-
-
-def _is_session(directory: Path) -> bool:
-    """Return whether this is the directory of a session. Raise FileNotFoundError if it is gone."""
-    if not is_session_id(directory.name):
-        return False
-    names = os.listdir(directory)
-    # A run that was killed while it created the session may have left an empty directory, or one
-    # that has the gate of the lock, but no lock file yet. The names of both begin like this.
-    has_lock_file = any(name.startswith(_LOCK_NAME) for name in names)
-    return has_lock_file or not names
 
 
 def _state_of(directory: Path) -> SessionState:

@@ -326,11 +326,8 @@ def test_a_session_in_use_is_not_removed(root: Path) -> None:
     assert os.listdir(root) == []
 
 
-@pytest.mark.parametrize("name", ["project", ".project"])
-def test_a_directory_that_is_no_session_is_neither_listed_nor_removed(
-    root: Path, name: str
-) -> None:
-    directory = root / name
+def test_a_directory_whose_name_is_no_session_id_is_neither_listed_nor_removed(root: Path) -> None:
+    directory = root / ".project"
     directory.mkdir(mode=0o700, parents=True)
     (directory / "report.txt").touch()
     root.chmod(0o700)

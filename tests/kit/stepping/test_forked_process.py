@@ -282,7 +282,8 @@ def test_a_directory_that_does_not_exist_is_an_error_of_who_starts(fork_server: 
 def state_of(pid: int) -> str:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
-    except FileNotFoundError:
+    # ProcessLookupError: the process has been reaped between the opening and the reading.
+    except (FileNotFoundError, ProcessLookupError):
         return "none"
 
 
