@@ -1,211 +1,277 @@
-"""The front door: argv in, one answer and an exit status out. The only place that makes an answer."""
+"""The entry point: it takes a command line, and prints one response.
+
+This is the only module that builds a response. Whatever a command returns or raises ends here: a
+result, an error that the tool expects, or a bug.
+"""
 
 import errno
 import os
-import re
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache, partial
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
 from . import completion
 from .call_log import append, call_of
 from .command_folder import CommandFolder
-from .context import Context, in_ci, write_stderr
-from .contract.answer import FORMATS, PIPE, SCHEMA_VERSION, Answer, Format, Result, Screen, json_line, render
+from .command_line import CommandLine
+from .context import Context
+from .contract.answer import (
+    SCHEMA_VERSION,
+    Answer,
+    Presentation,
+    Rendered,
+    Result,
+    render,
+    result_meta,
+)
 from .contract.errors import ExitStatus, InternalError, ToolError
 from .contract.expected import EXPECTED, to_tool_error
 from .contract.file_errors import from_os_error
 from .contract.library_errors import interrupted_when_done
 from .contract.text import redact
-from .global_options import HelpAsked, whole_tool
+from .global_options import HelpRequested, format_in, whole_tool
 from .parts import command_packages
 from .places import state_directory
 from .program import PACKAGE, PROGRAM, __version__, variable
 from .safety.clock import utc
 from .safety.errors import Interrupted, SafetyError
 from .safety.signals import Signals, die_by
-from .stdout import Stdout, write
+from .stdout import Stdout, write_response, write_stderr
 
-Outcome = Result | ToolError | HelpAsked
+Outcome = Result | ToolError | HelpRequested
+"""How a command ended. It may also have received a signal, which its context knows."""
+
 _LAST_RESORT = (
-    b'{"ok":false,"error":{"code":"INTERNAL_ERROR","message":"The tool failed, and so did telling how.",'
+    b'{"ok":false,"error":{"code":"INTERNAL_ERROR",'
+    b'"message":"The tool failed, and could not report the failure.",'
     b'"suggestion":"The report is on stderr.","retryable":false,"exit_code":1,"context":{}},'
-    b'"data":null,"warnings":[],"meta":{"schema_version":"1.0","exit_code":1}}\n'
+    b'"data":null,"warnings":[],"meta":{"schema_version":"2.0","exit_code":1}}\n'
 )
+"""The response if building a response fails."""
 
 
 def main(argv: list[str] | None = None) -> int:
-    """One call. Returns the exit status, or dies by the signal that ended the call."""
+    """Run one command line, by default that of this process, and return the exit code.
+
+    If a signal stopped the command, do not return, but let the signal end this process.
+    """
     args = sys.argv[1:] if argv is None else argv
     if completion.is_asked(args):
         return completion.serve(args, root(args), Context(Signals()))
     try:
-        try:
-            return _answer_call(args, ends_process=argv is None)
-        except OSError as error:
-            if error.errno not in (errno.EMFILE, errno.ENFILE):
-                raise
-            # The pipe for signals and the copy of stdout need three descriptors, a response needs none.
-            too_many_open_files = from_os_error(error, "stdout")
-            content = refuse(too_many_open_files, command="")
-            return write(1, content, too_many_open_files.exit_status, Signals())
-    except Exception:  # not even an answer could be made: a fault right here
-        import traceback
-
-        write_stderr(redact(traceback.format_exc()), Signals())
-        return write(1, _LAST_RESORT, ExitStatus.INTERNAL, Signals())
-
-
-def _answer_call(args: list[str], *, ends_process: bool) -> int:
-    signals = Signals()
-    signals.install()
-
-    try:
-        stdout = Stdout(signals)
-    except OSError:
-        # There are too few descriptors. The pipe for signals has two of them.
-        signals.uninstall()
-        raise
-    try:
-        context = Context(signals)
-        form = cache(partial(_format, args, context, stdout))
-
-        def emit(event: dict[str, Any]) -> None:
-            if form() == "jsonl":
-                stdout.tell(json_line(event))
-
-        context.emit, context.take_stdout = emit, stdout.take
-        outcome = _run(args, context)
-        status: int
-        if isinstance(outcome, HelpAsked):
-            said = outcome.text(stdout.width(), stdout.screen().colour)
-            status, content, notices = ExitStatus.OK, f"{said}\n".encode(), ""
-        else:
-            status, content, notices = _rendered(outcome, context, form, stdout.screen())
-        status = stdout.write(content, status)
-        write_stderr(notices, signals)
-    finally:
-        stdout.close()
-        if not ends_process:  # to the end of the process a signal is recorded, and changes nothing any more
-            signals.uninstall()
-    if signals.received is not None and status == 128 + signals.received:
-        die_by(signals.received)
-    return status
+        # Only a test passes `argv`. Its process has to go on afterwards.
+        return _run_and_respond(args, ends_process=argv is None)
+    except OSError as error:
+        if error.errno not in (errno.EMFILE, errno.ENFILE):
+            return _respond_to_bug()
+        # Running a command needs three descriptors, but a response needs none.
+        too_many_open_files = from_os_error(error, "stdout")
+        content = refuse(too_many_open_files, command="")
+        return write_response(1, content, too_many_open_files.exit_status, Signals())
+    except Exception:
+        return _respond_to_bug()
 
 
 def call(args: list[str], signals: Signals) -> bytes:
-    """The line of JSON of a call in this process, for a server. It may change the current directory: one at a time."""
+    """Run one command line in this process, for a server. Return the response as a line of JSON.
+
+    This may change the current directory, so make only one call at a time.
+    """
     context = Context(signals)
-    return _rendered(_run(args, context), context)[1]
+    outcome = _run(args, context)
+    if isinstance(outcome, HelpRequested):
+        outcome = InternalError("HelpRequested", None)
+    return _render(outcome, context, Presentation()).stdout
 
 
 def refuse(error: ToolError, command: str) -> bytes:
-    """The line of JSON of a call that could not be made."""
+    """Return the response, a line of JSON, of a command that could not be run."""
     context = Context(Signals())
-    context.command = command.replace(" ", ".")
-    return _rendered(error, context)[1]
+    context.understand(CommandLine(command=command.replace(" ", ".")))
+    return render(_build_answer(error, context), Presentation()).stdout
 
 
 def root(args: list[str]) -> CommandFolder:
-    """Its own options are made only where they can be meant: making them takes as long as making a command's."""
-    options = {} if args and args[0].isidentifier() and args[0] not in ("help", "version") else whole_tool()
+    """Return the command for the whole tool. Its own options are missing if `args` has none."""
+    # Building the options takes as long as building a command. So skip it for `tool config get`.
+    begins_with_command = bool(args) and args[0].isidentifier()
+    if begins_with_command and args[0] not in ("help", "version"):
+        options = {}
+    else:
+        options = whole_tool()
     return CommandFolder(command_packages(), PROGRAM, import_module(PACKAGE).__doc__, options)
 
 
+def _run_and_respond(args: list[str], *, ends_process: bool) -> int:
+    """Run one command line, and print its response. Return the exit code."""
+    signals = Signals()
+    signals.install()
+    try:
+        stdout = Stdout(signals)
+    except OSError:
+        # There are too few descriptors. Give back the two that the pipe for signals takes.
+        signals.uninstall()
+        raise
+    try:
+        context = Context(signals, stdout)
+        outcome = _run(args, context)
+        if isinstance(outcome, HelpRequested):
+            screen = stdout.screen(context.options.color)
+            content = f"{outcome.text(stdout.width(), screen.color)}\n".encode()
+            exit_code = stdout.write(content, ExitStatus.OK)
+        else:
+            exit_code = _print_response(args, outcome, context, stdout)
+    finally:
+        stdout.close()
+        # If the process ends now, it may as well keep its handlers: a late signal changes nothing.
+        if not ends_process:
+            signals.uninstall()
+    if signals.received is not None and exit_code == 128 + signals.received:
+        die_by(signals.received)
+    return exit_code
+
+
+def _respond_to_bug() -> int:
+    """Print the response, and a report on stderr, if not even a response could be built."""
+    write_stderr(redact(traceback.format_exc()), Signals())
+    return write_response(1, _LAST_RESORT, ExitStatus.INTERNAL, Signals())
+
+
+# Running the command
+
+
 def _run(args: list[str], context: Context) -> Outcome:
-    """What the command returned; or why everything could not be given back, unless there was a failure before."""
-    outcome = _returned(args, context)
+    """Run the command, then close what it opened.
+
+    Report a failure to close only if the command itself succeeded.
+    """
+    outcome = _run_command(args, context)
     try:
-        context.opened.close()
-    except Exception as surprise:
-        failed = (
-            to_tool_error(surprise)
-            if isinstance(surprise, (ToolError, SafetyError))
-            else _crash_when_closed(surprise, context)
-        )
-        return outcome if isinstance(outcome, ToolError) else failed
-    return outcome
+        context.exit_stack.close()
+    except (ToolError, SafetyError) as error:
+        failure = to_tool_error(error)
+    except Exception as bug:
+        failure = _report_bug_after_closing(bug, context)
+    else:
+        return outcome
+    return outcome if isinstance(outcome, ToolError) else failure
 
 
-def _returned(args: list[str], context: Context) -> Outcome:
-    """What the command returned, or why it could not."""
+def _run_command(args: list[str], context: Context) -> Outcome:
+    """Return what the command returned, or the error that it ended with."""
     try:
-        outcome = root(args).main(args=args, prog_name=PROGRAM, standalone_mode=False, obj=context)
+        command = root(args)
+        outcome = command.main(args=args, prog_name=PROGRAM, standalone_mode=False, obj=context)
         if not hasattr(outcome, "lines"):
             raise TypeError(f"{context.command} returned {outcome!r}, not a result")
-        return outcome  # type: ignore[no-any-return]
-    except HelpAsked as asked:
-        return asked
+        result: Result = outcome
+        return result
+    except HelpRequested as request:
+        return request
     except EXPECTED as error:
         return to_tool_error(error)
-    except (Exception, SystemExit) as surprise:
-        return _crash(surprise, context)
+    except (Exception, SystemExit) as bug:
+        return _report_bug(bug, context)
 
 
-def _crash(surprise: BaseException, context: Context) -> ToolError:
-    import traceback
-
-    text = redact("".join(traceback.format_exception(surprise)))
-    kind = type(surprise).__name__
+def _report_bug(bug: BaseException, context: Context) -> ToolError:
+    """Write a crash report into the session's directory, or to stderr if that is impossible."""
+    report = redact("".join(traceback.format_exception(bug)))
+    kind = type(bug).__name__
     try:
-        report = context.session_directory / f"crash-{context.request_id}.txt"
-        report.write_text(text, errors="backslashreplace")
-        return InternalError(kind, str(report))
+        path = context.session_directory / f"crash-{context.request_id}.txt"
+        path.write_text(report, errors="backslashreplace")
+        return InternalError(kind, str(path))
     except Exception:
-        write_stderr(text, context.signals)
+        write_stderr(report, context.signals)
         return InternalError(kind, None)
 
 
-def _crash_when_closed(surprise: BaseException, context: Context) -> ToolError:
-    """Report a crash after everything was given back: the report opens the session, which is given back too."""
-    error = _crash(surprise, context)
+def _report_bug_after_closing(bug: Exception, context: Context) -> ToolError:
+    """Write a crash report, then close the session again: the report has opened it."""
+    error = _report_bug(bug, context)
     with suppress(Exception):
-        context.opened.close()
+        context.exit_stack.close()
     return error
 
 
-def _rendered(
-    outcome: Outcome, context: Context, form: Callable[[], Format] = lambda: "json", screen: Screen = PIPE
-) -> tuple[int, bytes, str]:
-    """The exit status, what goes to stdout, and what to stderr."""
+# Building the response
+
+
+def _print_response(
+    args: list[str],
+    outcome: Result | ToolError,
+    context: Context,
+    stdout: Stdout,
+) -> int:
+    """Print the response in the format that the caller wants. Return the exit code."""
+    chosen_format = context.chosen_format
+    if chosen_format is None:
+        # If the command line is wrong, the parser may not have come to the option.
+        chosen_format = format_in(args)
+    if chosen_format is None:
+        chosen_format = getattr(outcome, "default_format", None)
+    is_default = chosen_format is None
+    how = Presentation(
+        format=stdout.default_format() if chosen_format is None else chosen_format,
+        screen=stdout.screen(context.options.color),
+        fields=context.fields,
+        is_quiet=context.options.quiet and _only_changes_something(context),
+        # A caller who did not choose JSON may be a person who redirects stdout to a file.
+        error_also_on_stderr=is_default and not stdout.is_stderr(),
+    )
+    rendered = _render(outcome, context, how)
+    exit_code = stdout.write(rendered.stdout, rendered.exit_code)
+    write_stderr(rendered.stderr, context.signals)
+    return exit_code
+
+
+def _only_changes_something(context: Context) -> bool:
+    """Return whether a success of this command says nothing that its caller asked for."""
+    spec = context.command_line.spec
+    if spec is None or spec.prints_value or context.options.format == "raw":
+        return False
+    return spec.effect not in ("nothing", "scratch")
+
+
+def _render(outcome: Result | ToolError, context: Context, how: Presentation) -> Rendered:
+    """Return what to print, and add a line to the log of commands."""
     try:
-        answer = _answer(outcome, context)
-        content, notices = render(answer, form(), screen, context.size)
-    except Exception as surprise:
-        context.meta.clear()
-        answer = _answer(_crash_when_closed(surprise, context), context)
-        content, notices = render(answer, form())
-    with suppress(*EXPECTED):
-        if context.settings.value("call_log"):  # before the answer is written: a call whose answer was read is there
-            append(state_directory(), call_of(answer))
-    return answer.meta["exit_code"], content, notices
+        answer = _build_answer(outcome, context)
+        rendered = render(answer, how)
+    except Exception as bug:
+        # For example, the result has a member that JSON cannot represent.
+        answer = _build_answer(_report_bug_after_closing(bug, context), context)
+        rendered = render(answer, replace(how, fields=None))
+    # Before the response is printed: whoever has read a response finds it in the log.
+    _log_command(answer, context)
+    return rendered
 
 
-def _answer(outcome: Outcome, context: Context) -> Answer:
-    error = outcome if isinstance(outcome, ToolError) else None
-    result: Any = error.data if error else outcome
+def _build_answer(outcome: Result | ToolError, context: Context) -> Answer:
+    """Return the response to a command that ended like this."""
+    error: ToolError | None
+    result: Any
+    if isinstance(outcome, ToolError):
+        error = outcome
+        result = error.data
+    else:
+        error = None
+        result = outcome
     if context.signals.received is not None:
         error = _stopped_by(context.signals.received, error)
-    status = error.exit_status if error else getattr(outcome, "exit_status", ExitStatus.OK)
-    meta = {
-        "command": context.command,
-        "request_id": context.request_id,
-        "session_id": _or_none(lambda: context.session_id),
-        "schema_version": SCHEMA_VERSION,
-        "tool_version": __version__,
-        "timestamp": utc(),
-        "duration_ms": round((time.monotonic() - context.began) * 1000),
-        "cwd": _or_none(os.getcwd),
-        "exit_code": status,
-        "dry_run": context.dry_run or None,
-        "trace_id": os.environ.get(variable("TRACE_ID")) or None,
-        **context.meta,
-    }
-    return Answer(result, error, context.warnings, {name: value for name, value in meta.items() if value is not None})
+    if error is not None:
+        exit_code = error.exit_status
+    else:
+        # A command can succeed with another exit code, like that of a program that it ran.
+        exit_code = getattr(result, "exit_status", ExitStatus.OK)
+    meta = _meta(context, exit_code) | result_meta(result)
+    return Answer(result, error, context.warnings, meta)
 
 
 def _stopped_by(signal_number: int, error: ToolError | None) -> ToolError:
@@ -215,30 +281,63 @@ def _stopped_by(signal_number: int, error: ToolError | None) -> ToolError:
     """
     if error is None:
         return interrupted_when_done(signal_number)
-    # The hint of INTERRUPTED says that nothing is changed halfway. With an unknown outcome, this may be false.
+    # The hint of INTERRUPTED says that nothing is changed halfway. With an unknown outcome, this
+    # may be false.
     if error.code == "INTERRUPTED" or error.context.get("outcome") == "unknown":
         return error
     return to_tool_error(Interrupted(signal_number))
 
 
-def _format(args: list[str], context: Context, stdout: Stdout) -> Format:
-    """Flag, environment, settings; else text for a person at a terminal. A broken setting must not hide an answer."""
-    asked = context.options.get("format") or _format_in(args)
+def _meta(context: Context, exit_code: int) -> dict[str, Any]:
+    """Return the member `meta` of a response. What does not apply is left out."""
+    meta: dict[str, Any] = {
+        "command": context.command,
+        "request_id": context.request_id,
+        "schema_version": SCHEMA_VERSION,
+        "tool_version": __version__,
+        "timestamp": utc(),
+        "exit_code": exit_code,
+    }
+    if context.given_session_id is not None or context.uses_session:
+        _add_if_known(meta, "session_id", lambda: context.session_id)
+    if context.options.verbose > 0:
+        meta["duration_ms"] = _duration_ms(context)
+        _add_if_known(meta, "cwd", os.getcwd)
+    if context.dry_run:
+        meta["dry_run"] = True
+    trace_id = os.environ.get(variable("TRACE_ID"))
+    if trace_id:
+        meta["trace_id"] = trace_id
+    if context.fields is not None:
+        meta["fields"] = context.options.fields
+    if context.waited_ms is not None:
+        meta["waited_ms"] = context.waited_ms
+    crashed = context.crashed_holder
+    if crashed is not None:
+        meta["recovered_from"] = {
+            "pid": crashed.pid,
+            "command": crashed.command,
+            "started_at": crashed.started_at,
+        }
+    return meta
+
+
+def _log_command(answer: Answer, context: Context) -> None:
+    """Add a line to the log of commands, unless the settings forbid it."""
+    meta = {**answer.meta, "duration_ms": _duration_ms(context)}
+    _add_if_known(meta, "session_id", lambda: context.session_id)
+    _add_if_known(meta, "cwd", os.getcwd)
+    # A command must not fail because its log cannot be written.
     with suppress(*EXPECTED):
-        asked = asked or context.settings.value("format")
-    if asked in (*FORMATS, "raw"):
-        return asked
-    return "json" if in_ci() or not stdout.is_terminal() else "text"
+        if context.settings.value("call_log"):
+            append(state_directory(), call_of(replace(answer, meta=meta)))
 
 
-def _format_in(args: list[str]) -> str | None:
-    """Where parsing failed the options may not have been seen: the answer still has the form that was asked for."""
-    own = args[: args.index("--")] if "--" in args else args
-    asked = re.search(r"(?<![^\0])--(?:(json|raw)|format[=\0](\w+))(?![^\0])", "\0".join(own))
-    return asked[1] or asked[2] if asked else None
+def _duration_ms(context: Context) -> int:
+    return round((time.monotonic() - context.started_at) * 1000)
 
 
-def _or_none(ask: Callable[[], str]) -> str | None:
+def _add_if_known(meta: dict[str, Any], name: str, find: Callable[[], str]) -> None:
+    """Add a member to `meta`, unless finding its value fails."""
     with suppress(*EXPECTED):
-        return ask()
-    return None
+        meta[name] = find()

@@ -7,6 +7,7 @@ The file name is the command name and a sub-folder is a group: adding a command 
 import os
 import re
 from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn, get_type_hints
@@ -17,18 +18,21 @@ from typer.core import TyperCommand, TyperGroup
 from .contract.command_spec import written_out
 from .contract.errors import CommandIncomplete, Mistake, UsageMistakes, did_you_mean
 from .global_options import (
-    HelpAsked,
+    HelpRequested,
     command_of,
     describe,
     described_options,
     global_options,
-    keep_given,
     parameters_of,
+    take_given,
 )
 from .parts import TOP
 from .program import PROGRAM, __version__
 
 if TYPE_CHECKING:
+    from .command_line import GlobalOptions
+    from .context import Context
+    from .contract.fields import FieldTree
     from .contract.help_page import Item, Page
 
 _MISTAKES = f"{__name__}.mistakes"
@@ -84,8 +88,9 @@ class _Collecting:
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         if ctx.parent is None and args[:1] == ["help"]:
             args = [*args[1:], "--help"]
-        if not ctx.resilient_parsing:
-            ctx.obj.command = ".".join(ctx.command_path.split()[1:])
+        command = ".".join(ctx.command_path.split()[1:])
+        command_line = replace(ctx.obj.command_line, command=command, spec=self.spec)
+        ctx.obj.understand(command_line)
         mistakes: list[Mistake] = ctx.meta.setdefault(_MISTAKES, [])
         own = args[:1] if isinstance(self, TyperGroup) else args  # behind the name of a command all belongs to that
         self._may_have_options = ctx.resilient_parsing or not own or any(word[:1] == "-" for word in own)
@@ -105,11 +110,16 @@ class _Collecting:
                 else:
                     left = _leave_out(left, mistake.param)
         if self._may_have_options:
-            keep_given(ctx)
-            if ctx.obj.options.get("help") and not ctx.resilient_parsing:
-                raise HelpAsked(self.page(ctx).text)
+            given = take_given(ctx)
+            asks_for_help = given.pop("help", False)
+            if ctx.params.get("raw") and command_line.options.format is None:
+                given.setdefault("format", "raw")
+            command_line = command_line.with_options(given)
+            ctx.obj.understand(replace(command_line, dry_run=bool(ctx.params.get("dry_run"))))
+            if asks_for_help and not ctx.resilient_parsing:
+                raise HelpRequested(self.page(ctx).text)
             if ctx.parent is None and ctx.params.get("version"):
-                raise HelpAsked(lambda width, bold: __version__)
+                raise HelpRequested(lambda width, bold: __version__)
         if mistakes and not isinstance(self, TyperGroup):
             is_about_arguments = any(mistake.code in ("MISSING", "EXTRA_ARGUMENT") for mistake in mistakes)
             raise UsageMistakes(mistakes, ctx.command_path, self.usage(ctx.command_path) if is_about_arguments else "")
@@ -120,22 +130,24 @@ class FileCommand(_Collecting, TyperCommand):
     """One command file."""
 
     def invoke(self, ctx: Any) -> Any:
-        ctx.obj.begin()
-        if "fields" in ctx.obj.options:
-            self._take_fields(ctx)
+        context: Context = ctx.obj
+        if context.options.fields is not None:
+            context.select_fields(self._read_fields(ctx))
+        context.begin()
         return super().invoke(ctx)
 
-    def _take_fields(self, ctx: Any) -> None:
+    def _read_fields(self, ctx: Any) -> "FieldTree":
+        from .contract.fields import read_fields
         from .contract.manifest import schema_of
-        from .contract.size import read_fields
 
-        options = ctx.obj.options
-        fields, mistakes = read_fields(options["fields"], schema_of(self.hints.get("return")))
-        if options.setdefault("format", "json") in ("text", "raw"):
+        options: GlobalOptions = ctx.obj.options
+        assert options.fields is not None
+        fields, mistakes = read_fields(options.fields, schema_of(self.hints.get("return")))
+        if options.format in ("text", "raw"):
             mistakes.append(Mistake("--fields", "INVALID_VALUE", "--fields is of JSON, not of text"))
         if mistakes:
             raise UsageMistakes(mistakes, ctx.command_path)
-        ctx.obj.size.fields, ctx.obj.meta["fields"] = fields, options["fields"]
+        return fields
 
     @cached_property
     def hints(self) -> dict[str, Any]:
@@ -187,7 +199,7 @@ class CommandFolder(_Collecting, TyperGroup):
             if vars(error).get("ctx") != ctx:
                 raise
             if ctx.parent is None and not ctx.meta[_MISTAKES]:
-                raise HelpAsked(self.page(ctx).text) from None
+                raise HelpRequested(self.page(ctx).text) from None
             self._fail(ctx, "MISSING", f"A command is missing after `{ctx.command_path}`")
 
     def _fail(self, ctx: Any, code: str, message: str, typed: str | None = None) -> NoReturn:

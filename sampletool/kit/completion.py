@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from contextlib import redirect_stderr
+from dataclasses import replace
 from io import StringIO
 from typing import Any
 
@@ -28,15 +29,15 @@ def offering(names: Callable[[Context], Iterable[str]]) -> Callable[..., list[st
     def offered(ctx: typer.Context, incomplete: str) -> list[str]:
         context: Context = ctx.obj
         try:
-            os.chdir(context.options.get("cwd", "."))
+            os.chdir(context.options.cwd or ".")
             context.signals.limit(1.0)
-            context.dry_run = True
+            context.understand(replace(context.command_line, dry_run=True))
             found = sorted(names(context))
             return [name for name in found if name.startswith(incomplete) and re.fullmatch(_PLAIN, name)]
         except Exception:
             return []
         finally:
-            context.opened.close()
+            context.exit_stack.close()
 
     return offered
 

@@ -1,6 +1,8 @@
-"""What a command may ask for: settings, the workspace, locks, a session. Nothing is opened before it is asked for.
+"""What a command can use: settings, the workspace, locks, a session, output for people.
 
-Leaving closes everything once, in reverse order, however the call ends.
+A command gets its context from Typer, as `ctx.obj`. Nothing is opened before a command asks for it,
+so that `config get` does not pay for locks and sessions. Whatever was opened is closed when the
+command ends, in reverse order, however it ends.
 """
 
 import os
@@ -11,9 +13,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, TypeVarTuple
 
-from .contract.answer import Size
+from .command_line import CommandLine, GlobalOptions
 from .contract.duration import parse_limit
 from .contract.errors import InvalidValues, Mistake, NoWorkspace, ToolError
+from .contract.expected import EXPECTED
 from .contract.file_errors import FileNotFound
 from .contract.text import printable
 from .places import find_workspace, session_root
@@ -21,70 +24,110 @@ from .program import variable
 from .safety.signals import Signals
 from .settings.known import check
 from .settings.precedence import Settings
+from .stdout import NoStdout, write_stderr
 
 if TYPE_CHECKING:
+    from .contract.answer import Format
+    from .contract.fields import FieldTree
     from .safety.lock import Hold, Lock
     from .safety.lock_record import Record
     from .safety.toml_file import TomlEdit
+    from .stdout import Stdout
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 PATIENT_SECONDS = 10.0
-"""For holders that take milliseconds, where everybody's change can be kept."""
+"""The wait for a lock whose holders take milliseconds, so that nobody's change is refused."""
 AT_ONCE = 0.0
-"""For holders that may run for minutes, where the caller should decide."""
+"""The wait for a lock whose holders may run for minutes: the caller decides whether to wait."""
 
 
 class Context:
-    """One call's way to the world."""
+    """The access of one command to the world outside of it."""
 
-    def __init__(self, signals: Signals) -> None:
-        self.began = time.monotonic()
+    def __init__(self, signals: Signals, stdout: "Stdout | NoStdout | None" = None) -> None:
+        self.started_at = time.monotonic()
         self.signals = signals
-        self.options: dict[str, Any] = {}
-        """The options that every command takes, as given on the command line."""
-        self.dry_run = False
-        """Whether --dry-run was given: nothing is changed."""
-        self.command = ""
-        self.warnings: list[dict[str, str]] = []
-        self.meta: dict[str, Any] = {}
         self.request_id = os.urandom(8).hex()
-        self.emit: Callable[[dict[str, Any]], None] = lambda event: None
-        """One line of progress for --format jsonl; other forms have none."""
-        self.size = Size()
-        """How much of the answer is wanted."""
-        self.take_stdout: Callable[[], int] = lambda: os.dup(1)
-        """The descriptor of stdout, for a command whose spec says takes_stdout; its answer goes to stderr."""
-        self.opened = ExitStack()
-        """What is closed when the call ends, in reverse order: a part enters here what it opens."""
+        self.command_line = CommandLine()
+        self.warnings: list[dict[str, str]] = []
+        self.fields: FieldTree | None = None
+        """The members of `data` that --fields selects. It is None for all of them."""
+        self.exit_stack = ExitStack()
+        """What is closed when the command ends, in reverse order. Parts add what they open."""
+        self.uses_session = False
+        """Whether the command has opened the directory of its session."""
+        self.waited_ms: int | None = None
+        """The time that all locks were waited for. It is None if no lock was taken."""
+        self.crashed_holder: Record | None = None
+        """The last holder of a lock that this command took, if that holder crashed."""
+        self._stdout = stdout if stdout is not None else NoStdout()
+
+    def understand(self, command_line: CommandLine) -> None:
+        """Take over what the parser has understood so far. Only the parser calls this."""
+        self.command_line = command_line
+
+    def select_fields(self, fields: "FieldTree") -> None:
+        """Restrict the response to these members of `data`. Only the parser calls this."""
+        self.fields = fields
+
+    @property
+    def command(self) -> str:
+        """The name of the command with dots, such as `config.set`."""
+        return self.command_line.command
+
+    @property
+    def options(self) -> GlobalOptions:
+        """The options that every command takes, as given on the command line."""
+        return self.command_line.options
+
+    @property
+    def dry_run(self) -> bool:
+        """Whether --dry-run was given: the command must not change anything."""
+        return self.command_line.dry_run
 
     def begin(self) -> None:
-        """Apply the options that concern every command; called when the whole command line has been understood."""
-        if "cwd" in self.options:
-            try:
-                os.chdir(self.options["cwd"])
-            except OSError as error:
-                error.filename = os.path.abspath(self.options["cwd"])
-                raise
-        self.size.is_full = "full" in self.options
-        if timeout := self.options.get("timeout") or os.environ.get(variable("TIMEOUT")):
-            try:
-                self.signals.limit(parse_limit(timeout))
-            except ValueError as error:
-                problem = f"{variable('TIMEOUT')}: {error}"
-                raise InvalidValues(Mistake(variable("TIMEOUT"), "INVALID_VALUE", problem, timeout)) from error
-        if form := os.environ.get(variable("FORMAT")):
-            check("format", form, variable("FORMAT"))
+        """Apply the options that concern every command, before the command itself runs.
+
+        Raise InvalidValues if one of them has a wrong value, and OSError if the directory of --cwd
+        cannot be entered.
+        """
+        if self.options.cwd is not None:
+            _change_directory(self.options.cwd)
+        self._limit_time()
+        environment_format = os.environ.get(variable("FORMAT"))
+        if environment_format:
+            check("format", environment_format, variable("FORMAT"))
+        # A wrong id is an error even if the command does not need a session.
         _ = self.session_id
+
+    def _limit_time(self) -> None:
+        """Start the time limit of --timeout, or of its environment variable."""
+        if self.options.timeout is not None:
+            self.signals.limit(parse_limit(self.options.timeout))
+            return
+        source = variable("TIMEOUT")
+        text = os.environ.get(source)
+        if not text:
+            return
+        try:
+            seconds = parse_limit(text)
+        except ValueError as error:
+            message = f"{source}: {error}"
+            raise InvalidValues(Mistake(source, "INVALID_VALUE", message, text)) from error
+        self.signals.limit(seconds)
+
+    # Settings and places
 
     @cached_property
     def settings(self) -> Settings:
-        """What applies to this call."""
-        return Settings(lambda: self.workspace_or_none, self.options)
+        """The settings that apply to this command."""
+        return Settings(lambda: self.workspace_or_none, self.options.settings())
 
     @cached_property
     def cwd(self) -> Path:
+        """The current directory. Raise FileNotFound if it has been removed."""
         try:
             return Path.cwd()
         except FileNotFoundError:
@@ -92,89 +135,134 @@ class Context:
 
     @cached_property
     def workspace_or_none(self) -> Path | None:
+        """The directory of the workspace, or None outside of a workspace."""
         return find_workspace(self.cwd)
 
     @property
     def workspace(self) -> Path:
+        """The directory of the workspace. Raise NoWorkspace outside of one."""
         if self.workspace_or_none is None:
             raise NoWorkspace(directory=str(self.cwd))
         return self.workspace_or_none
 
+    def jobs(self) -> int:
+        """Return how many things may run at the same time."""
+        jobs: int | None = self.settings.value("jobs")
+        if jobs is not None:
+            return jobs
+        processors = os.cpu_count()
+        return 1 if processors is None else processors
+
+    # The session
+
+    @property
+    def given_session_id(self) -> str | None:
+        """The session id that the caller gave, if any."""
+        if self.options.session_id is not None:
+            return self.options.session_id
+        return os.environ.get(variable("SESSION_ID"))
+
     @cached_property
     def session_id(self) -> str:
-        source, value = "--session-id", self.options.get("session_id")
-        if value is None:
-            source, value = variable("SESSION_ID"), os.environ.get(variable("SESSION_ID"))
-        if value is None:
+        """The id that the caller gave, or a random one. Raise InvalidValues if it is wrong."""
+        session_id = self.given_session_id
+        if session_id is None:
             return f"run-{self.request_id}"
+        # Most commands have no session id, so that they need not import this.
         from .session_id import check_session_id
 
-        return check_session_id(value, source)
+        is_option = self.options.session_id is not None
+        source = "--session-id" if is_option else variable("SESSION_ID")
+        return check_session_id(session_id, source)
 
     @cached_property
     def session_directory(self) -> Path:
-        """Opened for this call, and kept from being cleaned until it ends."""
+        """The directory of the session. Nobody can clean it before the command ends."""
         from .safety.session import open_session
 
+        self.uses_session = True
         session = open_session(session_root(), self.session_id, self.make_lock, PATIENT_SECONDS)
-        return self.opened.enter_context(session)
+        return self.exit_stack.enter_context(session)
+
+    # Locks
 
     @cached_property
-    def me(self) -> "Record":
-        """What others read about the owner of a lock. From here on this call says what happens to its locks."""
-        from .lock_notices import show_lock_notices
+    def lock_record(self) -> "Record":
+        """What other processes read about the holder of a lock, if this command holds it."""
         from .safety.lock_record import describe_me
 
-        show_lock_notices(self.say, verbose=bool(self.options.get("verbose")))
         return describe_me(self.session_id, self.command)
 
     def make_lock(self, path: Path, name: str) -> "Lock":
+        """Return a lock that a signal or the time limit of this command interrupts."""
+        # Commands that take no lock do without these imports, which take several milliseconds.
+        from .lock_notices import show_lock_notices
         from .safety.lock import Lock
 
-        return Lock(path, name, self.me, self.signals)
+        show_lock_notices(self.notice, verbose=self.options.verbose > 0)
+        return Lock(path, name, self.lock_record, self.signals)
 
     def patience(self, usual_seconds: float) -> float:
-        """How long to wait for a lock; `usual_seconds` is what this command waits where no setting says it."""
-        asked: float | None = self.settings.value("lock_timeout")
-        return usual_seconds if asked is None else asked
+        """Return how long to wait for a lock: the setting, or `usual_seconds` if it is "auto"."""
+        seconds: float | None = self.settings.value("lock_timeout")
+        return usual_seconds if seconds is None else seconds
 
     @contextmanager
-    def hold(self, path: Path, name: str, mode: Literal["exclusive", "shared"], patience: float) -> "Iterator[Hold]":
-        """Hold a lock for as long as the block lasts."""
-        lock, seconds = self.make_lock(path, name), self.patience(patience)
-        with lock.exclusively(seconds) if mode == "exclusive" else lock.shared(seconds) as hold:
-            self.note(hold)
+    def hold(
+        self,
+        path: Path,
+        name: str,
+        mode: Literal["exclusive", "shared"],
+        usual_patience: float,
+    ) -> "Iterator[Hold]":
+        """Hold a lock until the block ends."""
+        lock = self.make_lock(path, name)
+        seconds = self.patience(usual_patience)
+        held = lock.exclusively(seconds) if mode == "exclusive" else lock.shared(seconds)
+        with held as hold:
+            self.record_hold(hold)
             yield hold
 
-    def note(self, hold: "Hold") -> None:
-        """The answer says how long a lock was waited for, and whether its last owner crashed."""
-        self.meta["waited_ms"] = self.meta.get("waited_ms", 0) + hold.waited_ms
+    def record_hold(self, hold: "Hold") -> None:
+        """Remember what the response says about a lock that was taken."""
+        waited_before = 0 if self.waited_ms is None else self.waited_ms
+        self.waited_ms = waited_before + hold.waited_ms
         if hold.crashed is not None:
-            fields = ("pid", "command", "started_at")
-            self.meta["recovered_from"] = {name: getattr(hold.crashed, name) for name in fields}
+            self.crashed_holder = hold.crashed
 
     @contextmanager
     def editing(self, path: Path, *, dry_run: bool = False) -> "Iterator[TomlEdit]":
-        """A settings file, locked until the block ends; in a dry run it is not locked, and writing it does nothing."""
+        """Lock a settings file until the block ends, and read it.
+
+        In a dry run, the file is not locked, and writing it does nothing.
+        """
         from .places import toml_lock
         from .safety.toml_file import TomlEdit, editing_toml, read_toml, resolve
 
         if dry_run:
             yield TomlEdit(read_toml(resolve(path)))
             return
+        with editing_toml(path, self._patience_for_settings(), self.make_lock, toml_lock) as file:
+            # A file that is being edited is always locked. Only a dry run has no hold.
+            assert file.hold is not None
+            self.record_hold(file.hold)
+            yield file
+            if file.before.links > 1 and file.text != file.before.text:
+                names = file.before.links
+                self.warn("HARD_LINK", f"{path} had {names} names; only this one has the change.")
+
+    def _patience_for_settings(self) -> float:
+        """Return how long to wait for the lock of a settings file."""
         try:
-            seconds = self.patience(PATIENT_SECONDS)
-        except ToolError as error:  # a wrong lock_timeout in a file must not keep a caller from correcting it
+            return self.patience(PATIENT_SECONDS)
+        except ToolError as error:
+            # If the file itself has a wrong lock_timeout, `config set` must be able to correct it.
             if self.settings.find(("lock_timeout",)).name not in ("project", "user"):
                 raise
             self.warn(error.code, error.message)
-            seconds = PATIENT_SECONDS
-        with editing_toml(path, seconds, self.make_lock, toml_lock) as file:
-            assert file.hold is not None
-            self.note(file.hold)
-            yield file
-            if file.before.links > 1 and file.text != file.before.text:
-                self.warn("HARD_LINK", f"{path} had {file.before.links} names; only this one has the change.")
+            return PATIENT_SECONDS
+
+    # Waiting
 
     def blocking(
         self,
@@ -197,28 +285,55 @@ class Context:
 
         return run_blocking(function, args, self.signals, changes)
 
-    def jobs(self) -> int:
-        """How many things may run at once."""
-        return self.settings.value("jobs") or os.cpu_count() or 1
+    # Output for people and programs
+
+    @cached_property
+    def chosen_format(self) -> "Format | None":
+        """The format that an option, a variable or a setting selects. It is None if none does."""
+        if self.options.format is not None:
+            return self.options.format
+        # A wrong setting must not hide the response, so the default applies then.
+        with suppress(*EXPECTED):
+            setting: Format | None = self.settings.value("format")
+            return setting
+        return None
+
+    def emit(self, event: dict[str, Any]) -> None:
+        """Print an event as a line of JSON, if the format is jsonl. Other formats have no events."""
+        if self.chosen_format == "jsonl":
+            self._stdout.write_event(event)
+
+    def take_stdout(self) -> int:
+        """Return the real stdout, for a command whose spec says `takes_stdout`.
+
+        The response of such a command goes to stderr.
+        """
+        return self._stdout.take()
 
     def warn(self, code: str, message: str) -> None:
+        """Add a warning to the response."""
         self.warnings.append({"code": code, "message": message})
 
-    def say(self, line: str) -> None:
-        """Progress and notices, for people: on stderr, and never a reason to fail."""
-        if not self.options.get("quiet"):
+    def notice(self, line: str) -> None:
+        """Print a line on stderr, unless --quiet was given. It is never a reason to fail."""
+        if not self.options.quiet:
             write_stderr(f"{printable(line)}\n", self.signals)
 
-    def tell(self, line: str) -> None:
-        """A notice on stderr: with --verbose, and at a terminal."""
-        if self.options.get("verbose") or os.isatty(2):
-            self.say(line)
+    def progress(self, line: str) -> None:
+        """Print a line on stderr for a person who watches: at a terminal, or with --verbose."""
+        if self.options.verbose > 0 or os.isatty(2):
+            self.notice(line)
+
+
+def _change_directory(directory: str) -> None:
+    """Enter the directory of --cwd. An error names its absolute path."""
+    try:
+        os.chdir(directory)
+    except OSError as error:
+        error.filename = os.path.abspath(directory)
+        raise
 
 
 def in_ci() -> bool:
+    """Return whether a continuous integration service runs the tool."""
     return os.environ.get("CI", "").lower() not in ("", "0", "false")
-
-
-def write_stderr(text: str, signals: Signals) -> None:
-    with suppress(OSError):
-        signals.write(2, text.encode("utf-8", "backslashreplace"))

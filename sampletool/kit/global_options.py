@@ -7,18 +7,49 @@ would misread `--message --json` and everything behind `--`. The innermost one g
 from collections.abc import Callable, Mapping
 from functools import cache
 from inspect import Parameter, Signature
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.main import get_command
 
+from .command_line import ColorName
 from .completion import offering
-from .context import Context
-from .contract.answer import FormatName
+from .contract.answer import FORMATS, Format, FormatName
 from .contract.duration import parse_duration, parse_limit
 
+if TYPE_CHECKING:
+    from .context import Context
 
-class HelpAsked(Exception):
+
+def format_in(args: list[str]) -> Format | None:
+    """Return the format that a command line selects, even if the rest of it is wrong."""
+    chosen: Format | None = None
+    for position, word in enumerate(args):
+        if word == "--":
+            break
+        previous = args[position - 1] if position > 0 else ""
+        if word == "--json":
+            chosen = "json"
+        elif word == "--raw":
+            chosen = "raw"
+        elif previous == "--format":
+            chosen = _format_named(word)
+        elif word.startswith("--format="):
+            chosen = _format_named(word.removeprefix("--format="))
+        if chosen is not None:
+            break
+    return chosen
+
+
+def _format_named(name: str) -> Format | None:
+    """Return the format of this name, or None if there is none."""
+    for known in FORMATS:
+        if name == known:
+            return known
+    return None
+
+
+class HelpRequested(Exception):
     """Not an answer: text for a person, which its argument makes for a width, bold or not."""
 
     def __init__(self, text: Callable[..., str]) -> None:
@@ -81,16 +112,14 @@ DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would ch
 AllowEmptyOption = Annotated[bool, typer.Option("--allow-empty", help="Let stdin be empty.")]
 
 
-def keep_given(ctx: typer.Context) -> None:
-    """Move them from the parameters of the command to the context: the last one counts, and the innermost."""
-    context: Context = ctx.obj
+def take_given(ctx: typer.Context) -> dict[str, Any]:
+    """Move the options that every command takes out of the parameters, and return those that were given."""
+    given: dict[str, Any] = {}
     for name in [name for name in ctx.params if name in _every_command()]:
         value = ctx.params.pop(name)
         if value is not None:
-            context.options |= {"format": "json"} if name == "json" else {name: value}
-    if ctx.params.get("raw"):
-        context.options.setdefault("format", "raw")
-    context.dry_run = bool(ctx.params.get("dry_run"))
+            given |= {"format": "json"} if name == "json" else {name: value}
+    return given
 
 
 def _value(name: str, metavar: str, help: str, *other: str, check: Callable[[str], object] = str, **more: Any) -> Any:
@@ -98,7 +127,7 @@ def _value(name: str, metavar: str, help: str, *other: str, check: Callable[[str
 
 
 @offering
-def _sessions(_context: Context) -> list[str]:
+def _sessions(_context: "Context") -> list[str]:
     from .places import session_root
     from .safety.session import list_sessions
 
@@ -109,12 +138,14 @@ def _sessions(_context: Context) -> list[str]:
 def _every_command() -> dict[str, Any]:
     """Made where a word may be an option: most calls have none."""
     return {
+        "color": Annotated[ColorName, typer.Option("--color", help="When to print in color.")],
         "json": Annotated[bool, typer.Option("--json", help="Answer in one line of JSON.")],
         "format": Annotated[FormatName, typer.Option("--format", help="How to answer; text is for a terminal.")],
         "fields": _value("--fields", "NAME,...", "Only these of the data, such as tasks.id; JSON."),
-        "full": Annotated[bool, typer.Option("--full", help="Answer also in more than 64 KiB.")],
         "quiet": Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notices on stderr.")],
-        "verbose": Annotated[bool, typer.Option("--verbose", "-v", help="Print on stderr what happens to locks.")],
+        "verbose": Annotated[
+            int, typer.Option("--verbose", "-v", count=True, help="Print on stderr what happens to locks.")
+        ],
         "session_id": _value(
             "--session-id", "ID", "Keep outputs together with calls of the same id.", autocompletion=_sessions
         ),

@@ -1,57 +1,105 @@
-"""Lists a page at a time: the options that every list takes, and where the next page begins."""
+"""Long lists, one page at a time: the options --limit and --after, and the cursor between pages.
+
+The cursor names the last row of a page by its *position*: a text or a number by which the list is
+sorted. So rows that are added or removed meanwhile neither repeat nor hide others.
+"""
 
 from collections.abc import Callable, Iterable
-from typing import Annotated, TypeVar
+from dataclasses import dataclass
+from typing import Annotated, Generic, TypeVar
 
 import typer
 
-from .context import Context
 from .contract.errors import InvalidValues, Mistake
 from .contract.text import quoted
 
-LimitOption = Annotated[int, typer.Option("--limit", min=1, max=10_000, metavar="N", help="How many at most.")]
+MAX_LIMIT = 10_000
+
+LimitOption = Annotated[
+    int,
+    typer.Option("--limit", min=1, max=MAX_LIMIT, metavar="N", help="Return at most N items."),
+]
 AfterOption = Annotated[
-    str | None, typer.Option("--after", "--cursor", metavar="CURSOR", help="Go on behind a page: its meta.next_cursor.")
+    str | None,
+    typer.Option(
+        "--after",
+        "--cursor",
+        metavar="CURSOR",
+        help="Continue after this cursor (`meta.next_cursor` of the previous page).",
+    ),
 ]
 
-_CURSOR = "after:"
-_Row = TypeVar("_Row")
+_CURSOR_PREFIX = "after:"
+Row = TypeVar("Row")
 
 
-def page(context: Context, rows: list[_Row], limit: int, position: Callable[[_Row], object]) -> list[_Row]:
-    """Up to `limit` of one row more than that: if it is there, the answer tells how to go on."""
+@dataclass(frozen=True)
+class Page(Generic[Row]):
+    """Some rows of a list."""
 
-    context.size.cursor_after = lambda count: f"{_CURSOR}{position(rows[count - 1])}"
-    if len(rows) > limit:
-        context.meta["next_cursor"] = context.size.cursor_after(limit)
-    return rows[:limit]
-
-
-def read_cursor(text: str | None, *, is_number: bool = False) -> str:
-    """Where the page before ended; the beginning if there was none."""
-    if text is None:
-        return "0" if is_number else ""
-    behind = text.removeprefix(_CURSOR)
-    if behind == text or (is_number and not behind.isdecimal()):
-        raise no_cursor(text)
-    return behind
+    rows: list[Row]
+    next_cursor: str | None
+    """The value of --after for the next page. It is None on the last page."""
 
 
-def no_cursor(text: str) -> InvalidValues:
-    problem, hint = f"{quoted(text)} is not a cursor", "Pass meta.next_cursor of the page before."
-    return InvalidValues(Mistake("--after", "INVALID_VALUE", problem, text, hint))
+def first_page(rows: list[Row], limit: int, position: Callable[[Row], object]) -> Page[Row]:
+    """Return the first `limit` rows. There is a next page if there are more rows than that."""
+    page = rows[:limit]
+    if len(rows) <= limit:
+        return Page(page, next_cursor=None)
+    return Page(page, next_cursor=f"{_CURSOR_PREFIX}{position(page[-1])}")
 
 
 def page_of(
-    context: Context,
-    rows: Iterable[_Row],
+    rows: Iterable[Row],
     limit: int,
-    after: str | None,
-    position: Callable[[_Row], str],
+    cursor: str | None,
+    position: Callable[[Row], str],
     *,
     descending: bool = False,
-) -> list[_Row]:
-    """One page of what is all there, in the order of its positions."""
-    ordered, behind = sorted(rows, key=position, reverse=descending), read_cursor(after)
-    left = [row for row in ordered if not behind or (position(row) < behind if descending else position(row) > behind)]
-    return page(context, left, limit, position)
+) -> Page[Row]:
+    """Return one page of a list of which all rows are here, sorted by their positions."""
+    last_position = read_cursor(cursor)
+    remaining = []
+    for row in sorted(rows, key=position, reverse=descending):
+        if not last_position:
+            is_after = True
+        elif descending:
+            is_after = position(row) < last_position
+        else:
+            is_after = position(row) > last_position
+        if is_after:
+            remaining.append(row)
+    return first_page(remaining, limit, position)
+
+
+def read_cursor(cursor: str | None) -> str:
+    """Return the position of the last row of the previous page; a text that is empty for none.
+
+    Raise InvalidValues if it is not a cursor.
+    """
+    if cursor is None:
+        return ""
+    if not cursor.startswith(_CURSOR_PREFIX):
+        raise wrong_cursor(cursor)
+    return cursor.removeprefix(_CURSOR_PREFIX)
+
+
+def read_number_cursor(cursor: str | None) -> int:
+    """Return the position of the last row of the previous page; 0 for none.
+
+    Raise InvalidValues if it is not a cursor of a list that is sorted by numbers.
+    """
+    position = read_cursor(cursor)
+    if not position and cursor is None:
+        return 0
+    if not position.isdecimal():
+        raise wrong_cursor(position)
+    return int(position)
+
+
+def wrong_cursor(cursor: str) -> InvalidValues:
+    """Return the error for a value of --after that is not a cursor."""
+    message = f"{quoted(cursor)} is not a cursor"
+    hint = "Pass `meta.next_cursor` of the previous page."
+    return InvalidValues(Mistake("--after", "INVALID_VALUE", message, cursor, hint))

@@ -1,15 +1,16 @@
-"""The real stdout, put aside while a command runs: nothing but answers reaches it, whatever an imported library prints.
+"""The real stdout, which only responses reach.
 
-Meanwhile file descriptor 1 leads to stderr.
+While a command runs, file descriptor 1 leads to stderr. So a library that prints something, or a
+child process that inherits the descriptor, cannot spoil the response.
 """
 
-import errno
 import os
 import sys
 from contextlib import suppress
+from typing import Any
 
-from .context import write_stderr
-from .contract.answer import Screen
+from .colors import wants_color
+from .contract.answer import Format, Screen, json_line
 from .contract.errors import ExitStatus
 from .safety.signals import Signals
 
@@ -17,69 +18,119 @@ _USUAL_WIDTH = 80
 
 
 class Stdout:
-    """Closing it gives descriptor 1 back."""
+    """The real stdout of this process. Closing it gives descriptor 1 back."""
 
     def __init__(self, signals: Signals) -> None:
-        self._real, self._signals = os.dup(1), signals
-        self._is_broken = False
+        """Put stdout aside. Raise OSError if this process has too many open files."""
+        self._descriptor = os.dup(1)
+        self._signals = signals
+        self._takes_events = True
         os.dup2(2, 1)
 
+    def close(self) -> None:
+        """Give descriptor 1 back."""
+        # A library may have left sys.stdout closed, or replaced it with anything.
+        with suppress(OSError, ValueError, AttributeError):
+            sys.stdout.flush()
+        os.dup2(self._descriptor, 1)
+        os.close(self._descriptor)
+
     def take(self) -> int:
-        """The real one, for a command that speaks a protocol there: its answer goes to stderr."""
-        taken = os.dup(self._real)
-        os.dup2(2, self._real)
+        """Return the real stdout, for a command that speaks a protocol there.
+
+        The response goes to stderr then.
+        """
+        taken = os.dup(self._descriptor)
+        os.dup2(2, self._descriptor)
         return taken
 
-    def close(self) -> None:
-        with suppress(OSError, ValueError, AttributeError):  # whatever a library left it as
-            sys.stdout.flush()
-        os.dup2(self._real, 1)
-        os.close(self._real)
-
     def is_terminal(self) -> bool:
-        return os.isatty(self._real)
+        """Return whether a person sees this stdout."""
+        return os.isatty(self._descriptor)
+
+    def is_stderr(self) -> bool:
+        """Return whether stdout and stderr are the same file, as after `2>&1`."""
+        try:
+            return os.path.samestat(os.fstat(self._descriptor), os.fstat(2))
+        except OSError:
+            return False
+
+    def default_format(self) -> Format:
+        """Return the format for a caller who has not chosen one."""
+        return "text" if self.is_terminal() else "json"
 
     def width(self) -> int:
-        given = os.environ.get("COLUMNS", "")
-        measured = os.get_terminal_size(self._real).columns if self.is_terminal() else 0
-        return (int(given) if given.isdecimal() else measured) or _USUAL_WIDTH
+        """Return the number of columns for a text such as help."""
+        columns = os.environ.get("COLUMNS", "")
+        if columns.isdecimal() and int(columns) > 0:
+            return int(columns)
+        if not self.is_terminal():
+            return _USUAL_WIDTH
+        measured = os.get_terminal_size(self._descriptor).columns
+        return measured if measured > 0 else _USUAL_WIDTH
 
-    def screen(self) -> Screen:
-        """A dumb terminal is taken as a pipe is: what reads it has a width of its own."""
+    def screen(self, color_option: str | None) -> Screen:
+        """Return what is known about the terminal. `color_option` is the value of --color."""
+        # Text for a dumb terminal is not broken into lines: the program that reads it, such as an
+        # editor, has a width of its own.
         is_drawn = self.is_terminal() and os.environ.get("TERM") != "dumb"
-        return Screen(self.width() if is_drawn else None, _wants_colour(self._real), _wants_colour(2))
+        return Screen(
+            width=self.width() if is_drawn else None,
+            color=wants_color(self._descriptor, color_option),
+            stderr_color=wants_color(2, color_option),
+        )
 
-    def write(self, content: bytes, status: int) -> int:
-        """The answer. The status is its own, unless it could not be written."""
-        return write(self._real, content, status, self._signals)
+    def write(self, content: bytes, exit_code: int) -> int:
+        """Write the response, and return the exit code. See `write_response`."""
+        return write_response(self._descriptor, content, exit_code, self._signals)
 
-    def tell(self, line: bytes) -> None:
-        """Progress."""
-        if not self._is_broken:
-            try:
-                self._is_broken = not self._signals.write(self._real, line)
-            except OSError:
-                self._is_broken = True  # the answer will say so, once
+    def write_event(self, event: dict[str, Any]) -> None:
+        """Write one line of progress. After a first failure, write none any more."""
+        if not self._takes_events:
+            return
+        try:
+            self._takes_events = self._signals.write(self._descriptor, json_line(event))
+        except OSError:
+            # Writing the response will fail too, and this is reported once.
+            self._takes_events = False
 
 
-def write(descriptor: int, content: bytes, status: int, signals: Signals) -> int:
-    """Write it all. A reader that has gone changes nothing; any other failure is a line on stderr, and status 1."""
+class NoStdout:
+    """What a command has in place of a stdout if its response is returned to a caller in Python."""
+
+    def take(self) -> int:
+        """Return a copy of descriptor 1."""
+        return os.dup(1)
+
+    def default_format(self) -> Format:
+        """Return the format that programs read."""
+        return "json"
+
+    def write_event(self, event: dict[str, Any]) -> None:
+        """Do nothing: nothing reads events."""
+
+
+def write_response(descriptor: int, content: bytes, exit_code: int, signals: Signals) -> int:
+    """Write the response, and return the exit code of this process.
+
+    If the reader has closed its end, as `head` does, the exit code stays as it is. If writing fails
+    for another reason, print a line on stderr, and turn the exit code 0 into a failure.
+    """
     try:
         if signals.write(descriptor, content):
-            return status
-        problem = "nobody reads it, and the call is over"
-        failed = 128 + signals.received if signals.received else ExitStatus.TIMEOUT
+            return exit_code
+        problem = "nothing reads it, and the command has to stop"
+        failure = 128 + signals.received if signals.received else ExitStatus.TIMEOUT
     except BrokenPipeError:
-        return status
+        return exit_code
     except OSError as error:
-        problem, failed = os.strerror(error.errno or errno.EIO), ExitStatus.INTERNAL
-    write_stderr(f"The answer could not be written: {problem}\n", signals)
-    return status or failed
+        problem = os.strerror(error.errno) if error.errno else "unknown error"
+        failure = ExitStatus.INTERNAL
+    write_stderr(f"The response could not be written: {problem}\n", signals)
+    return failure if exit_code == 0 else exit_code
 
 
-def _wants_colour(descriptor: int) -> bool:
-    if os.environ.get("NO_COLOR"):
-        return False
-    if forced := os.environ.get("FORCE_COLOR"):
-        return forced not in ("0", "false")
-    return os.isatty(descriptor) and os.environ.get("TERM") != "dumb"
+def write_stderr(text: str, signals: Signals) -> None:
+    """Write a text for people. A failure changes nothing."""
+    with suppress(OSError):
+        signals.write(2, text.encode("utf-8", "backslashreplace"))

@@ -51,7 +51,7 @@ def explore(context: Context, scenario: Scenario, workers: int | None = None) ->
     """Every schedule of each of its ways."""
     with fork_server_for(scenario.name) as fork_server:
         follow = partial(play, scenario, fork_server=fork_server, workers=workers, check=context.signals.check)
-        return {variant: explore_way(partial(follow, variant), context.tell) for variant in scenario.ways}
+        return {variant: explore_way(partial(follow, variant), context.progress) for variant in scenario.ways}
 
 
 def explore_way(follow: Callable[[str], Played], tell: Callable[[str], None] = lambda line: None) -> Exploration:

@@ -8,8 +8,9 @@ import os
 import time
 from shutil import get_terminal_size
 
-from sampletool.kit.context import Context, in_ci, write_stderr
+from sampletool.kit.context import Context, in_ci
 from sampletool.kit.contract.text import printable
+from sampletool.kit.stdout import write_stderr
 
 _SILENCE_SECONDS = 1.0
 _LIVE_SECONDS = 0.1
@@ -27,7 +28,7 @@ class Progress:
         """When each began."""
         self._context, self._total = context, total
         self._spoke_at, self._shown_at = time.monotonic(), 0.0
-        is_wanted = not context.options.get("quiet") and not in_ci()
+        is_wanted = not context.options.quiet and not in_ci()
         self._is_live = is_wanted and os.isatty(2) and os.environ.get("TERM") != "dumb"
 
     def __enter__(self) -> "Progress":
@@ -73,7 +74,7 @@ class Progress:
         self._spoke_at = time.monotonic()
         self._context.emit(event)
         self._clear()
-        self._context.tell(line)
+        self._context.progress(line)
 
     def _clear(self) -> None:
         if self._shown_at:

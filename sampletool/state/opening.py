@@ -53,7 +53,7 @@ def store_of(context: Context, store: str | None = None, longest_seconds: float 
     @contextmanager
     def hold(path: Path, name: str, recorded: bool) -> Iterator[None]:
         with context.make_lock(path, name).exclusively(terms.patience_seconds, recorded=recorded) as held:
-            context.note(held)
+            context.record_hold(held)
             yield
 
     if store is not None:
@@ -61,15 +61,15 @@ def store_of(context: Context, store: str | None = None, longest_seconds: float 
     patience = context.settings.value("lock_timeout")
     terms = Terms(hold, context.signals, context.warn, patience, longest_seconds, rehearse=context.dry_run)
     url = context.settings.value("store") if store is None else check("store", store, "--store")
-    return context.opened.enter_context(closing(open_store(url, context.workspace_or_none, terms)))
+    return context.exit_stack.enter_context(closing(open_store(url, context.workspace_or_none, terms)))
 
 
 def parting_store_of(context: Context, store: str | None) -> Store:
     """For what remains to be said on the way out: the signal that ended the call does not end this, its time does."""
     leaving = Context(Signals())
     leaving.signals.limit(_PARTING_SECONDS)
-    leaving.options = context.options | {"lock_timeout": "2s"}
-    context.opened.enter_context(leaving.opened)
+    leaving.understand(context.command_line.with_options({"lock_timeout": "2s"}))
+    context.exit_stack.enter_context(leaving.exit_stack)
     return store_of(leaving, store)
 
 

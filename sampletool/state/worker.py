@@ -78,9 +78,11 @@ class Worker:
 
     def __post_init__(self) -> None:
         self._scratch = private_directory(self.context.session_directory / self.context.request_id)
-        self.context.opened.callback(shutil.rmtree, self._scratch, ignore_errors=True)
+        self.context.exit_stack.callback(shutil.rmtree, self._scratch, ignore_errors=True)
         self._lock_path = private_directory(state_directory()) / "workers.lock"  # of all workers of this machine
-        hold = self.context.opened.enter_context(self.context.hold(self._lock_path, "workers", "shared", USUAL_SECONDS))
+        hold = self.context.exit_stack.enter_context(
+            self.context.hold(self._lock_path, "workers", "shared", USUAL_SECONDS)
+        )
         self.children = Children(self.context.signals, hold.descriptors)
         self.store = store_of(self.context, self.url, margin_seconds(self.lease_ms) / 2)
         self.result = Worked(self.queue)
@@ -120,7 +122,7 @@ class Worker:
             self.away_since = inf
         except (StoreUnavailable, StoreBusy, LockTimeout):  # it may pass while a lease lasts
             self.away_since = min(self.away_since, time.monotonic())
-            self.context.tell(f"{self.queue}: the store is away; commands go on while their leases last")
+            self.context.progress(f"{self.queue}: the store is away; commands go on while their leases last")
             if time.monotonic() - self.away_since >= self.lease_ms / 1000:
                 raise
         finally:
@@ -143,7 +145,7 @@ class Worker:
                     self.store.task_release(*one.claim)
                     self.result.given_back += 1
             except EXPECTED as error:
-                self.context.tell(f"{one.task.id}: not given back: {to_tool_error(error).message}")
+                self.context.progress(f"{one.task.id}: not given back: {to_tool_error(error).message}")
 
     def sum_up(self, left: int | None) -> Worked:
         self.result.left = left
@@ -185,7 +187,7 @@ class Worker:
                     env=self._environment(one.task, one.body_file),
                     make_log_path=partial(self._log_of, one.task),
                 )
-                self.context.tell(f"{one.task.id}: started, attempt {one.task.attempts}")
+                self.context.progress(f"{one.task.id}: started, attempt {one.task.attempts}")
             except OSError as error:
                 failure = ChildExit(
                     name=name,
@@ -236,7 +238,7 @@ class Worker:
             elif not one.is_asked_to_end and left <= min(_GRACE_SECONDS, self.lease_ms / 4000):
                 one.is_asked_to_end = True
                 self.children.send_signal(name, signal.SIGTERM)
-                self.context.tell(f"{one.task.id}: the store is away and its lease ends, asked to end")
+                self.context.progress(f"{one.task.id}: the store is away and its lease ends, asked to end")
 
     def _take_ended(self, within_seconds: float) -> bool:
         """What has ended is reported, however late that is noticed: the store knows whether it still counts."""
@@ -250,7 +252,7 @@ class Worker:
         self.children.send_signal(name, signal.SIGKILL)
         self.result.lost += 1
         one.body_file.unlink(missing_ok=True)
-        self.context.tell(f"{one.task.id}: lease lost, stopped")
+        self.context.progress(f"{one.task.id}: lease lost, stopped")
 
     def _report(self, one: _Running, ended: ChildExit, finish: Callable[[Fence], object]) -> None:
         """Tell the store how it ended: now, or when it is back."""
@@ -270,13 +272,13 @@ class Worker:
         elif is_done:
             self.result.finished += 1
             self.last_tries.discard(task.id)
-            self.context.tell(f"{task.id}: done")
+            self.context.progress(f"{task.id}: done")
         else:
             self.result.given_back += 1
             log = str(ended.log_path) if ended.log_path else None
             failure = Failure(task.id, task.attempts, ended.exit_code, printable_lines(ended.output_tail), log)
             self.result.failures = [*self.result.failures, failure][-_REMEMBERED_FAILURES:]
-            self.context.tell(f"{task.id}: exit status {ended.exit_code}, given back")
+            self.context.progress(f"{task.id}: exit status {ended.exit_code}, given back")
 
 
 def margin_seconds(lease_ms: int) -> float:

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from sampletool.kit import upgrade
-from sampletool.kit.app import _format_in
 from sampletool.kit.call_log import NAMES
+from sampletool.kit.colors import wants_color
 from sampletool.kit.commands.log import _TYPES, Call, read_calls
 from sampletool.kit.context import in_ci
 from sampletool.kit.contract.answer import FORMATS
 from sampletool.kit.contract.errors import InvalidValues
+from sampletool.kit.global_options import format_in
 from sampletool.kit.session_id import check_session_id
 from sampletool.kit.settings.known import _EXPECTED, SETTINGS, read_as
 from sampletool.kit.settings.toml_key import parse_key
-from sampletool.kit.stdout import _wants_colour
 
 SWITCHES: tuple[tuple[object, bool], ...] = (("on", True), ("off", False), (True, True), (False, False))
 
@@ -106,7 +106,7 @@ def test_each_variable_decides_about_colour_where_there_is_no_terminal(
         monkeypatch.setenv(name, value)
     read_end, write_end = os.pipe()
 
-    wanted = _wants_colour(write_end)
+    wanted = wants_color(write_end, None)
 
     os.close(read_end)
     os.close(write_end)
@@ -128,7 +128,7 @@ def test_each_variable_decides_about_colour_where_there_is_no_terminal(
     ],
 )
 def test_each_way_to_ask_for_a_form_is_seen_where_parsing_failed(args: list[str], form: str | None) -> None:
-    assert _format_in(args) == form
+    assert format_in(args) == form
 
 
 @pytest.mark.parametrize("word", ["null", "undefined", "None", "NaN", "nil", "[object Object]"])

@@ -72,7 +72,7 @@ def test_a_command_tells_who_watches_what_its_lock_is_held_for(tool: Tool) -> No
     body = (
         "from pathlib import Path; context = ctx.obj\n"
         "    with context.hold(Path('x.lock').absolute(), 'x', 'exclusive', 1.0) as hold:\n"
-        "        context.tell(f'at work with {len(hold.descriptors)}')\n"
+        "        context.progress(f'at work with {len(hold.descriptors)}')\n"
         "    return Result(1)"
     )
 
@@ -404,7 +404,7 @@ def test_a_stderr_that_nobody_reads_keeps_nobody_beyond_a_signal_or_the_timeout(
 ) -> None:
     """Naive: who writes to a pipe that is full waits in the kernel, with the lock, through every signal."""
     fill = "os.set_blocking(2, False); os.write(2, bytes(1_000_000)); os.set_blocking(2, True)"
-    body = f"{fill}; context.say('never read'); return Result('')"
+    body = f"{fill}; context.notice('never read'); return Result('')"
     process = start_added(tool, body if number else f"context.signals.limit(2); {body}")
     if number:
         wait_until_the_pipe_is_full(process, "stderr")
@@ -522,7 +522,7 @@ def test_a_server_gets_the_answer_of_a_call_and_a_signal_that_it_sends_ends_it(h
 
 
 def test_a_line_for_people_cannot_move_the_cursor(tool: Tool) -> None:
-    ran = ended(start_added(tool, r"context.say('from \x1b[2J elsewhere'); return Result(1)"))
+    ran = ended(start_added(tool, r"context.notice('from \x1b[2J elsewhere'); return Result(1)"))
 
     assert ran.stderr == rb"from \x1b[2J elsewhere" + b"\n"
 

@@ -7,7 +7,7 @@ import pytest
 from sampletool.kit.app import root
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import ExitStatus
-from sampletool.kit.global_options import HelpAsked
+from sampletool.kit.global_options import HelpRequested
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.tool import Tool
 
@@ -110,7 +110,7 @@ def test_a_flag_takes_no_value(tool: Tool, option: str) -> None:
 
 def help_of(command: str, width: int = 80) -> str:
     args = [*command.split(), "--help"]
-    with pytest.raises(HelpAsked) as asked:
+    with pytest.raises(HelpRequested) as asked:
         root(args).main(args=args, prog_name="tool", standalone_mode=False, obj=Context(Signals()))
     return asked.value.text(width, False)
 

@@ -72,7 +72,7 @@ def test_a_call_that_has_nothing_to_say_beats_once_a_second(
     now = [1000.0]
     monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: now[0]))
     context, events = Context(Signals()), list[dict[str, Any]]()
-    context.emit = events.append
+    monkeypatch.setattr(context, "emit", events.append)
 
     with Progress(context, "file", 4) as shown:
         now[0] += silent_seconds

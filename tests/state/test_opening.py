@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from sampletool.kit.command_line import CommandLine, GlobalOptions
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import ExtraNotInstalled
 from sampletool.kit.safety.signals import Signals
@@ -25,9 +26,9 @@ def test_a_driver_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(("lock_timeout", "seconds"), [("0", 2.0), ("10s", 10.0)])
 def test_a_server_has_two_seconds_to_answer_also_if_nobody_waits_for_locks(lock_timeout: str, seconds: float) -> None:
     context = Context(Signals())
-    context.options = {"lock_timeout": lock_timeout}
+    context.understand(CommandLine(options=GlobalOptions(lock_timeout=lock_timeout)))
 
-    with context.opened:
+    with context.exit_stack:
         store: Any = store_of(context, "redis://127.0.0.1:1/0")
         limits = store._client.connection_pool.connection_kwargs
 

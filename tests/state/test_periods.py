@@ -310,7 +310,7 @@ def test_an_update_that_others_overtake_is_tried_ten_times_with_growing_pauses(
 def test_on_the_way_out_a_store_has_4_seconds_and_a_lock_2() -> None:
     context = Context(Signals())
 
-    with context.opened:
+    with context.exit_stack:
         store: Any = parting_store_of(context, None)
         left = store._terms.signals.seconds_left
 
@@ -365,7 +365,7 @@ def watched(still: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
     monkeypatch.chdir(tmp_path)
     context = Context(ClockedSignals(still))
     store, sent = Recorder(), list[int]()
-    with context.opened:
+    with context.exit_stack:
         made = Worker(context, f"sqlite://{tmp_path}/state.db", "work", ["sleep"], 1, lease_ms=60_000, max_attempts=0)
         task = Claimed("a", 1, "x", 1, "")
         made.running["a:1"] = worker._Running(task, Fence("a", 1), tmp_path / "body", still.now + 60)

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import pytest
 
+from sampletool.kit.command_line import CommandLine, GlobalOptions
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.safety import children as children_module
@@ -115,9 +116,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
     monkeypatch.chdir(tmp_path)
     context = Context(Signals())
-    context.options = {"lock_timeout": "100ms"}
+    context.understand(CommandLine(options=GlobalOptions(lock_timeout="100ms")))
     url = f"sqlite://{tmp_path}/state.db"
-    with context.opened:
+    with context.exit_stack:
         worker = Worker(context, url, "work", ["/bin/sleep", "600"], 1, lease_ms=60_000, max_attempts=0)
         worker.store.task_add("work", [NewTask("x", "a")])
         yield worker

@@ -62,4 +62,4 @@ def command(
     set_command = _read_set(set_text).located("--set", context.cwd)
     get_command = _read_get(get_text).located("--get", context.cwd)
     candidate = Candidate(set_command, get_command, parse_limit(deadline))
-    return forecast(candidate) if dry_run else audit(candidate, context.signals, runs, context.say)
+    return forecast(candidate) if dry_run else audit(candidate, context.signals, runs, context.notice)

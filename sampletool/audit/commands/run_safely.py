@@ -25,7 +25,6 @@ from sampletool.kit.places import state_directory
 from sampletool.kit.program import variable
 from sampletool.kit.safety.children import Children
 from sampletool.kit.safety.private_directory import private_directory
-from sampletool.kit.stdout import write
 
 spec = CommandSpec(
     effect="files",
@@ -101,7 +100,7 @@ def run_safely(context: Context, argv: list[str], name: str, retries: int, until
                 pause = wanted_pause(output, status, tries) if status else None
                 if pause is None or tries > retries or time.monotonic() + pause > give_up_at:
                     break
-                context.tell(f"{name}: its lock is held; trying again in {pause:.1f} s")
+                context.progress(f"{name}: its lock is held; trying again in {pause:.1f} s")
                 context.signals.wait(pause)
                 context.signals.check()
         return RanSafely(argv[0], name, _passed_on(context, output, notices, status), tries)
@@ -129,7 +128,7 @@ def _passed_on(context: Context, output: Path, notices: Path, status: int) -> in
     said = notices.read_bytes() if notices.exists() else b""
     end = b"\n" if said and not said.endswith(b"\n") else b""
     for descriptor, content in ((2, said + end), (stdout, output.read_bytes())):
-        status = write(descriptor, content, status, context.signals)
+        status = write_response(descriptor, content, status, context.signals)
     os.close(stdout)
     return status
 

@@ -17,7 +17,7 @@ from ..contract.command_spec import CommandSpec
 from ..contract.duration import parse_limit, say_duration
 from ..contract.table import Line, heads
 from ..global_options import strictly
-from ..pages import AfterOption, LimitOption, no_cursor, page, read_cursor
+from ..pages import AfterOption, LimitOption, first_page, read_cursor, wrong_cursor
 from ..places import state_directory
 from ..safety.clock import utc
 
@@ -46,6 +46,7 @@ class Call(NamedTuple):
 
 class Calls(NamedTuple):
     calls: list[Call]
+    next_cursor: str | None = None
 
     def lines(self) -> list[Line]:
         rows: list[Line] = [
@@ -85,7 +86,8 @@ def command(
     """
     oldest, calls = utc(time.time() - parse_limit(since)), read_calls(state_directory())
     if (last := read_cursor(after)) and all(call.request_id != last for call in calls):
-        raise no_cursor(after or "")
+        raise wrong_cursor(after or "")
     recent = (call for call in calls if call.at >= oldest and only in ("", call.command))
     found = (call for call in recent if call.exit_code or not failed)
-    return Calls(page(ctx.obj, list(islice(found, limit + 1)), limit, lambda call: call.request_id))
+    page = first_page(list(islice(found, limit + 1)), limit, lambda call: call.request_id)
+    return Calls(page.rows, page.next_cursor)

@@ -2,14 +2,16 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import typer
 
 from ..command_folder import CommandFolder, first_line
-from ..context import AT_ONCE, PATIENT_SECONDS, Context
+from ..context import AT_ONCE, PATIENT_SECONDS
+from ..contract.answer import Format
 from ..contract.command_spec import Changes, CommandSpec, written_out
 from ..contract.duration import say_duration
 from ..contract.errors import CommandNotFound, category, did_you_mean
@@ -46,6 +48,7 @@ class Entry(NamedTuple):
 class Index(NamedTuple):
     commands: list[Entry]
     next: str
+    next_cursor: str | None = None
 
     def lines(self) -> list[Line]:
         return [heads("command", "effect", "what it does"), *((one[0], one[2], one[1]) for one in self.commands)]
@@ -64,15 +67,18 @@ class Description(NamedTuple):
     """A flag wins over the environment, that over the workspace's file, that over yours, that over the default."""
     environment: dict[str, str] | None = None
     """The variables that count besides those of the settings."""
+    next_cursor: str | None = None
 
     def lines(self) -> list[str]:
         return json.dumps({name: value for name, value in self._asdict().items() if value}, indent=2).split("\n")
 
 
-class Skill(NamedTuple):
+@dataclass(frozen=True)
+class Skill:
     """How to call the tool, in words for an agent."""
 
     value: str
+    default_format: ClassVar[Format] = "raw"
 
     def lines(self) -> list[str]:
         return self.value.splitlines()
@@ -174,19 +180,21 @@ def command(
     An index; or of the commands that are named arguments, options, locks, errors, examples and the schema of the data.
     With --schema the options that every command takes, and the schema of the envelope, of `meta` and of `error`.
     """
-    context: Context = ctx.obj
-    context.size.is_full |= every
     folder = ctx.find_root().command
     assert isinstance(folder, CommandFolder)
     known = dict(find_commands(folder))
     if as_skill:
-        context.options.setdefault("format", "raw")
         return skill(known)
     chosen = _chosen(words or [], known)
+    next_cursor = None
     if every or not (words or schema):
-        chosen = dict(page_of(context, known.items(), limit, after, lambda item: item[0]))
+        page = page_of(known.items(), limit, after, lambda item: item[0])
+        chosen, next_cursor = dict(page.rows), page.next_cursor
     if not (words or every or schema):
         entries = [Entry(name, first_line(one.help), one.spec.effect) for name, one in chosen.items()]
-        return Index(entries, f"`{PROGRAM} manifest COMMAND...` describes these; --schema what all answers share.")
+        hint = f"`{PROGRAM} manifest COMMAND...` describes these; --schema what all answers share."
+        return Index(entries, hint, next_cursor)
     shared = _shared(known) if every or schema else Description()
-    return shared._replace(commands=[describe(name, one) for name, one in chosen.items()] or None)
+    return shared._replace(
+        commands=[describe(name, one) for name, one in chosen.items()] or None, next_cursor=next_cursor
+    )

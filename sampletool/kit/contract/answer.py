@@ -14,17 +14,17 @@ from dataclasses import dataclass, is_dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
 
 from .errors import ToolError
+from .fields import FieldTree, select
 from .table import laid_out
 from .text import PLAIN, RED, YELLOW, between_words, escaped, printable, printable_data
 
 if TYPE_CHECKING:
-    from .size import Tree
     from .table import Line
 
-SCHEMA_VERSION = "1.0"
+SCHEMA_VERSION = "2.0"
 
-LARGEST_BYTES = 64 * 1024
-"""Longer responses in JSON are cut, unless the caller passes --full."""
+META_MEMBERS = ("next_cursor", "replayed")
+"""The members of a result that belong to `meta`. They say how the result came about."""
 
 Effect = Literal["created", "updated", "deleted", "unchanged"]
 """What a command did to the thing that it changes."""
@@ -35,13 +35,13 @@ UNTRUSTED = {"x-untrusted": True}
 FormatName = Literal["json", "jsonl", "text"]
 Format = FormatName | Literal["raw"]
 """How to print the response. `raw`, which --raw selects, prints a value and nothing else."""
-FORMATS: tuple[Format, ...] = get_args(FormatName)
+FORMATS: tuple[FormatName, ...] = get_args(FormatName)
 
 
 class Result(Protocol):
     """What a command returns: a record, either a frozen dataclass or a NamedTuple.
 
-    Its members are the `data` of the envelope.
+    Its members are the `data` of the envelope, except for META_MEMBERS.
     """
 
     def lines(self) -> "Sequence[Line]":
@@ -59,14 +59,11 @@ class Answer:
     """Each warning has a `code` and a `message`."""
     meta: dict[str, Any]
 
-    def envelope(self, fields: "Tree | None" = None) -> dict[str, Any]:
+    def envelope(self, fields: FieldTree | None = None) -> dict[str, Any]:
         """Return the object to print. If there are `fields`, `data` has only these."""
-        data = to_data(self.result)
+        data = result_data(self.result)
         if fields is not None:
-            # size.py imports this module, so this module cannot import it at the top.
-            from .size import picked
-
-            data = picked(data, fields)
+            data = select(data, fields)
         envelope: dict[str, Any] = {"ok": self.error is None}
         if self.error is not None:
             envelope["error"] = self.error.describe()
@@ -76,60 +73,61 @@ class Answer:
         return envelope
 
 
-class Screen(NamedTuple):
+@dataclass(frozen=True)
+class Screen:
     """The terminal that shows the text, if there is one."""
 
     width: int | None = None
     """The number of columns. It is None if stdout is not a terminal."""
-    colour: bool = False
-    """Whether stdout has colours."""
-    stderr_colour: bool = False
+    color: bool = False
+    """Whether stdout has colors."""
+    stderr_color: bool = False
 
 
-class Size:
-    """The part of a response that the caller requested."""
+@dataclass(frozen=True)
+class Presentation:
+    """How to print one response."""
 
-    fields: Any = None
-    """The members of `data` that were selected with --fields, as a tree. See size.py."""
-    is_full = False
-    """Whether the response may be longer than LARGEST_BYTES."""
-    cursor_after: Any = None
-    """For a page of a list: a function that returns the cursor behind its first N items."""
+    format: Format = "json"
+    screen: Screen = Screen()
+    fields: FieldTree | None = None
+    """The members of `data` that --fields selects. It is None for all of them."""
+    is_quiet: bool = False
+    """Whether a success is not worth a word: --quiet was given, and nobody asked for a value."""
+    error_also_on_stderr: bool = False
+    """Whether a person should see the error although stdout gets JSON."""
 
 
 class Rendered(NamedTuple):
-    """What is printed to stdout and to stderr."""
+    """What is printed to stdout and to stderr, and the exit code."""
 
     stdout: bytes
     stderr: str
+    exit_code: int
 
 
-PIPE = Screen()
-_DEFAULT_SIZE = Size()
-
-
-def render(
-    answer: Answer,
-    form: Format,
-    screen: Screen = PIPE,
-    size: Size = _DEFAULT_SIZE,
-) -> Rendered:
+def render(answer: Answer, how: Presentation) -> Rendered:
     """Return what to print.
 
     In JSON, everything goes to stdout. In text, errors and warnings go to stderr, so that they do
     not get into the `$(...)` of a shell script.
     """
-    if form in ("json", "jsonl"):
-        return Rendered(stdout=_render_json(answer, size), stderr="")
-    if form == "raw" and answer.result is not None:
+    exit_code = answer.meta["exit_code"]
+    if how.format in ("json", "jsonl"):
+        stderr = _error_text(answer, how.screen) if how.error_also_on_stderr else ""
+        return Rendered(json_line(answer.envelope(how.fields)), stderr, exit_code)
+    if how.is_quiet and answer.error is None:
+        return Rendered(b"", "", exit_code)
+    if how.format == "raw" and answer.result is not None:
         # Only commands whose result has a `value` accept --raw.
         lines = [value_text(getattr(answer.result, "value", None))]
     else:
-        lines = _text_lines(answer, screen)
+        lines = _text_lines(answer, how.screen)
     text = "".join(f"{line}\n" for line in lines)
     # A file name can contain bytes that are not UTF-8. Python represents them as lone surrogates.
     stdout = text.encode("utf-8", "backslashreplace")
-    return Rendered(stdout=stdout, stderr=_notices(answer, screen))
+    stderr = _warning_text(answer, how.screen) + _error_text(answer, how.screen)
+    return Rendered(stdout, stderr, exit_code)
 
 
 def json_line(value: Any) -> bytes:
@@ -162,6 +160,24 @@ def to_data(value: Any) -> Any:
     return value
 
 
+def result_data(result: Result | None) -> Any:
+    """Return the `data` of a result: its members, without those that belong to `meta`."""
+    data = to_data(result)
+    if isinstance(data, dict):
+        return {name: member for name, member in data.items() if name not in META_MEMBERS}
+    return data
+
+
+def result_meta(result: Result | None) -> dict[str, Any]:
+    """Return the members of a result that belong to `meta`, and that apply."""
+    meta = {}
+    for name in META_MEMBERS:
+        member = getattr(result, name, None)
+        if member:
+            meta[name] = member
+    return meta
+
+
 def value_text(value: Any) -> str:
     """Return a value for a person: a text as it is, anything else as JSON."""
     if isinstance(value, str):
@@ -175,16 +191,6 @@ def _members_to_data(members: dict[str, Any]) -> dict[str, Any]:
         if member is not None:
             data[name] = to_data(member)
     return data
-
-
-def _render_json(answer: Answer, size: Size) -> bytes:
-    """Return the envelope as JSON. Cut it if it is too long and the caller did not pass --full."""
-    line = json_line(answer.envelope(size.fields))
-    if size.is_full or len(line) <= LARGEST_BYTES:
-        return line
-    from .size import shortened  # It imports this module.
-
-    return json_line(shortened(json.loads(line), size.cursor_after))
 
 
 def _compact_json(data: Any) -> str:
@@ -206,7 +212,7 @@ def _text_lines(answer: Answer, screen: Screen) -> list[str]:
     """Return the lines that show the result to a person."""
     lines: list[str] = []
     if answer.result is not None:
-        lines = laid_out(answer.result.lines(), screen.width, colour=screen.colour)
+        lines = laid_out(answer.result.lines(), screen.width, colour=screen.color)
     if lines and answer.meta.get("dry_run"):
         lines.insert(0, "Dry run, nothing was changed. The result would be:")
     cursor = answer.meta.get("next_cursor")
@@ -215,28 +221,34 @@ def _text_lines(answer: Answer, screen: Screen) -> list[str]:
     return lines
 
 
-def _notices(answer: Answer, screen: Screen) -> str:
-    """Return the lines for stderr: the warnings, then the error with its hint."""
+def _warning_text(answer: Answer, screen: Screen) -> str:
+    """Return the lines that show the warnings to a person."""
     lines = []
     for warning in answer.warnings:
         lines.append(_titled("Warning:", YELLOW, warning["message"], screen))
-    error = answer.error
-    if error is not None:
-        lines.append(_titled("Error:", RED, f"{error.message} [{error.code}]", screen))
-        for problem in error.context.get("problems", ()):
-            lines.append(_paragraph(problem, screen))
-        lines.append(_paragraph(error.suggestion, screen))
     return "".join(f"{line}\n" for line in lines)
 
 
-def _titled(title: str, colour: str, text: str, screen: Screen) -> str:
-    """Return a paragraph that begins with a title, which is coloured if stderr has colours."""
+def _error_text(answer: Answer, screen: Screen) -> str:
+    """Return the lines that show the error and its hint to a person. There are none on success."""
+    error = answer.error
+    if error is None:
+        return ""
+    lines = [_titled("Error:", RED, f"{error.message} [{error.code}]", screen)]
+    for problem in error.context.get("problems", ()):
+        lines.append(_paragraph(problem, screen))
+    lines.append(_paragraph(error.suggestion, screen))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _titled(title: str, color: str, text: str, screen: Screen) -> str:
+    """Return a paragraph that begins with a title, which is coloured if stderr has colors."""
     paragraph = _paragraph(f"{title} {text}", screen)
-    if not screen.stderr_colour:
+    if not screen.stderr_color:
         return paragraph
-    # Lines are broken first, because the codes of the colour take up no room on the terminal.
+    # Lines are broken first, because the codes of the color take up no room on the terminal.
     after_title = paragraph.removeprefix(title)
-    return f"{colour}{title}{PLAIN}{after_title}"
+    return f"{color}{title}{PLAIN}{after_title}"
 
 
 def _paragraph(text: str, screen: Screen) -> str:

@@ -62,6 +62,11 @@ class CommandSpec(NamedTuple):
     """Whether the same call again changes nothing more."""
     takes_stdout: bool = False
     """Whether what is written to stdout is not its answer, which goes to stderr then."""
+    prints_value: bool = False
+    """Whether a command that changes something also prints a value that its caller asked for.
+
+    Then --quiet does not hide the result.
+    """
     before: tuple[str, ...] = ()
     """Calls that make what the examples need, in an empty directory."""
     examples: tuple[str, ...] = ()

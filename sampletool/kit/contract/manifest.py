@@ -8,7 +8,7 @@ import typing
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from .answer import SCHEMA_VERSION
+from .answer import META_MEMBERS, SCHEMA_VERSION
 from .command_spec import CommandSpec
 from .errors import Mistake
 
@@ -64,6 +64,7 @@ def schema_of(kind: Any) -> dict[str, Any]:
     if names := [each.name for each in fields(kind)] if is_dataclass(kind) else getattr(kind, "_fields", ()):
         hints = typing.get_type_hints(kind, include_extras=True)
         plain = typing.get_type_hints(kind)
+        names = [name for name in names if name not in META_MEMBERS]
         needed = [name for name in names if type(None) not in typing.get_args(plain[name])]  # None is left out
         return _object({name: schema_of(hints[name]) for name in names}, needed)
     if origin in (list, tuple):
@@ -96,10 +97,10 @@ def _members(**names: str) -> dict[str, Any]:
 
 
 _CRASHED = _object(_members(integer="pid", string="command started_at"), ["pid"])
-_META = _members(string="command request_id tool_version timestamp", integer="duration_ms exit_code")
+_META = _members(string="command request_id tool_version timestamp", integer="exit_code")
 _META |= {"schema_version": {"enum": [SCHEMA_VERSION]}}
-_META_TOO = _members(string="session_id cwd trace_id next_cursor fields", boolean="dry_run replayed truncated")
-_META_TOO |= _members(integer="waited_ms") | {"recovered_from": _CRASHED}
+_META_TOO = _members(string="session_id cwd trace_id next_cursor fields", boolean="dry_run replayed")
+_META_TOO |= _members(integer="waited_ms duration_ms") | {"recovered_from": _CRASHED}
 META = _object(_META | _META_TOO, [*_META])
 """What does not apply is absent."""
 _ERROR = _members(string="message suggestion", boolean="retryable", integer="exit_code", object="context")

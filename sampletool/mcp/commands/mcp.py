@@ -3,12 +3,13 @@
 import asyncio
 import gc
 import os
-from typing import Annotated, Any, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import typer
 
 from sampletool.kit.context import Context
-from sampletool.kit.contract.answer import value_text
+from sampletool.kit.contract.answer import Format, value_text
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import ExtraNotInstalled
 from sampletool.kit.contract.text import counted
@@ -19,8 +20,10 @@ from sampletool.mcp.calls import COMMAND
 spec = CommandSpec(effect="nothing", errors=(ExtraNotInstalled,), takes_stdout=True, examples=("mcp --print-config",))
 
 
-class Config(NamedTuple):
+@dataclass(frozen=True)
+class Config:
     value: dict[str, Any]
+    default_format: ClassVar[Format] = "raw"
 
     def lines(self) -> list[str]:
         return [value_text(self.value)]
@@ -58,7 +61,6 @@ def command(
     """
     context: Context = ctx.obj
     if print_config:
-        context.options.setdefault("format", "raw")
         workspace = context.workspace_or_none
         where = ["--cwd", str(workspace)] if workspace else []
         return Config({"mcpServers": {PROGRAM: {"command": COMMAND[0], "args": [*COMMAND[1:], *where, "mcp"]}}})

@@ -100,20 +100,26 @@ def process(
                 effect = publish(path, identity, columns, overwrite=overwrite)
         elif hold is not None:
             hold.ignore_duration()
-    return Processed(effect, str(path or STDIN), _tables(context, inputs, digests, columns))
+    return Processed(
+        effect, str(path or STDIN), _tables(context, inputs, digests, columns, is_in_file=path is not None)
+    )
 
 
-def _tables(context: Context, inputs: list[Input], digests: list[str], columns: Columns) -> list[Table]:
-    size, most = sum(len(json.dumps(column)) for column in columns), len(columns)
-    if size > _SHOWN_BYTES and not context.size.is_full:
+def _tables(
+    context: Context, inputs: list[Input], digests: list[str], columns: Columns, *, is_in_file: bool
+) -> list[Table]:
+    """Return what the response says about each input. Without an output file, it is the whole result."""
+    size = sum(len(json.dumps(column)) for column in columns)
+    most = len(columns)
+    if is_in_file and size > _SHOWN_BYTES:
         most = most * _SHOWN_BYTES // size // len(inputs)
     tables = []
     for file, sha256 in zip(inputs, digests, strict=True):
         own, columns = columns[: len(file.header)], columns[len(file.header) :]
         tables.append(Table(file.path, sha256, len(own), own[0]["count"] + own[0]["empty"], printable_data(own[:most])))
     if any(table.columns > most for table in tables):
-        context.meta["truncated"] = True
-        context.warn("TRUNCATED", f"No more than {most} columns of an input are shown; --full shows all.")
+        message = f"The response shows at most {most} columns of an input. The output has all of them."
+        context.warn("COLUMNS_LEFT_OUT", message)
     return tables
 
 

@@ -1,6 +1,6 @@
 """The store, as its commands promise, take and answer it."""
 
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -12,7 +12,6 @@ from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.contract.mistyped import check_name
 from sampletool.kit.global_options import strictly
 from sampletool.kit.program import PROGRAM
-from sampletool.state import promises
 from sampletool.state.errors import ASKING, CHANGING
 from sampletool.state.opening import store_of
 from sampletool.state.promises import Fence
@@ -20,7 +19,6 @@ from sampletool.state.store import Store
 
 _OFFERED = 1000
 """As many names at most, and from as many rows, when a shell completes a word."""
-_Outcome = TypeVar("_Outcome", promises.Counted, promises.Written, promises.Added, promises.Claim)
 
 
 class Counter(NamedTuple):
@@ -28,6 +26,7 @@ class Counter(NamedTuple):
     value: int
     effect: Effect | None = None
     """Of adding to it."""
+    replayed: bool = False
 
     def lines(self) -> list[str]:
         return [f"{self.name} = {self.value}" if self.effect else str(self.value)]
@@ -39,6 +38,7 @@ class ValueChanged(NamedTuple):
     """The one it has now; the one it had, if it was removed, 0 if there was none."""
     effect: Effect
     value: Annotated[Any | None, UNTRUSTED] = None
+    replayed: bool = False
 
     def lines(self) -> list[str]:
         return [f"{self.key}: {self.effect}, version {self.version}"]
@@ -57,13 +57,6 @@ class TaskChanged(NamedTuple):
 
 def opened(ctx: typer.Context, url: str | None) -> Store:
     return store_of(ctx.obj, url)
-
-
-def answered(ctx: typer.Context, outcome: _Outcome) -> _Outcome:
-    """The same; and the answer says so if an earlier call has got it already."""
-    if outcome.replayed:
-        ctx.obj.meta["replayed"] = True
-    return outcome
 
 
 def reads(*examples: str, errors: tuple[type[ToolError], ...] = (), **more: Any) -> CommandSpec:

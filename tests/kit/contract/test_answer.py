@@ -10,14 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sampletool.kit.contract.answer import (
-    LARGEST_BYTES,
-    PIPE,
     Answer,
     Format,
+    Presentation,
     Rendered,
     Result,
     Screen,
-    Size,
     json_line,
     render,
     to_data,
@@ -73,7 +71,7 @@ _ANY_TEXT = st.text(st.characters(codec=None, categories=None))
 
 @given(_ANY_TEXT)
 def test_json_is_one_ascii_line_whatever_it_carries(text: str) -> None:
-    line = render(answer(Said(text)), "json").stdout
+    line = render(answer(Said(text)), Presentation(format="json")).stdout
 
     assert line.isascii()
     assert line.count(b"\n") == 1
@@ -83,7 +81,7 @@ def test_json_is_one_ascii_line_whatever_it_carries(text: str) -> None:
 
 @given(_ANY_TEXT)
 def test_text_cannot_forge_a_line_or_move_the_cursor(text: str) -> None:
-    rendered = render(answer(Said(text), warning=text), "text")
+    rendered = render(answer(Said(text), warning=text), Presentation(format="text"))
     shown = rendered.stdout.decode()
 
     assert rendered.stderr.count("\n") == 1
@@ -105,7 +103,7 @@ def test_one_is_not_many() -> None:
 
 
 def test_the_envelope_of_a_success_has_no_error() -> None:
-    line = render(answer(Said("x"), warning="Careful.", command="c"), "json").stdout
+    line = render(answer(Said("x"), warning="Careful.", command="c"), Presentation(format="json")).stdout
 
     assert line == (
         b'{"ok":true,"data":{"text":"x"},"warnings":[{"code":"CODE","message":"Careful."}],"meta":{"command":"c"}}\n'
@@ -115,7 +113,7 @@ def test_the_envelope_of_a_success_has_no_error() -> None:
 def test_the_envelope_of_a_failure_has_the_error_and_what_was_done_before() -> None:
     error = FileNotFound("/f")
 
-    envelope = json.loads(render(answer(Said("x"), error), "json").stdout)
+    envelope = json.loads(render(answer(Said("x"), error), Presentation(format="json")).stdout)
 
     assert list(envelope) == ["ok", "error", "data", "warnings", "meta"]
     assert envelope["ok"] is False
@@ -125,46 +123,22 @@ def test_the_envelope_of_a_failure_has_the_error_and_what_was_done_before() -> N
 
 @pytest.mark.parametrize("form", ["json", "jsonl"])
 def test_json_goes_to_stdout_only(form: Format) -> None:
-    rendered = render(answer(None, FileNotFound("/f"), warning="Careful."), form)
+    rendered = render(answer(None, FileNotFound("/f"), warning="Careful."), Presentation(format=form))
 
     assert json.loads(rendered.stdout)["data"] is None
     assert rendered.stderr == ""
 
 
 def test_only_the_selected_fields_are_in_the_data() -> None:
-    size = Size()
-    size.fields = {"left": {"": {}}}
+    how = Presentation(fields={"left": {}})
 
-    line = render(answer(PairResult(1, 2)), "json", PIPE, size).stdout
+    line = render(answer(PairResult(1, 2)), how).stdout
 
     assert json.loads(line)["data"] == {"left": 1}
 
 
-def test_a_response_of_more_than_64_kib_is_cut_unless_all_of_it_is_requested() -> None:
-    long = answer(Said("x" * LARGEST_BYTES))
-    full = Size()
-    full.is_full = True
-
-    cut_line = render(long, "json").stdout
-    full_line = render(long, "json", PIPE, full).stdout
-
-    assert len(cut_line) <= LARGEST_BYTES < len(full_line)
-    assert json.loads(cut_line)["meta"]["truncated"] is True
-    assert json.loads(full_line)["data"]["text"] == "x" * LARGEST_BYTES
-
-
-def test_a_response_of_exactly_64_kib_is_not_cut() -> None:
-    overhead = len(render(answer(Said("")), "json").stdout)
-    text = "x" * (LARGEST_BYTES - overhead)
-
-    line = render(answer(Said(text)), "json").stdout
-
-    assert len(line) == LARGEST_BYTES
-    assert json.loads(line)["data"]["text"] == text
-
-
 def test_a_failure_in_text_says_what_happened_and_what_to_do() -> None:
-    rendered = render(answer(None, FileNotFound("/f"), warning="Careful."), "text")
+    rendered = render(answer(None, FileNotFound("/f"), warning="Careful."), Presentation(format="text"))
     lines = rendered.stderr.splitlines()
 
     assert rendered.stdout == b""
@@ -177,7 +151,7 @@ def test_a_failure_in_text_says_what_happened_and_what_to_do() -> None:
 def test_each_problem_of_an_error_has_its_own_line() -> None:
     error = FileNotFound("/a", problems=["line 1: no\x1b", "line 2: neither"])
 
-    lines = render(answer(None, error), "text").stderr.splitlines()
+    lines = render(answer(None, error), Presentation(format="text")).stderr.splitlines()
 
     assert lines[1:3] == ["line 1: no\\x1b", "line 2: neither"]
 
@@ -221,7 +195,9 @@ def test_a_value_is_shown_to_a_person_as_text_or_as_json() -> None:
 
 
 def test_messages_break_between_words() -> None:
-    stderr = render(answer(None, FileNotFound("/a/long/path")), "text", Screen(width=40)).stderr
+    stderr = render(
+        answer(None, FileNotFound("/a/long/path")), Presentation(format="text", screen=Screen(width=40))
+    ).stderr
 
     assert all(len(line) <= 40 for line in stderr.splitlines())
     assert "Error: /a/long/path does not exist." in stderr
@@ -230,8 +206,8 @@ def test_messages_break_between_words() -> None:
 def test_only_the_titles_of_messages_are_coloured_and_only_where_stderr_has_colours() -> None:
     failed = answer(None, FileNotFound("/f", suggestion="Look."), warning="Careful.")
 
-    in_colour = render(failed, "text", Screen(width=20, stderr_colour=True)).stderr
-    plain = render(failed, "text", Screen(width=20, colour=True)).stderr
+    in_colour = render(failed, Presentation("text", Screen(width=20, stderr_color=True))).stderr
+    plain = render(failed, Presentation("text", Screen(width=20, color=True))).stderr
 
     assert in_colour == (
         f"{YELLOW}Warning:{PLAIN} Careful.\n{RED}Error:{PLAIN} /f does not\nexist.\n[FILE_NOT_FOUND]\nLook.\n"
@@ -240,29 +216,31 @@ def test_only_the_titles_of_messages_are_coloured_and_only_where_stderr_has_colo
 
 
 def test_a_raw_value_is_printed_alone_and_as_it_is() -> None:
-    assert render(answer(Valued(["\x1b[1m", 1])), "raw") == Rendered(b'["\\u001b[1m", 1]\n', "")
-    assert render(answer(Valued("\x1b[1mas it is")), "raw") == Rendered(b"\x1b[1mas it is\n", "")
-    assert render(answer(Valued("caf\udce9")), "raw") == Rendered(b"caf\\udce9\n", "")
+    assert render(answer(Valued(["\x1b[1m", 1])), Presentation(format="raw")) == Rendered(b'["\\u001b[1m", 1]\n', "", 0)
+    assert render(answer(Valued("\x1b[1mas it is")), Presentation(format="raw")) == Rendered(
+        b"\x1b[1mas it is\n", "", 0
+    )
+    assert render(answer(Valued("caf\udce9")), Presentation(format="raw")) == Rendered(b"caf\\udce9\n", "", 0)
 
 
 def test_a_failure_without_a_value_prints_nothing_raw() -> None:
-    rendered = render(answer(None, FileNotFound("/f")), "raw")
+    rendered = render(answer(None, FileNotFound("/f")), Presentation(format="raw"))
 
     assert rendered.stdout == b""
     assert rendered.stderr.startswith("Error: /f does not exist.")
 
 
 def test_a_page_names_the_cursor_of_the_next_one_quoted_for_a_shell() -> None:
-    stdout = render(answer(Said("a"), next_cursor="after:it's"), "text").stdout
+    stdout = render(answer(Said("a"), next_cursor="after:it's"), Presentation(format="text")).stdout
 
     assert stdout.decode() == "a\nThere is more. To continue, pass --after 'after:it'\"'\"'s'\n"
 
 
 def test_a_dry_run_says_that_nothing_was_changed() -> None:
-    stdout = render(answer(Said("a: deleted"), dry_run=True), "text").stdout
+    stdout = render(answer(Said("a: deleted"), dry_run=True), Presentation(format="text")).stdout
 
     assert stdout == b"Dry run, nothing was changed. The result would be:\na: deleted\n"
 
 
 def test_a_dry_run_without_a_result_prints_nothing() -> None:
-    assert render(answer(Valued(1), dry_run=True), "text").stdout == b""
+    assert render(answer(Valued(1), dry_run=True), Presentation(format="text")).stdout == b""

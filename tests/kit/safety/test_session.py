@@ -530,7 +530,7 @@ def clean_at(now: float, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(clean, "time", SimpleNamespace(time=lambda: now))
     context = Context(Signals())
     typer_context: Any = SimpleNamespace(obj=context)
-    with context.opened:
+    with context.exit_stack:
         return clean.command(typer_context).removed
 
 

@@ -19,6 +19,7 @@ spec = reads_settings._replace(examples=("config list",))
 class Listing(NamedTuple):
     settings: list[Setting]
     version: str
+    next_cursor: str | None = None
 
     def lines(self) -> list[Line]:
         rows = [(one.key, value_text(one.value), one.source) for one in self.settings]
@@ -43,5 +44,6 @@ def command(
             settings.value(name)
         except InvalidValues as error:
             context.warn("INVALID_VALUE", error.message)
-    names = page_of(context, settings.names(), limit, after, str)
-    return Listing([show(settings, name, reveal=reveal) for name in names], settings.version)
+    page = page_of(settings.names(), limit, after, str)
+    values = [show(settings, name, reveal=reveal) for name in page.rows]
+    return Listing(values, settings.version, page.next_cursor)

@@ -25,6 +25,7 @@ class HeldLock(NamedTuple):
 
 class Listing(NamedTuple):
     locks: list[HeldLock]
+    next_cursor: str | None = None
 
     def lines(self) -> list[Line]:
         rows: list[Line] = [
@@ -43,4 +44,5 @@ def command(ctx: typer.Context, limit: LimitOption = 1000, after: AfterOption = 
     context: Context = ctx.obj
     found = find_held_locks(all_locks(context.workspace_or_none), context.signals.check)
     held = [HeldLock(lock_name(path), str(path), owners.shared, owners.holders) for path, owners in found]
-    return Listing(page_of(context, held, limit, after, lambda one: f"{one.lock} {one.path}"))
+    page = page_of(held, limit, after, lambda one: f"{one.lock} {one.path}")
+    return Listing(page.rows, page.next_cursor)

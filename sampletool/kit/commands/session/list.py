@@ -15,6 +15,7 @@ spec = CommandSpec(effect="nothing", reads=("sessions",), examples=("session lis
 
 class Listing(NamedTuple):
     sessions: list[SessionState]
+    next_cursor: str | None = None
 
     def lines(self) -> list[Line]:
         if not self.sessions:
@@ -32,5 +33,5 @@ def command(ctx: typer.Context, limit: LimitOption = 1000, after: AfterOption = 
     When each was last used, and by whom it is in use.
     """
     found = list_sessions(session_root())
-    newest = page_of(ctx.obj, found, limit, after, lambda one: f"{one.last_used_at} {one.session_id}", descending=True)
-    return Listing(newest)
+    newest = page_of(found, limit, after, lambda one: f"{one.last_used_at} {one.session_id}", descending=True)
+    return Listing(newest.rows, newest.next_cursor)

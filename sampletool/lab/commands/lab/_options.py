@@ -42,5 +42,5 @@ def one_by_one(context: Context, wanted: Sequence[str]) -> Iterator[str]:
     """Several take a while: it is said which one comes now."""
     for number, name in enumerate(wanted, 1):
         if len(wanted) > 1:
-            context.tell(f"{name}: {number} of {len(wanted)}")
+            context.progress(f"{name}: {number} of {len(wanted)}")
         yield name

@@ -25,6 +25,7 @@ class Listed:
 @dataclass(frozen=True)
 class Listing:
     scenarios: list[Listed]
+    next_cursor: str | None = None
 
     def lines(self) -> list[Line]:
         rows = [(scenario.name, scenario.title) for scenario in self.scenarios]
@@ -37,5 +38,9 @@ def command(ctx: typer.Context, limit: LimitOption = 1000, after: AfterOption = 
 
     What goes wrong; in JSON also the rule that prevents it, and where it really happened.
     """
-    found = [(name, find(name)) for name in page_of(ctx.obj, names(), limit, after, str)]
-    return Listing([Listed(name, one.title, one.rule, list(one.ways), *one.happened) for name, one in found])
+    page = page_of(names(), limit, after, str)
+    listed = []
+    for name in page.rows:
+        one = find(name)
+        listed.append(Listed(name, one.title, one.rule, list(one.ways), *one.happened))
+    return Listing(listed, page.next_cursor)

@@ -95,7 +95,7 @@ def command(
     wanted = chosen(name, every, [] if is_one else [each for each in THREE if each in names()])
     if by_luck:
         scenario, variant = find(wanted[0]), variant or NAIVE
-        ctx.obj.tell(f"{scenario.name}, {variant}: {counted(runs, 'run')} by luck")
+        ctx.obj.progress(f"{scenario.name}, {variant}: {counted(runs, 'run')} by luck")
         letters = LETTERS[: workers or scenario.workers]
         broken = try_luck(scenario, way_of(scenario, variant), runs, letters, ctx.obj.signals.check)
         return Lucky(scenario.name, variant, runs, broken)

@@ -58,7 +58,7 @@ def try_out(context: Context, file: Path, schedule: str | None) -> Tried:
     with trying(file, context.signals.check) as follow:
         if schedule is None:
             # Closed before `follow` is: there may be more schedules, and its threads would wait for them.
-            with closing(every_run(follow, context.tell)) as followed:
+            with closing(every_run(follow, context.progress)) as followed:
                 runs = list(islice(followed, MOST_SCHEDULES + 1))
         else:
             runs = [follow(schedule).recording]

@@ -27,5 +27,5 @@ def command(
 
     No addition is lost, and the answer is the value that this one made.
     """
-    counted = _store.answered(ctx, _store.opened(ctx, store).counter_add(name, amount, Once(idempotency_key, fence)))
-    return _store.Counter(name, counted.value, counted.effect)
+    counted = _store.opened(ctx, store).counter_add(name, amount, Once(idempotency_key, fence))
+    return _store.Counter(name, counted.value, counted.effect, counted.replayed)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import typer
 
 from sampletool.kit.contract.table import Line, heads
-from sampletool.kit.pages import AfterOption, LimitOption, page, read_cursor
+from sampletool.kit.pages import AfterOption, LimitOption, first_page, read_cursor
 from sampletool.state.commands import _store
 
 spec = _store.reads("counter list")
@@ -13,6 +13,7 @@ spec = _store.reads("counter list")
 
 class Counters(NamedTuple):
     counters: list[_store.Counter]
+    next_cursor: str | None = None
 
     def lines(self) -> list[Line]:
         rows = [(counter.name, str(counter.value)) for counter in self.counters]
@@ -24,5 +25,6 @@ def command(
 ) -> Counters:
     """List the counters by name."""
     found = _store.opened(ctx, store).counter_list(read_cursor(after), limit + 1)
-    rows = page(ctx.obj, found, limit, lambda row: row[0])
-    return Counters([_store.Counter(name, value) for name, value in rows])
+    page = first_page(found, limit, lambda row: row[0])
+    counters = [_store.Counter(name, value) for name, value in page.rows]
+    return Counters(counters, page.next_cursor)

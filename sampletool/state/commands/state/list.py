@@ -6,7 +6,7 @@ import typer
 
 from sampletool.kit.contract.answer import value_text
 from sampletool.kit.contract.table import Line, heads
-from sampletool.kit.pages import AfterOption, LimitOption, page, read_cursor
+from sampletool.kit.pages import AfterOption, LimitOption, first_page, read_cursor
 from sampletool.state.commands import _store
 from sampletool.state.promises import Value
 
@@ -15,6 +15,7 @@ spec = _store.reads("state list", "state list --prefix plan.")
 
 class Values(NamedTuple):
     values: list[Value]
+    next_cursor: str | None = None
 
     def lines(self) -> list[Line]:
         rows = [(value.key, value_text(value.value), str(value.version)) for value in self.values]
@@ -30,4 +31,5 @@ def command(
 ) -> Values:
     """List the values by key."""
     found = _store.opened(ctx, store).state_list(prefix, read_cursor(after), limit + 1)
-    return Values(page(ctx.obj, found, limit, lambda row: row.key))
+    page = first_page(found, limit, lambda row: row.key)
+    return Values(page.rows, page.next_cursor)

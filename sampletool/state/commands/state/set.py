@@ -42,4 +42,4 @@ def command(
     parsed = value if as_text else parse_value(value, ctx.obj)
     once = Once(idempotency_key, fence)
     written = _store.opened(ctx, store).state_set(key, parsed, if_version=if_version, expires_ms=expires, once=once)
-    return _store.ValueChanged(key, written.version, _store.answered(ctx, written).effect, parsed)
+    return _store.ValueChanged(key, written.version, written.effect, parsed, written.replayed)

@@ -30,5 +30,5 @@ def command(
     Its version is never used again.
     """
     once = Once(idempotency_key, fence)
-    written = _store.answered(ctx, _store.opened(ctx, store).state_unset(key, if_version=if_version, once=once))
-    return _store.ValueChanged(key, written.version, written.effect)
+    written = _store.opened(ctx, store).state_unset(key, if_version=if_version, once=once)
+    return _store.ValueChanged(key, written.version, written.effect, replayed=written.replayed)

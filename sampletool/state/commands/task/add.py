@@ -33,6 +33,7 @@ class Added(NamedTuple):
     queue: str
     tasks: list[Task]
     effect: Effect
+    replayed: bool = False
 
     def lines(self) -> list[str]:
         return [f"{task.id or 'a new id'}: {task.effect}" for task in self.tasks]
@@ -96,8 +97,9 @@ def command(
     """
     tasks = read_tasks(bodies or [], ids or [], from_file, ctx.obj)
     once = Once(idempotency_key, fence)
-    added = _store.answered(ctx, _store.opened(ctx, store).task_add(queue, tasks, once, delay_ms=delay))
+    added = _store.opened(ctx, store).task_add(queue, tasks, once, delay_ms=delay)
     is_forecast = dry_run and not added.replayed
     answers = zip(tasks, added.effects, strict=True)
     shown = [Task(effect, new.id if is_forecast else task) for new, (task, effect) in answers]
-    return Added(queue, shown, "created" if any(task.effect == "created" for task in shown) else "unchanged")
+    effect: Effect = "created" if any(task.effect == "created" for task in shown) else "unchanged"
+    return Added(queue, shown, effect, added.replayed)

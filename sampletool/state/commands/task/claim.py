@@ -18,6 +18,7 @@ class Claim(NamedTuple):
     queue: str
     tasks: list[Claimed]
     effect: Effect
+    replayed: bool = False
 
     def lines(self) -> list[str]:
         lines = [
@@ -43,7 +44,6 @@ def command(
 
     Those that are free or past their lease; an empty list if there are none.
     """
-    ctx.obj.size.is_full = True  # what is claimed has to be known, or nobody would work on it
     claim = _store.opened(ctx, store).task_claim(
         queue,
         worker or ctx.obj.session_id,
@@ -53,5 +53,4 @@ def command(
         once=Once(idempotency_key),
         is_named=worker is not None,
     )
-    tasks = _store.answered(ctx, claim).tasks
-    return Claim(queue, tasks, "updated" if tasks else "unchanged")
+    return Claim(queue, claim.tasks, "updated" if claim.tasks else "unchanged", claim.replayed)

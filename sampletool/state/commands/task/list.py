@@ -6,7 +6,7 @@ import typer
 
 from sampletool.kit.contract.answer import value_text
 from sampletool.kit.contract.table import Line, heads
-from sampletool.kit.pages import AfterOption, LimitOption, page, read_cursor
+from sampletool.kit.pages import AfterOption, LimitOption, first_page, read_number_cursor
 from sampletool.state.commands import _store
 from sampletool.state.promises import Status, TaskState
 
@@ -17,6 +17,7 @@ class Tasks(NamedTuple):
     tasks: list[TaskState]
     left: int | None = None
     """Of the queue that is asked for, whatever the page: how many are neither done nor failed."""
+    next_cursor: str | None = None
 
     def lines(self) -> list[Line]:
         rows = [(one.id, one.queue, one.status, one.claimed_by or "-", value_text(one.body)) for one in self.tasks]
@@ -36,6 +37,8 @@ def command(
 
     Who holds each, since when, and what became of it.
     """
-    opened, position = _store.opened(ctx, store), int(read_cursor(after, is_number=True))
-    rows = page(ctx.obj, opened.task_list(queue, status, position, limit + 1), limit, lambda row: row.position)
-    return Tasks(rows, None if queue is None else opened.task_left(queue))
+    opened = _store.opened(ctx, store)
+    found = opened.task_list(queue, status, read_number_cursor(after), limit + 1)
+    page = first_page(found, limit, lambda row: row.position)
+    left = None if queue is None else opened.task_left(queue)
+    return Tasks(page.rows, left, page.next_cursor)

@@ -51,7 +51,7 @@ def _work_on(worker: Worker, *, until_empty: bool) -> None:
                     return
             if not has_said:
                 awaited = "tasks that are claimed or delayed" if until_empty else "tasks; --until-empty does not wait"
-                worker.context.tell(f"{worker.queue}: nothing to do; waiting for {awaited} (Ctrl-C ends it)")
+                worker.context.progress(f"{worker.queue}: nothing to do; waiting for {awaited} (Ctrl-C ends it)")
                 has_said = True
         worker.wait()
 
