@@ -8,12 +8,11 @@ import errno
 import os
 import sys
 import time
-import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import completion
 from .call_log import append, call_of
@@ -24,7 +23,6 @@ from .contract.answer import (
     SCHEMA_VERSION,
     Answer,
     Presentation,
-    Rendered,
     Result,
     render,
     result_meta,
@@ -68,13 +66,13 @@ def main(argv: list[str] | None = None) -> int:
         return _run_and_respond(args, ends_process=argv is None)
     except OSError as error:
         if error.errno not in (errno.EMFILE, errno.ENFILE):
-            return _respond_to_bug()
+            return _respond_to_bug(error)
         # Running a command needs three descriptors, but a response needs none.
         too_many_open_files = from_os_error(error, "stdout")
         content = refuse(too_many_open_files, command="")
         return write_response(1, content, too_many_open_files.exit_status, Signals())
-    except Exception:
-        return _respond_to_bug()
+    except Exception as bug:
+        return _respond_to_bug(bug)
 
 
 def call(args: list[str], signals: Signals) -> bytes:
@@ -86,7 +84,7 @@ def call(args: list[str], signals: Signals) -> bytes:
     outcome = _run(args, context)
     if isinstance(outcome, HelpRequested):
         outcome = InternalError("HelpRequested", None)
-    return _render(outcome, context, Presentation()).stdout
+    return _build_response(outcome, context, Presentation()).stdout
 
 
 def refuse(error: ToolError, command: str) -> bytes:
@@ -136,9 +134,9 @@ def _run_and_respond(args: list[str], *, ends_process: bool) -> int:
     return exit_code
 
 
-def _respond_to_bug() -> int:
+def _respond_to_bug(bug: Exception) -> int:
     """Print the response, and a report on stderr, if not even a response could be built."""
-    write_stderr(redact(traceback.format_exc()), Signals())
+    write_stderr(_crash_report(bug), Signals())
     return write_response(1, _LAST_RESORT, ExitStatus.INTERNAL, Signals())
 
 
@@ -181,7 +179,7 @@ def _run_command(args: list[str], context: Context) -> Outcome:
 
 def _report_bug(bug: BaseException, context: Context) -> ToolError:
     """Write a crash report into the session's directory, or to stderr if that is impossible."""
-    report = redact("".join(traceback.format_exception(bug)))
+    report = _crash_report(bug)
     kind = type(bug).__name__
     try:
         path = context.session_directory / f"crash-{context.request_id}.txt"
@@ -190,6 +188,14 @@ def _report_bug(bug: BaseException, context: Context) -> ToolError:
     except Exception:
         write_stderr(report, context.signals)
         return InternalError(kind, None)
+
+
+def _crash_report(bug: BaseException) -> str:
+    """Return the traceback, without passwords."""
+    # Importing this at the top would cost each command 2 ms.
+    import traceback
+
+    return redact("".join(traceback.format_exception(bug)))
 
 
 def _report_bug_after_closing(bug: Exception, context: Context) -> ToolError:
@@ -201,6 +207,14 @@ def _report_bug_after_closing(bug: Exception, context: Context) -> ToolError:
 
 
 # Building the response
+
+
+class _Response(NamedTuple):
+    """What this process prints, and how it exits."""
+
+    stdout: bytes
+    stderr: str
+    exit_code: int
 
 
 def _print_response(
@@ -225,9 +239,9 @@ def _print_response(
         # A caller who did not choose JSON may be a person who redirects stdout to a file.
         error_also_on_stderr=is_default and not stdout.is_stderr(),
     )
-    rendered = _render(outcome, context, how)
-    exit_code = stdout.write(rendered.stdout, rendered.exit_code)
-    write_stderr(rendered.stderr, context.signals)
+    response = _build_response(outcome, context, how)
+    exit_code = stdout.write(response.stdout, response.exit_code)
+    write_stderr(response.stderr, context.signals)
     return exit_code
 
 
@@ -239,7 +253,11 @@ def _only_changes_something(context: Context) -> bool:
     return spec.effect not in ("nothing", "scratch")
 
 
-def _render(outcome: Result | ToolError, context: Context, how: Presentation) -> Rendered:
+def _build_response(
+    outcome: Result | ToolError,
+    context: Context,
+    how: Presentation,
+) -> _Response:
     """Return what to print, and add a line to the log of commands."""
     try:
         answer = _build_answer(outcome, context)
@@ -250,7 +268,7 @@ def _render(outcome: Result | ToolError, context: Context, how: Presentation) ->
         rendered = render(answer, replace(how, fields=None))
     # Before the response is printed: whoever has read a response finds it in the log.
     _log_command(answer, context)
-    return rendered
+    return _Response(rendered.stdout, rendered.stderr, exit_code=answer.meta["exit_code"])
 
 
 def _build_answer(outcome: Result | ToolError, context: Context) -> Answer:

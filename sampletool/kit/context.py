@@ -292,6 +292,9 @@ class Context:
         """The format that an option, a variable or a setting selects. It is None if none does."""
         if self.options.format is not None:
             return self.options.format
+        if self.options.fields is not None:
+            # Text has no fields.
+            return "json"
         # A wrong setting must not hide the response, so the default applies then.
         with suppress(*EXPECTED):
             setting: Format | None = self.settings.value("format")

@@ -25,6 +25,7 @@ from sampletool.kit.places import state_directory
 from sampletool.kit.program import variable
 from sampletool.kit.safety.children import Children
 from sampletool.kit.safety.private_directory import private_directory
+from sampletool.kit.stdout import write_response
 
 spec = CommandSpec(
     effect="files",

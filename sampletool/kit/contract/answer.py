@@ -99,11 +99,10 @@ class Presentation:
 
 
 class Rendered(NamedTuple):
-    """What is printed to stdout and to stderr, and the exit code."""
+    """What is printed to stdout and to stderr."""
 
     stdout: bytes
     stderr: str
-    exit_code: int
 
 
 def render(answer: Answer, how: Presentation) -> Rendered:
@@ -112,12 +111,11 @@ def render(answer: Answer, how: Presentation) -> Rendered:
     In JSON, everything goes to stdout. In text, errors and warnings go to stderr, so that they do
     not get into the `$(...)` of a shell script.
     """
-    exit_code = answer.meta["exit_code"]
     if how.format in ("json", "jsonl"):
         stderr = _error_text(answer, how.screen) if how.error_also_on_stderr else ""
-        return Rendered(json_line(answer.envelope(how.fields)), stderr, exit_code)
+        return Rendered(stdout=json_line(answer.envelope(how.fields)), stderr=stderr)
     if how.is_quiet and answer.error is None:
-        return Rendered(b"", "", exit_code)
+        return Rendered(stdout=b"", stderr="")
     if how.format == "raw" and answer.result is not None:
         # Only commands whose result has a `value` accept --raw.
         lines = [value_text(getattr(answer.result, "value", None))]
@@ -127,7 +125,7 @@ def render(answer: Answer, how: Presentation) -> Rendered:
     # A file name can contain bytes that are not UTF-8. Python represents them as lone surrogates.
     stdout = text.encode("utf-8", "backslashreplace")
     stderr = _warning_text(answer, how.screen) + _error_text(answer, how.screen)
-    return Rendered(stdout, stderr, exit_code)
+    return Rendered(stdout=stdout, stderr=stderr)
 
 
 def json_line(value: Any) -> bytes:

@@ -216,11 +216,9 @@ def test_only_the_titles_of_messages_are_coloured_and_only_where_stderr_has_colo
 
 
 def test_a_raw_value_is_printed_alone_and_as_it_is() -> None:
-    assert render(answer(Valued(["\x1b[1m", 1])), Presentation(format="raw")) == Rendered(b'["\\u001b[1m", 1]\n', "", 0)
-    assert render(answer(Valued("\x1b[1mas it is")), Presentation(format="raw")) == Rendered(
-        b"\x1b[1mas it is\n", "", 0
-    )
-    assert render(answer(Valued("caf\udce9")), Presentation(format="raw")) == Rendered(b"caf\\udce9\n", "", 0)
+    assert render(answer(Valued(["\x1b[1m", 1])), Presentation(format="raw")) == Rendered(b'["\\u001b[1m", 1]\n', "")
+    assert render(answer(Valued("\x1b[1mas it is")), Presentation(format="raw")) == Rendered(b"\x1b[1mas it is\n", "")
+    assert render(answer(Valued("caf\udce9")), Presentation(format="raw")) == Rendered(b"caf\\udce9\n", "")
 
 
 def test_a_failure_without_a_value_prints_nothing_raw() -> None:
