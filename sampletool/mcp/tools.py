@@ -16,7 +16,7 @@ from sampletool.kit.program import PROGRAM, variable
 
 LONGEST = "10m"
 """A call ends after this long, unless it is given another time: nobody may be there to end it."""
-_NOT_OFFERED = ("json", "format", "quiet", "verbose", "help", "raw")
+_NOT_OFFERED = ("json", "format", "quiet", "verbose", "color", "help", "raw")
 """They are about text for people; here every answer is the JSON one."""
 _LONGEST_BYTES = 128 * 1024 - 256
 """Of one argument of a process on Linux, with room for the name of an option."""

@@ -477,7 +477,7 @@ raise DeadlineExceeded(1.0, uncertain_change="the order")
 
 
 def test_what_cannot_be_given_back_is_the_answer_unless_there_was_a_failure_before(tool: Tool) -> None:
-    fails = "def close(): raise OSError('cannot close')\n    ctx.obj.opened.callback(close)\n    "
+    fails = "def close(): raise OSError('cannot close')\n    ctx.obj.exit_stack.callback(close)\n    "
 
     assert with_command(tool, f"{fails}return Result(1)").code == "INTERNAL_ERROR"
     assert with_command(tool, f"{fails}ctx.obj.workspace").code == "NO_WORKSPACE"

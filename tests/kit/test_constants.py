@@ -10,7 +10,6 @@ _LEFT_OUT = ("contract.errors.ExitStatus.", "testing.")
 CONSTANTS = (
     Constant("context.AT_ONCE", 0.0, "more: a command waits for a holder that may run for minutes"),
     Constant("context.PATIENT_SECONDS", 10.0, "less: a short queue fails; more: callers think that the tool hangs"),
-    Constant("contract.answer.LARGEST_BYTES", 65_536, "more: one output floods the context of an agent"),
     Constant("contract.duration._MAX_SECONDS", 3_153_600_000, "more: the clock and the poll call overflow"),
     Constant("contract.duration._MAX_YEARS", 100, "more: the clock and the poll call overflow"),
     Constant("contract.errors.INTERRUPTED", (129, 130, 131, 143), "others: scripts do not see which signal it was"),
@@ -26,10 +25,9 @@ CONSTANTS = (
     ),
     Constant("contract.lock_held._MAX_RETRY_MS", 30_000, "more: a caller sleeps long after the lock is free"),
     Constant("contract.lock_held._MIN_PROPOSED_TIMEOUT_SECONDS", 30, "less: too short a wait for most builds"),
-    Constant("contract.size._LEAST_BYTES", 64, "more: one large member drops the others; less: many small ones stay"),
-    Constant("contract.size._ROOM_BYTES", 64_036, "more: the warning makes the output larger than 64 KiB"),
     Constant("contract.table._NARROWEST", 8, "less: cells of a few characters say nothing"),
     Constant("contract.text._LONGEST_QUOTE", 100, "more: a pasted file fills the message"),
+    Constant("pages.MAX_LIMIT", 10_000, "more: one page floods the context of an agent"),
     Constant("safety.atomic_file.FOR_ALL", 0o666, "less: the umask of the user does not decide"),
     Constant(
         "safety.atomic_file._CREATE_FLAGS",

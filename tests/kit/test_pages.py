@@ -64,21 +64,6 @@ def test_fields_are_of_json_and_not_of_text(tool: Tool, workspace: Path) -> None
     assert tool("config", "get", "level", "--fields", "value", "--raw").status == 2
 
 
-def test_a_long_answer_is_cut_unless_all_of_it_is_asked_for(tool: Tool, workspace: Path) -> None:
-    lines = "".join(f'k{number:04} = "{"x" * 100}"\n' for number in range(2000))
-    (workspace / "tool.toml").write_text(f"[settings]\n{lines}")
-
-    cut, whole = tool("config", "list", "--limit", "2000"), tool("config", "list", "--limit", "2000", "--full")
-    after = tool("config", "list", "--limit", "1", "--after", cut.meta["next_cursor"])
-
-    assert len(cut.stdout) <= 64 * 1024 < len(whole.stdout)
-    kept = cut.data["settings"]
-    assert cut.meta["truncated"]
-    assert [*kept, *after.data["settings"]] == whole.data["settings"][: len(kept) + 1]
-    assert "truncated" not in whole.meta
-    assert tool("config", "get", "k0001", "--raw", "--full").text == f"{'x' * 100}\n"
-
-
 def test_an_error_that_repeats_what_was_given_is_not_longer_either(tool: Tool) -> None:
     ran = tool("config", "get", "x y" * 40_000)
 

@@ -41,7 +41,7 @@ async def data(asked: Coroutine[Any, Any, bytes]) -> Any:
 
 
 def get(where: Path) -> list[str]:
-    return ["config", "get", f"--cwd={where}", "--", "level"]
+    return ["config", "get", "--verbose", f"--cwd={where}", "--", "level"]
 
 
 async def in_time(tasks: Iterable[asyncio.Task[bytes]]) -> None:
@@ -90,7 +90,7 @@ def test_a_process_starts_where_the_server_did_whatever_directory_a_reading_call
     async def call_from_elsewhere() -> Any:
         calls = Calls()
         os.chdir(tmp_path)
-        return json.loads(await calls.make(["config", "path", "--format=json"], False))
+        return json.loads(await calls.make(["config", "path", "--verbose", "--format=json"], False))
 
     answer = asyncio.run(call_from_elsewhere())
     os.chdir(here)

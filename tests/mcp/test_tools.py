@@ -47,7 +47,7 @@ def test_arguments_have_the_names_of_the_manifest() -> None:
     schema = tool.input_schema()
 
     named = {param["name"] for param in (*tool.described["arguments"], *tool.described["options"])}
-    assert schema["properties"].keys() == named | {"cwd", "session_id", "lock_timeout", "timeout", "fields", "full"}
+    assert schema["properties"].keys() == named | {"cwd", "session_id", "lock_timeout", "timeout", "fields"}
     assert schema["required"] == ["words"]
     assert schema["properties"]["words"]["type"] == "array"
     assert schema["properties"]["dry_run"]["type"] == "boolean"

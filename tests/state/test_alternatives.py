@@ -369,7 +369,7 @@ def test_what_reads_needs_no_journal_and_what_writes_does() -> None:
 def idle_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Worker:
     """A worker that nobody has opened: only what does not need that can be asked of it."""
     monkeypatch.setattr(Worker, "__post_init__", lambda self: None)
-    context: Any = SimpleNamespace(tell=lambda line: None)
+    context: Any = SimpleNamespace(progress=lambda line: None)
     return Worker(context, None, "work", [], 1, lease_ms=60_000, max_attempts=0)
 
 

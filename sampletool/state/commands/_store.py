@@ -26,7 +26,7 @@ class Counter(NamedTuple):
     value: int
     effect: Effect | None = None
     """Of adding to it."""
-    replayed: bool = False
+    replayed: bool | None = None
 
     def lines(self) -> list[str]:
         return [f"{self.name} = {self.value}" if self.effect else str(self.value)]

@@ -18,7 +18,7 @@ def test_each_job_that_begins_and_ends_is_reported_while_the_call_runs(tool: Too
         async with connected_cheaply(tool) as client:
             built = await client.call_tool("build", {"cwd": "demo"}, progress_callback=hear)
         assert built.structured_content["ok"]
-        assert built.structured_content["meta"]["cwd"] == str(Path(tool.cwd, "demo"))
+        assert Path(tool.cwd, "demo", "out").is_dir()
 
     talk(conversation)
 

@@ -54,11 +54,11 @@ def test_nothing_is_lost_between_calls_of_the_server_and_processes(tool: Tool, w
 
     assert [json.dumps(answer["error"]) for answer in answers if not answer["ok"]] == []
     assert len(answers) == _CALLS + _PROCESSES
-    settings = {one["key"]: one["value"] for one in tool("config", "list", "--full").data["settings"]}
+    settings = {one["key"]: one["value"] for one in tool("config", "list", "--limit", "1000").data["settings"]}
     assert {f"mcp.key{number}": number for number in range(0, _CALLS, 5)}.items() <= settings.items()
     assert {f"cli.key{number}": number for number in range(0, _PROCESSES, 3)}.items() <= settings.items()
     added = len(range(1, _CALLS, 5)) + len(range(1, _PROCESSES, 3))
     assert tool("counter", "get", "done").data["value"] == added
-    bodies = [task["body"] for task in tool("task", "list", "work", "--full").data["tasks"]]
+    bodies = [task["body"] for task in tool("task", "list", "work", "--limit", "1000").data["tasks"]]
     expected = [f"mcp-{number}" for number in range(2, _CALLS, 5)] + [f"cli-{n}" for n in range(2, _PROCESSES, 3)]
     assert sorted(bodies) == sorted(expected)

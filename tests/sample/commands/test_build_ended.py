@@ -210,7 +210,7 @@ def test_a_reader_of_events_that_does_not_read_does_not_keep_the_lock(tool: Tool
         process = tool.start("build", "--format", "jsonl", "--timeout", f"{seconds}s")
         assert process.wait(seconds + PATIENCE_SECONDS) == 10
         assert process.stderr is not None
-        if has_waited := b"nobody reads it" in process.stderr.read():
+        if has_waited := b"nothing reads it" in process.stderr.read():
             break
         shutil.rmtree(tool.cwd / "out", ignore_errors=True)
 
