@@ -103,6 +103,8 @@ CONSTANTS = (
     Constant("settings.toml_edit._MAX_EDITED_PARTS", 50, "more: a key that cannot be removed again"),
     Constant("settings.toml_key._DEEPEST", 100, "more: recursion may end the call"),
     Constant("settings.toml_key._EXACT_INTEGER", 9_007_199_254_740_991, "more: JSON readers round it"),
+    Constant("stdout.STDERR", 2, "the number that every system gives it"),
+    Constant("stdout.STDOUT", 1, "the number that every system gives it"),
     Constant("stdout._USUAL_WIDTH", 80, "more: lines wrap where no width is known"),
     Constant("stepping.child._OUTPUT_LOST_EXIT_CODE", 120, "another: a forked process differs from a fresh one"),
     Constant("stepping.fork_server_main._MAX_DESCRIPTORS", 32, "less: a process gets not all of its descriptors"),

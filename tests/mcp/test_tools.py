@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sampletool.kit.app import root
+from sampletool.kit.app import root_command
 from sampletool.kit.commands.manifest import find_commands
 from sampletool.kit.contract.answer import json_line
 from sampletool.kit.contract.errors import UsageMistakes
@@ -32,7 +32,7 @@ def tools() -> dict[str, Tool]:
 
 def test_every_command_is_a_tool_unless_others_write_to_its_stdout() -> None:
     """They could forge the answer."""
-    commands = dict(find_commands(root(["manifest"])))
+    commands = dict(find_commands(root_command(["manifest"])))
 
     others = {
         name for name, one in commands.items() if "take_stdout()" in getsource(sys.modules[one.callback.__module__])

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from ..app import root
+from ..app import root_command
 from ..commands.manifest import describe, find_commands
 from ..contract.manifest import envelope_schema
 
@@ -25,7 +25,7 @@ def problems_of(answer: dict[str, Any]) -> list[str]:
 @cache
 def described() -> dict[str, dict[str, Any]]:
     """Of every command, by its name with dots."""
-    return {name.replace(" ", "."): describe(name, command) for name, command in find_commands(root([]))}
+    return {name.replace(" ", "."): describe(name, command) for name, command in find_commands(root_command([]))}
 
 
 @cache

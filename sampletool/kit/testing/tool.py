@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..app import root
+from ..app import root_command
 from ..commands.manifest import find_commands
 from ..contract.command_spec import CommandSpec
 from ..program import PACKAGE
@@ -188,4 +188,4 @@ def check_spec(ran: Ran) -> None:
 @cache
 def declared_specs() -> dict[str, CommandSpec]:
     """Of every command, by its name with dots, read from the command files."""
-    return {name.replace(" ", "."): command.spec for name, command in find_commands(root([]))}
+    return {name.replace(" ", "."): command.spec for name, command in find_commands(root_command([]))}

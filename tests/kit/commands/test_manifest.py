@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from sampletool.kit.app import root
+from sampletool.kit.app import root_command
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import UsageMistakes
 from sampletool.kit.program import PACKAGE, PROGRAM, WORKSPACE_FILE
@@ -161,7 +161,7 @@ def mistakes_of(example: str) -> list[str]:
     """Of a call that is parsed and, because of a mistake of its own, never runs."""
     args = ["--lock-timeout", "never", *shlex.split(example)]
     with pytest.raises(UsageMistakes) as caught:
-        root(args).main(args=args, prog_name="tool", standalone_mode=False, obj=Context(Signals()))
+        root_command(args).main(args=args, prog_name="tool", standalone_mode=False, obj=Context(Signals()))
     return [mistake.message for mistake in caught.value.mistakes[1:]]
 
 
