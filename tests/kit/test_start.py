@@ -1,4 +1,4 @@
-"""sampletool/kit/start.py: the process is safe to work in before the rest of the tool is imported."""
+"""sampletool/kit/start.py: it makes the process safe before the rest of the tool is imported."""
 
 import json
 import os
@@ -49,7 +49,10 @@ def test_a_command_does_its_work_although_standard_descriptors_are_closed(
 
 
 @pytest.mark.parametrize("closed", _CLOSED)
-def test_no_file_that_is_opened_later_becomes_a_standard_descriptor(tool: Tool, closed: tuple[int, ...]) -> None:
+def test_no_file_that_is_opened_later_becomes_a_standard_descriptor(
+    tool: Tool,
+    closed: tuple[int, ...],
+) -> None:
     # With an old Python, start.py opens no other file.
     program = f"""
 import os, sys
@@ -159,8 +162,8 @@ def test_an_interrupt_that_the_parent_ignores_stays_ignored(tool: Tool) -> None:
 
 _BLOCK_SIGNALS = """
 import signal
-signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT,
-                                          signal.SIGTERM, signal.SIGCHLD})
+names = ["SIGUSR1", "SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGCHLD"]
+signal.pthread_sigmask(signal.SIG_BLOCK, [getattr(signal, name) for name in names])
 """
 """What a parent does before it starts the tool. The tool leaves SIGUSR1 as it is."""
 
@@ -221,7 +224,10 @@ while True:
 """Not a shell script: some shells unblock the signals that they inherited as blocked."""
 
 
-def test_at_the_deadline_a_child_gets_the_sigterm_that_the_parent_has_blocked(tool: Tool, tmp_path: Path) -> None:
+def test_at_the_deadline_a_child_gets_the_sigterm_that_the_parent_has_blocked(
+    tool: Tool,
+    tmp_path: Path,
+) -> None:
     """A child that does not get it is killed after 5 s, so `--timeout 500ms` would take 5.5 s."""
     log = tmp_path / "log"
     body = f"""
