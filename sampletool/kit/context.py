@@ -65,7 +65,7 @@ class Context:
         self._stdout = stdout if stdout is not None else NoStdout()
 
     def understand(self, command_line: CommandLine) -> None:
-        """Take over what the parser has understood so far. Only the parser calls this."""
+        """Replace what is known of the command line. The parser calls this at each level."""
         self.command_line = command_line
 
     def select_fields(self, fields: "FieldTree") -> None:

@@ -133,7 +133,7 @@ def test_each_way_to_ask_for_a_form_is_seen_where_parsing_failed(args: list[str]
 
 @pytest.mark.parametrize("word", ["null", "undefined", "None", "NaN", "nil", "[object Object]"])
 def test_each_word_for_nothing_is_neither_a_key_nor_a_session(word: str) -> None:
-    with pytest.raises(ValueError, match="variable without a value"):
+    with pytest.raises(ValueError, match="looks like an unset variable"):
         parse_key(word)
     with pytest.raises(InvalidValues):
         check_session_id(word, "--session-id")

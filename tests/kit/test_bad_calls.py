@@ -56,14 +56,14 @@ def test_whatever_is_called_there_is_one_answer_and_what_is_refused_changes_noth
 @pytest.mark.parametrize(
     ("call", "suggestion"),
     [
-        (["config", "set", "null", "1"], "how the call was put together"),
+        (["config", "set", "null", "1"], "Check the script that built this command line."),
         (["config", "set", "a%2Eb", "1"], "'a.b'"),
         (["config", "get", "level\n"], "'level'"),
         (["config", "set", "\uff4cevel=1"], "'level'"),
-        (["config", "set", "l\u0435vel=1"], "how the call was put together"),
-        (["config", "get", '{"key": "level"}'], "how the call was put together"),
+        (["config", "set", "l\u0435vel=1"], "Check the script that built this command line."),
+        (["config", "get", '{"key": "level"}'], "Check the script that built this command line."),
         (["config", "get", "\u2013-global"], "'-global'"),
-        (["config", "list", "--session-id", "undefined"], "how the call was put together"),
+        (["config", "list", "--session-id", "undefined"], "Check the script that built this command line."),
         (["config", "list", "--session-id", '"monday"'], "'monday'"),
         (["config", "list", "--session-id", " monday"], "'monday'"),
     ],
