@@ -19,7 +19,7 @@ from sampletool.kit.program import PACKAGE, PROGRAM, WORKSPACE_FILE
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.forked import run_python
 from sampletool.kit.testing.schema import described
-from sampletool.kit.testing.tool import Ran, Tool, declared_specs, told_of
+from sampletool.kit.testing.tool import Ran, Tool, declared_specs, describe_option
 from tests.kit.trees import ROOT, files
 
 _INDEX_BYTES = 6000
@@ -111,7 +111,9 @@ def test_what_every_command_takes_is_described_once(tool: Tool) -> None:
 
 
 def test_an_option_of_a_command_is_found_by_its_flag(tool: Tool) -> None:
-    assert told_of(tool, "config set", "--if-version").items() >= {"metavar": "VERSION", "required": False}.items()
+    option = describe_option(tool, "config set", "--if-version")
+
+    assert option.items() >= {"metavar": "VERSION", "required": False}.items()
 
 
 def test_every_error_code_is_described_with_its_status_and_meaning(tool: Tool) -> None:
