@@ -17,7 +17,7 @@ from pathlib import Path
 _ROOT = Path(__file__).parents[2]
 _ENVIRONMENTS = _ROOT / ".venv" / "matrix"
 _PYTHONS = ("3.11", "3.12", "3.13", "3.14")
-_TOOLS = ("pytest", "pytest-xdist", "pytest-timeout", "hypothesis")
+_TOOLS = ("pytest", "pytest-xdist", "pytest-timeout", "hypothesis", "jsonschema")
 _COMMAND_TESTS = ("tests/kit/commands", "tests/kit/test_app.py", "tests/kit/test_command_folder.py")
 
 
