@@ -20,7 +20,7 @@ from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.forked import run_python
 from sampletool.kit.testing.schema import described
 from sampletool.kit.testing.tool import Ran, Tool, declared_specs, describe_option
-from tests.kit.trees import ROOT, files
+from tests.kit.trees import ROOT, file_states
 
 _INDEX_BYTES = 6000
 _ENTRY_BYTES = 9000
@@ -216,12 +216,12 @@ def test_a_caller_that_knows_only_the_manifest_calls_every_command(tool: Tool, t
         (tool.cwd / WORKSPACE_FILE).touch()
 
     for line in lines:
-        before = files(tmp_path)
+        before = file_states(tmp_path)
         ran = call_of(tool, line)
         assert ran.answer["ok"], (line, ran.answer)
         if line in entry["examples"]:
             assert locks_of(ran) <= {each["lock"] for each in entry["locks"]}, line
-            assert entry["effect"] != "nothing" or files(tmp_path) == before, f"{line} changes files"
+            assert entry["effect"] != "nothing" or file_states(tmp_path) == before, f"{line} changes files"
 
 
 def locks_of(ran: Ran) -> set[str]:
