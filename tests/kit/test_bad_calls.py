@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sampletool.kit.testing.schema import described
 from sampletool.kit.testing.tool import Tool
-from tests.kit.trees import files
+from tests.kit.trees import file_states
 
 _ODD = [
     *("", " ", "null", "undefined", "None", "NaN", "[object Object]", "true", "level", "1", "1s", "a=b", "=", "*", "~"),
@@ -41,7 +41,7 @@ def test_whatever_is_called_there_is_one_answer_and_what_is_refused_changes_noth
     tool: Tool, tmp_path: Path, call: list[str]
 ) -> None:
     """That the status is declared and the answer fits the schema is checked for every call."""
-    before = files(tmp_path)
+    before = file_states(tmp_path)
 
     ran = tool(*call)
 
@@ -50,7 +50,7 @@ def test_whatever_is_called_there_is_one_answer_and_what_is_refused_changes_noth
     else:
         assert ran.status == ran.meta["exit_code"] != 1
     if ran.status == 2:
-        assert files(tmp_path) == before
+        assert file_states(tmp_path) == before
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_what_was_meant_is_suggested(tool: Tool, workspace: Path, call: list[str
 
     assert (ran.status, ran.code) == (2, "VALIDATION_ERROR")
     assert suggestion in ran.error["suggestion"]
-    assert files(workspace).keys() == {str(workspace / "tool.toml")}
+    assert file_states(workspace).keys() == {str(workspace / "tool.toml")}
 
 
 def test_all_that_is_wrong_is_reported_at_once(tool: Tool, workspace: Path) -> None:
