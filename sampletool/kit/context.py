@@ -149,9 +149,9 @@ class Context:
     def note(self, hold: "Hold") -> None:
         """The answer says how long a lock was waited for, and whether its last owner crashed."""
         self.meta["waited_ms"] = self.meta.get("waited_ms", 0) + hold.waited_ms
-        if hold.crashed is not None:
+        if hold.crashed_writer is not None:
             fields = ("pid", "command", "started_at")
-            self.meta["recovered_from"] = {name: getattr(hold.crashed, name) for name in fields}
+            self.meta["recovered_from"] = {name: getattr(hold.crashed_writer, name) for name in fields}
 
     @contextmanager
     def editing(self, path: Path, *, dry_run: bool = False) -> "Iterator[TomlEdit]":
