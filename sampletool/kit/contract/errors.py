@@ -19,8 +19,8 @@ from ..program import PACKAGE, PROGRAM, WORKSPACE_FILE
 
 _MAX_LISTED = 10
 
-_NAMES = {"PROGRAM": PROGRAM, "PACKAGE": PACKAGE, "WORKSPACE_FILE": WORKSPACE_FILE}
-"""The names that every message and hint can use, in addition to the facts."""
+_CONSTANT_FACTS = {"PROGRAM": PROGRAM, "PACKAGE": PACKAGE, "WORKSPACE_FILE": WORKSPACE_FILE}
+"""The values that every message and hint can use, in addition to the facts of the failure."""
 
 
 class ExitStatus(IntEnum):
@@ -100,10 +100,11 @@ class ToolError(Exception):
         data: Any = None,
         **facts: Any,
     ) -> None:
-        """Build the message and the hint from the class attributes.
+        """Fill the templates of the class: `sentence` for the message, and `advice` for the hint.
 
-        A `message` or a `suggestion` replaces what the class attributes say. `data` is the result
-        of the work that was done before the failure. A fact that is None is left out.
+        The `facts` replace the names in braces, and are the `context` in the response. A fact that
+        is None is left out there. A `message` or a `suggestion` replaces what the template
+        says. `data` is the result of the work that was done before the failure.
         """
         if not message:
             message = fill_template(self.sentence, facts)
@@ -127,7 +128,10 @@ class ToolError(Exception):
 
     @classmethod
     def kind(cls) -> ErrorKind:
-        """Return what the documentation says: the meaning is the first line of the docstring."""
+        """Return what the documentation says about this class of errors.
+
+        It shows the first line of the docstring of the class to users.
+        """
         docstring = cls.__doc__ or ""
         return ErrorKind(
             code=cls.code,
@@ -143,6 +147,7 @@ class ToolError(Exception):
             "message": self.message,
             "suggestion": self.suggestion,
             "retryable": self.retry_after_ms is not None,
+            # This is the name in the response. The attribute has the name of the enum ExitStatus.
             "exit_code": self.exit_status,
             "context": self.context,
         }
@@ -154,9 +159,10 @@ class ToolError(Exception):
 def fill_template(template: str, facts: dict[str, Any]) -> str:
     """Return the template with the facts in place of the names in braces.
 
-    Raise KeyError if the template names a fact that is missing.
+    Every template can also use the names {PROGRAM}, {PACKAGE} and {WORKSPACE_FILE}. A list becomes
+    one text with its first items. Raise KeyError if the template names a fact that is missing.
     """
-    values: dict[str, Any] = dict(_NAMES)
+    values: dict[str, Any] = dict(_CONSTANT_FACTS)
     for name, fact in facts.items():
         if isinstance(fact, list):
             values[name] = _join_first(fact)
@@ -217,10 +223,12 @@ class InvalidValues(ToolError):
         `message` replaces the messages of the mistakes. `suggestion` is shown only if no mistake
         has a suggestion of its own.
         """
-        message_to_show = message if message else _join_messages(mistakes)
-        hints = _hints_of(mistakes)
-        hint_to_show = " ".join(hints) if hints else suggestion
-        super().__init__(message_to_show, hint_to_show, **facts)
+        if not message:
+            message = _join_messages(mistakes)
+        own_suggestions = _suggestions_of(mistakes)
+        if own_suggestions:
+            suggestion = " ".join(own_suggestions)
+        super().__init__(message, suggestion, **facts)
         self.mistakes = list(mistakes)
 
     def describe(self) -> dict[str, Any]:
@@ -236,13 +244,13 @@ def _join_messages(mistakes: Sequence[Mistake]) -> str:
     return "; ".join(messages) + "."
 
 
-def _hints_of(mistakes: Sequence[Mistake]) -> list[str]:
+def _suggestions_of(mistakes: Sequence[Mistake]) -> list[str]:
     """Return the suggestions of the mistakes, each once, in their order."""
-    hints = []
+    suggestions = []
     for mistake in mistakes:
-        if mistake.suggestion and mistake.suggestion not in hints:
-            hints.append(mistake.suggestion)
-    return hints
+        if mistake.suggestion and mistake.suggestion not in suggestions:
+            suggestions.append(mistake.suggestion)
+    return suggestions
 
 
 class UsageMistakes(InvalidValues):
@@ -251,11 +259,11 @@ class UsageMistakes(InvalidValues):
     code = "USAGE_ERROR"
 
     def __init__(self, mistakes: list[Mistake], command_path: str, usage: str = "") -> None:
-        """Point to the help page of a command. If there is a `usage`, show it too."""
-        hint = f"For help, run `{command_path} --help`."
+        """Suggest the help page of the command. If there is a `usage`, show it too."""
+        suggestion = f"For help, run `{command_path} --help`."
         if usage:
-            hint = f"Usage: `{usage}`. {hint}"
-        super().__init__(*mistakes, suggestion=hint)
+            suggestion = f"Usage: `{usage}`. {suggestion}"
+        super().__init__(*mistakes, suggestion=suggestion)
 
 
 class NoWorkspace(ToolError):
@@ -315,19 +323,22 @@ class VersionConflict(ToolError):
         "and pass the current version with --if-version."
     )  # fmt: skip
 
-    def __init__(self, *, expected: str | int, actual: str | int, **named: str) -> None:
-        """Compare two versions. `named` is what has them, for example key="plan".
+    def __init__(self, *, expected: str | int, actual: str | int, **subject: str) -> None:
+        """Report that a value is at version `actual`, and not at version `expected`.
 
-        The version of a value that does not exist is 0 or "".
+        `subject` is the value: key="plan" is shown as "plan", and becomes the fact `key`. If there
+        are several facts, the message shows all of them. The version of a value that does not exist
+        is 0 or "".
         """
-        name = " ".join(named.values())
-        if actual:
-            difference = f"{name} is at version {actual}"
+        subject_text = " ".join(subject.values())
+        exists = actual not in (0, "")
+        if exists:
+            difference = f"{subject_text} is at version {actual}"
         else:
-            difference = f"{name} does not exist"
+            difference = f"{subject_text} does not exist"
         conflict = f"{difference}, but you passed --if-version {expected}"
         message = f"Version conflict: {conflict}. Nothing was changed."
-        super().__init__(message, expected=expected, actual=actual, **named)
+        super().__init__(message, expected=expected, actual=actual, **subject)
 
 
 class ExtraNotInstalled(ToolError):
@@ -362,7 +373,11 @@ class InternalError(ToolError):
     advice = "This is a bug in the tool. Please report it, and attach the report."
 
     def __init__(self, kind: str, report: str | None) -> None:
-        """Name the class of the exception, and the file with the report, or None for stderr."""
+        """Say where the report is.
+
+        `kind` is the name of the exception's class, such as "KeyError". `report` is the path of the
+        report. It is None if the report was written to stderr.
+        """
         if report is None:
             where = "on stderr"
         else:
