@@ -125,9 +125,18 @@ _WRONG_KIND_OF_PATH = {
 }
 """The numbers that mean UNSAFE_PATH: there is something else than a file at the path."""
 
+_HINT_FOR_TOO_MANY_FILES = (
+    "The process may open too few files: "
+    "raise the limit, for example with `ulimit -n 1024`."
+)  # fmt: skip
+_HINT_FOR_TOO_LARGE_A_FILE = (
+    "If a limit of file sizes is too low, "
+    "raise it, for example with `ulimit -f unlimited`."
+)  # fmt: skip
+
 _HINTS_BY_NUMBER = {
-    errno.EMFILE: ("The process may open too few files: raise the limit, for example with `ulimit -n 1024`."),
-    errno.EFBIG: ("If a limit of file sizes is too low, raise it, for example with `ulimit -f unlimited`."),
+    errno.EMFILE: _HINT_FOR_TOO_MANY_FILES,
+    errno.EFBIG: _HINT_FOR_TOO_LARGE_A_FILE,
     errno.EBUSY: "If the path is a mount point, mount its directory instead of the file.",
 }
 """Hints that replace the one of the class."""

@@ -396,7 +396,7 @@ class _Child:
 class _Output:
     """The output of a child: the pipe that it arrives in, its tail, and its log."""
 
-    def __init__(self, pipe: IO[bytes], tail_bytes: int, log: "_Log") -> None:
+    def __init__(self, pipe: IO[bytes], max_tail_bytes: int, log: "_Log") -> None:
         # A read() from an empty pipe would block until the child writes something.
         os.set_blocking(pipe.fileno(), False)
         self.tail = bytearray()
@@ -405,7 +405,7 @@ class _Output:
         """Whether the child has closed its end of the pipe. It may still run."""
 
         self._pipe = pipe
-        self._tail_bytes = tail_bytes
+        self._max_tail_bytes = max_tail_bytes
 
     @property
     def descriptor(self) -> int:
@@ -432,7 +432,7 @@ class _Output:
 
     def _append_to_tail(self, chunk: bytes) -> None:
         self.tail += chunk
-        excess_bytes = len(self.tail) - self._tail_bytes
+        excess_bytes = len(self.tail) - self._max_tail_bytes
         if excess_bytes > 0:
             del self.tail[:excess_bytes]
 
@@ -445,6 +445,7 @@ class _Log:
     """A file with all output of a child. Without `make_path`, no file is written."""
 
     def __init__(self, make_path: Callable[[], Path] | None) -> None:
+        """Prepare a log. If `make_path` is None, `append` does nothing."""
         self.path: Path | None = None
         """The path of the file. It is None until there is something to write."""
 

@@ -185,8 +185,8 @@ class Lock:
 
         With a timeout of 0, fail at once if another process holds the lock. With `recorded=False`,
         neither read nor write a record, which saves time if you take a lock thousands of times.
-        Others then know only the pid of the holder. And if the previous holder crashed, not this
-        holder learns of it, but the next one that is recorded.
+        Others then know only the pid of the holder. If the previous holder crashed, only the next
+        recorded holder learns of it.
 
         Raise LockTimeout if the lock is not free in time, DeadlineExceeded if the time limit of
         `signals` is over before that, and Interrupted after a signal. Raise Deadlock if a process
@@ -240,7 +240,7 @@ class Lock:
                     previous_record=previous_record,
                 )
                 if hold.crashed_writer is not None:
-                    # This holder learns of the crash. Remove the record of the writer that died,
+                    # This holder learns of the crash. Replace the record of the writer that died,
                     # so that later holders do not learn of the same crash again. Another reader may
                     # write at the same time, but it writes a "free" record too.
                     write_record(descriptor, self._me, usual_ms=hold.usual_ms, state="free")

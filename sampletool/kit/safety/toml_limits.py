@@ -76,6 +76,7 @@ def check_limits(text: str) -> None:
     # A key of N parts has N - 1 dots. Most files do not have so many, and need no closer look.
     if text.count(".") < MAX_KEY_PARTS:
         return
+    # The pieces and delimiters are as long as the text, so this is the start of the piece in it.
     position = 0
     for piece in split_at_delimiters(text):
         parts = piece.dots + 1

@@ -46,18 +46,18 @@ class Settings:
 
     def __init__(
         self,
-        workspace: Callable[[], Path | None],
+        find_workspace: Callable[[], Path | None],
         flags: Mapping[str, Any] | None = None,
         *,
         files_only: bool = False,
     ) -> None:
-        """Keep where to look. Files are read, and `workspace` is called, when a value is needed.
+        """Prepare to read settings. Nothing is read or called until a value is needed.
 
-        `workspace` returns the directory of the workspace, or None. `flags` are the options of the
-        command line. With `files_only`, the files are the only sources: flags, environment
+        `find_workspace` returns the directory of the workspace, or None. `flags` are the options of
+        the command line. With `files_only`, the files are the only sources: flags, environment
         variables and defaults do not count.
         """
-        self.workspace = workspace
+        self.find_workspace = find_workspace
         self.flags = flags if flags is not None else {}
         self.files_only = files_only
 
@@ -65,7 +65,7 @@ class Settings:
     def scopes(self) -> list[Scope]:
         """The settings files. The first one is the one that `config set` changes."""
         scopes = []
-        workspace = self.workspace()
+        workspace = self.find_workspace()
         if workspace is not None:
             # This file is not only for settings, so they have a table of their own.
             scopes.append(Scope("project", workspace / WORKSPACE_FILE, table=("settings",)))

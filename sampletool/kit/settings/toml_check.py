@@ -153,7 +153,7 @@ def documents_without(document: TomlTable, path: KeyPath) -> list[TomlTable]:
 
 def reads_as(text: str, expected: TomlTable) -> bool:
     """Return whether tomllib reads exactly this document."""
-    document = _read(text)
+    document = _parse_or_none(text)
     return document is not None and _is_same(document, expected)
 
 
@@ -174,7 +174,7 @@ def _is_one_statement(text: str) -> bool:
         return False
     # Nothing may follow the first statement. Comparing documents would not notice a header that
     # follows: the document can be the same without it.
-    return _read(text) is not None and _length_of_first_statement(text) == len(text)
+    return _parse_or_none(text) is not None and _length_of_first_statement(text) == len(text)
 
 
 def _length_of_first_statement(text: str) -> int:
@@ -205,7 +205,7 @@ def _length_of_same_end(one: str, other: str) -> int:
     return _length_of_same_start(one[::-1], other[::-1])
 
 
-def _read(text: str) -> TomlTable | None:
+def _parse_or_none(text: str) -> TomlTable | None:
     """Return the document, or None if the text is not TOML."""
     try:
         return parse(text)
