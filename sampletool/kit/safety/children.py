@@ -286,9 +286,9 @@ class Children:
     def _look_for_exit(self) -> ChildExit | None:
         """Read the output of all children until one is found that has exited. Reap that one."""
         for child in list(self._running.values()):
-            # Look first, then read. In the other order, the child could write and exit in between.
-            # Then its last output would be logged after the check for a failure, and an error
-            # would be missed.
+            # Ask whether it has exited before reading its output. In the other order, it could
+            # write and exit in between. _kill_and_reap() would then log its last output, after the
+            # check for a failure of the log.
             has_exited = _has_exited(child.process)
             child.output.read()
             if child.output.log.failure is not None:

@@ -46,21 +46,21 @@ def set_values(
 ) -> Changed:
     """Set each key to its value, and write the file. The value None removes the key.
 
-    Keys are as the user writes them: `jobs` is the key jobs in the table `scope.table`, which is
-    [settings] in a workspace's file.
+    Keys are as the user writes them, relative to `scope.table`. A workspace's file has its settings
+    in the table [settings], so there, the key `jobs` is at the path settings.jobs.
 
     Raise VersionConflict, InvalidValues or EditRefused if the file cannot be changed like this.
     Then it stays as it was.
     """
     if if_version is not None and if_version != file.before.version:
         raise VersionConflict(path=str(scope.path), expected=if_version, actual=file.before.version)
-    # The effects compare with the settings from before all changes. Only the text has each change.
+    # Each effect is about the settings from before all changes. Only `text` has the changes so far.
     settings_before = table_of(scope, file.before)
     text = file.text
     changes = []
     try:
         for key, value in values.items():
-            # A file of 256 KiB takes a second for each key.
+            # Stop here if a signal has come: in a file of 256 KiB, each key takes a second.
             if file.hold is not None:
                 file.hold.signals.check()
             old_value = value_at(settings_before, key)
@@ -105,7 +105,8 @@ def set_key(file: TomlEdit, key: Key, value: TomlValue) -> None:
 
 def _effect(old_value: TomlValue, new_value: TomlValue) -> Effect:
     """Return the effect of a change. None is the value of a key that is not set."""
-    # Compare the types too, because in Python, 1 == 1.0 == True.
+    # Compare the types too, because in Python, 1 == 1.0 == True. (The types in a list are not
+    # compared: replacing [1] with [1.0] counts as unchanged.)
     if type(old_value) is type(new_value) and old_value == new_value:
         return "unchanged"
     if new_value is None:

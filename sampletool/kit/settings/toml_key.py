@@ -28,7 +28,6 @@ def show_key(path: KeyPath) -> str:
         if _is_bare(part):
             parts.append(part)
         else:
-            # In quotes.
             parts.append(show_plain(part))
     return ".".join(parts)
 
