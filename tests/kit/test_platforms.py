@@ -54,7 +54,7 @@ def elsewhere(tool: Tool, tmp_path: Path) -> Tool:
 def without_linux(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in _ONLY_LINUX:
         monkeypatch.delattr(os, name)
-    monkeypatch.setattr(processes, "_stat", lambda name: None)
+    monkeypatch.setattr(processes, "_read_stat", lambda name: None)
 
 
 def is_running(pid: int) -> bool:

@@ -77,29 +77,41 @@ def check(name: str, value: Any, source: str) -> Any:
 
     Raise InvalidValues if the setting cannot have this value. The message names the source of it.
     """
-    known = find_known(name)
-    assert known is not None
+    setting = find_known(name)
+    assert setting is not None
+    # "auto" is the default. If the default is "auto" too, each command chooses.
+    value_to_read: Any = value
     if value == AUTO:
-        value_to_read: Any = known["default"]
-    else:
-        value_to_read = value
+        value_to_read = setting["default"]
     if value_to_read == AUTO:
         return None
-    kind = known["kind"]
     try:
-        return read_as(kind, value_to_read)
+        return read_as(setting["kind"], value_to_read)
     except ValueError as error:
         shown = quoted(value) if isinstance(value, str) else str(value)
-        message = f"Invalid value for {name}: {shown} ({source})"
+        mistake = Mistake(
+            param=name,
+            code="INVALID_VALUE",
+            message=f"Invalid value for {name}: {shown} ({source})",
+            value=str(value),
+            suggestion=_hint_for(setting, value),
+        )
+        raise InvalidValues(mistake) from error
+
+
+def _hint_for(setting: dict[str, str], invalid_value: Any) -> str:
+    """Return the hint that says which values the setting can have."""
+    kind = setting["kind"]
+    if setting["default"] == AUTO:
+        hint = f'Use {_EXPECTED[kind]}, or "auto".'
+    else:
         hint = f"Use {_EXPECTED[kind]}."
-        if known["default"] == AUTO:
-            hint = f'Use {_EXPECTED[kind]}, or "auto".'
-        if kind == "duration":
-            # Often only the unit is missing.
-            similar = similar_duration(str(value))
-            if similar is not None:
-                hint = f"{hint} Did you mean {similar}?"
-        raise InvalidValues(Mistake(name, "INVALID_VALUE", message, str(value), hint)) from error
+    if kind == "duration":
+        # Often only the unit is missing.
+        similar = similar_duration(str(invalid_value))
+        if similar is not None:
+            hint = f"{hint} Did you mean {similar}?"
+    return hint
 
 
 def read_as(kind: str, value: Any) -> Any:
@@ -108,6 +120,7 @@ def read_as(kind: str, value: Any) -> Any:
         return parse_duration(str(value))
     if kind == "count":
         return _read_count(value)
+    # 1 and 0 are accepted too: in Python, they are equal to True and False.
     if kind == "switch" and value in ("on", "off", True, False):
         return value in ("on", True)
     if kind == "format" and value in FORMATS:

@@ -46,17 +46,18 @@ class Settings:
 
     def __init__(
         self,
-        workspace: Callable[[], Path | None],
+        find_workspace: Callable[[], Path | None],
         flags: Mapping[str, Any] | None = None,
         *,
         files_only: bool = False,
     ) -> None:
-        """Read the settings of a workspace, if there is one, and those of the user.
+        """Prepare to read settings. Nothing is read or called until a value is needed.
 
-        `flags` are the options of the command line. With `files_only`, the files are the only
-        sources: flags, environment variables and defaults do not count.
+        `find_workspace` returns the directory of the workspace, or None. `flags` are the options of
+        the command line. With `files_only`, the files are the only sources: flags, environment
+        variables and defaults do not count.
         """
-        self.workspace = workspace
+        self.find_workspace = find_workspace
         self.flags = flags if flags is not None else {}
         self.files_only = files_only
 
@@ -64,8 +65,9 @@ class Settings:
     def scopes(self) -> list[Scope]:
         """The settings files. The first one is the one that `config set` changes."""
         scopes = []
-        workspace = self.workspace()
+        workspace = self.find_workspace()
         if workspace is not None:
+            # This file is not only for settings, so they have a table of their own.
             scopes.append(Scope("project", workspace / WORKSPACE_FILE, table=("settings",)))
         scopes.append(Scope("user", config_file()))
         return scopes
@@ -83,15 +85,15 @@ class Settings:
         """Yield each source that gives this key a value. The first one wins."""
         name = show_key(key)
         # Only a setting that the tool itself obeys has a flag, a variable and a default.
-        known = None if self.files_only else find_known(name)
-        if known is not None:
-            yield from self._sources_of_this_command(name, known["kind"])
+        setting = None if self.files_only else find_known(name)
+        if setting is not None:
+            yield from self._sources_of_this_command(name, setting["kind"])
         for scope in self.scopes:
             value = value_at(self._tables[scope.name], key)
             if value is not None:
                 yield Source(scope.name, value, str(scope.path))
-        if known is not None:
-            yield Source("default", known["default"], "default")
+        if setting is not None:
+            yield Source("default", setting["default"], "default")
 
     def _sources_of_this_command(self, name: str, kind: str) -> Iterator[Source]:
         """Yield the flag and the environment variable of a known setting, if they are set."""
@@ -101,13 +103,14 @@ class Settings:
         text = os.environ.get(variable_name)
         if text:
             value: TomlValue = text
-            # The value has the same type as if it were in a file.
+            # A variable is always text. In a file, these kinds can be numbers, as in `jobs = 4`.
             if kind in ("count", "duration"):
                 value = parse_value(text)
             yield Source("environment", value, variable_name)
 
     def find(self, key: Key) -> Source:
         """Return the source that wins. Raise KeyNotFound if the key has no value."""
+        # The first source is the one that wins.
         for source in self.sources(key):
             return source
         name = show_key(key)
@@ -120,7 +123,7 @@ class Settings:
         return check(name, source.value, source.where)
 
     def names(self) -> list[str]:
-        """Return every key that has a value."""
+        """Return every key that has a value. Each setting of the tool has at least a default."""
         names = set()
         for table in self._tables.values():
             for key, _ in leaves_of(table):
@@ -136,7 +139,7 @@ class Settings:
 
 
 def table_of(scope: Scope, text: TomlText) -> TomlTable:
-    """Return the settings of one file. A workspace's file may have none.
+    """Return the settings of one file, or {} if it has none.
 
     Raise InvalidToml if the file is not TOML, or if its settings are not a table.
     """
@@ -148,10 +151,13 @@ def table_of(scope: Scope, text: TomlText) -> TomlTable:
     return table
 
 
-def leaves_of(table: TomlTable, above: Key = ()) -> Iterator[tuple[Key, TomlValue]]:
-    """Yield each key that has a value, and its value. Keys start with `above`."""
+def leaves_of(table: TomlTable, prefix: Key = ()) -> Iterator[tuple[Key, TomlValue]]:
+    """Yield each key in the table and in the tables below, and its value.
+
+    Each key starts with `prefix`, which is the key of the table itself.
+    """
     for name, value in table.items():
         if isinstance(value, dict):
-            yield from leaves_of(value, (*above, name))
+            yield from leaves_of(value, (*prefix, name))
         else:
-            yield (*above, name), value
+            yield (*prefix, name), value

@@ -13,7 +13,7 @@ from ...contract.duration import say_duration
 from ...global_options import DryRunOption
 from ...places import session_root
 from ...safety.clock import utc
-from ...safety.session import limit_last_use, list_sessions, remove_session, sweep_trash
+from ...safety.session import correct_last_use, list_sessions, remove_session, sweep_trash
 
 spec = CommandSpec(
     effect="sessions",
@@ -53,7 +53,7 @@ def command(ctx: typer.Context, dry_run: DryRunOption = False) -> Cleaned:
         context.signals.check()
         directory = Path(session.path)
         if not dry_run:
-            limit_last_use(directory, now)
+            correct_last_use(directory, now)
         # A last use in the future counts as a use now.
         last_used_at = min(session.last_used_at, utc(now))
         if last_used_at > oldest:
