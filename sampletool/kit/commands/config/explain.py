@@ -1,5 +1,6 @@
 """Why a setting has the value it has."""
 
+from dataclasses import replace
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -12,7 +13,7 @@ from ...settings.toml_key import show_key
 from ._options import read_key, reads_settings
 from .get import KeyArgument, RevealOption, shown
 
-spec = reads_settings._replace(examples=("config explain jobs",))
+spec = replace(reads_settings, examples=("config explain jobs",))
 
 
 class Given(NamedTuple):

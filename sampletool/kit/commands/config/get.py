@@ -1,5 +1,6 @@
 """The value of one setting, and where it comes from."""
 
+from dataclasses import replace
 from math import isfinite
 from typing import Annotated, Any, NamedTuple
 
@@ -12,7 +13,7 @@ from ...settings.precedence import Key, Settings, SourceName
 from ...settings.toml_key import show_key
 from ._options import GlobalOption, read_key, reads_settings, setting_keys, settings_of
 
-spec = reads_settings._replace(before=("config set key1 val1",), examples=("config get key1", "config get key1 --raw"))
+spec = replace(reads_settings, before=("config set key1 val1",), examples=("config get key1", "config get key1 --raw"))
 
 
 class Setting(NamedTuple):

@@ -1,5 +1,6 @@
 """Every setting that has a value."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import typer
@@ -13,7 +14,7 @@ from ...settings.known import find_known
 from ._options import GlobalOption, reads_settings, settings_of
 from .get import RevealOption, Setting, show
 
-spec = reads_settings._replace(examples=("config list",))
+spec = replace(reads_settings, examples=("config list",))
 
 
 class Listing(NamedTuple):

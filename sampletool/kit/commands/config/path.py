@@ -1,5 +1,6 @@
 """Which file `config set` would change."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import typer
@@ -7,7 +8,7 @@ import typer
 from ...settings.precedence import ScopeName
 from ._options import GlobalOption, reads_settings, settings_of
 
-spec = reads_settings._replace(examples=("config path --global",))
+spec = replace(reads_settings, examples=("config path --global",))
 
 
 class Location(NamedTuple):

@@ -1,5 +1,6 @@
 """Set one key or several at once, atomically, keeping everything else in the file as it is."""
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -15,7 +16,8 @@ from ...settings.precedence import Key
 from ...settings.toml_key import parse_value, show_key
 from ._options import GlobalOption, IfVersionOption, changes_settings, read_key, scope_to_change, setting_keys
 
-spec = changes_settings._replace(
+spec = replace(
+    changes_settings,
     reads=("settings", "stdin"),
     destroys="The value that a key had.",
     examples=("config set key1 val1", "config set jobs=4 lock_timeout=30s", "echo s3cret | config set api.token -"),

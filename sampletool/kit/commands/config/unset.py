@@ -1,5 +1,6 @@
 """Remove one key or several at once."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -9,7 +10,7 @@ from ...global_options import DryRunOption
 from ...settings.change import Changed, set_values
 from ._options import GlobalOption, IfVersionOption, changes_settings, read_key, scope_to_change, setting_keys
 
-spec = changes_settings._replace(destroys="The value of each key.", examples=("config unset key1",))
+spec = replace(changes_settings, destroys="The value of each key.", examples=("config unset key1",))
 
 
 def command(
