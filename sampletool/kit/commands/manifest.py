@@ -60,7 +60,7 @@ class Description(NamedTuple):
     answer: dict[str, Any] | None = None
     """The schema of the envelope, with `meta` and `error`; that of `data` is with each command."""
     exit_statuses: dict[str, str] | None = None
-    settings: dict[str, dict[str, str]] | None = None
+    settings: dict[str, dict[str, Any]] | None = None
     """A flag wins over the environment, that over the workspace's file, that over yours, that over the default."""
     environment: dict[str, str] | None = None
     """The variables that count besides those of the settings."""
