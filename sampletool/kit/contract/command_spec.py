@@ -83,6 +83,8 @@ class CommandSpec:
     """
     takes_stdout: bool = False
     """Whether the command writes something else to stdout. Its response then goes to stderr."""
+    needs_terminal: bool = False
+    """Whether the command refuses to run without a terminal."""
     before: tuple[str, ...] = ()
     """Commands that prepare an empty directory for the examples."""
     examples: tuple[str, ...] = ()

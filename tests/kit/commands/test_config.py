@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sampletool.kit.commands.config.get import shown
+from sampletool.kit.commands.config._showing import value_to_show as shown
 from sampletool.kit.program import variable
 from sampletool.kit.testing.tool import Tool
 

@@ -60,6 +60,21 @@ def test_if_one_value_is_wrong_nothing_is_set_and_all_that_is_wrong_is_reported(
     assert (workspace / "tool.toml").read_text() == before
 
 
+def test_all_mistakes_are_reported_at_once_also_a_missing_value(tool: Tool, workspace: Path) -> None:
+    before = (workspace / "tool.toml").read_text()
+
+    ran = tool("config", "set", "jobs=0", "lock_timeout=x", "b")
+
+    assert [(mistake["param"], mistake["code"]) for mistake in ran.error["errors"]] == [
+        ("jobs", "INVALID_VALUE"),
+        ("lock_timeout", "INVALID_VALUE"),
+        ("VALUE", "MISSING"),
+    ]
+    for part in ("jobs: 0 ", "lock_timeout: 'x' ", "b has no value"):
+        assert part in ran.error["message"]
+    assert (workspace / "tool.toml").read_text() == before
+
+
 def test_outside_a_workspace_it_is_the_user_s_file_with_a_warning(tool: Tool, home: Path) -> None:
     ran = tool("config", "set", "key1", "val1")
 

@@ -35,7 +35,7 @@ class Listing(NamedTuple):
         return [heads("lock", "state", "command", "by"), *rows] if rows else ["No lock is held."]
 
 
-def command(ctx: typer.Context, limit: LimitOption = 1000, after: AfterOption = None) -> Listing:
+def command(ctx: typer.Context, limit: LimitOption = 100, after: AfterOption = None) -> Listing:
     """List the locks that are held.
 
     Those of this workspace, of your outputs and of your settings.

@@ -26,7 +26,7 @@ class Listing(NamedTuple):
         return lines
 
 
-def command(ctx: typer.Context, limit: LimitOption = 1000, after: AfterOption = None) -> Listing:
+def command(ctx: typer.Context, limit: LimitOption = 100, after: AfterOption = None) -> Listing:
     """List your session directories, newest first.
 
     When each was last used, and by whom it is in use.
