@@ -134,7 +134,10 @@ def file(workspace: Path) -> Path:
     return path
 
 
-def test_the_file_is_written_as_the_editor_saved_it_and_the_copy_is_removed(editing: Editing, file: Path) -> None:
+def test_the_file_is_written_as_the_editor_saved_it_and_the_copy_is_removed(
+    editing: Editing,
+    file: Path,
+) -> None:
     response = editing.run('echo "jobs = 3" >> "$1"')
 
     assert response["data"]["effect"] == "updated"
@@ -171,7 +174,10 @@ def test_a_missing_file_stays_missing_if_nothing_is_written(editing: Editing, ho
     assert not (home / "xdg_config_home" / PACKAGE / "config.toml").exists()
 
 
-def test_all_problems_are_reported_at_once_and_the_copy_is_kept(editing: Editing, file: Path) -> None:
+def test_all_problems_are_reported_at_once_and_the_copy_is_kept(
+    editing: Editing,
+    file: Path,
+) -> None:
     response = editing.run('printf "jobs = 0\\nlock_timeout = 5\\n" >> "$1"')
 
     error = response["error"]
@@ -183,7 +189,10 @@ def test_all_problems_are_reported_at_once_and_the_copy_is_kept(editing: Editing
     assert file.read_text() == _BEFORE
 
 
-def test_a_text_that_is_not_toml_is_not_written_and_the_copy_is_kept(editing: Editing, file: Path) -> None:
+def test_a_text_that_is_not_toml_is_not_written_and_the_copy_is_kept(
+    editing: Editing,
+    file: Path,
+) -> None:
     response = editing.run('echo "jobs =" >> "$1"')
 
     (copy,) = editing.copies()
@@ -213,7 +222,10 @@ def test_a_change_of_another_process_is_never_overwritten(editing: Editing, file
     assert copy.read_text() == f"{_BEFORE}jobs = 3\n"
 
 
-def test_a_file_that_another_process_creates_meanwhile_is_not_replaced(editing: Editing, home: Path) -> None:
+def test_a_file_that_another_process_creates_meanwhile_is_not_replaced(
+    editing: Editing,
+    home: Path,
+) -> None:
     script = f'{_TOOL} config set --global other 1; echo "jobs = 3" > "$1"'
 
     terminal = editing.start(script, "--global")
@@ -230,7 +242,12 @@ def test_a_file_that_another_process_creates_meanwhile_is_not_replaced(editing: 
         ('rm "$1"', "removed the file"),
     ],
 )
-def test_if_the_editor_fails_nothing_changes(editing: Editing, file: Path, script: str, reason: str) -> None:
+def test_if_the_editor_fails_nothing_changes(
+    editing: Editing,
+    file: Path,
+    script: str,
+    reason: str,
+) -> None:
     response = editing.run(script)
 
     assert response["error"]["code"] == "EDITOR_FAILED"
@@ -267,7 +284,10 @@ def test_an_editor_that_cannot_be_found_is_an_error_with_a_hint(
     assert "VISUAL" in response["error"]["suggestion"]
 
 
-def test_the_editor_may_have_arguments_and_no_shell_reads_them(editing: Editing, file: Path) -> None:
+def test_the_editor_may_have_arguments_and_no_shell_reads_them(
+    editing: Editing,
+    file: Path,
+) -> None:
     visual = "sed -i 's/level = 1/level = 2; $(id)/' "
 
     response = editing.run("exit 9", VISUAL=visual.replace("; $(id)", ""), EDITOR="false")
@@ -315,7 +335,10 @@ def test_the_keyboard_belongs_to_the_editor(editing: Editing, file: Path, key: b
     assert file.read_text() == f"{_BEFORE}jobs = 3\n"
 
 
-def test_a_signal_to_the_command_alone_ends_the_editor_and_keeps_the_copy(editing: Editing, file: Path) -> None:
+def test_a_signal_to_the_command_alone_ends_the_editor_and_keeps_the_copy(
+    editing: Editing,
+    file: Path,
+) -> None:
     terminal = editing.start('echo "jobs = 3" >> "$1"; echo ready; exec sleep 60')
     terminal.wait_for("ready")
 
