@@ -160,15 +160,25 @@ class Settings:
         source = self.find((name,))
         return check(name, source.value, source.where)
 
-    def names(self) -> list[str]:
-        """Return every key that has a value."""
-        names = set()
+    def keys(self) -> list[Key]:
+        """Return every key that has a value, in the order of their names."""
+        keys_by_name: dict[str, Key] = {}
         for table in self._tables.values():
             for key, _ in leaves_of(table):
-                names.add(present_name(show_key(key)))
+                name = show_key(key)
+                current_name = present_name(name)
+                if current_name == name:
+                    keys_by_name[name] = key
+                else:
+                    keys_by_name[current_name] = parse_key(current_name)
         if not self.files_only:
-            names.update(all_known())
-        return sorted(names)
+            for name in all_known():
+                keys_by_name[name] = parse_key(name)
+        return [keys_by_name[name] for name in sorted(keys_by_name)]
+
+    def names(self) -> list[str]:
+        """Return the name of every key that has a value, sorted."""
+        return [show_key(key) for key in self.keys()]
 
     @property
     def version(self) -> str:

@@ -12,8 +12,9 @@ from ...contract.errors import InvalidValues
 from ...contract.table import Line, heads
 from ...pages import AfterOption, LimitOption, page_of
 from ...settings.known import find_known
-from ...settings.precedence import Settings, SourceName
-from ._options import GlobalOption, read_key, settings_of
+from ...settings.precedence import Key, Settings, SourceName
+from ...settings.toml_key import show_key
+from ._options import GlobalOption, settings_of
 from ._showing import RevealOption, excerpt, value_to_show
 
 spec = CommandSpec(
@@ -72,16 +73,15 @@ def _value_cell(setting: ListedSetting) -> str:
 
 def _list_setting(
     settings: Settings,
-    name: str,
+    key: Key,
     *,
     reveal: bool,
     show_origin: bool,
 ) -> ListedSetting:
-    key = read_key(name)
     source = settings.find(key)
     shown = excerpt(value_to_show(key, source.value, reveal=reveal))
     return ListedSetting(
-        key=name,
+        key=show_key(key),
         value=shown.value,
         source=source.name,
         version=settings.version,
@@ -120,9 +120,8 @@ def command(
     context: Context = ctx.obj
     settings = settings_of(context, in_user_file)
     _warn_of_invalid_values(context, settings)
-    page_names = page_of(context, settings.names(), limit, after, str)
     listed = []
-    for name in page_names:
-        setting = _list_setting(settings, name, reveal=reveal, show_origin=show_origin)
+    for key in page_of(context, settings.keys(), limit, after, show_key):
+        setting = _list_setting(settings, key, reveal=reveal, show_origin=show_origin)
         listed.append(setting)
     return Listing(settings=listed, version=settings.version)

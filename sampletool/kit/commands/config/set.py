@@ -99,13 +99,14 @@ def _read_pair(
         message = f"the value of {written_name} is not UTF-8 text"
         return [Mistake(written_name, "INVALID_VALUE", message)]
 
-    key = read_key(name)
+    key = written_key
+    if name != show_key(written_key):
+        key = read_key(name)
+        assignments.present_names[show_key(written_key)] = name
     if key in assignments.values:
         message = f"{written_name} is given twice"
         return [Mistake("KEY", "INVALID_VALUE", message, written_name)]
     assignments.values[key] = value
-    if key != written_key:
-        assignments.present_names[show_key(written_key)] = name
     return []
 
 
