@@ -16,7 +16,10 @@ def test_get_tells_the_value_and_its_source(tool: Tool, workspace: Path) -> None
     assert workspace
 
 
-def test_flag_beats_environment_beats_project_beats_user_beats_default(tool: Tool, workspace: Path) -> None:
+def test_flag_beats_environment_beats_project_beats_user_beats_default(
+    tool: Tool,
+    workspace: Path,
+) -> None:
     def winner(*args: str, **environ: str) -> tuple[object, object]:
         data = tool("config", "get", "lock_timeout", *args, stdin=b"", **environ).data
         return data["value"], data["source"]
@@ -94,7 +97,10 @@ def test_list_tells_every_key_in_a_stable_order(tool: Tool, workspace: Path) -> 
     assert workspace
 
 
-def test_unset_removes_the_keys_that_are_there_and_leaves_the_rest_unchanged(tool: Tool, workspace: Path) -> None:
+def test_unset_removes_the_keys_that_are_there_and_leaves_the_rest_unchanged(
+    tool: Tool,
+    workspace: Path,
+) -> None:
     before = (workspace / "tool.toml").read_text()
     tool("config", "set", "a=1", "b=2")
 
@@ -178,7 +184,10 @@ def test_a_value_has_one_type_wherever_it_comes_from(
     assert workspace
 
 
-def test_a_key_that_is_deep_is_refused_or_shown_and_never_a_crash(tool: Tool, workspace: Path) -> None:
+def test_a_key_that_is_deep_is_refused_or_shown_and_never_a_crash(
+    tool: Tool,
+    workspace: Path,
+) -> None:
     for call in (["set", ".".join("a" * 900), "1"], ["get", ".".join("a" * 900)], ["unset", ".".join("a" * 900)]):
         ran = tool("config", *call)
         assert ran.code == "VALIDATION_ERROR"

@@ -319,7 +319,11 @@ def call_of(tool: Tool, line: str) -> Ran:
 
 
 @pytest.mark.parametrize("command", list(described()))
-def test_a_caller_that_knows_only_the_manifest_calls_every_command(tool: Tool, tmp_path: Path, command: str) -> None:
+def test_a_caller_that_knows_only_the_manifest_calls_every_command(
+    tool: Tool,
+    tmp_path: Path,
+    command: str,
+) -> None:
     """The plugin checks each answer against the schemas.
 
     The examples really run, those of the lab and of `test` too: all of them together take nine seconds.
@@ -360,7 +364,10 @@ def locks_of(ran: Ran) -> set[str]:
     return {"settings file" if name in (WORKSPACE_FILE, "config.toml") else name for name in taken}
 
 
-def test_the_skill_lists_every_command_and_its_loop_raises_after_its_last_try(tool: Tool, workspace: Path) -> None:
+def test_the_skill_lists_every_command_and_its_loop_raises_after_its_last_try(
+    tool: Tool,
+    workspace: Path,
+) -> None:
     skill = tool("manifest", "--skill").text
     (loop,) = re.findall(r"^```python\n(.*?)^```$", skill, re.M | re.S)
     loop = loop.replace(f'["{PROGRAM}"', f'[{sys.executable!r}, "-m", {PACKAGE!r}')
