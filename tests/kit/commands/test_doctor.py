@@ -210,7 +210,7 @@ def test_a_report_has_the_variables_that_matter_without_secrets(tool: Tool) -> N
         "OTHER": "not-relevant",
     }
 
-    text = tool("doctor", "--report", **variables).text
+    text = tool("doctor", "--report", stdin=b"", **variables).text
 
     lines = text.splitlines()
     assert "  TERM=dumb" in lines
