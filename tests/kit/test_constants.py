@@ -132,12 +132,12 @@ CONSTANTS = (
 _PAGE = "more: one response is too large; less: callers need many calls"
 
 LIMITS = (
-    Limit("config list --limit", 1_000, 1, 10_000, _PAGE),
-    Limit("lock list --limit", 1_000, 1, 10_000, _PAGE),
+    Limit("config list --limit", 100, 1, 10_000, _PAGE),
+    Limit("lock list --limit", 100, 1, 10_000, _PAGE),
     Limit("log --limit", 100, 1, 10_000, _PAGE),
     Limit("log --since", "7d", None, None, "less: last week is not shown; more: old calls hide the new ones"),
     Limit("manifest --limit", 1_000, 1, 10_000, _PAGE),
-    Limit("session list --limit", 1_000, 1, 10_000, _PAGE),
+    Limit("session list --limit", 100, 1, 10_000, _PAGE),
 )
 
 

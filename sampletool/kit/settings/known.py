@@ -2,13 +2,15 @@
 
 A part brings settings in a file `settings.py` with a literal `SETTINGS`, like the one below. It
 gives each setting its kind, its default and its help. This file is imported only if a name is not a
-setting of the kit.
+setting of the kit. A setting that was renamed also has `former_names`, and one that is not to be
+used any more has `deprecated`, a sentence that says what to use instead. Both still work, with a
+warning.
 
 Users may set any other key too. The tool keeps such a key and ignores it.
 """
 
 from functools import cache
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from ..contract.answer import FORMATS
 from ..contract.duration import parse_duration, similar_duration
@@ -19,7 +21,20 @@ from ..parts import offered
 AUTO = "auto"
 """The value that lets each command choose, for example by the number of processors."""
 
-SETTINGS = {
+
+class KnownSetting(TypedDict):
+    """What the tool knows about one of its settings."""
+
+    kind: str
+    default: str
+    help: str
+    deprecated: NotRequired[str]
+    """A sentence that says what to use instead."""
+    former_names: NotRequired[tuple[str, ...]]
+    """Names that the setting had before. They still work, in files and in variables."""
+
+
+SETTINGS: dict[str, KnownSetting] = {
     "call_log": {
         "kind": "switch",
         "default": "on",
@@ -57,7 +72,7 @@ _EXPECTED = {
 
 
 @cache
-def all_known() -> dict[str, dict[str, str]]:
+def all_known() -> dict[str, KnownSetting]:
     """Return all settings of the kit and the parts, sorted by name."""
     settings = dict(SETTINGS)
     for module in offered("settings"):
@@ -65,11 +80,21 @@ def all_known() -> dict[str, dict[str, str]]:
     return dict(sorted(settings.items()))
 
 
-def find_known(name: str) -> dict[str, str] | None:
-    """Return the kind, the default and the help of a setting, or None if the tool has none."""
+def find_known(name: str) -> KnownSetting | None:
+    """Return what is known about a setting, or None if the tool has no setting of this name."""
     if name in SETTINGS:
         return SETTINGS[name]
     return all_known().get(name)
+
+
+def present_name(name: str) -> str:
+    """Return the name that a setting has now. A key that never was a setting keeps its name."""
+    if find_known(name) is not None:
+        return name
+    for known_name, known in all_known().items():
+        if name in known.get("former_names", ()):
+            return known_name
+    return name
 
 
 def check(name: str, value: Any, source: str) -> Any:
@@ -99,7 +124,7 @@ def check(name: str, value: Any, source: str) -> Any:
         raise InvalidValues(mistake) from error
 
 
-def _hint_for(setting: dict[str, str], invalid_value: Any) -> str:
+def _hint_for(setting: KnownSetting, invalid_value: Any) -> str:
     """Return the hint that says which values the setting can have."""
     kind = setting["kind"]
     if setting["default"] == AUTO:
