@@ -86,7 +86,7 @@ def end_all(find: Callable[[], list[int]], signals: Signals) -> list[int]:
             # descriptor was opened, `find` does not return it a second time.
             confirmed = descriptors.keys() & set(find())
             signalled = _send_signal(signal_number, confirmed, descriptors)
-            # After SIGKILL, the processes do not clean up, so this wait is short anyway.
+            # Processes clean up after SIGTERM only. So a second signal shortens that wait only.
             is_grace_period = signal_number == signal.SIGTERM
             _await_exits(signalled.values(), signals, may_be_shortened=is_grace_period)
             all_signalled.update(signalled)

@@ -112,8 +112,8 @@ def unset_value(text: str, path: KeyPath) -> str:
         raise CannotEdit(path, "it is not set, or it is in a list of tables")
     _refuse_expensive(text, path)
 
-    def remove_key(tables: _EditedTable) -> None:
-        parent = _table_at(tables, path[:-1])
+    def remove_key(edited_document: _EditedTable) -> None:
+        parent = _table_at(edited_document, path[:-1])
         if not _is_written_as_value(parent[path[-1]]):
             raise WrongKind(path, path, found)
         del parent[path[-1]]
@@ -157,8 +157,8 @@ def _replace_value(text: str, document: TomlTable, path: KeyPath, value: TomlVal
     """
     old_value = value_at(document, path)
 
-    def put_value(tables: _EditedTable, new_value: str) -> None:
-        table = _table_at(tables, path[:-1])
+    def put_value(edited_document: _EditedTable, new_value: str) -> None:
+        table = _table_at(edited_document, path[:-1])
         if not _is_written_as_value(table[path[-1]]):
             raise WrongKind(path, path, old_value)
         table[path[-1]] = new_value
@@ -181,7 +181,7 @@ def _make_template(text: str, put_value: _PutValue) -> Template | None:
     """
     # A string that is in no file. So its place in the new text is certain.
     placeholder = f"placeholder-{os.urandom(16).hex()}"
-    new_text = _edit(text, lambda tables: put_value(tables, placeholder))
+    new_text = _edit(text, lambda edited_document: put_value(edited_document, placeholder))
     if new_text is None:
         return None
     # tomlkit writes strings in double quotes.
@@ -262,8 +262,8 @@ def _insert_key(
     `add_key` adds a key with these parts, relative to the existing table at `table_path`.
     """
 
-    def put_value(tables: _EditedTable, new_value: str) -> None:
-        add_key(_table_at(tables, table_path), new_parts, new_value)
+    def put_value(edited_document: _EditedTable, new_value: str) -> None:
+        add_key(_table_at(edited_document, table_path), new_parts, new_value)
 
     template = _make_template(text, put_value)
     if template is None:
@@ -289,7 +289,7 @@ def _add_dotted_key(table: _EditedTable, path: KeyPath, value: str) -> None:
 
 def _add_new_table(table: _EditedTable, path: KeyPath, value: str) -> None:
     """Add the key (b, c, d) to the table `a` as a header `[a.b.c]`, and `d = value` below it."""
-    import tomlkit
+    import tomlkit  # 10 ms, and most commands do not edit
 
     inner = tomlkit.table()
     inner[path[-1]] = value
@@ -306,7 +306,7 @@ def _add_braces(table: _EditedTable, path: KeyPath, value: str) -> None:
 
     In a table that is itself in braces, tomlkit can add no other form.
     """
-    import tomlkit
+    import tomlkit  # 10 ms, and most commands do not edit
 
     inner: Any = value
     for part in reversed(path[1:]):
@@ -357,13 +357,16 @@ def _skip_lines_above(text: str, position: int, is_skipped: Callable[[str], bool
 
 
 def _edit(text: str, change: Callable[[_EditedTable], None]) -> str | None:
-    """Return the text after a change of its tables, or None if tomlkit fails to change it."""
-    import tomlkit
+    """Let `change` edit the document of tomlkit, and return its text, or None if tomlkit fails.
+
+    A CannotEdit that `change` raises is not a failure of tomlkit, and is raised again.
+    """
+    import tomlkit  # 10 ms, and most commands do not edit
 
     try:
-        tables = tomlkit.parse(text)
-        change(tables)
-        return tables.as_string()
+        edited_document = tomlkit.parse(text)
+        change(edited_document)
+        return edited_document.as_string()
     except CannotEdit:
         raise
     # There is no list of what tomlkit can raise. We saw ValueError, AttributeError and
@@ -374,13 +377,15 @@ def _edit(text: str, change: Callable[[_EditedTable], None]) -> str | None:
 
 def _can_be_edited(text: str) -> bool:
     """Return whether tomlkit can parse the text."""
-    return _edit(text, lambda tables: None) is not None
+    return _edit(text, lambda _edited_document: None) is not None
 
 
-def _table_at(tables: _EditedTable, path: KeyPath) -> _EditedTable:
+def _table_at(edited_document: _EditedTable, path: KeyPath) -> _EditedTable:
+    """Return the table at this path in a document of tomlkit."""
+    table = edited_document
     for part in path:
-        tables = tables[part]
-    return tables
+        table = table[part]
+    return table
 
 
 def _is_written_as_value(item: _EditedTable) -> bool:
@@ -389,7 +394,7 @@ def _is_written_as_value(item: _EditedTable) -> bool:
     A table in braces is. A table with a header or with dotted keys is not, and a list of tables
     with headers is not.
     """
-    from tomlkit.items import AoT, InlineTable
+    from tomlkit.items import AoT, InlineTable  # 10 ms, and most commands do not edit
 
     return isinstance(item, InlineTable) or not isinstance(item, (dict, AoT))
 
