@@ -364,12 +364,12 @@ def _describe_limits(parameter: dict[str, Any]) -> list[str]:
 def _describe_use(parameter: dict[str, Any]) -> list[str]:
     """Return a sentence about whether the parameter may be missing, or be given several times."""
     is_option = "flags" in parameter
-    if is_option and parameter["required"]:
+    if is_option and parameter.get("required", False):
         return ["This option is required."]
-    if is_option and parameter["repeatable"]:
+    if is_option and parameter.get("repeatable", False):
         return ["You can repeat this option."]
     if is_option:
         return []
-    if parameter["required"]:
+    if parameter.get("required", False):
         return ["This argument is required."]
     return ["This argument is optional."]
