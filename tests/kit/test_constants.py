@@ -14,6 +14,7 @@ CONSTANTS = (
     Constant("contract.duration._MAX_YEARS", 100, "more: the clock and the poll call overflow"),
     Constant("contract.errors.INTERRUPTED", (129, 130, 131, 143), "others: scripts do not see which signal it was"),
     Constant("contract.errors.SIGNAL_BASE", 128, "others: scripts do not see which signal it was"),
+    Constant("contract.errors._MAX_PATH_CHARACTERS", 4096, "less: a program cannot open the file of an error"),
     Constant("contract.errors._MAX_MISTAKES", 100, "more: a response of megabytes for one command line"),
     Constant("contract.errors._MAX_LISTED", 10, "more: a message of hundreds of names hides its sentence"),
     Constant("contract.errors.did_you_mean(nearness)", 0.6, "less: every word is near; more: no typing error is"),

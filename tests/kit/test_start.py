@@ -88,6 +88,7 @@ def test_an_old_python_is_refused_in_one_line_of_json(tool: Tool) -> None:
     assert completed.stdout.endswith("\n")
     (line,) = completed.stdout.splitlines()
     answer = json.loads(line)
+    assert not answer["ok"]
     error = answer["error"]
     assert error["code"] == "PYTHON_TOO_OLD"
     assert error["message"] == "The tool needs Python 3.11 or newer. This is Python 3.10.9."
