@@ -199,7 +199,7 @@ def test_if_the_names_cannot_be_found_none_is_offered_and_everything_is_closed(
     closed: list[str] = []
 
     def names(context: Context) -> Iterator[str]:
-        context.opened.callback(closed.append, "store")
+        context.exit_stack.callback(closed.append, "store")
         yield "level"
         raise ConnectionResetError
 
