@@ -71,6 +71,13 @@ class CommandSpec(NamedTuple):
     """Calls that make what the examples need, in an empty directory."""
     examples: tuple[str, ...] = ()
     """Without the name of the program, to be called in this order; `echo text | state set key -` has an input."""
+    deprecated: str = ""
+    """A sentence that says what to use instead, or "" if the command is not deprecated."""
+    former_names: tuple[str, ...] = ()
+    """Names that the command had before. They still work, with a warning.
+
+    Each is the last word of the command: `("put",)` if `config set` was `config put`.
+    """
 
     def own_errors(self) -> list[ErrorKind]:
         """Return the errors that this command adds to those of every command."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from .answer import META_MEMBERS, SCHEMA_VERSION
 from .command_spec import CommandSpec
+from .deprecation import find_deprecated_flags
 from .errors import Mistake
 
 _JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null", dict: "object"}
@@ -20,7 +21,9 @@ def describe_param(param: Any, hint: Any) -> dict[str, Any]:
     """What to write for a parameter, and what happens without it. The type of the parser is left out: it reads text."""
     kind, declared = _kind_of(hint), getattr(hint, "__metadata__", ())
     is_option = param.param_type_name == "option"
-    is_flag = is_option and kind is bool
+    # `-vv` is a flag that is counted.
+    is_counted = getattr(param, "count", False)
+    is_flag = is_option and (kind is bool or is_counted)
     choices = typing.get_args(kind)
     several = "..." if param.nargs == -1 else ""
     written = ("N" if kind in (int, float) else "TEXT") if is_option else f"{param.name.upper()}{several}"
@@ -28,18 +31,49 @@ def describe_param(param: Any, hint: Any) -> dict[str, Any]:
     described = {
         "name": param.name,
         "flags": [*param.opts, *param.secondary_opts] if is_option else None,
-        "type": "choice" if choices else _METAVAR_TYPES.get(metavar) or _JSON_TYPES.get(kind, "string"),
+        "type": _type_name(kind, metavar, is_flag=is_flag),
         "choices": list(choices) or None,
         "minimum": next((each.min for each in declared if hasattr(each, "min")), None),
         "maximum": next((each.max for each in declared if hasattr(each, "max")), None),
         "default": None if is_flag or param.default in (None, "") else param.default,
+        "shown_default": _shown_default(param),
         "metavar": None if is_flag else metavar,
         "required": param.required,
-        "repeatable": param.multiple or param.nargs == -1,
+        "repeatable": param.multiple or param.nargs == -1 or is_counted,
         "completion": True if any(getattr(each, "autocompletion", None) for each in declared) else None,
         "help": param.help,
+        "deprecated_flags": _deprecated_flags(param, hint),
     }
     return {key: value for key, value in described.items() if value is not None}
+
+
+def _type_name(kind: Any, metavar: str, *, is_flag: bool) -> str:
+    """Return the type of the values, as the manifest calls it."""
+    if is_flag:
+        return "boolean"
+    if typing.get_origin(kind) is typing.Literal:
+        return "choice"
+    if metavar in _METAVAR_TYPES:
+        return _METAVAR_TYPES[metavar]
+    return _JSON_TYPES.get(kind, "string")
+
+
+def _shown_default(param: Any) -> str | None:
+    """Return the words for a default that has no fixed value: `show_default` of typer.Option."""
+    shown = getattr(param, "show_default", None)
+    return shown if isinstance(shown, str) else None
+
+
+def _deprecated_flags(param: Any, hint: Any) -> dict[str, str] | None:
+    """Return the deprecated flags of an option, each with what to use instead, if it has some.
+
+    Raise ValueError if a mark names a flag that the option does not have.
+    """
+    deprecated = find_deprecated_flags([hint])
+    for flag in deprecated:
+        if flag not in param.opts:
+            raise ValueError(f"{flag} is marked as deprecated, but {param.opts} do not contain it")
+    return deprecated or None
 
 
 def _kind_of(hint: Any) -> Any:
