@@ -97,14 +97,9 @@ def refuse(error: ToolError, command: str) -> bytes:
 
 
 def root(args: list[str]) -> CommandFolder:
-    """Return the command for the whole tool. Its own options are missing if `args` has none."""
-    # Building the options takes as long as building a command. So skip it for `tool config get`.
-    begins_with_command = bool(args) and args[0].isidentifier()
-    if begins_with_command and args[0] not in ("help", "version"):
-        options = {}
-    else:
-        options = whole_tool()
-    return CommandFolder(command_packages(), PROGRAM, import_module(PACKAGE).__doc__, options)
+    """Return the command for the whole tool."""
+    about = import_module(PACKAGE).__doc__
+    return CommandFolder(command_packages(), PROGRAM, about, whole_tool())
 
 
 def _run_and_respond(args: list[str], *, ends_process: bool) -> int:

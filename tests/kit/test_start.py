@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sampletool import __version__
+from sampletool import PROGRAM, __version__
 from sampletool.kit.safety.signals import HANDLED
 from sampletool.kit.testing.forked import run_python
 from sampletool.kit.testing.tool import COMMAND, Tool, ended
@@ -18,8 +18,8 @@ from tests.kit.added_command import start_added
 from tests.kit.waiting import wait_until
 
 
-def test_the_version_is_bare_wherever_it_is_asked_for(tool: Tool) -> None:
-    assert tool("--version").text == tool("--json", "--version").text == f"{__version__}\n"
+def test_the_version_is_printed_after_the_name_of_the_tool_in_every_format(tool: Tool) -> None:
+    assert tool("--version").text == tool("--json", "--version").text == f"{PROGRAM} {__version__}\n"
 
 
 @pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)])
@@ -202,4 +202,4 @@ def test_it_runs_as_a_module_and_as_a_script() -> None:
 
     for command in ([str(script)], COMMAND):  # the entry points themselves, so no forked process
         ran = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True, env=dict(os.environ))
-        assert ran.stdout == f"{__version__}\n"
+        assert ran.stdout == f"{PROGRAM} {__version__}\n"

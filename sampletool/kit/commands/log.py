@@ -16,7 +16,7 @@ from ..contract.answer import Effect
 from ..contract.command_spec import CommandSpec
 from ..contract.duration import parse_limit, say_duration
 from ..contract.table import Line, heads
-from ..global_options import strictly
+from ..global_options import checked_by
 from ..pages import AfterOption, LimitOption, first_page, read_cursor, wrong_cursor
 from ..places import state_directory
 from ..safety.clock import utc
@@ -73,7 +73,7 @@ def read_calls(directory: Path) -> Iterator[Call]:
 def command(
     ctx: typer.Context,
     since: Annotated[
-        str, typer.Option(metavar="DURATION", callback=strictly(parse_limit), help="How far back.")
+        str, typer.Option(metavar="DURATION", callback=checked_by(parse_limit), help="How far back.")
     ] = "7d",
     failed: Annotated[bool, typer.Option("--failed", help="Only calls that failed.")] = False,
     only: Annotated[str, typer.Option("--command", metavar="NAME", help="Only this one, such as config.set.")] = "",

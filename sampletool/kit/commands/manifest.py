@@ -17,6 +17,7 @@ from ..contract.duration import say_duration
 from ..contract.errors import CommandNotFound, category, did_you_mean
 from ..contract.manifest import describe_errors, envelope_schema, schema_of
 from ..contract.table import Line, heads
+from ..environment import ENVIRONMENT
 from ..global_options import described_options
 from ..pages import AfterOption, LimitOption, page_of
 from ..program import PACKAGE, PROGRAM, variable
@@ -24,19 +25,6 @@ from ..settings.known import all_known, find_known
 
 _EXAMPLES = ("manifest", "manifest config set", "manifest --skill", "manifest --schema", "manifest --all")
 spec = CommandSpec(effect="nothing", errors=(CommandNotFound,), examples=_EXAMPLES)
-
-_ENVIRONMENT = {
-    variable("SESSION_ID"): "As --session-id.",
-    variable("TIMEOUT"): "As --timeout.",
-    variable("TRACE_ID"): "Given back in meta.trace_id.",
-    variable("CONFIG_DIR"): "Where your own settings lie.",
-    variable("STATE_DIR"): "Where the store and the locks of outputs lie outside a workspace.",
-    variable("CEILING_DIRECTORIES"): "Do not search these directories, or any above them, for a workspace.",
-    "TMPDIR": "Where sessions lie.",
-    "CI": "Set: answers are JSON also at a terminal.",
-    "NO_COLOR": "Set: no colour.",
-    "FORCE_COLOR": "Set: colour also in a pipe.",
-}
 
 
 class Entry(NamedTuple):
@@ -125,13 +113,24 @@ def describe(name: str, command: Any) -> dict[str, Any]:
         "exit_statuses": _statuses(spec),
         "before": [written_out(call) for call in spec.before],
         "examples": [written_out(example) for example in spec.examples],
+        **_history(spec),
     }
+
+
+def _history(spec: CommandSpec) -> dict[str, Any]:
+    """Return the marks of a command that is deprecated, or that had other names."""
+    marks: dict[str, Any] = {}
+    if spec.deprecated:
+        marks["deprecated"] = spec.deprecated
+    if spec.former_names:
+        marks["former_names"] = list(spec.former_names)
+    return marks
 
 
 def _with_variable(param: dict[str, Any]) -> dict[str, Any]:
     """An option of the name of a setting can be given by a variable."""
     name = param["name"]
-    has_variable = "flags" in param and (variable(name) in _ENVIRONMENT or find_known(name))
+    has_variable = "flags" in param and (variable(name) in ENVIRONMENT or find_known(name))
     return {**param, "variable": variable(name)} if has_variable else param
 
 
@@ -162,7 +161,7 @@ def _shared(commands: dict[str, Any]) -> Description:
         options=[_with_variable(option) for option in described_options()],
         answer=envelope_schema({"type": ["object", "array"]}),
         settings={name: {"environment": variable(name), **one} for name, one in all_known().items()},
-        environment=_ENVIRONMENT,
+        environment=ENVIRONMENT,
     )
 
 

@@ -12,7 +12,7 @@ from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.file_errors import OutputExists
 from sampletool.kit.contract.mistyped import check_path
-from sampletool.kit.global_options import DryRunOption, strictly
+from sampletool.kit.global_options import DryRunOption, checked_by
 from sampletool.kit.program import WORKSPACE_FILE
 from sampletool.kit.safety.atomic_file import create, sweep
 from sampletool.kit.safety.errors import UnsafePath
@@ -87,7 +87,7 @@ def _has(path: Path, content: bytes) -> bool:
 def command(
     ctx: typer.Context,
     directory: Annotated[
-        str, typer.Argument(metavar="[DIR]", callback=strictly(check_path), help="Where; made if it is not there.")
+        str, typer.Argument(metavar="[DIR]", callback=checked_by(check_path), help="Where; made if it is not there.")
     ] = ".",
     dry_run: DryRunOption = False,
 ) -> Made:
