@@ -18,8 +18,8 @@ CONSTANTS = (
     Constant("contract.errors._MAX_MISTAKES", 100, "more: a response of megabytes for one command line"),
     Constant("contract.errors._MAX_LISTED", 10, "more: a message of hundreds of names hides its sentence"),
     Constant("contract.errors.did_you_mean(nearness)", 0.6, "less: every word is near; more: no typing error is"),
-    Constant("contract.help_page._WIDEST", 110, "more: lines of help are too long to read on a wide terminal"),
-    Constant("contract.help_page._WIDEST_NAMES", 34, "more: no room for the meaning; less: each takes two lines"),
+    Constant("contract.help_page._MAX_NAME_WIDTH", 34, "more: no room for the meaning; less: each takes two lines"),
+    Constant("contract.help_page._MAX_WIDTH", 110, "more: lines of help are too long to read on a wide terminal"),
     Constant("contract.lock_held._MAX_JITTER", 1.25, "1: a crowd comes back together; more: callers wait for nothing"),
     Constant("contract.lock_held._MIN_RETRY_MS", 250, "less: callers poll; more: short holds cost a long wait"),
     Constant(
