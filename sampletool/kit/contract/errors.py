@@ -122,7 +122,7 @@ class ToolError(Exception):
         if not suggestion:
             suggestion = fill_template(self.advice, short_facts)
         self.message = shorten_sentence(message)
-        self.suggestion = _shorten_hint(suggestion)
+        self.suggestion = shorten_sentence(suggestion)
         self.data = data
         self.context = {name: fact for name, fact in short_facts.items() if fact is not None}
         super().__init__(self.message)
@@ -134,7 +134,7 @@ class ToolError(Exception):
 
     def with_hint(self, hint: str) -> Self:
         """Replace the hint, and return this error."""
-        self.suggestion = _shorten_hint(hint)
+        self.suggestion = shorten_sentence(hint)
         return self
 
     @classmethod
@@ -185,12 +185,6 @@ def _shorten_item(item: Any) -> Any:
     if isinstance(item, str):
         return shorten(item, MAX_SENTENCE_CHARACTERS)
     return item
-
-
-def _shorten_hint(hint: str) -> str:
-    """Return the hint. If it is too long, return it shortened."""
-    # A hint can be a command to copy, so the paths in it stay whole.
-    return shorten_sentence(hint, max_word_characters=MAX_SENTENCE_CHARACTERS)
 
 
 def fill_template(template: str, facts: dict[str, Any]) -> str:
@@ -249,7 +243,7 @@ class Mistake:
             value = shorten(value)
         suggestion = self.suggestion
         if suggestion is not None:
-            suggestion = _shorten_hint(suggestion)
+            suggestion = shorten_sentence(suggestion)
         return replace(
             self,
             # The name of an unknown option comes from the caller too.
@@ -277,11 +271,9 @@ class InvalidValues(ToolError):
         `message` replaces the messages of the mistakes. `suggestion` is shown only if no mistake
         has a suggestion of its own.
         """
-        # The same mistake is reported once. A dictionary keeps the order.
-        different_mistakes = list(dict.fromkeys(mistakes))
-        shown_mistakes = [mistake.shortened() for mistake in different_mistakes[:_MAX_MISTAKES]]
+        shown_mistakes = [mistake.shortened() for mistake in mistakes[:_MAX_MISTAKES]]
         if not message:
-            left_out = len(different_mistakes) - len(shown_mistakes)
+            left_out = len(mistakes) - len(shown_mistakes)
             message = _join_messages(shown_mistakes, left_out)
         own_suggestions = _suggestions_of(shown_mistakes)
         if own_suggestions:
