@@ -20,7 +20,7 @@ import typer
 from ...context import PATIENT_SECONDS, Context
 from ...contract.answer import Effect
 from ...contract.command_spec import CommandSpec
-from ...contract.errors import ExitStatus, InvalidValues, Mistake, ToolError
+from ...contract.errors import InvalidValues, Mistake, ToolError, VersionConflict
 from ...contract.expected import EXPECTED, to_tool_error
 from ...global_options import DryRunOption
 from ...places import toml_lock
@@ -40,15 +40,19 @@ from ._editor import (
 from ._options import GlobalOption, scope_to_change
 
 
-class ChangedMeanwhile(ToolError):
+class ChangedMeanwhile(VersionConflict):
     """Another process changed the file while it was open in the editor."""
 
-    code, exit_status = "VERSION_CONFLICT", ExitStatus.CONFLICT
     sentence = (
         "Another process changed {path} while it was open in the editor. "
         "Your version was not written."
     )  # fmt: skip
     advice = "To see the difference, run `diff {path} {copy}`."
+
+    def __init__(self, *, path: str, copy: str, expected: str, actual: str) -> None:
+        """Name both files. `expected` is the version that was opened."""
+        # VersionConflict itself has a message about --if-version, which this command does not have.
+        ToolError.__init__(self, path=path, copy=copy, expected=expected, actual=actual)
 
 
 spec = CommandSpec(
