@@ -1,1 +1,1 @@
-"""List and remove sessions, which hold the outputs of earlier commands."""
+"""List and remove sessions, the outputs of earlier commands."""
