@@ -114,8 +114,8 @@ class Editing:
     def close(self) -> None:
         for terminal in self._terminals:
             terminal.close()
-        for copy in self.copies():
-            shutil.rmtree(copy.parent)
+        for directory in {copy.parent for copy in self.copies()}:
+            shutil.rmtree(directory)
 
 
 @pytest.fixture
@@ -348,4 +348,22 @@ def test_a_signal_to_the_command_alone_ends_the_editor_and_keeps_the_copy(
     (copy,) = editing.copies()
     assert exit_code == -signal.SIGTERM
     assert str(copy) in terminal.shown
+    assert file.read_text() == _BEFORE
+
+
+def test_a_recovery_file_of_the_editor_is_kept(editing: Editing, file: Path) -> None:
+    script = """
+        trap 'echo typed > "$1.swp"; kill $!; exit 1' TERM
+        echo ready
+        sleep 60 &
+        wait $!
+        """
+    terminal = editing.start(script)
+    terminal.wait_for("ready")
+
+    terminal.process.terminate()
+    terminal.finish()
+
+    kept = {copy.name for copy in editing.copies()}
+    assert kept == {file.name, f"{file.name}.swp"}
     assert file.read_text() == _BEFORE

@@ -115,8 +115,8 @@ def command(
 def _private_copy(before: TomlText) -> Iterator[Path]:
     """Yield the path of a copy that only this user can read.
 
-    Remove the copy when the block ends. But if the block fails and the copy differs from the
-    original by then, keep the copy and name it in the hint of the error.
+    Remove the copy when the block ends. But if the block fails and the user has typed something,
+    keep the copy and name it in the hint of the error.
     """
     directory = Path(tempfile.mkdtemp(prefix=f"{PROGRAM}-edit-"))
     copy = directory / before.path.name
@@ -134,11 +134,14 @@ def _private_copy(before: TomlText) -> Iterator[Path]:
 
 
 def _is_worth_keeping(copy: Path, before: TomlText) -> bool:
-    """Return whether the copy has anything that the original did not have."""
-    try:
-        return copy.read_bytes() != before.text.encode()
-    except FileNotFoundError:
-        return False
+    """Return whether the directory of the copy has anything that the original does not have."""
+    for path in copy.parent.iterdir():
+        # An editor that was terminated may have saved unwritten text in a recovery file.
+        if path != copy:
+            return True
+        if path.read_bytes() != before.text.encode():
+            return True
+    return False
 
 
 def _read_copy(copy: Path, editor: list[str]) -> TomlText:
