@@ -8,6 +8,17 @@ _LEFT_OUT = ("contract.errors.ExitStatus.", "testing.")
 """The exit codes are pinned by tests/kit/contract/test_errors.py; what only tests use needs no reason."""
 
 CONSTANTS = (
+    Constant("commands._bug_report._MAX_CRASH_REPORTS", 5, "more: old crashes hide the last one"),
+    Constant("commands._bug_report._MAX_VALUE_CHARACTERS", 200, "more: one variable fills the report"),
+    Constant("commands.config._editor._GRACE_SECONDS", 5.0, "less: an editor cannot save its recovery file"),
+    Constant("commands.config._showing.MAX_LISTED_CHARACTERS", 200, "more: a page of a list is too long"),
+    Constant("commands.config.set._MAX_STDIN_BYTES", 1_048_576, "less: a large value is not read before it is refused"),
+    Constant("commands.config.set._SIMILAR", 0.75, "less: other keys count as misspelled; more: no key does"),
+    Constant("commands.lock.list._MAX_HOLDERS", 10, "more: one shared lock fills a page"),
+    Constant("commands.log._MAX_CHARACTERS", 200, "more: a page of the log is too long"),
+    Constant("commands.log._MAX_SUBJECTS", 10, "more: a page of the log is too long"),
+    Constant("commands.manifest._MAX_PAGE_BYTES", 49_152, "more: a response is longer than 64 KiB"),
+    Constant("commands.session.clean._MAX_LISTED", 100, "more: the response of a large clean is too long"),
     Constant("context.AT_ONCE", 0.0, "more: a command waits for a holder that may run for minutes"),
     Constant("context.PATIENT_SECONDS", 10.0, "less: a short queue fails; more: callers think that the tool hangs"),
     Constant("contract.duration._MAX_SECONDS", 3_153_600_000, "more: the clock and the poll call overflow"),
@@ -137,7 +148,7 @@ LIMITS = (
     Limit("lock list --limit", 100, 1, 10_000, _PAGE),
     Limit("log --limit", 100, 1, 10_000, _PAGE),
     Limit("log --since", "7d", None, None, "less: last week is not shown; more: old calls hide the new ones"),
-    Limit("manifest --limit", 1_000, 1, 10_000, _PAGE),
+    Limit("manifest --limit", 100, 1, 10_000, _PAGE),
     Limit("session list --limit", 100, 1, 10_000, _PAGE),
 )
 
