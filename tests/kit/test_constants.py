@@ -30,6 +30,7 @@ CONSTANTS = (
     Constant("contract.size._ROOM_BYTES", 64_036, "more: the warning makes the output larger than 64 KiB"),
     Constant("contract.table._NARROWEST", 8, "less: cells of a few characters say nothing"),
     Constant("contract.text._LONGEST_QUOTE", 100, "more: a pasted file fills the message"),
+    Constant("manual.roff._LINE_CHARACTERS", 80, "more: `mandoc -Tlint` warns of each longer line"),
     Constant("safety.atomic_file.FOR_ALL", 0o666, "less: the umask of the user does not decide"),
     Constant(
         "safety.atomic_file._CREATE_FLAGS",
