@@ -43,6 +43,7 @@ CONSTANTS = (
     Constant("contract.text.MAX_ECHOED_CHARACTERS", 200, "more: a pasted file fills the message"),
     Constant("contract.text.MAX_SENTENCE_CHARACTERS", 1000, "less: a path or a command to copy is cut"),
     Constant("contract.text._NARROWEST_TEXT", 20, "less: one word on each line"),
+    Constant("manual.roff._LINE_CHARACTERS", 80, "more: `mandoc -Tlint` warns of each longer line"),
     Constant("safety.atomic_file.FOR_ALL", 0o666, "less: the umask of the user does not decide"),
     Constant(
         "safety.atomic_file._CREATE_FLAGS",
