@@ -1,1 +1,1 @@
-"""List and remove sessions: the outputs and logs that earlier commands left behind."""
+"""List and remove sessions, the outputs and logs of earlier commands."""
