@@ -58,7 +58,7 @@ def test_a_wheel_can_be_read_on_an_index_and_works_when_it_is_installed(wheel: P
     assert not [name for name in names if "__pycache__" in name]
     assert {name.partition("/share/")[2] for name in names if "/share/" in name} == _IN_SHARE
     assert f".SH {PROGRAM} config set" in manual
-    assert f"- [How to add things]({REPOSITORY}/blob/main/docs/kit/how-to.md)" in llms
+    assert f"- [Add a command]({REPOSITORY}/blob/main/docs/kit/how-to.md)" in llms
     assert "| `config set` | settings |" in skill
     links = re.findall(r"\]\(([^)]+)\)", str(metadata.get_payload()))
     assert links
