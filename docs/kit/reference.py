@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sampletool.kit.app import root
+from sampletool.kit.app import root_command
 from sampletool.kit.commands.manifest import _shared, describe, find_commands
 from sampletool.kit.contract.command_spec import ERRORS_OF_EVERY_COMMAND
 from sampletool.kit.contract.errors import INTERRUPTED, ExitStatus, category
@@ -25,7 +25,7 @@ _HEAD = """# Reference{of}
 def pages() -> dict[Path, str]:
     """Path -> content. A part that has no pages has no reference either."""
     by_part: dict[str, list[dict[str, Any]]] = {}
-    for name, command in find_commands(root([])):
+    for name, command in find_commands(root_command([])):
         part = command.callback.__module__.split(".")[1]
         by_part.setdefault(part, []).append(describe(name, command))
     made = {}

@@ -222,7 +222,7 @@ def test_on_windows_the_answer_is_one_line_that_says_what_to_do(tool: Tool) -> N
     answer = json.loads(ran.stdout)
     assert not answer["ok"]
     assert answer["error"]["code"] == "PLATFORM_NOT_SUPPORTED"
-    assert answer["error"]["message"] == "Linux or macOS is needed; this is Windows."
+    assert answer["error"]["message"] == "The tool needs Linux or macOS. This is Windows."
     assert "WSL" in answer["error"]["suggestion"]
     assert ran.returncode == answer["error"]["exit_code"] == answer["meta"]["exit_code"]
     assert str(ran.returncode) in tool("manifest", "--schema").data["exit_statuses"]

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sampletool.kit.app import root
+from sampletool.kit.app import root_command
 from sampletool.kit.commands.manifest import find_commands
 from sampletool.kit.contract.answer import json_line
 from sampletool.kit.contract.errors import UsageMistakes
@@ -20,7 +20,7 @@ from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.schema import problems_of
 from sampletool.kit.testing.tool import Tool as CommandLine
 from sampletool.mcp.tools import LONGEST, Tool, load_tools
-from tests.kit.trees import files
+from tests.kit.trees import file_states
 
 _END = ["--format=jsonl", f"--timeout={LONGEST}", "--"]
 
@@ -32,7 +32,7 @@ def tools() -> dict[str, Tool]:
 
 def test_every_command_is_a_tool_unless_others_write_to_its_stdout() -> None:
     """They could forge the answer."""
-    commands = dict(find_commands(root(["manifest"])))
+    commands = dict(find_commands(root_command(["manifest"])))
 
     others = {
         name for name, one in commands.items() if "take_stdout()" in getsource(sys.modules[one.callback.__module__])
@@ -126,7 +126,7 @@ def test_whatever_is_asked_there_is_one_answer_and_what_is_refused_changes_nothi
     arguments = data.draw(st.dictionaries(st.sampled_from([*asked.parameters, "unknown"]), _ANYTHING, max_size=3))
     if asked.described["effect"] in _SLOW:
         arguments["lock_timeout"] = "never"
-    before = files(tmp_path)
+    before = file_states(tmp_path)
 
     try:
         words = asked.command_line({"timeout": "5s"} | arguments)
@@ -139,4 +139,4 @@ def test_whatever_is_asked_there_is_one_answer_and_what_is_refused_changes_nothi
     assert answer["ok"] or answer["error"]["code"] in asked.described["errors"]
     assert ran.status == answer["meta"]["exit_code"] != 1
     if ran.status == 2:
-        assert files(tmp_path) == before
+        assert file_states(tmp_path) == before

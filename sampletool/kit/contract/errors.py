@@ -10,14 +10,18 @@ exception is a bug in the tool, and is reported as INTERNAL_ERROR. See expected.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from enum import IntEnum
 from typing import Any, ClassVar, Self
 
 from ..program import PACKAGE, PROGRAM, WORKSPACE_FILE
+from .text import MAX_SENTENCE_CHARACTERS, shorten, shorten_sentence
 
 _MAX_LISTED = 10
+
+_MAX_MISTAKES = 100
+"""How many mistakes one error has. A command line of 2 MB can have a million of them."""
 
 _NAMES = {"PROGRAM": PROGRAM, "PACKAGE": PACKAGE, "WORKSPACE_FILE": WORKSPACE_FILE}
 """The names that every message and hint can use, in addition to the facts."""
@@ -104,16 +108,20 @@ class ToolError(Exception):
 
         A `message` or a `suggestion` replaces what the class attributes say. `data` is the result
         of the work that was done before the failure. A fact that is None is left out.
+
+        Long values are shortened here, for all errors. Otherwise, an error would repeat all of an
+        argument of 100 KB, often several times.
         """
+        short_facts = {name: _shorten_fact(fact) for name, fact in facts.items()}
         if not message:
-            message = fill_template(self.sentence, facts)
+            message = fill_template(self.sentence, short_facts)
         if not suggestion:
-            suggestion = fill_template(self.advice, facts)
-        super().__init__(message)
-        self.message = message
-        self.suggestion = suggestion
+            suggestion = fill_template(self.advice, short_facts)
+        self.message = shorten_sentence(message)
+        self.suggestion = _shorten_hint(suggestion)
         self.data = data
-        self.context = {name: fact for name, fact in facts.items() if fact is not None}
+        self.context = {name: fact for name, fact in short_facts.items() if fact is not None}
+        super().__init__(self.message)
 
     def with_data(self, data: Any) -> Self:
         """Set the result of the work that was done before the failure, and return this error."""
@@ -122,7 +130,7 @@ class ToolError(Exception):
 
     def with_hint(self, hint: str) -> Self:
         """Replace the hint, and return this error."""
-        self.suggestion = hint
+        self.suggestion = _shorten_hint(hint)
         return self
 
     @classmethod
@@ -149,6 +157,32 @@ class ToolError(Exception):
         if self.retry_after_ms is not None:
             described["retry_after_ms"] = self.retry_after_ms
         return described
+
+
+def _shorten_fact(fact: Any) -> Any:
+    """Return the fact, with long texts shortened."""
+    if isinstance(fact, list):
+        return [_shorten_item(item) for item in fact]
+    if not isinstance(fact, str):
+        return fact
+    # A program may want to open the file, so a path stays whole.
+    is_path = fact.startswith("/")
+    if is_path:
+        return shorten(fact, MAX_SENTENCE_CHARACTERS)
+    return shorten(fact)
+
+
+def _shorten_item(item: Any) -> Any:
+    """Return an item of a list, which can be a sentence, with a long text shortened."""
+    if isinstance(item, str):
+        return shorten(item, MAX_SENTENCE_CHARACTERS)
+    return item
+
+
+def _shorten_hint(hint: str) -> str:
+    """Return the hint. If it is too long, return it shortened."""
+    # A hint can be a command to copy, so the paths in it stay whole.
+    return shorten_sentence(hint, max_word_characters=MAX_SENTENCE_CHARACTERS)
 
 
 def fill_template(template: str, facts: dict[str, Any]) -> str:
@@ -199,6 +233,23 @@ class Mistake:
     value: str | None = None
     suggestion: str | None = None
 
+    def shortened(self) -> "Mistake":
+        """Return the mistake with long values shortened."""
+        value = self.value
+        if value is not None:
+            value = shorten(value)
+        suggestion = self.suggestion
+        if suggestion is not None:
+            suggestion = _shorten_hint(suggestion)
+        return replace(
+            self,
+            # The name of an unknown option comes from the caller too.
+            param=shorten(self.param),
+            message=shorten_sentence(self.message),
+            value=value,
+            suggestion=suggestion,
+        )
+
 
 class InvalidValues(ToolError):
     """A value is invalid: on the command line, in a variable, or in a file that is read."""
@@ -212,16 +263,20 @@ class InvalidValues(ToolError):
         suggestion: str = "Correct the values, then run the command again.",
         **facts: Any,
     ) -> None:
-        """Report all mistakes at once, so that the caller can correct them at once.
+        """Report all mistakes at once, up to 100, so that the caller can correct them at once.
 
         `message` replaces the messages of the mistakes. `suggestion` is shown only if no mistake
         has a suggestion of its own.
         """
-        message_to_show = message if message else _join_messages(mistakes)
-        hints = _hints_of(mistakes)
+        # The same mistake is reported once. A dictionary keeps the order.
+        different_mistakes = list(dict.fromkeys(mistakes))
+        shown_mistakes = [mistake.shortened() for mistake in different_mistakes[:_MAX_MISTAKES]]
+        left_out = len(different_mistakes) - len(shown_mistakes)
+        message_to_show = message if message else _join_messages(shown_mistakes, left_out)
+        hints = _hints_of(shown_mistakes)
         hint_to_show = " ".join(hints) if hints else suggestion
         super().__init__(message_to_show, hint_to_show, **facts)
-        self.mistakes = list(mistakes)
+        self.mistakes = shown_mistakes
 
     def describe(self) -> dict[str, Any]:
         """Return the member `error` of the response, with all mistakes in `errors`."""
@@ -230,9 +285,11 @@ class InvalidValues(ToolError):
         return described
 
 
-def _join_messages(mistakes: Sequence[Mistake]) -> str:
-    """Return one sentence with the messages of all mistakes."""
+def _join_messages(mistakes: Sequence[Mistake], left_out: int) -> str:
+    """Return one sentence with the messages of the mistakes, and how many were left out."""
     messages = [mistake.message.rstrip(".") for mistake in mistakes]
+    if left_out > 0:
+        messages.append(f"and {left_out} more mistakes")
     return "; ".join(messages) + "."
 
 

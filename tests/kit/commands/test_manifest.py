@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from sampletool.kit.app import root
+from sampletool.kit.app import root_command
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import UsageMistakes
 from sampletool.kit.program import PACKAGE, PROGRAM, WORKSPACE_FILE
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.forked import run_python
 from sampletool.kit.testing.schema import described
-from sampletool.kit.testing.tool import Ran, Tool, declared_specs, told_of
-from tests.kit.trees import ROOT, files
+from sampletool.kit.testing.tool import Ran, Tool, declared_specs, describe_option
+from tests.kit.trees import ROOT, file_states
 
 _INDEX_BYTES = 6000
 _ENTRY_BYTES = 9000
@@ -111,7 +111,9 @@ def test_what_every_command_takes_is_described_once(tool: Tool) -> None:
 
 
 def test_an_option_of_a_command_is_found_by_its_flag(tool: Tool) -> None:
-    assert told_of(tool, "config set", "--if-version").items() >= {"metavar": "VERSION", "required": False}.items()
+    option = describe_option(tool, "config set", "--if-version")
+
+    assert option.items() >= {"metavar": "VERSION", "required": False}.items()
 
 
 def test_every_error_code_is_described_with_its_status_and_meaning(tool: Tool) -> None:
@@ -161,7 +163,7 @@ def mistakes_of(example: str) -> list[str]:
     """Of a call that is parsed and, because of a mistake of its own, never runs."""
     args = ["--lock-timeout", "never", *shlex.split(example)]
     with pytest.raises(UsageMistakes) as caught:
-        root(args).main(args=args, prog_name="tool", standalone_mode=False, obj=Context(Signals()))
+        root_command(args).main(args=args, prog_name="tool", standalone_mode=False, obj=Context(Signals()))
     return [mistake.message for mistake in caught.value.mistakes[1:]]
 
 
@@ -214,12 +216,12 @@ def test_a_caller_that_knows_only_the_manifest_calls_every_command(tool: Tool, t
         (tool.cwd / WORKSPACE_FILE).touch()
 
     for line in lines:
-        before = files(tmp_path)
+        before = file_states(tmp_path)
         ran = call_of(tool, line)
         assert ran.answer["ok"], (line, ran.answer)
         if line in entry["examples"]:
             assert locks_of(ran) <= {each["lock"] for each in entry["locks"]}, line
-            assert entry["effect"] != "nothing" or files(tmp_path) == before, f"{line} changes files"
+            assert entry["effect"] != "nothing" or file_states(tmp_path) == before, f"{line} changes files"
 
 
 def locks_of(ran: Ran) -> set[str]:

@@ -12,7 +12,7 @@ from sampletool.kit.parts import part_names
 from sampletool.kit.program import PACKAGE, PROGRAM
 from sampletool.kit.rename import Names, rename_files
 from sampletool.kit.testing.tool import Tool
-from tests.kit.trees import ROOT, copy_tree, make_environment, take_types
+from tests.kit.trees import ROOT, copy_mypy_cache, copy_tree, make_environment
 
 markdown_it = pytest.importorskip("markdown_it", reason="markdown-it-py is missing: make .venv/.testable")
 
@@ -115,7 +115,7 @@ def test_no_line_of_its_code_is_longer_than_the_rules_allow() -> None:
 
 def test_its_own_tests_pass_and_so_do_those_of_the_kit(tree: Path, tool: Tool) -> None:
     python = make_environment(tree)
-    take_types(tree)
+    copy_mypy_cache(tree)
     options = "-q -n0 -p no:cacheprovider"
     environ = {**tool.environ, "PYTHONPATH": str(tree), "PYTEST_ADDOPTS": options}
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from sampletool.kit.call_log import _OF_META, _SUBJECTS, call_of
+from sampletool.kit.call_log import _LOGGED_META, _SUBJECT_MEMBERS, call_of
 from sampletool.kit.contract.answer import Answer
 from sampletool.kit.contract.errors import LockNotFound
-from sampletool.kit.places import _TEMPORARY, session_root
+from sampletool.kit.places import _TEMPORARY_DIRECTORY_VARIABLES, session_root
 from sampletool.kit.program import PACKAGE
 from sampletool.kit.safety import processes
 from sampletool.kit.safety.errors import UnsafePath
@@ -142,18 +142,18 @@ def test_a_file_without_any_bit_to_write_is_read_only_also_for_root(tmp_path: Pa
 
 
 def test_the_variables_of_the_temporary_directory_are_the_ones_that_are_tested() -> None:
-    assert _TEMPORARY == ("TMPDIR", "TEMP", "TMP")
+    assert _TEMPORARY_DIRECTORY_VARIABLES == ("TMPDIR", "TEMP", "TMP")
 
 
-@pytest.mark.parametrize("name", _TEMPORARY)
+@pytest.mark.parametrize("name", _TEMPORARY_DIRECTORY_VARIABLES)
 def test_each_variable_names_the_temporary_directory_where_none_before_it_does(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    position = _TEMPORARY.index(name)
-    for each in _TEMPORARY:
+    position = _TEMPORARY_DIRECTORY_VARIABLES.index(name)
+    for each in _TEMPORARY_DIRECTORY_VARIABLES:
         (tmp_path / each).mkdir()
         monkeypatch.setenv(each, str(tmp_path / each))
-    for before in _TEMPORARY[:position]:
+    for before in _TEMPORARY_DIRECTORY_VARIABLES[:position]:
         monkeypatch.setenv(before, str(tmp_path / "missing"))
 
     assert session_root().parent == tmp_path / name
@@ -208,16 +208,16 @@ def answer_about(data: Any = None, **meta: Any) -> Answer:
 
 
 def test_the_logged_members_are_the_ones_that_are_tested() -> None:
-    assert set(_OF_META) == set(META)
-    assert _SUBJECTS == ("key", "name", "id", "queue", "lock", "path", "output")
+    assert set(_LOGGED_META) == set(META)
+    assert _SUBJECT_MEMBERS == ("key", "name", "id", "queue", "lock", "path", "output")
 
 
-@pytest.mark.parametrize("member", _OF_META)
+@pytest.mark.parametrize("member", _LOGGED_META)
 def test_each_member_of_meta_is_logged(member: str) -> None:
     assert call_of(answer_about())[member] == META[member]
 
 
-@pytest.mark.parametrize("subject", _SUBJECTS)
+@pytest.mark.parametrize("subject", _SUBJECT_MEMBERS)
 def test_each_subject_is_logged_and_no_other_member(subject: str) -> None:
     facts = {"lock": "build", "value": "never logged", subject: f"the {subject}"}
 
