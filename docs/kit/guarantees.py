@@ -15,8 +15,9 @@ _HEAD = """# {title}
 
 You can rely on these guarantees, also when many processes run the tool at the same time.
 
-Below each guarantee are the mechanisms that provide it, each with its code and a test. `make mutants` removes one mechanism
-at a time in a copy of the code, and checks that its test then fails.
+Below each guarantee are the mechanisms that provide it, each with its code and a test.
+`make mutants` removes one mechanism at a time in a copy of the code, and checks that its test then
+fails.
 
 """
 
