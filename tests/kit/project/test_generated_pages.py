@@ -23,7 +23,9 @@ def test_each_guarantee_and_each_mechanism_of_the_kit_is_a_sentence_that_a_perso
     for heading in headings:
         assert re.fullmatch(r"[A-Z`].*[\w)]", heading), heading
     for item in items:
-        sentence, code, test = re.fullmatch(r"(.*)\. Code: (.*)\. Test: (.*)\.", item).groups()
+        parts = re.fullmatch(r"(.*)\. Code: (.*)\. Test: (.*)\.", item)
+        assert parts is not None, item
+        sentence, code, test = parts.groups()
         assert re.match(r"[A-Z`]", sentence), item
         # Without a verb, it would be a fragment such as "SKIP LOCKED".
         assert len(sentence.split()) >= 4, item
