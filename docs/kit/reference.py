@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sampletool.kit.app import root_command
-from sampletool.kit.commands.manifest import _shared as describe_shared
-from sampletool.kit.commands.manifest import describe, find_commands
+from sampletool.kit.commands.manifest import describe, describe_shared, find_commands
 from sampletool.kit.contract.command_spec import ERRORS_OF_EVERY_COMMAND, CommandSpec
 from sampletool.kit.contract.errors import INTERRUPTED, ErrorKind, ExitStatus
 from sampletool.kit.contract.library_errors import kind_of

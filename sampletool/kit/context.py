@@ -246,8 +246,8 @@ class Context:
         """Remember what the response says about a lock that was taken."""
         waited_before = 0 if self.waited_ms is None else self.waited_ms
         self.waited_ms = waited_before + hold.waited_ms
-        if hold.crashed is not None:
-            self.crashed_holder = hold.crashed
+        if hold.crashed_writer is not None:
+            self.crashed_holder = hold.crashed_writer
 
     @contextmanager
     def editing(self, path: Path, *, dry_run: bool = False) -> "Iterator[TomlEdit]":

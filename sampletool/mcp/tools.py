@@ -65,7 +65,10 @@ class Tool(NamedTuple):
 
 
 def load_tools() -> dict[str, Tool]:
-    """Every command whose stdout is its answer, by its name. Imports them all, which takes half a second."""
+    """Every command whose stdout is its answer, and that needs no terminal, by its name.
+
+    Imports them all, which takes half a second.
+    """
     everywhere = {option["name"]: option for option in described_options()}
     everywhere["timeout"] = {**everywhere["timeout"], "default": LONGEST}
     tools = {}
@@ -73,7 +76,7 @@ def load_tools() -> dict[str, Tool]:
         parameters = {param["name"]: param for param in found.described} | everywhere
         offered = {name: param for name, param in parameters.items() if name not in _NOT_OFFERED}
         name = command.replace(" ", "_").replace("-", "_")
-        if not found.spec.takes_stdout:
+        if not (found.spec.takes_stdout or found.spec.needs_terminal):
             tools[name] = Tool(name, describe(command, found), offered)
     return tools
 

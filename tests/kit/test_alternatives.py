@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +141,7 @@ def test_each_word_for_nothing_is_neither_a_key_nor_a_session(word: str) -> None
 
 
 def test_the_members_of_a_logged_call_are_the_ones_that_are_tested() -> None:
-    assert Call._fields == tuple(LOGGED)
+    assert [field.name for field in fields(Call)] == list(LOGGED)
     assert {"exit_code": int, "duration_ms": int, "dry_run": bool, "about": list} == _TYPES
 
 

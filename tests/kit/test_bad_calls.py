@@ -28,7 +28,7 @@ def calls(draw: st.DrawFn) -> list[str]:
     odd = st.sampled_from(_ODD)
     words = []
     for argument in entry["arguments"]:
-        words += draw(st.lists(odd, min_size=draw(st.integers(0, 1)), max_size=3 if argument["repeatable"] else 1))
+        words += draw(st.lists(odd, min_size=draw(st.integers(0, 1)), max_size=3 if argument.get("repeatable") else 1))
     for option in draw(st.lists(st.sampled_from(entry["options"]), max_size=3)) if entry["options"] else []:
         words += [option["flags"][0], *([] if option["type"] == "boolean" else [draw(odd)])]
     wrong = ["--lock-timeout=never"] if entry["effect"] in _SLOW or command == "mcp" else []

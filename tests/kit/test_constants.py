@@ -14,11 +14,12 @@ CONSTANTS = (
     Constant("contract.duration._MAX_YEARS", 100, "more: the clock and the poll call overflow"),
     Constant("contract.errors.INTERRUPTED", (129, 130, 131, 143), "others: scripts do not see which signal it was"),
     Constant("contract.errors.SIGNAL_BASE", 128, "others: scripts do not see which signal it was"),
+    Constant("contract.errors._MAX_PATH_CHARACTERS", 4096, "less: a program cannot open the file of an error"),
     Constant("contract.errors._MAX_MISTAKES", 100, "more: a response of megabytes for one command line"),
     Constant("contract.errors._MAX_LISTED", 10, "more: a message of hundreds of names hides its sentence"),
     Constant("contract.errors.did_you_mean(nearness)", 0.6, "less: every word is near; more: no typing error is"),
-    Constant("contract.help_page._WIDEST", 110, "more: lines of help are too long to read on a wide terminal"),
-    Constant("contract.help_page._WIDEST_NAMES", 34, "more: no room for the meaning; less: each takes two lines"),
+    Constant("contract.help_page._MAX_NAME_WIDTH", 34, "more: no room for the meaning; less: each takes two lines"),
+    Constant("contract.help_page._MAX_WIDTH", 110, "more: lines of help are too long to read on a wide terminal"),
     Constant("contract.lock_held._MAX_JITTER", 1.25, "1: a crowd comes back together; more: callers wait for nothing"),
     Constant("contract.lock_held._MIN_RETRY_MS", 250, "less: callers poll; more: short holds cost a long wait"),
     Constant(
@@ -107,16 +108,16 @@ CONSTANTS = (
     Constant("stdin._LONGEST_WAIT_SECONDS", 60.0, "less: waiting takes the processor"),
     Constant("stdin._MEBIBYTE", 1_048_576, "others: the error names another limit"),
     Constant("safety.toml_file._ALL_WRITE_BITS", 0o222, "less: a file that a group may write to counts as read-only"),
-    Constant("safety.toml_file._DEEPEST", 150, "more: recursion may end the call"),
+    Constant("safety.toml_file._MAX_DEPTH", 150, "more: recursion may end the call"),
     Constant("safety.toml_file.editing_toml(timeout_seconds)", 10.0, "see context.PATIENT_SECONDS"),
     Constant("safety.toml_limits.MAX_KEY_PARTS", 100, "more: the time to parse grows with the square"),
     Constant("safety.toml_limits.MAX_TOML_BYTES", 262_144, "more: hostile files take seconds to parse"),
     Constant("settings.toml_cost._MAX_PARSE_COST", 1_000_000, "more: an edit takes longer than 8 s"),
     Constant("settings.toml_edit._MAX_EDITED_PARTS", 50, "more: a key that cannot be removed again"),
-    Constant("settings.toml_key._DEEPEST", 100, "more: recursion may end the call"),
-    Constant("settings.toml_key._EXACT_INTEGER", 9_007_199_254_740_991, "more: JSON readers round it"),
     Constant("stdout.STDERR", 2, "the number that every system gives it"),
     Constant("stdout.STDOUT", 1, "the number that every system gives it"),
+    Constant("settings.toml_key._MAX_DEPTH", 100, "more: recursion may end the call"),
+    Constant("settings.toml_key._LARGEST_EXACT_INTEGER", 9_007_199_254_740_991, "more: JSON readers round it"),
     Constant("stdout._USUAL_WIDTH", 80, "more: lines wrap where no width is known"),
     Constant("stepping.child._OUTPUT_LOST_EXIT_CODE", 120, "another: a forked process differs from a fresh one"),
     Constant("stepping.fork_server_main._MAX_DESCRIPTORS", 32, "less: a process gets not all of its descriptors"),
@@ -132,12 +133,12 @@ CONSTANTS = (
 _PAGE = "more: one response is too large; less: callers need many calls"
 
 LIMITS = (
-    Limit("config list --limit", 1_000, 1, 10_000, _PAGE),
-    Limit("lock list --limit", 1_000, 1, 10_000, _PAGE),
+    Limit("config list --limit", 100, 1, 10_000, _PAGE),
+    Limit("lock list --limit", 100, 1, 10_000, _PAGE),
     Limit("log --limit", 100, 1, 10_000, _PAGE),
     Limit("log --since", "7d", None, None, "less: last week is not shown; more: old calls hide the new ones"),
     Limit("manifest --limit", 1_000, 1, 10_000, _PAGE),
-    Limit("session list --limit", 1_000, 1, 10_000, _PAGE),
+    Limit("session list --limit", 100, 1, 10_000, _PAGE),
 )
 
 

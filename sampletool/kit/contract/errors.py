@@ -23,8 +23,11 @@ _MAX_LISTED = 10
 _MAX_MISTAKES = 100
 """How many mistakes one error has. A command line of 2 MB can have a million of them."""
 
-_NAMES = {"PROGRAM": PROGRAM, "PACKAGE": PACKAGE, "WORKSPACE_FILE": WORKSPACE_FILE}
-"""The names that every message and hint can use, in addition to the facts."""
+_MAX_PATH_CHARACTERS = 4096
+"""PATH_MAX of Linux. No file has a path of this length."""
+
+_CONSTANT_FACTS = {"PROGRAM": PROGRAM, "PACKAGE": PACKAGE, "WORKSPACE_FILE": WORKSPACE_FILE}
+"""The values that every message and hint can use, in addition to the facts of the failure."""
 
 
 class ExitStatus(IntEnum):
@@ -104,10 +107,11 @@ class ToolError(Exception):
         data: Any = None,
         **facts: Any,
     ) -> None:
-        """Build the message and the hint from the class attributes.
+        """Fill the templates of the class: `sentence` for the message, and `advice` for the hint.
 
-        A `message` or a `suggestion` replaces what the class attributes say. `data` is the result
-        of the work that was done before the failure. A fact that is None is left out.
+        The `facts` replace the names in braces, and are the `context` in the response. A fact that
+        is None is left out there. A `message` or a `suggestion` replaces what the template
+        says. `data` is the result of the work that was done before the failure.
 
         Long values are shortened here, for all errors. Otherwise, an error would repeat all of an
         argument of 100 KB, often several times.
@@ -135,7 +139,10 @@ class ToolError(Exception):
 
     @classmethod
     def kind(cls) -> ErrorKind:
-        """Return what the documentation says: the meaning is the first line of the docstring."""
+        """Return what the documentation says about this class of errors.
+
+        It shows the first line of the docstring of the class to users.
+        """
         docstring = cls.__doc__ or ""
         return ErrorKind(
             code=cls.code,
@@ -151,6 +158,7 @@ class ToolError(Exception):
             "message": self.message,
             "suggestion": self.suggestion,
             "retryable": self.retry_after_ms is not None,
+            # This is the name in the response. The attribute has the name of the enum ExitStatus.
             "exit_code": self.exit_status,
             "context": self.context,
         }
@@ -165,10 +173,10 @@ def _shorten_fact(fact: Any) -> Any:
         return [_shorten_item(item) for item in fact]
     if not isinstance(fact, str):
         return fact
-    # A program may want to open the file, so a path stays whole.
-    is_path = fact.startswith("/")
-    if is_path:
-        return shorten(fact, MAX_SENTENCE_CHARACTERS)
+    # A program may want to open the file, so its path stays whole.
+    may_be_a_file = fact.startswith("/") and len(fact) < _MAX_PATH_CHARACTERS
+    if may_be_a_file:
+        return fact
     return shorten(fact)
 
 
@@ -188,9 +196,10 @@ def _shorten_hint(hint: str) -> str:
 def fill_template(template: str, facts: dict[str, Any]) -> str:
     """Return the template with the facts in place of the names in braces.
 
-    Raise KeyError if the template names a fact that is missing.
+    Every template can also use the names {PROGRAM}, {PACKAGE} and {WORKSPACE_FILE}. A list becomes
+    one text with its first items. Raise KeyError if the template names a fact that is missing.
     """
-    values: dict[str, Any] = dict(_NAMES)
+    values: dict[str, Any] = dict(_CONSTANT_FACTS)
     for name, fact in facts.items():
         if isinstance(fact, list):
             values[name] = _join_first(fact)
@@ -271,11 +280,13 @@ class InvalidValues(ToolError):
         # The same mistake is reported once. A dictionary keeps the order.
         different_mistakes = list(dict.fromkeys(mistakes))
         shown_mistakes = [mistake.shortened() for mistake in different_mistakes[:_MAX_MISTAKES]]
-        left_out = len(different_mistakes) - len(shown_mistakes)
-        message_to_show = message if message else _join_messages(shown_mistakes, left_out)
-        hints = _hints_of(shown_mistakes)
-        hint_to_show = " ".join(hints) if hints else suggestion
-        super().__init__(message_to_show, hint_to_show, **facts)
+        if not message:
+            left_out = len(different_mistakes) - len(shown_mistakes)
+            message = _join_messages(shown_mistakes, left_out)
+        own_suggestions = _suggestions_of(shown_mistakes)
+        if own_suggestions:
+            suggestion = " ".join(own_suggestions)
+        super().__init__(message, suggestion, **facts)
         self.mistakes = shown_mistakes
 
     def describe(self) -> dict[str, Any]:
@@ -293,13 +304,13 @@ def _join_messages(mistakes: Sequence[Mistake], left_out: int) -> str:
     return "; ".join(messages) + "."
 
 
-def _hints_of(mistakes: Sequence[Mistake]) -> list[str]:
+def _suggestions_of(mistakes: Sequence[Mistake]) -> list[str]:
     """Return the suggestions of the mistakes, each once, in their order."""
-    hints = []
+    suggestions = []
     for mistake in mistakes:
-        if mistake.suggestion and mistake.suggestion not in hints:
-            hints.append(mistake.suggestion)
-    return hints
+        if mistake.suggestion and mistake.suggestion not in suggestions:
+            suggestions.append(mistake.suggestion)
+    return suggestions
 
 
 class UsageMistakes(InvalidValues):
@@ -308,11 +319,11 @@ class UsageMistakes(InvalidValues):
     code = "USAGE_ERROR"
 
     def __init__(self, mistakes: list[Mistake], command_path: str, usage: str = "") -> None:
-        """Point to the help page of a command. If there is a `usage`, show it too."""
-        hint = f"For help, run `{command_path} --help`."
+        """Suggest the help page of the command. If there is a `usage`, show it too."""
+        suggestion = f"For help, run `{command_path} --help`."
         if usage:
-            hint = f"Usage: `{usage}`. {hint}"
-        super().__init__(*mistakes, suggestion=hint)
+            suggestion = f"Usage: `{usage}`. {suggestion}"
+        super().__init__(*mistakes, suggestion=suggestion)
 
 
 class NoWorkspace(ToolError):
@@ -372,19 +383,22 @@ class VersionConflict(ToolError):
         "and pass the current version with --if-version."
     )  # fmt: skip
 
-    def __init__(self, *, expected: str | int, actual: str | int, **named: str) -> None:
-        """Compare two versions. `named` is what has them, for example key="plan".
+    def __init__(self, *, expected: str | int, actual: str | int, **subject: str) -> None:
+        """Report that a value is at version `actual`, and not at version `expected`.
 
-        The version of a value that does not exist is 0 or "".
+        `subject` is the value: key="plan" is shown as "plan", and becomes the fact `key`. If there
+        are several facts, the message shows all of them. The version of a value that does not exist
+        is 0 or "".
         """
-        name = " ".join(named.values())
-        if actual:
-            difference = f"{name} is at version {actual}"
+        subject_text = " ".join(subject.values())
+        exists = actual not in (0, "")
+        if exists:
+            difference = f"{subject_text} is at version {actual}"
         else:
-            difference = f"{name} does not exist"
+            difference = f"{subject_text} does not exist"
         conflict = f"{difference}, but you passed --if-version {expected}"
         message = f"Version conflict: {conflict}. Nothing was changed."
-        super().__init__(message, expected=expected, actual=actual, **named)
+        super().__init__(message, expected=expected, actual=actual, **subject)
 
 
 class ExtraNotInstalled(ToolError):
@@ -419,7 +433,11 @@ class InternalError(ToolError):
     advice = "This is a bug in the tool. Please report it, and attach the report."
 
     def __init__(self, kind: str, report: str | None) -> None:
-        """Name the class of the exception, and the file with the report, or None for stderr."""
+        """Say where the report is.
+
+        `kind` is the name of the exception's class, such as "KeyError". `report` is the path of the
+        report. It is None if the report was written to stderr.
+        """
         if report is None:
             where = "on stderr"
         else:
