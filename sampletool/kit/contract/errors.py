@@ -414,7 +414,7 @@ class CommandIncomplete(ToolError):
 
     code, exit_status = "COMMAND_INCOMPLETE", ExitStatus.INTERNAL
     sentence = "{file} does not define {missing}."
-    advice = "A command file must define `spec` and `command`. docs/kit/how-to.md has an example."
+    advice = "A command file must define `spec` and `command`. {PACKAGE}/kit/README.md has an example."
 
 
 class InternalError(ToolError):
