@@ -248,7 +248,10 @@ def _print_response(
 def _only_changes_something(context: Context) -> bool:
     """Return whether a success of this command says nothing that its caller asked for."""
     spec = context.command_line.spec
-    if spec is None or spec.prints_value or context.options.format == "raw":
+    if spec is None or spec.prints_value:
+        return False
+    # --raw asks for a value, and --dry-run for a forecast.
+    if context.options.format == "raw" or context.dry_run:
         return False
     return spec.effect not in ("nothing", "scratch")
 

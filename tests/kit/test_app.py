@@ -542,3 +542,122 @@ def test_a_command_may_run_as_many_jobs_at_once_as_are_set(tool: Tool, setting: 
     stdout, _ = start_added(tool, "return Result(context.jobs())").communicate(timeout=60)
 
     assert f'"said":{expected}' in stdout.decode()
+
+
+# What a person sees although a program is served
+
+
+def test_an_error_is_also_on_stderr_if_json_was_not_chosen(tool: Tool) -> None:
+    ran = tool("config", "get", "nothing")
+
+    assert ran.code == "KEY_NOT_FOUND"
+    assert ran.stderr.startswith(b"Error: nothing is not set")
+    assert ran.error["suggestion"].encode() in ran.stderr
+
+
+@pytest.mark.parametrize("option", ["--json", "--format=json", "--format=jsonl", "--fields=value"])
+def test_an_error_is_only_on_stdout_if_json_was_chosen(tool: Tool, option: str) -> None:
+    ran = tool("config", "get", "nothing", option)
+
+    assert ran.code in ("KEY_NOT_FOUND", "USAGE_ERROR")
+    assert ran.stderr == b""
+
+
+def test_an_error_is_only_on_stdout_if_a_variable_or_a_setting_chose_json(tool: Tool) -> None:
+    by_variable = tool("config", "get", "nothing", TOOL_FORMAT="json")
+    tool("config", "set", "format", "json")
+    by_setting = tool("config", "get", "nothing")
+
+    assert by_variable.stderr == b""
+    assert by_setting.stderr == b""
+
+
+def test_an_error_is_printed_once_if_stdout_and_stderr_are_the_same_file(tool: Tool) -> None:
+    ran = run(tool, "config", "get", "nothing", stderr=subprocess.STDOUT)
+
+    assert ran.code == "KEY_NOT_FOUND"
+    assert ran.stdout.count(b"\n") == 1
+
+
+def test_a_success_prints_nothing_on_stderr(tool: Tool) -> None:
+    assert tool("config", "get", "jobs").stderr == b""
+
+
+def test_a_quiet_change_prints_nothing_as_text(tool: Tool) -> None:
+    ran = tool("config", "set", "jbos", "3", "--format", "text", "--quiet")
+
+    assert (ran.status, ran.stdout, ran.stderr) == (0, b"", b"")
+    assert tool("config", "get", "jbos").data["value"] == 3
+
+
+def test_a_quiet_change_that_fails_prints_the_error(tool: Tool) -> None:
+    ran = tool("config", "set", "jobs", "zero", "--format", "text", "--quiet")
+
+    assert (ran.status, ran.stdout) == (2, b"")
+    assert ran.stderr.startswith(b"Error: ")
+
+
+def test_a_quiet_change_prints_its_response_as_json(tool: Tool) -> None:
+    assert tool("config", "set", "a", "1", "--quiet").data["effect"] == "created"
+
+
+def test_a_requested_value_is_printed_although_quiet(tool: Tool) -> None:
+    assert tool("config", "get", "jobs", "--format", "text", "--quiet").text == "auto\n"
+    assert tool("config", "get", "jobs", "--raw", "--quiet").text == "auto\n"
+
+
+def test_a_quiet_forecast_is_printed(tool: Tool) -> None:
+    forecast = tool("config", "set", "a", "1", "--dry-run", "--quiet", "--format", "text")
+
+    assert forecast.text.startswith("Dry run, nothing was changed.")
+
+
+# The member `meta`
+
+
+def test_meta_of_a_plain_command_has_only_what_every_response_has(tool: Tool) -> None:
+    assert list(tool("config", "get", "jobs").meta) == [
+        "command",
+        "request_id",
+        "schema_version",
+        "tool_version",
+        "timestamp",
+        "exit_code",
+    ]
+
+
+def test_meta_has_the_duration_and_the_directory_with_verbose(tool: Tool) -> None:
+    meta = tool("config", "get", "jobs", "--verbose").meta
+
+    assert meta["cwd"] == str(tool.cwd)
+    assert meta["duration_ms"] >= 0
+
+
+def test_meta_has_a_session_id_that_was_given_or_used(tool: Tool) -> None:
+    by_option = tool("config", "get", "jobs", "--session-id", "s-1").meta
+    by_variable = tool("config", "get", "jobs", TOOL_SESSION_ID="s-2").meta
+    used = ended(start_added(tool, "return Result(context.session_directory.name)"))
+
+    assert by_option["session_id"] == "s-1"
+    assert by_variable["session_id"] == "s-2"
+    assert used.meta["session_id"] == used.data["said"]
+
+
+def test_meta_has_the_time_that_locks_were_waited_for(tool: Tool) -> None:
+    body = (
+        "with context.hold(Path('x.lock').absolute(), 'x', 'exclusive', 1.0): pass\n"
+        "context.waited_ms += 7\n"
+        "with context.hold(Path('y.lock').absolute(), 'y', 'shared', 1.0): pass\n"
+        "return Result(1)"
+    )
+
+    assert ended(start_added(tool, body)).meta["waited_ms"] >= 7
+
+
+def test_the_log_has_the_duration_and_the_directory_of_every_command(tool: Tool) -> None:
+    tool("config", "get", "jobs")
+
+    (call,) = tool("log", "--command", "config.get").data["calls"]
+
+    assert call["cwd"] == str(tool.cwd)
+    assert call["duration_ms"] >= 0

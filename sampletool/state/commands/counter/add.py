@@ -10,7 +10,11 @@ from sampletool.state.errors import CounterRange
 from sampletool.state.promises import Once
 
 spec = _store.changes(
-    "counter add builds", "counter add builds 5 --idempotency-key run-7", errors=(CounterRange,), idempotent=False
+    "counter add builds",
+    "counter add builds 5 --idempotency-key run-7",
+    errors=(CounterRange,),
+    idempotent=False,
+    prints_value=True,
 )
 
 

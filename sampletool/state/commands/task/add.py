@@ -20,6 +20,7 @@ spec = _store.changes(
     """echo '{"body": "to: cid"}' | task add mail --from-file -""",
     errors=(TaskConflict,),
     idempotent=False,
+    prints_value=True,
 )
 
 

@@ -10,7 +10,11 @@ from sampletool.state.commands import _store
 from sampletool.state.promises import Claimed, Once
 
 spec = _store.changes(
-    "task claim mail", "task claim mail --count 10 --lease 5m", before=("task add mail 'to: ann'",), idempotent=False
+    "task claim mail",
+    "task claim mail --count 10 --lease 5m",
+    before=("task add mail 'to: ann'",),
+    idempotent=False,
+    prints_value=True,
 )
 
 
