@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from . import completion
 from .call_log import append, call_of
@@ -22,24 +22,25 @@ from .context import Context
 from .contract.answer import (
     SCHEMA_VERSION,
     Answer,
+    Format,
     Presentation,
     Result,
     render,
     result_meta,
 )
-from .contract.errors import ExitStatus, InternalError, ToolError
+from .contract.errors import SIGNAL_BASE, ExitStatus, InternalError, ToolError
 from .contract.expected import EXPECTED, to_tool_error
 from .contract.file_errors import from_os_error
 from .contract.library_errors import interrupted_when_done
 from .contract.text import redact
-from .global_options import HelpRequested, format_in, whole_tool
+from .global_options import HelpRequested, format_in_arguments, whole_tool
 from .parts import command_packages
 from .places import state_directory
 from .program import PACKAGE, PROGRAM, __version__, variable
 from .safety.clock import utc
 from .safety.errors import Interrupted, SafetyError
 from .safety.signals import Signals, die_by
-from .stdout import Stdout, write_response, write_stderr
+from .stdout import STDOUT, Stdout, write_response, write_stderr
 
 Outcome = Result | ToolError | HelpRequested
 """How a command ended. It may also have received a signal, which its context knows."""
@@ -60,48 +61,49 @@ def main(argv: list[str] | None = None) -> int:
     """
     args = sys.argv[1:] if argv is None else argv
     if completion.is_asked(args):
-        return completion.serve(args, root(args), Context(Signals()))
+        return completion.serve(args, root_command(args), Context(Signals()))
     try:
-        # Only a test passes `argv`. Its process has to go on afterwards.
+        # Only a test passes `argv`. Its process continues afterwards.
         return _run_and_respond(args, ends_process=argv is None)
     except OSError as error:
-        if error.errno not in (errno.EMFILE, errno.ENFILE):
-            return _respond_to_bug(error)
-        # Running a command needs three descriptors, but a response needs none.
-        too_many_open_files = from_os_error(error, "stdout")
-        content = refuse(too_many_open_files, command="")
-        return write_response(1, content, too_many_open_files.exit_status, Signals())
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            return _respond_to_too_many_open_files(error)
+        return _respond_to_bug(error)
     except Exception as bug:
         return _respond_to_bug(bug)
 
 
-def call(args: list[str], signals: Signals) -> bytes:
-    """Run one command line in this process, for a server. Return the response as a line of JSON.
+def run_in_process(args: list[str], signals: Signals) -> bytes:
+    """Run one command line for a server. Return the response as a line of JSON.
 
-    This may change the current directory, so make only one call at a time.
+    This may change the current directory of the process, so a server must not run two command
+    lines at the same time.
     """
     context = Context(signals)
-    outcome = _run(args, context)
+    outcome = _run_and_close(args, context)
     if isinstance(outcome, HelpRequested):
-        outcome = InternalError("HelpRequested", None)
-    return _build_response(outcome, context, Presentation()).stdout
+        # A server offers no option that asks for help, so this is a bug of the server.
+        outcome = InternalError("HelpRequested", report=None)
+    return _finish(outcome, context, Presentation()).stdout
 
 
-def refuse(error: ToolError, command: str) -> bytes:
+def error_response(error: ToolError, command: str) -> bytes:
     """Return the response, a line of JSON, of a command that could not be run."""
     context = Context(Signals())
     context.understand(CommandLine(command=command.replace(" ", ".")))
     return render(_build_answer(error, context), Presentation()).stdout
 
 
-def root(args: list[str]) -> CommandFolder:
-    """Return the command for the whole tool. Its own options are missing if `args` has none."""
-    # Building the options takes as long as building a command. So skip it for `tool config get`.
-    begins_with_command = bool(args) and args[0].isidentifier()
-    if begins_with_command and args[0] not in ("help", "version"):
-        options = {}
-    else:
-        options = whole_tool()
+def root_command(args: list[str]) -> CommandFolder:
+    """Return the command of the whole tool, which contains all others.
+
+    `args` is the command line that it will parse. If that begins with the name of a command, the
+    options of the whole tool, such as --version, are left out.
+    """
+    # Building options takes as long as building a command. `help` and `version` are no commands:
+    # `tool help` shows these options, and `tool version` is told about --version.
+    names_command = bool(args) and args[0].isidentifier() and args[0] not in ("help", "version")
+    options = {} if names_command else whole_tool()
     return CommandFolder(command_packages(), PROGRAM, import_module(PACKAGE).__doc__, options)
 
 
@@ -117,11 +119,9 @@ def _run_and_respond(args: list[str], *, ends_process: bool) -> int:
         raise
     try:
         context = Context(signals, stdout)
-        outcome = _run(args, context)
+        outcome = _run_and_close(args, context)
         if isinstance(outcome, HelpRequested):
-            screen = stdout.screen(context.options.color)
-            content = f"{outcome.text(stdout.width(), screen.color)}\n".encode()
-            exit_code = stdout.write(content, ExitStatus.OK)
+            exit_code = _print_help(outcome, context, stdout)
         else:
             exit_code = _print_response(args, outcome, context, stdout)
     finally:
@@ -129,21 +129,29 @@ def _run_and_respond(args: list[str], *, ends_process: bool) -> int:
         # If the process ends now, it may as well keep its handlers: a late signal changes nothing.
         if not ends_process:
             signals.uninstall()
-    if signals.received is not None and exit_code == 128 + signals.received:
+    if signals.received is not None and exit_code == SIGNAL_BASE + signals.received:
+        # The response says that the signal stopped the command. So a shell has to see the same.
         die_by(signals.received)
     return exit_code
+
+
+def _respond_to_too_many_open_files(error: OSError) -> int:
+    """Print the response if this process may not open the few files that every command needs."""
+    too_many_open_files = from_os_error(error, "stdout")
+    content = error_response(too_many_open_files, command="")
+    return write_response(STDOUT, content, too_many_open_files.exit_status, Signals())
 
 
 def _respond_to_bug(bug: Exception) -> int:
     """Print the response, and a report on stderr, if not even a response could be built."""
     write_stderr(_crash_report(bug), Signals())
-    return write_response(1, _LAST_RESORT, ExitStatus.INTERNAL, Signals())
+    return write_response(STDOUT, _LAST_RESORT, ExitStatus.INTERNAL, Signals())
 
 
 # Running the command
 
 
-def _run(args: list[str], context: Context) -> Outcome:
+def _run_and_close(args: list[str], context: Context) -> Outcome:
     """Run the command, then close what it opened.
 
     Report a failure to close only if the command itself succeeded.
@@ -151,23 +159,23 @@ def _run(args: list[str], context: Context) -> Outcome:
     outcome = _run_command(args, context)
     try:
         context.exit_stack.close()
+        return outcome
     except (ToolError, SafetyError) as error:
         failure = to_tool_error(error)
     except Exception as bug:
-        failure = _report_bug_after_closing(bug, context)
-    else:
+        failure = _report_bug_and_close(bug, context)
+    if isinstance(outcome, ToolError):
         return outcome
-    return outcome if isinstance(outcome, ToolError) else failure
+    return failure
 
 
 def _run_command(args: list[str], context: Context) -> Outcome:
-    """Return what the command returned, or the error that it ended with."""
+    """Return the result of the command, its error, or the request for help."""
     try:
-        command = root(args)
-        outcome = command.main(args=args, prog_name=PROGRAM, standalone_mode=False, obj=context)
-        if not hasattr(outcome, "lines"):
-            raise TypeError(f"{context.command} returned {outcome!r}, not a result")
-        result: Result = outcome
+        command = root_command(args)
+        result = command.main(args=args, prog_name=PROGRAM, standalone_mode=False, obj=context)
+        if not _is_result(result):
+            raise TypeError(f"{context.command} returned {result!r}, not a result")
         return result
     except HelpRequested as request:
         return request
@@ -177,17 +185,37 @@ def _run_command(args: list[str], context: Context) -> Outcome:
         return _report_bug(bug, context)
 
 
+def _is_result(value: object) -> TypeGuard[Result]:
+    """Return whether a command may return this value."""
+    return hasattr(value, "lines")
+
+
 def _report_bug(bug: BaseException, context: Context) -> ToolError:
-    """Write a crash report into the session's directory, or to stderr if that is impossible."""
+    """Write a crash report, and return the error that names it.
+
+    The report goes into the directory of the session, or to stderr if that is impossible.
+    """
     report = _crash_report(bug)
     kind = type(bug).__name__
     try:
         path = context.session_directory / f"crash-{context.request_id}.txt"
         path.write_text(report, errors="backslashreplace")
-        return InternalError(kind, str(path))
+        return InternalError(kind, report=str(path))
     except Exception:
         write_stderr(report, context.signals)
-        return InternalError(kind, None)
+        return InternalError(kind, report=None)
+
+
+def _report_bug_and_close(bug: Exception, context: Context) -> ToolError:
+    """Write a crash report after the command has closed what it opened. Return the error.
+
+    Writing the report opens the directory of the session again, so it has to be closed again.
+    """
+    error = _report_bug(bug, context)
+    # Closing may fail for the same reason as before, which the report names already.
+    with suppress(Exception):
+        context.exit_stack.close()
+    return error
 
 
 def _crash_report(bug: BaseException) -> str:
@@ -198,23 +226,22 @@ def _crash_report(bug: BaseException) -> str:
     return redact("".join(traceback.format_exception(bug)))
 
 
-def _report_bug_after_closing(bug: Exception, context: Context) -> ToolError:
-    """Write a crash report, then close the session again: the report has opened it."""
-    error = _report_bug(bug, context)
-    with suppress(Exception):
-        context.exit_stack.close()
-    return error
+# Building and printing the response
 
 
-# Building the response
-
-
-class _Response(NamedTuple):
-    """What this process prints, and how it exits."""
+class _Output(NamedTuple):
+    """What this process prints, and its exit code."""
 
     stdout: bytes
     stderr: str
     exit_code: int
+
+
+def _print_help(request: HelpRequested, context: Context, stdout: Stdout) -> int:
+    """Print the text of a help page. Return the exit code."""
+    screen = stdout.screen(context.options.color)
+    text = request.text(stdout.width(), screen.color)
+    return stdout.write(f"{text}\n".encode(), ExitStatus.OK)
 
 
 def _print_response(
@@ -224,92 +251,111 @@ def _print_response(
     stdout: Stdout,
 ) -> int:
     """Print the response in the format that the caller wants. Return the exit code."""
-    chosen_format = context.chosen_format
-    if chosen_format is None:
-        # If the command line is wrong, the parser may not have come to the option.
-        chosen_format = format_in(args)
-    if chosen_format is None:
-        chosen_format = getattr(outcome, "default_format", None)
-    is_default = chosen_format is None
-    how = Presentation(
-        format=stdout.default_format() if chosen_format is None else chosen_format,
+    format_name = _requested_format(args, outcome, context)
+    is_requested = format_name is not None
+    if format_name is None:
+        format_name = stdout.default_format()
+    presentation = Presentation(
+        format=format_name,
         screen=stdout.screen(context.options.color),
         fields=context.fields,
-        is_quiet=context.options.quiet and _only_changes_something(context),
-        # A caller who did not choose JSON may be a person who redirects stdout to a file.
-        error_also_on_stderr=is_default and not stdout.is_stderr(),
+        is_quiet=context.options.quiet and _is_silent_when_quiet(context),
+        # A caller who did not request JSON may be a person who redirects stdout to a file.
+        error_also_on_stderr=not is_requested and not stdout.is_stderr(),
     )
-    response = _build_response(outcome, context, how)
-    exit_code = stdout.write(response.stdout, response.exit_code)
-    write_stderr(response.stderr, context.signals)
+    output = _finish(outcome, context, presentation)
+    exit_code = stdout.write(output.stdout, output.exit_code)
+    write_stderr(output.stderr, context.signals)
     return exit_code
 
 
-def _only_changes_something(context: Context) -> bool:
-    """Return whether a success of this command says nothing that its caller asked for."""
+def _requested_format(
+    args: list[str],
+    outcome: Result | ToolError,
+    context: Context,
+) -> Format | None:
+    """Return the format that the caller or the command wants. It is None if both do not care."""
+    if context.chosen_format is not None:
+        return context.chosen_format
+    # If the command line is wrong, the parser may not have come to the option.
+    format_name = format_in_arguments(args)
+    if format_name is not None:
+        return format_name
+    # A result that is a text, such as a man page, is not printed as JSON unless somebody says so.
+    return getattr(outcome, "default_format", None)
+
+
+def _is_silent_when_quiet(context: Context) -> bool:
+    """Return whether --quiet hides the result of this command, if it succeeds."""
     spec = context.command_line.spec
     if spec is None or spec.prints_value:
         return False
     # --raw asks for a value, and --dry-run for a forecast.
     if context.options.format == "raw" or context.dry_run:
         return False
+    # A command that changes nothing, or only files of its own, is run for what it prints.
     return spec.effect not in ("nothing", "scratch")
 
 
-def _build_response(
+def _finish(
     outcome: Result | ToolError,
     context: Context,
-    how: Presentation,
-) -> _Response:
+    presentation: Presentation,
+) -> _Output:
     """Return what to print, and add a line to the log of commands."""
     try:
         answer = _build_answer(outcome, context)
-        rendered = render(answer, how)
+        rendered = render(answer, presentation)
     except Exception as bug:
         # For example, the result has a member that JSON cannot represent.
-        answer = _build_answer(_report_bug_after_closing(bug, context), context)
-        rendered = render(answer, replace(how, fields=None))
-    # Before the response is printed: whoever has read a response finds it in the log.
+        answer = _build_answer(_report_bug_and_close(bug, context), context)
+        # An error has no such fields as the result.
+        rendered = render(answer, replace(presentation, fields=None))
+    # Before the response is printed: a caller that has read a response finds it in the log.
     _log_command(answer, context)
-    return _Response(rendered.stdout, rendered.stderr, exit_code=answer.meta["exit_code"])
+    return _Output(rendered.stdout, rendered.stderr, exit_code=answer.meta["exit_code"])
 
 
 def _build_answer(outcome: Result | ToolError, context: Context) -> Answer:
-    """Return the response to a command that ended like this."""
+    """Return the response of a command that ended with this result or error."""
     error: ToolError | None
     result: Any
     if isinstance(outcome, ToolError):
         error = outcome
+        # The work that was done before the failure.
         result = error.data
     else:
         error = None
         result = outcome
     if context.signals.received is not None:
-        error = _stopped_by(context.signals.received, error)
+        error = _error_after_signal(context.signals.received, error)
     if error is not None:
         exit_code = error.exit_status
     else:
         # A command can succeed with another exit code, like that of a program that it ran.
         exit_code = getattr(result, "exit_status", ExitStatus.OK)
-    meta = _meta(context, exit_code) | result_meta(result)
+    meta = _build_meta(context, exit_code) | result_meta(result)
     return Answer(result, error, context.warnings, meta)
 
 
-def _stopped_by(signal_number: int, error: ToolError | None) -> ToolError:
+def _error_after_signal(signal_number: int, error: ToolError | None) -> ToolError:
     """Return the error of a command that has received a signal.
 
-    `error` is what the command failed with, or None if it had done its work.
+    `error` is what the command failed with, or None if it had done its work. A failure is replaced,
+    because it is most likely a consequence of the signal.
     """
     if error is None:
         return interrupted_when_done(signal_number)
+    if error.code == "INTERRUPTED":
+        return error
     # The hint of INTERRUPTED says that nothing is changed halfway. With an unknown outcome, this
     # may be false.
-    if error.code == "INTERRUPTED" or error.context.get("outcome") == "unknown":
+    if error.context.get("outcome") == "unknown":
         return error
     return to_tool_error(Interrupted(signal_number))
 
 
-def _meta(context: Context, exit_code: int) -> dict[str, Any]:
+def _build_meta(context: Context, exit_code: int) -> dict[str, Any]:
     """Return the member `meta` of a response. What does not apply is left out."""
     meta: dict[str, Any] = {
         "command": context.command,
@@ -320,10 +366,10 @@ def _meta(context: Context, exit_code: int) -> dict[str, Any]:
         "exit_code": exit_code,
     }
     if context.given_session_id is not None or context.uses_session:
-        _add_if_known(meta, "session_id", lambda: context.session_id)
+        _add_unless_it_fails(meta, "session_id", lambda: context.session_id)
     if context.options.verbose > 0:
         meta["duration_ms"] = _duration_ms(context)
-        _add_if_known(meta, "cwd", os.getcwd)
+        _add_unless_it_fails(meta, "cwd", os.getcwd)
     if context.dry_run:
         meta["dry_run"] = True
     trace_id = os.environ.get(variable("TRACE_ID"))
@@ -333,32 +379,33 @@ def _meta(context: Context, exit_code: int) -> dict[str, Any]:
         meta["fields"] = context.options.fields
     if context.waited_ms is not None:
         meta["waited_ms"] = context.waited_ms
-    crashed = context.crashed_holder
-    if crashed is not None:
+    if context.crashed_holder is not None:
         meta["recovered_from"] = {
-            "pid": crashed.pid,
-            "command": crashed.command,
-            "started_at": crashed.started_at,
+            "pid": context.crashed_holder.pid,
+            "command": context.crashed_holder.command,
+            "started_at": context.crashed_holder.started_at,
         }
     return meta
 
 
 def _log_command(answer: Answer, context: Context) -> None:
     """Add a line to the log of commands, unless the settings forbid it."""
+    # The log has what a response has only with --verbose.
     meta = {**answer.meta, "duration_ms": _duration_ms(context)}
-    _add_if_known(meta, "session_id", lambda: context.session_id)
-    _add_if_known(meta, "cwd", os.getcwd)
+    _add_unless_it_fails(meta, "session_id", lambda: context.session_id)
+    _add_unless_it_fails(meta, "cwd", os.getcwd)
     # A command must not fail because its log cannot be written.
     with suppress(*EXPECTED):
         if context.settings.value("call_log"):
-            append(state_directory(), call_of(replace(answer, meta=meta)))
+            logged_call = call_of(replace(answer, meta=meta))
+            append(state_directory(), logged_call)
 
 
 def _duration_ms(context: Context) -> int:
     return round((time.monotonic() - context.started_at) * 1000)
 
 
-def _add_if_known(meta: dict[str, Any], name: str, find: Callable[[], str]) -> None:
-    """Add a member to `meta`, unless finding its value fails."""
+def _add_unless_it_fails(meta: dict[str, Any], name: str, find: Callable[[], str]) -> None:
+    """Add a member to `meta`. Leave it out if it cannot be found, like a removed directory."""
     with suppress(*EXPECTED):
         meta[name] = find()

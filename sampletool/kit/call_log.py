@@ -1,8 +1,13 @@
-"""The log of calls: one file for all processes, one line for each call, one write for each line.
+"""The log of commands: one file for all processes, and one line of JSON for each command.
 
-The kernel puts each write of an appending descriptor at the end, whole, so writers need no lock. A file that has grown
-is put away under a lock; a line that is written to it afterwards is kept with it. Names and paths are logged, never
-values. Not flushed to the disk: kill -9 loses no line, a power cut may lose the last ones.
+Processes need no lock to add a line. The file is opened with O_APPEND, so the kernel puts each
+write at the end of the file, whole. When the file has grown too large, one process renames it to
+the second name in NAMES. A process that still has it open then adds its line there.
+
+Keys, names and paths are logged, but no values.
+
+The file is not flushed to the disk. Nothing is lost if a process is killed, but a power cut can
+lose the last lines.
 """
 
 import json
@@ -20,61 +25,137 @@ from .safety.errors import UnsafePath
 from .safety.private_directory import private_directory
 
 NAMES = ("calls.jsonl", "calls.before.jsonl")
-"""The file that is written to, and the one before it. Older ones are not kept."""
-_OF_META = ("command", "exit_code", "duration_ms", "request_id", "cwd", "session_id", "trace_id", "dry_run")
-_SUBJECTS = ("key", "name", "id", "queue", "lock", "path", "output")
-"""The members of an answer that say what a call was about."""
+"""The current file, and the one before it. There are no older ones."""
+
+MAX_FILE_BYTES = 4 * 1024 * 1024
+
+_LOGGED_META = (
+    "command",
+    "exit_code",
+    "duration_ms",
+    "request_id",
+    "cwd",
+    "session_id",
+    "trace_id",
+    "dry_run",
+)
+
+_SUBJECT_MEMBERS = ("key", "name", "id", "queue", "lock", "path", "output")
+"""The members of a response that show what the command was about."""
+
+_MAX_LISTED_ITEMS = 20
+_MAX_SUBJECT_CHARACTERS = 200
+
+_MAX_READ_CHARACTERS = 1000
+"""How much of a subject is read. Some more than is kept, so that no password is cut in half.
+
+The half of a URL would not look like a URL, so its password would not be hidden.
+"""
 
 
 def call_of(answer: Answer) -> dict[str, Any]:
-    """What is logged of a call: the members of `Call` in commands/log.py."""
-    meta, data = answer.meta, to_data(answer.result)
-    call = {name: meta[name] for name in _OF_META if name in meta} | {"at": meta["timestamp"]}
-    if answer.error:
-        call["code"], data = answer.error.code, {"did": data, **answer.error.context}
-    if isinstance(data, dict) and "effect" in data:
-        call["effect"] = data["effect"]
-    return call | {"about": _subjects_of(data)}
+    """Return the line that is logged for a response: the members of `Call` in commands/log.py."""
+    call = {name: answer.meta[name] for name in _LOGGED_META if name in answer.meta}
+    call["at"] = answer.meta["timestamp"]
+    data = to_data(answer.result)
+    if answer.error is not None:
+        call["code"] = answer.error.code
+        # After a failure, `data` is what was done before. The facts of the error have subjects too.
+        data = {"did": data, **answer.error.context}
+    if isinstance(data, dict):
+        if "effect" in data:
+            call["effect"] = data["effect"]
+        call["about"] = _subjects_of(data)
+    else:
+        call["about"] = []
+    return call
 
 
-def append(directory: Path, call: Mapping[str, Any], largest: int = 4 << 20) -> None:
+def append(directory: Path, call: Mapping[str, Any], max_bytes: int = MAX_FILE_BYTES) -> None:
+    """Add a line to the log. If the file is then too large, give it the second name.
+
+    Raise UnsafePath or OSError if there is something else in the place of the file.
+    """
     line = json.dumps(call, separators=(",", ":")).encode() + b"\n"
     path = private_directory(directory) / NAMES[0]
-    while True:
-        with opened_log(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as descriptor:
-            if os.pread(descriptor, 1, max(os.fstat(descriptor).st_size - 1, 0)) not in (b"", b"\n"):
-                line = b"\n" + line  # the last one was torn by a full disk
-            os.write(descriptor, line)
-            found = os.fstat(descriptor)
-            if found.st_nlink == 0:  # paused before the write for so long that the file is no longer kept
-                continue
-            if found.st_size > largest:
-                _put_away(path, descriptor)
-            return
+    is_logged = False
+    while not is_logged:
+        is_logged = _append_once(path, line, max_bytes)
+
+
+def _append_once(path: Path, line: bytes, max_bytes: int) -> bool:
+    """Add a line to the file at this path. Return False if the file was removed meanwhile."""
+    with opened_log(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as descriptor:
+        if not _ends_with_newline(descriptor):
+            # The disk was full when the last line was written, so that it is only a part.
+            line = b"\n" + line
+        os.write(descriptor, line)
+        status = os.fstat(descriptor)
+        if status.st_nlink == 0:
+            # Between open() and write(), this process was stopped for so long that two other files
+            # have been renamed meanwhile. The file that now has the line has no name any more.
+            return False
+        if status.st_size > max_bytes:
+            _put_away(path, descriptor)
+        return True
+
+
+def _ends_with_newline(descriptor: int) -> bool:
+    """Return whether the last byte of the file is a newline, or the file is empty."""
+    size = os.fstat(descriptor).st_size
+    if size == 0:
+        return True
+    return os.pread(descriptor, 1, size - 1) == b"\n"
+
+
+def _put_away(path: Path, descriptor: int) -> None:
+    """Give the file the second name, unless another process does so at the same time."""
+    # At the top, this would cost each command 10 ms (20% of `config get`), because of filelock.
+    from .safety.flock import EXCLUSIVE, try_lock
+
+    # Closing the descriptor releases the lock.
+    if not try_lock(descriptor, EXCLUSIVE):
+        return
+    # Another process may have done it before this one got the lock. Then there is a new file at
+    # the path, or none yet.
+    with suppress(FileNotFoundError):
+        is_current_file = os.path.samestat(os.fstat(descriptor), path.stat())
+        if is_current_file:
+            path.replace(path.with_name(NAMES[1]))
 
 
 @contextmanager
 def opened_log(path: Path, flags: int) -> Iterator[int]:
-    """A descriptor of a file that is the log's alone. A FIFO, a device or a link is an error, not a wait."""
-    with opened(path, flags | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC) as descriptor:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+    """Open a file of the log, and yield its descriptor until the block ends.
+
+    Raise UnsafePath if it is not a regular file, or has a second name: a hard link would lead to a
+    file that is not the log. Raise OSError if it is a symbolic link.
+    """
+    # Without O_NONBLOCK, opening a FIFO would wait until it has a reader.
+    safe_flags = flags | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+    with opened(path, safe_flags) as descriptor:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
             raise UnsafePath(str(path), "it is not a regular file with one name")
         yield descriptor
 
 
-def _subjects_of(data: Any) -> list[str]:
-    """Its own keys and paths, and those of what it lists."""
-    members = data if isinstance(data, dict) else {}
-    listed = [item for value in members.values() if isinstance(value, list) for item in value if isinstance(item, dict)]
-    named = [each[name] for each in (members, *listed[:20]) for name in _SUBJECTS if isinstance(each.get(name), str)]
-    return [redact(name[:1000])[:200] for name in dict.fromkeys(named)]
+def _subjects_of(data: dict[str, Any]) -> list[str]:
+    """Return the keys, names and paths in a response, and in the first items that it lists."""
+    items = []
+    for member in data.values():
+        if isinstance(member, list):
+            items += [item for item in member if isinstance(item, dict)]
+    # A dictionary, not a set, because it keeps the order.
+    subjects: dict[str, None] = {}
+    for record in [data, *items[:_MAX_LISTED_ITEMS]]:
+        for name in _SUBJECT_MEMBERS:
+            subject = record.get(name)
+            if isinstance(subject, str):
+                subjects[_shorten(subject)] = None
+    return list(subjects)
 
 
-def _put_away(path: Path, descriptor: int) -> None:
-    """One process does it: a second one finds another file at the path, or none."""
-    from .safety.flock import EXCLUSIVE, try_lock  # not at the top: few calls need it
-
-    with suppress(FileNotFoundError):
-        if try_lock(descriptor, EXCLUSIVE) and os.path.samestat(os.fstat(descriptor), path.stat()):
-            path.replace(path.with_name(NAMES[1]))
+def _shorten(subject: str) -> str:
+    """Return the beginning of a text, without passwords."""
+    return redact(subject[:_MAX_READ_CHARACTERS])[:_MAX_SUBJECT_CHARACTERS]

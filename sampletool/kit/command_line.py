@@ -27,8 +27,9 @@ class GlobalOptions:
     timeout: str | None = None
 
     def settings(self) -> dict[str, str]:
-        """Return the options that are settings too, and were given, by the name of the setting."""
+        """Return the settings that these options override, by name."""
         given: dict[str, str] = {}
+        # There is an option --raw, but no setting "raw".
         if self.format is not None and self.format != "raw":
             given["format"] = self.format
         if self.lock_timeout is not None:

@@ -59,13 +59,13 @@ class Context:
         self.uses_session = False
         """Whether the command has opened the directory of its session."""
         self.waited_ms: int | None = None
-        """The time that all locks were waited for. It is None if no lock was taken."""
+        """How long the command waited for locks, in all. It is None if it took no lock."""
         self.crashed_holder: Record | None = None
         """The last holder of a lock that this command took, if that holder crashed."""
         self._stdout = stdout if stdout is not None else NoStdout()
 
     def understand(self, command_line: CommandLine) -> None:
-        """Take over what the parser has understood so far. Only the parser calls this."""
+        """Replace what is known of the command line. The parser calls this at each level."""
         self.command_line = command_line
 
     def select_fields(self, fields: "FieldTree") -> None:
@@ -96,26 +96,28 @@ class Context:
         if self.options.cwd is not None:
             _change_directory(self.options.cwd)
         self._limit_time()
-        environment_format = os.environ.get(variable("FORMAT"))
+        variable_name = variable("FORMAT")
+        environment_format = os.environ.get(variable_name)
         if environment_format:
-            check("format", environment_format, variable("FORMAT"))
+            check("format", environment_format, variable_name)
         # A wrong id is an error even if the command does not need a session.
         _ = self.session_id
 
     def _limit_time(self) -> None:
         """Start the time limit of --timeout, or of its environment variable."""
         if self.options.timeout is not None:
+            # The parser has checked the option, but nothing has checked the variable.
             self.signals.limit(parse_limit(self.options.timeout))
             return
-        source = variable("TIMEOUT")
-        text = os.environ.get(source)
+        variable_name = variable("TIMEOUT")
+        text = os.environ.get(variable_name)
         if not text:
             return
         try:
             seconds = parse_limit(text)
         except ValueError as error:
-            message = f"{source}: {error}"
-            raise InvalidValues(Mistake(source, "INVALID_VALUE", message, text)) from error
+            message = f"{variable_name}: {error}"
+            raise InvalidValues(Mistake(variable_name, "INVALID_VALUE", message, text)) from error
         self.signals.limit(seconds)
 
     # Settings and places
@@ -168,16 +170,21 @@ class Context:
         session_id = self.given_session_id
         if session_id is None:
             return f"run-{self.request_id}"
-        # Most commands have no session id, so that they need not import this.
+        # Most callers give no id, so that most commands need not import this.
         from .session_id import check_session_id
 
-        is_option = self.options.session_id is not None
-        source = "--session-id" if is_option else variable("SESSION_ID")
+        if self.options.session_id is not None:
+            source = "--session-id"
+        else:
+            source = variable("SESSION_ID")
         return check_session_id(session_id, source)
 
     @cached_property
     def session_directory(self) -> Path:
-        """The directory of the session. Nobody can clean it before the command ends."""
+        """The directory of the session, opened on first use.
+
+        A shared lock on it keeps `session clean` away until the command ends.
+        """
         from .safety.session import open_session
 
         self.uses_session = True
@@ -194,7 +201,10 @@ class Context:
         return describe_me(self.session_id, self.command)
 
     def make_lock(self, path: Path, name: str) -> "Lock":
-        """Return a lock that a signal or the time limit of this command interrupts."""
+        """Return a lock. A signal, or the time limit of this command, ends the wait for it.
+
+        From now on, people see on stderr what happens to locks.
+        """
         # Commands that take no lock do without these imports, which take several milliseconds.
         from .lock_notices import show_lock_notices
         from .safety.lock import Lock
@@ -203,7 +213,10 @@ class Context:
         return Lock(path, name, self.lock_record, self.signals)
 
     def patience(self, usual_seconds: float) -> float:
-        """Return how long to wait for a lock: the setting, or `usual_seconds` if it is "auto"."""
+        """Return how many seconds to wait for a lock.
+
+        That is the setting lock_timeout, or `usual_seconds` if the setting is "auto".
+        """
         seconds: float | None = self.settings.value("lock_timeout")
         return usual_seconds if seconds is None else seconds
 
@@ -213,13 +226,19 @@ class Context:
         path: Path,
         name: str,
         mode: Literal["exclusive", "shared"],
-        usual_patience: float,
+        usual_seconds: float,
     ) -> "Iterator[Hold]":
-        """Hold a lock until the block ends."""
+        """Hold a lock until the block ends. `name` is what people call it.
+
+        `usual_seconds` is how long to wait for the lock if no setting says it.
+        """
         lock = self.make_lock(path, name)
-        seconds = self.patience(usual_patience)
-        held = lock.exclusively(seconds) if mode == "exclusive" else lock.shared(seconds)
-        with held as hold:
+        timeout_seconds = self.patience(usual_seconds)
+        if mode == "exclusive":
+            locked = lock.exclusively(timeout_seconds)
+        else:
+            locked = lock.shared(timeout_seconds)
+        with locked as hold:
             self.record_hold(hold)
             yield hold
 
@@ -227,14 +246,17 @@ class Context:
         """Remember what the response says about a lock that was taken."""
         waited_before = 0 if self.waited_ms is None else self.waited_ms
         self.waited_ms = waited_before + hold.waited_ms
-        if hold.crashed is not None:
-            self.crashed_holder = hold.crashed
+        if hold.crashed_writer is not None:
+            self.crashed_holder = hold.crashed_writer
 
     @contextmanager
     def editing(self, path: Path, *, dry_run: bool = False) -> "Iterator[TomlEdit]":
         """Lock a settings file until the block ends, and read it.
 
-        In a dry run, the file is not locked, and writing it does nothing.
+        In a dry run, the file is not locked, and writing it does nothing: a TomlEdit that has no
+        hold ignores it.
+
+        If the file has several names (hard links), warn that only one of them has the change.
         """
         from .places import toml_lock
         from .safety.toml_file import TomlEdit, editing_toml, read_toml, resolve
@@ -242,23 +264,26 @@ class Context:
         if dry_run:
             yield TomlEdit(read_toml(resolve(path)))
             return
-        with editing_toml(path, self._patience_for_settings(), self.make_lock, toml_lock) as file:
+        timeout_seconds = self._patience_for_settings()
+        with editing_toml(path, timeout_seconds, self.make_lock, toml_lock) as file:
             # A file that is being edited is always locked. Only a dry run has no hold.
             assert file.hold is not None
             self.record_hold(file.hold)
             yield file
             if file.before.links > 1 and file.text != file.before.text:
-                names = file.before.links
-                self.warn("HARD_LINK", f"{path} had {names} names; only this one has the change.")
+                link_count = file.before.links
+                message = f"{path} had {link_count} names. Only this one has the change."
+                self.warn("HARD_LINK", message)
 
     def _patience_for_settings(self) -> float:
-        """Return how long to wait for the lock of a settings file."""
+        """Return how many seconds to wait for the lock of a settings file."""
         try:
             return self.patience(PATIENT_SECONDS)
         except ToolError as error:
-            # If the file itself has a wrong lock_timeout, `config set` must be able to correct it.
-            if self.settings.find(("lock_timeout",)).name not in ("project", "user"):
+            source = self.settings.find(("lock_timeout",))
+            if source.name not in ("project", "user"):
                 raise
+            # A settings file has a wrong lock_timeout, and `config set` must be able to correct it.
             self.warn(error.code, error.message)
             return PATIENT_SECONDS
 
@@ -289,12 +314,13 @@ class Context:
 
     @cached_property
     def chosen_format(self) -> "Format | None":
-        """The format that an option, a variable or a setting selects. It is None if none does."""
+        """The format that an option or a setting selects. It is None if none does."""
         if self.options.format is not None:
             return self.options.format
         if self.options.fields is not None:
-            # Text has no fields.
+            # --fields selects members of the JSON, so it means JSON.
             return "json"
+        # A variable, such as TOOL_FORMAT, is one of the sources of the setting.
         # A wrong setting must not hide the response, so the default applies then.
         with suppress(*EXPECTED):
             setting: Format | None = self.settings.value("format")
@@ -307,11 +333,11 @@ class Context:
             self._stdout.write_event(event)
 
     def take_stdout(self) -> int:
-        """Return the real stdout, for a command whose spec says `takes_stdout`.
+        """Return a descriptor of the real stdout, for a command whose spec says `takes_stdout`.
 
-        The response of such a command goes to stderr.
+        The caller closes it. The response of such a command goes to stderr.
         """
-        return self._stdout.take()
+        return self._stdout.take_descriptor()
 
     def warn(self, code: str, message: str) -> None:
         """Add a warning to the response."""

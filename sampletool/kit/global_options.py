@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .context import Context
 
 
-def format_in(args: list[str]) -> Format | None:
+def format_in_arguments(args: list[str]) -> Format | None:
     """Return the format that a command line selects, even if the rest of it is wrong."""
     chosen: Format | None = None
     for position, word in enumerate(args):

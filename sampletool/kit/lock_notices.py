@@ -1,4 +1,4 @@
-"""Show what the locks of the library report: who holds a lock that this command waits for."""
+"""Show the log messages of the lock library to the user, such as who holds a lock."""
 
 import logging
 import os
@@ -8,7 +8,12 @@ from .safety.lock import log
 
 
 def show_lock_notices(notice: Callable[[str], None], *, verbose: bool) -> None:
-    """Call `notice` from now on with what happens to locks: everything, or only long waits."""
+    """Pass the messages of the lock library to `notice` from now on.
+
+    With `verbose`, this is each step of each lock. At a terminal, it is each wait. Otherwise, it
+    is only warnings.
+    """
+    # Replace the handler of an earlier command, which `tool mcp` ran in the same process.
     log.handlers[:] = [_NoticeHandler(notice)]
     if verbose:
         log.setLevel(logging.DEBUG)
@@ -26,4 +31,5 @@ class _NoticeHandler(logging.Handler):
         self._notice = notice
 
     def emit(self, record: logging.LogRecord) -> None:
+        """Pass the message of the record to the function."""
         self._notice(record.getMessage())

@@ -42,39 +42,43 @@ class Page(Generic[Row]):
     """The value of --after for the next page. It is None on the last page."""
 
 
-def first_page(rows: list[Row], limit: int, position: Callable[[Row], object]) -> Page[Row]:
-    """Return the first `limit` rows. There is a next page if there are more rows than that."""
+def first_page(rows: list[Row], limit: int, position_of: Callable[[Row], object]) -> Page[Row]:
+    """Return the first `limit` rows, of which there is at least one.
+
+    `rows` begins after the cursor. It is enough if it has one row more than the page: this row
+    shows that there is a next page.
+    """
     page = rows[:limit]
     if len(rows) <= limit:
         return Page(page, next_cursor=None)
-    return Page(page, next_cursor=f"{_CURSOR_PREFIX}{position(page[-1])}")
+    return Page(page, next_cursor=f"{_CURSOR_PREFIX}{position_of(page[-1])}")
 
 
 def page_of(
     rows: Iterable[Row],
     limit: int,
     cursor: str | None,
-    position: Callable[[Row], str],
+    position_of: Callable[[Row], str],
     *,
     descending: bool = False,
 ) -> Page[Row]:
-    """Return one page of a list of which all rows are here, sorted by their positions."""
+    """Return one page of a whole list, sorted by position. No two rows have the same position."""
     last_position = read_cursor(cursor)
     remaining = []
-    for row in sorted(rows, key=position, reverse=descending):
+    for row in sorted(rows, key=position_of, reverse=descending):
         if not last_position:
             is_after = True
         elif descending:
-            is_after = position(row) < last_position
+            is_after = position_of(row) < last_position
         else:
-            is_after = position(row) > last_position
+            is_after = position_of(row) > last_position
         if is_after:
             remaining.append(row)
-    return first_page(remaining, limit, position)
+    return first_page(remaining, limit, position_of)
 
 
 def read_cursor(cursor: str | None) -> str:
-    """Return the position of the last row of the previous page; a text that is empty for none.
+    """Return the position of the last row of the previous page, or "" if there is no cursor.
 
     Raise InvalidValues if it is not a cursor.
     """
@@ -86,15 +90,15 @@ def read_cursor(cursor: str | None) -> str:
 
 
 def read_number_cursor(cursor: str | None) -> int:
-    """Return the position of the last row of the previous page; 0 for none.
+    """Return the position of the last row of the previous page, or 0 if there is no cursor.
 
     Raise InvalidValues if it is not a cursor of a list that is sorted by numbers.
     """
-    position = read_cursor(cursor)
-    if not position and cursor is None:
+    if cursor is None:
         return 0
+    position = read_cursor(cursor)
     if not position.isdecimal():
-        raise wrong_cursor(position)
+        raise wrong_cursor(cursor)
     return int(position)
 
 

@@ -1,14 +1,25 @@
-"""The names that all others are made from: those of the package that the kit lies in, and of its command."""
+"""The names of the tool: its package, its command, and the names that are built from these two.
+
+This is the only module of the kit that knows in which package the kit is.
+"""
 
 from .. import PROGRAM, __version__
 
 __all__ = ["PACKAGE", "PROGRAM", "WORKSPACE_DIRECTORY", "WORKSPACE_FILE", "__version__", "variable"]
 
 PACKAGE = __name__.removesuffix(".kit.program")
+"""The package that contains the kit, such as `sampletool`."""
+
 WORKSPACE_FILE = f"{PROGRAM}.toml"
+"""The settings file of a workspace. A directory with this file is a workspace."""
+
 WORKSPACE_DIRECTORY = f".{PROGRAM}"
+"""The directory in a workspace that the tool uses for its own files, such as locks."""
 
 
 def variable(name: str) -> str:
-    """The environment variable of this name: `jobs` is ACME_JOBS where the command is `acme`."""
+    """Return the environment variable for a name.
+
+    If the command is `acme`, the variable for `jobs` is ACME_JOBS.
+    """
     return f"{PROGRAM}_{name}".upper().replace("-", "_")

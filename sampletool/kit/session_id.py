@@ -1,4 +1,4 @@
-"""Check the id of a session, wherever it came from."""
+"""Check a session id. It becomes the name of a directory, so an invalid one is refused."""
 
 from .contract.errors import InvalidValues, Mistake
 from .contract.mistyped import Mistyped, check_name
@@ -9,16 +9,31 @@ _RULE = "Use 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter o
 
 
 def check_session_id(session_id: str, source: str) -> str:
-    """Return the id. Raise InvalidValues, which names the source, if it is not one."""
+    """Return the id. Raise InvalidValues if it is invalid.
+
+    `source` is the option or the variable with the id. The error names it.
+    """
     if is_session_id(session_id) and session_id not in NOTHING:
         return session_id
     if session_id:
-        message = f"{quoted(session_id)} is not a session id"
+        problem = f"{quoted(session_id)} is not a session id"
     else:
-        message = "the session id is empty"
-    hint = _RULE
+        problem = "the session id is empty"
+    raise InvalidValues(
+        Mistake(
+            param=source,
+            code="INVALID_VALUE",
+            message=f"{problem} (from {source})",
+            value=session_id,
+            suggestion=_hint_for(session_id),
+        )
+    )
+
+
+def _hint_for(session_id: str) -> str:
+    """Return the rule for session ids, and before it the id that was probably meant."""
     try:
         check_name(session_id)
     except Mistyped as mistyped:
-        hint = f"{mistyped.suggestion} {_RULE}"
-    raise InvalidValues(Mistake(source, "INVALID_VALUE", f"{message} (from {source})", session_id, hint))
+        return f"{mistyped.suggestion} {_RULE}"
+    return _RULE

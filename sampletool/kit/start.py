@@ -1,76 +1,129 @@
-"""The first thing that runs: makes the process safe to work in, then hands over to the app.
+"""The first module that runs: it makes the process safe to work in, then hands over to the app.
 
-What runs here runs before anything of ours is imported, on any Python: SIGINT gets its default back (Python's own
-handler would print a traceback), and so does SIGCHLD (where the parent ignores it the kernel throws away how our
-children ended), signals that the parent has blocked are unblocked, collecting garbage is switched off (a call is over
-before it pays), closed standard descriptors are opened on the null device (or the next file opened would become
-stdout), and an old Python and Windows are refused. A caller that closes stdout (`>&-`) wants no answer: that is not an
-error, and the exit status still says how the call ended. When the answer is written the process ends at once: tearing
-the interpreter down takes longer than reading the settings, and frees only what the kernel frees anyway.
+It prepares the process before it imports the rest of the tool, which takes about 40 ms:
+
+* SIGINT ends the process. The handler that Python installs would print a traceback.
+* SIGCHLD is not ignored, because the tool has to learn the exit codes of its children.
+* The signals that end a command are not blocked.
+* The standard descriptors 0, 1 and 2 are open. A parent that closes stdout (`>&-`) wants no
+  response. That is not an error, and the exit code still says how the command ended.
+
+On Windows, or with an old Python, it prints an error instead. So it uses no syntax that Python 3.4
+lacks, such as f-strings.
 """
 
-# The built-in part of `signal`: importing the rest takes long enough to be interrupted.
-try:
-    import _signal  # type: ignore[import-not-found]
-except ImportError:  # Python 2
-    import signal as _signal
-
-if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
-    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
-if hasattr(_signal, "SIGCHLD"):
-    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
-if hasattr(_signal, "pthread_sigmask"):  # not on Windows, and not in Python 2
-    # A process inherits the signal mask of its parent. With TERM blocked, neither `kill` nor `--timeout` would end a
-    # command in time: the children inherit the mask too, so only the SIGKILL after their grace of 5 s would end them.
-    _UNBLOCKED = (_signal.SIGHUP, _signal.SIGINT, _signal.SIGQUIT, _signal.SIGTERM, _signal.SIGCHLD)
-    _signal.pthread_sigmask(_signal.SIG_UNBLOCK, _UNBLOCKED)
-
+# `import signal` would also import `enum`. An interrupt during this time would still print a
+# traceback. `_signal` is part of the interpreter, so importing it reads no file.
+import _signal  # type: ignore[import-not-found]
 import gc
+import os
+import sys
 
-gc.disable()
-
-import os  # noqa: E402
-import sys  # noqa: E402
-
-
-def _open_closed_descriptors():
-    # type: () -> None
-    for descriptor in (0, 1, 2):
-        try:
-            os.fstat(descriptor)
-        except OSError:
-            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # open takes the lowest number that is free
+_OLDEST_PYTHON = (3, 11)
+_PRECONDITION = 4
+"""The exit code ExitStatus.PRECONDITION, which an old Python cannot import."""
 
 
-def _refuse(code, message, suggestion, found):
-    # type: (str, str, str, str) -> int
-    sys.stdout.write(
-        '{"ok":false,"error":{"code":"%s","message":"%s; this is %s.","suggestion":"%s","retryable":false,'
-        '"exit_code":4,"context":{"found":"%s"}},"data":null,"warnings":[],"meta":{"exit_code":4}}\n'
-        % (code, message, found, suggestion, found)
+def main() -> int:
+    """Run the command in `sys.argv`, and end the process.
+
+    Return only if the tool cannot run here. The result is the exit code.
+    """
+    if sys.platform == "win32":
+        return _refuse(
+            "PLATFORM_NOT_SUPPORTED",
+            "The tool needs Linux or macOS. This is Windows.",
+            "Run the tool in WSL, the Windows Subsystem for Linux.",
+            found="Windows",
+        )
+    _reset_signals()
+    # A command ends before a garbage collection pays off: this saves 6% of `config get` (3.1 ms).
+    gc.disable()
+    _open_closed_descriptors()
+    if sys.version_info < _OLDEST_PYTHON:
+        found = ".".join(str(number) for number in sys.version_info[:3])
+        return _refuse(
+            "PYTHON_TOO_OLD",
+            "The tool needs Python 3.11 or newer. This is Python " + found + ".",
+            "Install the tool with a newer Python.",
+            found=found,
+        )
+    # Everything before this line has to run before the rest of the tool is imported.
+    from .app import main as run_command
+
+    return _end_process(run_command())
+
+
+def _reset_signals() -> None:
+    """Undo what Python and the parent process have arranged for signals."""
+    # If the parent ignores SIGINT, as nohup and `&` do, it stays ignored.
+    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+    # If the parent ignores SIGCHLD, the kernel discards the exit codes of this process's children.
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
+    # A process inherits the signal mask of its parent. With SIGTERM blocked, neither `kill` nor
+    # `--timeout` would end a command in time. The children inherit the mask too, so they would run
+    # until they are killed with SIGKILL, 5 s later.
+    to_unblock = (
+        _signal.SIGHUP,
+        _signal.SIGINT,
+        _signal.SIGQUIT,
+        _signal.SIGTERM,
+        _signal.SIGCHLD,
     )
-    return 4
+    _signal.pthread_sigmask(_signal.SIG_UNBLOCK, to_unblock)
 
 
-def _end_process(status):
-    # type: (int) -> int
+def _open_closed_descriptors() -> None:
+    """Open the null device in place of each standard descriptor that is closed.
+
+    Otherwise the next file that is opened would become stdin, stdout or stderr.
+    """
+    for standard_descriptor in (0, 1, 2):
+        try:
+            os.fstat(standard_descriptor)
+        except OSError:
+            # open() returns the lowest free number, which is this one.
+            opened = os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(opened, True)
+
+
+def _refuse(code: str, message: str, suggestion: str, found: str) -> int:
+    """Print an error in the format of a response, and return the exit code."""
+    # At the top, an interrupt while it is imported (1 ms) would print a traceback.
+    import json
+
+    response = {
+        "ok": False,
+        "error": {
+            "code": code,
+            "message": message,
+            "suggestion": suggestion,
+            "retryable": False,
+            "exit_code": _PRECONDITION,
+            "context": {"found": found},
+        },
+        "data": None,
+        "warnings": [],
+        "meta": {"exit_code": _PRECONDITION},
+    }
+    line = json.dumps(response, separators=(",", ":")) + "\n"
+    # Not sys.stdout: it is None if stdout was closed.
+    os.write(1, line.encode())
+    return _PRECONDITION
+
+
+def _end_process(exit_code: int) -> int:
+    """End the process at once.
+
+    Without this, a thread that is left behind would keep the process running. It also saves 12% of
+    `config get` (6.2 ms), which the interpreter needs to free the memory.
+    """
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (AttributeError, OSError, ValueError):  # it was closed
+        except (AttributeError, OSError, ValueError):
+            # AttributeError: it is None, because its descriptor was closed when Python started.
+            # ValueError: it was closed since. OSError: nothing can be written to it.
             pass
-    os._exit(status)
-
-
-def main():
-    # type: () -> int
-    _open_closed_descriptors()
-    if sys.platform == "win32":
-        advice = "Run it in WSL, which is Linux."
-        return _refuse("PLATFORM_NOT_SUPPORTED", "Linux or macOS is needed", advice, "Windows")
-    if sys.version_info < (3, 11):
-        found = ".".join(str(part) for part in sys.version_info[:3])
-        return _refuse("PYTHON_TOO_OLD", "Python 3.11 or newer is needed", "Run it with a newer Python.", found)
-    from .app import main as answer_call
-
-    return _end_process(answer_call())
+    os._exit(exit_code)

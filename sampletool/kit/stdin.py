@@ -1,4 +1,8 @@
-"""Standard input, read to its end or not at all: an interrupted producer's half must never be taken for the whole."""
+"""Read stdin to its end, or not at all.
+
+If the program that writes to stdin is interrupted, its half of the text must never be taken for the
+whole. A signal that ends this program usually ends the other one too, so that stdin ends as well.
+"""
 
 import fcntl
 import os
@@ -8,35 +12,56 @@ from .contract.errors import InvalidValues, Mistake
 from .safety.signals import Signals
 
 _BLOCK_BYTES = 1024 * 1024
-_TICK_SECONDS = 60.0
+_MEBIBYTE = 1024 * 1024
+
+_LONGEST_WAIT_SECONDS = 60.0
+"""How long to wait before looking again. A signal and the deadline end the wait earlier."""
 
 
 def stdin_blocks(signals: Signals) -> Iterator[bytes]:
-    """A signal, or the end of --timeout, ends the wait and with it the call, also when the input has just ended."""
+    """Yield the content of stdin, block by block.
+
+    Raise Interrupted after a signal, DeadlineExceeded after the deadline, and InvalidValues if
+    stdin is open only for writing.
+    """
     if _is_write_only(0):
-        raise _refused("stdin cannot be read: it is open only for writing", "Check the redirection: < reads a file.")
+        raise _invalid(
+            "stdin cannot be read: it is open only for writing",
+            "Check the redirection: < reads a file.",
+        )
     while True:
-        block = os.read(0, _BLOCK_BYTES) if signals.wait(_TICK_SECONDS, [0]) else None
+        is_readable = signals.wait(_LONGEST_WAIT_SECONDS, [0])
+        if not is_readable:
+            signals.check()
+            continue
+        block = os.read(0, _BLOCK_BYTES)
+        # Check the signals after reading. If stdin has ended, the reason may be a signal that has
+        # ended the program that wrote to it, and this program has received the signal too.
         signals.check()
-        if block:
-            yield block
-        elif block is not None:
+        if not block:
             return
+        yield block
 
 
 def read_stdin(signals: Signals, limit_bytes: int, *, allow_empty: bool = False) -> str:
-    """All of it as text. Nothing, or nothing but the end of a line, is a producer that failed, unless it is allowed."""
+    """Return the content of stdin as text.
+
+    Raise InvalidValues if it is larger than the limit or is not UTF-8. Raise it also if stdin is
+    empty or an empty line, which usually means that the program that writes to it has failed. With
+    `allow_empty`, this is accepted.
+    """
     content = bytearray()
     for block in stdin_blocks(signals):
         content += block
         if len(content) > limit_bytes:
-            raise _refused(f"stdin is larger than {limit_bytes // (1024 * 1024)} MiB")
-    if not allow_empty and not content.strip(b"\r\n"):
-        raise _refused("stdin is empty", "Pass --allow-empty if an empty value is meant.")
+            raise _invalid(f"stdin is larger than {limit_bytes // _MEBIBYTE} MiB")
+    is_empty = not content.strip(b"\r\n")
+    if is_empty and not allow_empty:
+        raise _invalid("stdin is empty", "Pass --allow-empty if an empty value is meant.")
     try:
         return content.decode()
     except UnicodeDecodeError:
-        raise _refused("stdin is not UTF-8 text") from None
+        raise _invalid("stdin is not UTF-8 text") from None
 
 
 def _is_write_only(descriptor: int) -> bool:
@@ -48,5 +73,13 @@ def _is_write_only(descriptor: int) -> bool:
     return access_mode == os.O_WRONLY
 
 
-def _refused(reason: str, hint: str | None = None) -> InvalidValues:
-    return InvalidValues(Mistake("VALUE", "INVALID_VALUE", reason, "-", hint))
+def _invalid(problem: str, hint: str | None = None) -> InvalidValues:
+    """Return the error for stdin. The argument `-` means stdin."""
+    mistake = Mistake(
+        param="VALUE",
+        code="INVALID_VALUE",
+        message=problem,
+        value="-",
+        suggestion=hint,
+    )
+    return InvalidValues(mistake)

@@ -1,4 +1,4 @@
-"""The real stdout, which only responses reach.
+"""The real stdout, which only responses reach, and stderr.
 
 While a command runs, file descriptor 1 leads to stderr. So a library that prints something, or a
 child process that inherits the descriptor, cannot spoil the response.
@@ -11,37 +11,46 @@ from typing import Any
 
 from .colors import wants_color
 from .contract.answer import Format, Screen, json_line
-from .contract.errors import ExitStatus
+from .contract.errors import SIGNAL_BASE, ExitStatus
 from .safety.signals import Signals
+
+STDOUT = 1
+"""The file descriptor of stdout."""
+STDERR = 2
+"""The file descriptor of stderr."""
 
 _USUAL_WIDTH = 80
 
 
 class Stdout:
-    """The real stdout of this process. Closing it gives descriptor 1 back."""
+    """The real stdout of this process, under a new descriptor. Closing it restores descriptor 1."""
 
     def __init__(self, signals: Signals) -> None:
-        """Put stdout aside. Raise OSError if this process has too many open files."""
-        self._descriptor = os.dup(1)
+        """Let descriptor 1 lead to stderr from now on.
+
+        Raise OSError if this process has too many open files.
+        """
+        self._descriptor = os.dup(STDOUT)
         self._signals = signals
-        self._takes_events = True
-        os.dup2(2, 1)
+        self._can_write_events = True
+        os.dup2(STDERR, STDOUT)
 
     def close(self) -> None:
-        """Give descriptor 1 back."""
-        # A library may have left sys.stdout closed, or replaced it with anything.
+        """Let descriptor 1 lead to the real stdout again."""
+        # First, so that what a library printed and did not flush goes to stderr. The library may
+        # have left sys.stdout closed, or replaced it with anything.
         with suppress(OSError, ValueError, AttributeError):
             sys.stdout.flush()
-        os.dup2(self._descriptor, 1)
+        os.dup2(self._descriptor, STDOUT)
         os.close(self._descriptor)
 
-    def take(self) -> int:
-        """Return the real stdout, for a command that speaks a protocol there.
+    def take_descriptor(self) -> int:
+        """Return a descriptor of the real stdout, for a command that speaks a protocol there.
 
-        The response goes to stderr then.
+        The caller closes it. The response of the command goes to stderr.
         """
         taken = os.dup(self._descriptor)
-        os.dup2(2, self._descriptor)
+        os.dup2(STDERR, self._descriptor)
         return taken
 
     def is_terminal(self) -> bool:
@@ -51,7 +60,7 @@ class Stdout:
     def is_stderr(self) -> bool:
         """Return whether stdout and stderr are the same file, as after `2>&1`."""
         try:
-            return os.path.samestat(os.fstat(self._descriptor), os.fstat(2))
+            return os.path.samestat(os.fstat(self._descriptor), os.fstat(STDERR))
         except OSError:
             return False
 
@@ -71,13 +80,15 @@ class Stdout:
 
     def screen(self, color_option: str | None) -> Screen:
         """Return what is known about the terminal. `color_option` is the value of --color."""
+        width = None
         # Text for a dumb terminal is not broken into lines: the program that reads it, such as an
         # editor, has a width of its own.
-        is_drawn = self.is_terminal() and os.environ.get("TERM") != "dumb"
+        if self.is_terminal() and os.environ.get("TERM") != "dumb":
+            width = self.width()
         return Screen(
-            width=self.width() if is_drawn else None,
+            width=width,
             color=wants_color(self._descriptor, color_option),
-            stderr_color=wants_color(2, color_option),
+            stderr_color=wants_color(STDERR, color_option),
         )
 
     def write(self, content: bytes, exit_code: int) -> int:
@@ -85,22 +96,23 @@ class Stdout:
         return write_response(self._descriptor, content, exit_code, self._signals)
 
     def write_event(self, event: dict[str, Any]) -> None:
-        """Write one line of progress. After a first failure, write none any more."""
-        if not self._takes_events:
+        """Write an event as one line of JSON. After a failure, write no more events."""
+        if not self._can_write_events:
             return
         try:
-            self._takes_events = self._signals.write(self._descriptor, json_line(event))
+            has_written = self._signals.write(self._descriptor, json_line(event))
         except OSError:
-            # Writing the response will fail too, and this is reported once.
-            self._takes_events = False
+            # Writing the response will fail too, and that failure is reported.
+            has_written = False
+        self._can_write_events = has_written
 
 
 class NoStdout:
     """What a command has in place of a stdout if its response is returned to a caller in Python."""
 
-    def take(self) -> int:
+    def take_descriptor(self) -> int:
         """Return a copy of descriptor 1."""
-        return os.dup(1)
+        return os.dup(STDOUT)
 
     def default_format(self) -> Format:
         """Return the format that programs read."""
@@ -117,10 +129,15 @@ def write_response(descriptor: int, content: bytes, exit_code: int, signals: Sig
     for another reason, print a line on stderr, and turn the exit code 0 into a failure.
     """
     try:
-        if signals.write(descriptor, content):
+        has_written = signals.write(descriptor, content)
+        if has_written:
             return exit_code
+        # A signal came, or the time limit passed, and the reader still takes nothing.
         problem = "nothing reads it, and the command has to stop"
-        failure = 128 + signals.received if signals.received else ExitStatus.TIMEOUT
+        if signals.received is not None:
+            failure = SIGNAL_BASE + signals.received
+        else:
+            failure = ExitStatus.TIMEOUT
     except BrokenPipeError:
         return exit_code
     except OSError as error:
@@ -133,4 +150,4 @@ def write_response(descriptor: int, content: bytes, exit_code: int, signals: Sig
 def write_stderr(text: str, signals: Signals) -> None:
     """Write a text for people. A failure changes nothing."""
     with suppress(OSError):
-        signals.write(2, text.encode("utf-8", "backslashreplace"))
+        signals.write(STDERR, text.encode("utf-8", "backslashreplace"))

@@ -21,7 +21,7 @@ from subprocess import DEVNULL, PIPE, Popen
 from threading import Thread
 from typing import Any, TypeVar
 
-from sampletool.kit.app import call, refuse
+from sampletool.kit.app import error_response, run_in_process
 from sampletool.kit.contract.errors import InternalError
 from sampletool.kit.contract.file_errors import from_os_error
 from sampletool.kit.program import PACKAGE
@@ -79,7 +79,7 @@ class Calls:
         try:
             return await asyncio.shield(task)
         except OSError as error:
-            return refuse(from_os_error(error), argv[0])
+            return error_response(from_os_error(error), argv[0])
         except asyncio.CancelledError:
             one.stop()
             raise
@@ -100,7 +100,7 @@ class Calls:
         try:
             one.signals.listen()
             os.chdir(self._home)  # it may be gone, or another one now
-            return await in_thread(partial(call, argv, one.signals))
+            return await in_thread(partial(run_in_process, argv, one.signals))
         finally:
             one.signals.close()
             self._reading.release()  # who waits for it goes on later, when this is over
@@ -124,7 +124,7 @@ class Calls:
                         asyncio.run_coroutine_threadsafe(tell(json.loads(line)), loop).result()
                     else:
                         said += line
-            return said or refuse(CallKilled(f"status {process.returncode}", None), argv[0])
+            return said or error_response(CallKilled(f"status {process.returncode}", None), argv[0])
 
         async with self._processes:
             if one.signals.received is not None:

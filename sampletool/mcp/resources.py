@@ -26,7 +26,7 @@ async def listed(ask: Ask) -> list[tuple[str, str, str]]:
     """URI, name, and what it is."""
     found = [
         (f"{_SCHEME}manifest", "manifest", "Every command, in a line each."),
-        (f"{_SCHEME}manifest/all", "whole manifest", "Every command, whole, and what all of them share."),
+        (f"{_SCHEME}manifest/schema", "schema", "What all commands share: options, errors, the form of a response."),
     ]
     if lab := json.loads(await ask(["lab", "list"], True))["data"]:
         found += [(f"{_SCHEME}lab/{one['name']}", one["name"], one["title"]) for one in lab["scenarios"]]
@@ -39,8 +39,8 @@ async def listed(ask: Ask) -> list[tuple[str, str, str]]:
 async def read(ask: Ask, uri: str) -> str | None:
     """Its text, if there is such a resource."""
     kind, _, name = unquote(uri.removeprefix(_SCHEME), errors="surrogateescape").partition("/")
-    if kind == "manifest" and name in ("", "all"):
-        return (await ask(["manifest", *(["--all"] if name else [])], True)).decode()
+    if kind == "manifest" and name in ("", "schema"):
+        return (await ask(["manifest", *(["--schema"] if name else [])], True)).decode()
     if kind == "lab" and any(uri == known for known, _, _ in await listed(ask)):
         return (await ask(["lab", "run", "--format=text", "--timeout=60s", "--", name], False)).decode() or None
     return _output(*name.partition("/")[::2]) if kind == "session" else None

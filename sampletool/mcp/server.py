@@ -19,7 +19,7 @@ from mcp.server import ServerRequestContext
 from mcp.shared.memory import create_client_server_memory_streams
 from mcp.shared.message import SessionMessage
 
-from sampletool.kit.app import refuse
+from sampletool.kit.app import error_response
 from sampletool.kit.contract.errors import ToolError, did_you_mean
 from sampletool.kit.contract.manifest import envelope_schema
 from sampletool.kit.program import PROGRAM, __version__
@@ -98,7 +98,7 @@ def _protocol(calls: Calls, loading: asyncio.Future[dict[str, Tool]]) -> Protoco
         try:
             line = await calls.make(tool.command_line(params.arguments or {}), tool.reads_only, tell)
         except ToolError as error:
-            line = refuse(error, tool.described["command"])
+            line = error_response(error, tool.described["command"])
         answer = json.loads(line)
         text = types.TextContent(type="text", text=line.decode().rstrip("\n"))
         return types.CallToolResult(content=[text], structured_content=answer, is_error=not answer["ok"])

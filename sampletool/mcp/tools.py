@@ -8,7 +8,7 @@ import os
 from functools import partial
 from typing import Any, NamedTuple
 
-from sampletool.kit.app import root
+from sampletool.kit.app import root_command
 from sampletool.kit.commands.manifest import describe, find_commands
 from sampletool.kit.contract.errors import Mistake, UsageMistakes, did_you_mean
 from sampletool.kit.global_options import described_options
@@ -65,15 +65,18 @@ class Tool(NamedTuple):
 
 
 def load_tools() -> dict[str, Tool]:
-    """Every command whose stdout is its answer, by its name. Imports them all, which takes half a second."""
+    """Every command whose stdout is its answer, and that needs no terminal, by its name.
+
+    Imports them all, which takes half a second.
+    """
     everywhere = {option["name"]: option for option in described_options()}
     everywhere["timeout"] = {**everywhere["timeout"], "default": LONGEST}
     tools = {}
-    for command, found in find_commands(root(["manifest"])):
+    for command, found in find_commands(root_command(["manifest"])):
         parameters = {param["name"]: param for param in found.described} | everywhere
         offered = {name: param for name, param in parameters.items() if name not in _NOT_OFFERED}
         name = command.replace(" ", "_").replace("-", "_")
-        if not found.spec.takes_stdout:
+        if not (found.spec.takes_stdout or found.spec.needs_terminal):
             tools[name] = Tool(name, describe(command, found), offered)
     return tools
 

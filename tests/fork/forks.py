@@ -15,7 +15,7 @@ from pathlib import Path
 
 from sampletool.fork.project import offered_parts
 from sampletool.kit.program import PACKAGE, PROGRAM
-from tests.kit.trees import ROOT, commit, copy_tree, make_environment, mark_as_made
+from tests.kit.trees import ROOT, commit, copy_tree, make_environment, mark_as_ready
 
 _ENVIRON = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
@@ -39,7 +39,7 @@ def alone(scratch: Path) -> Path:
     removing = [str(make_environment(tree)), "-m", f"{PACKAGE}.kit.parts", "remove", *offered_parts()]
     subprocess.run(removing, env=_ENVIRON, cwd=tree, check=True, stdout=subprocess.DEVNULL)
     commit(tree)
-    mark_as_made(tree)
+    mark_as_ready(tree)
     return tree
 
 

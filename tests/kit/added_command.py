@@ -1,4 +1,4 @@
-"""The real tool with one command more, which is made by a test."""
+"""The real tool with one more command, `probe`, whose body a test writes."""
 
 import sys
 from textwrap import indent
@@ -21,7 +21,9 @@ from sampletool.kit.safety.children import Children
 @dataclass(frozen=True)
 class Result:
     said: object
-    def lines(self): return [str(self.said)]
+
+    def lines(self):
+        return [str(self.said)]
 
 def command(ctx: typer.Context) -> Result:
     context = ctx.obj
@@ -30,22 +32,35 @@ def command(ctx: typer.Context) -> Result:
 probe = types.ModuleType("sampletool.kit.commands.probe")
 probe.spec, probe.command = CommandSpec(effect="nothing"), command
 sys.modules[probe.__name__] = probe
-names = folder._names_in
-folder._names_in = lambda package: names(package) + ["probe"] * (package == "sampletool.kit.commands")
+
+names_in = folder._names_in
+
+def names_with_probe(package):
+    names = names_in(package)
+    if package == "sampletool.kit.commands":
+        names = names + ["probe"]
+    return names
+
+folder._names_in = names_with_probe
+
 sys.argv = ["tool", "probe"]
 sys.exit(sampletool.kit.start.main())
 """
 
 
 def added(body: str, *, before: str = "") -> list[str]:
-    """Return the command line of an interpreter of its own. `body` sees `context` and returns a `Result`.
+    """Return the command line that runs the command in an interpreter of its own.
 
-    `before` runs before anything of ours is imported.
+    `body` may use `context`, and may return a `Result`. `before` runs before any module of the tool
+    is imported.
     """
     return [sys.executable, "-c", _PROGRAM.format(before=before, body=indent(body, "    "))]
 
 
 def start_added(tool: Tool, body: str, *, before: str = "") -> ForkedProcess:
-    """Start the same in a forked process, where all but kit/start.py is imported when `before` runs."""
+    """Start the command in a forked process.
+
+    When `before` runs there, all modules but kit/start.py are already imported.
+    """
     _interpreter, *program = added(body, before=before)
     return tool.start(program=program)

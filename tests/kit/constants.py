@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from sampletool.kit.app import root
+from sampletool.kit.app import root_command
 from sampletool.kit.commands.manifest import describe, find_commands
 from sampletool.kit.contract.duration import parse_duration
 from sampletool.kit.program import PACKAGE
@@ -148,7 +148,7 @@ def _is_number(value: ast.expr) -> bool:
 def _limits_of_options(part: str) -> Iterator[tuple[str, tuple[object, int | None, int | None]]]:
     package = import_module(f"{PACKAGE}.{part}.commands")
     names = {module.name for module in walk_packages(package.__path__, f"{package.__name__}.")}
-    for name, command in find_commands(root([])):
+    for name, command in find_commands(root_command([])):
         if f"{package.__name__}.{name.replace(' ', '.').replace('-', '_')}" not in names:
             continue
         described = describe(name, command)

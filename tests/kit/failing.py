@@ -1,10 +1,15 @@
-"""How an action failed, for a test that says by an assertion that it must not, or in which way it must."""
+"""How an action failed, as a value that a test can compare.
+
+A test uses these functions where a failure is one of several possible results. If an action must
+fail, `pytest.raises` says so better.
+"""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 
 def failure_of(action: Callable[[], object]) -> Exception | None:
+    """Return the exception that the action raises, or None."""
     try:
         action()
     except Exception as error:
@@ -13,7 +18,7 @@ def failure_of(action: Callable[[], object]) -> Exception | None:
 
 
 def outcome_of(action: Callable[[], object]) -> object:
-    """Return what the action returned, or the exception that it raised."""
+    """Return what the action returns, or the exception that it raises."""
     try:
         return action()
     except Exception as error:
@@ -21,7 +26,7 @@ def outcome_of(action: Callable[[], object]) -> object:
 
 
 def failure_in(block: AbstractContextManager[object]) -> Exception | None:
-    """Of entering and leaving a `with` block."""
+    """Return the exception that entering or leaving a `with` block raises, or None."""
 
     def enter_and_leave() -> None:
         with block:

@@ -1,4 +1,8 @@
-"""Every test has a home of its own, and one that reaches outside it fails by name."""
+"""The pytest plugin of all tests: each test has a home directory of its own.
+
+A test fails if it starts a process that has another home directory, or if it leaves something
+behind (see leaks.py). The plugin has the fixtures that most tests need.
+"""
 
 import gc
 import os
@@ -7,13 +11,14 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
 
-from sampletool.kit.program import variable
+from sampletool.kit.program import WORKSPACE_FILE, variable
 from sampletool.kit.safety.processes import pids
 from sampletool.kit.safety.signals import HANDLED, Signals
 from sampletool.kit.testing.forked import end_processes
@@ -22,38 +27,75 @@ from sampletool.kit.testing.tool import Tool
 from tests.kit import leaks
 from tests.kit.timing import Timing
 
-_KEPT = ("PATH", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "TOOL_TEST_REQUIRE", "TOOL_TEST_SCALE")
-_MADE = ("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR")
-_NOT_MADE = ("XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME")
-"""Who needs one makes it, as for a new user: for most tests nobody does."""
+_KEPT_VARIABLES = (
+    "PATH",
+    "COVERAGE_PROCESS_START",
+    "COVERAGE_PROCESS_CONFIG",
+    variable("TEST_REQUIRE"),
+    variable("TEST_SCALE"),
+)
+_EXISTING_DIRECTORIES = ("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR")
+_MISSING_DIRECTORIES = ("XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME")
+"""Variables that name directories which do not exist yet, as for a new user."""
+
+_ROOT = Path(__file__).parents[2]
 
 _MARKERS = (
     "homeless: the test starts a process with another HOME on purpose",
     "leaves_litter: the test leaves temporary files on purpose, for example by kill -9",
 )
 
+_WORKSPACE = """# A workspace.
+
+[settings]
+# how careful
+level = 1  # not more
+"""
+
 _ORDER_SEED = os.environ.get(variable("TEST_ORDER"), "")
 
-_guard: dict[str, Any] = {"home": None, "trespasses": [], "failed": False}
+
+@dataclass
+class _CurrentTest:
+    """What the hooks and the fixtures below have to know about the test that is running."""
+
+    directory: str | None = None
+    """The directory of the test, or None between two tests."""
+    has_failed: bool = False
+    trespasses: list[str] = field(default_factory=list)
+    """The processes that the test has started with a home directory that is not its own."""
+
+
+_current_test = _CurrentTest()
 
 
 def _obey_signals() -> None:
-    """With `&` or nohup the suite ignores signals, and what it starts would do the same. A handler is not inherited."""
+    """Handle signals as usual, however the suite was started.
+
+    If it was started with `&` or nohup, it ignores some signals. The processes that it starts would
+    ignore them as well.
+    """
     for number in HANDLED:
         if signal.getsignal(number) is signal.SIG_IGN:
-            signal.signal(number, lambda _number, _frame: None)
+            # SIG_DFL would end the suite. A handler is not inherited by a program that it starts.
+            signal.signal(number, _do_nothing)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+def _do_nothing(_number: int, _frame: FrameType | None) -> None:
+    pass
 
 
 _obey_signals()
 
 
 def _watch(event: str, args: tuple[Any, ...]) -> None:
-    """An audit hook: a child process without the test's own home is a test that forgot."""
+    """Note the processes that the test starts with another home. This is an audit hook."""
+    # Python calls it for every event, so look at the name of the event first.
     if event in leaks.STARTS_PROCESS or event in leaks.CREATES_TEMPORARY_PATH:
         leaks.notice(event, args)
-    if _guard["home"] is None:
+    if _current_test.directory is None:
         return
     if event == "subprocess.Popen":
         _, program, _, environ = args
@@ -63,9 +105,9 @@ def _watch(event: str, args: tuple[Any, ...]) -> None:
         return
     if environ is None:
         environ = os.environ
-    home = environ.get("HOME", "")
-    if not str(home).startswith(_guard["home"]):
-        _guard["trespasses"].append(f"{program} was started with HOME={home!r}")
+    home = str(environ.get("HOME", ""))
+    if not home.startswith(_current_test.directory):
+        _current_test.trespasses.append(f"{program} was started with HOME={home!r}")
 
 
 sys.addaudithook(_watch)
@@ -75,25 +117,26 @@ sys.addaudithook(_watch)
 def leaks_nothing(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[None]:
     """Fail a test that leaves a descriptor, a process, a thread or a temporary file (see leaks.py).
 
-    `home` needs it, so that it is set up first of all fixtures of the test and torn down last: what they close, kill
-    or remove is no leak.
+    `home` depends on this fixture. So it is set up before all other fixtures, and torn down after
+    them: what they close, kill or remove is no leak.
     """
     before = leaks.begin_test()
     yield
-    if _guard["failed"]:
+    if _current_test.has_failed:
         leaks.kill_leaked_processes(before, tmp_path)
         return
     may_leave_litter = request.node.get_closest_marker("leaves_litter") is not None
     found = leaks.find_leaks(before, tmp_path, may_leave_litter=may_leave_litter)
     if found:
         leaks.kill_leaked_processes(before, tmp_path)
-        end_what_is_left(tmp_path)
-        pytest.fail(f"{request.node.name} leaves something behind:\n" + "\n".join(found), pytrace=False)
+        kill_remaining_processes(tmp_path)
+        listed = "\n".join(found)
+        pytest.fail(f"{request.node.name} leaves something behind:\n{listed}", pytrace=False)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Any:
-    """Expect what a fixture makes for more than one test to outlive the test that needed it first."""
+    """Let the objects of a fixture for several tests outlive the test that needed it first."""
     if fixturedef.scope == "function":
         return (yield)
     with leaks.outlives_the_test():
@@ -102,48 +145,72 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Any:
 
 @pytest.fixture(autouse=True)
 def home(
-    leaks_nothing: None,  # torn down after all others
+    leaks_nothing: None,  # so that it is torn down after this fixture
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,
 ) -> Iterator[Path]:
-    """HOME, XDG and TMPDIR of this test, for the test itself and for every process it starts."""
-    for name in [name for name in os.environ if name not in _KEPT]:
-        monkeypatch.delenv(name)
-    (tmp_path / "home").mkdir()
-    for name in (*_MADE, *_NOT_MADE):
-        directory = tmp_path / "home" / name.lower()
-        if name in _MADE:
-            directory.mkdir()
+    """Return the directory that has HOME, TMPDIR and the XDG directories of this test.
+
+    The environment is that of the test itself, and of every process that it starts.
+    """
+    for name in list(os.environ):
+        if name not in _KEPT_VARIABLES:
+            monkeypatch.delenv(name)
+    home = tmp_path / "home"
+    home.mkdir()
+    for name in _EXISTING_DIRECTORIES:
+        directory = home / name.lower()
+        directory.mkdir()
         monkeypatch.setenv(name, str(directory))
+    for name in _MISSING_DIRECTORIES:
+        monkeypatch.setenv(name, str(home / name.lower()))
     monkeypatch.setenv("TZ", "UTC")
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
-    # A workspace file above the temporary directory belongs to somebody else.
+    monkeypatch.setenv("PYTHONPATH", str(_ROOT))
+    # Without this, a workspace file above the temporary directory would belong to every test.
     monkeypatch.setenv(variable("CEILING_DIRECTORIES"), str(tmp_path.parent))
+    # The module `tempfile` looks at TMPDIR only once, unless this is None.
     monkeypatch.setattr(tempfile, "tempdir", None)
-    _guard.update(home=str(tmp_path), trespasses=[], failed=False)
-    yield tmp_path / "home"
-    _guard["home"] = None
-    if _guard["failed"]:
+
+    _current_test.directory = str(tmp_path)
+    _current_test.has_failed = False
+    _current_test.trespasses = []
+    yield home
+    _current_test.directory = None
+
+    if _current_test.has_failed:
         end_processes()
-        end_what_is_left(tmp_path)
-    if _guard["trespasses"] and not request.node.get_closest_marker("homeless"):
-        pytest.fail(f"{request.node.name} left its own directory: {'; '.join(_guard['trespasses'])}")
+        kill_remaining_processes(tmp_path)
+    is_homeless = request.node.get_closest_marker("homeless") is not None
+    if _current_test.trespasses and not is_homeless:
+        listed = "; ".join(_current_test.trespasses)
+        pytest.fail(f"{request.node.name} left its own directory: {listed}")
 
 
-def end_what_is_left(directory: Path) -> None:
-    """A test that failed may have left processes, perhaps stopped ones. The fork server is used by the next test."""
+def kill_remaining_processes(directory: Path) -> None:
+    """Kill the processes that a failed test has left, except the fork server.
+
+    They are the processes whose HOME is below the directory of the test. Some may be stopped.
+    """
+    home_variable = f"HOME={directory}/".encode()
     for pid in pids():
-        with suppress(OSError):
-            is_its_own = f"HOME={directory}/".encode() in Path(f"/proc/{pid}/environ").read_bytes()
-            if is_its_own and b"fork_server" not in Path(f"/proc/{pid}/cmdline").read_bytes():
-                os.kill(pid, signal.SIGKILL)
+        process = Path(f"/proc/{pid}")
+        try:
+            if home_variable not in (process / "environ").read_bytes():
+                continue
+            # The next test uses the same fork server.
+            if b"fork_server" in (process / "cmdline").read_bytes():
+                continue
+            os.kill(pid, signal.SIGKILL)
+        except OSError:
+            # The process has exited meanwhile, or belongs to another user.
+            continue
 
 
 @pytest.fixture
 def tool(home: Path, tmp_path: Path) -> Iterator[Tool]:
-    """The tool as a user runs it, in an empty directory outside any workspace."""
+    """Return the tool as a user runs it, in an empty directory outside any workspace."""
     cwd = tmp_path / "work"
     cwd.mkdir()
     tool = Tool(dict(os.environ), cwd)
@@ -155,14 +222,14 @@ def tool(home: Path, tmp_path: Path) -> Iterator[Tool]:
 
 @pytest.fixture
 def workspace(tool: Tool) -> Path:
-    """A directory with a tool.toml, in which `tool` runs."""
-    (tool.cwd / "tool.toml").write_text("# A workspace.\n\n[settings]\n# how careful\nlevel = 1  # not more\n")
+    """Create a workspace where `tool` runs, and return its directory."""
+    (tool.cwd / WORKSPACE_FILE).write_text(_WORKSPACE)
     return tool.cwd
 
 
 @pytest.fixture
 def signals() -> Signals:
-    """Signals that nobody sends."""
+    """Return signals that this process does not receive."""
     return Signals()
 
 
@@ -187,10 +254,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _choose_hypothesis_profile() -> None:
     """Try a few examples of each property in a usual run, and many in `make soak`."""
-    # Importing Hypothesis takes 110 ms, which a suite without property tests saves by `-p no:hypothesispytest`.
+    # Importing Hypothesis takes 110 ms. A suite without property tests saves them with
+    # `-p no:hypothesispytest`.
     from hypothesis import settings
 
-    # Everything else stays as Hypothesis has chosen it: in CI, it tries the same examples in each run.
+    # The other settings are those of Hypothesis: in CI, it tries the same examples in each run.
     settings.register_profile("usual", settings(), max_examples=25, deadline=None)
     settings.register_profile("soak", settings(), max_examples=5000, deadline=None)
     settings.load_profile("soak" if SOAK else "usual")
@@ -203,13 +271,16 @@ def pytest_report_header() -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Shuffle the tests if a seed is given. All workers have the same seed, so they agree on the order."""
+    """Shuffle the tests if a seed is given.
+
+    All workers have the same seed, so they agree on the order.
+    """
     if _ORDER_SEED:
         random.Random(_ORDER_SEED).shuffle(items)
 
 
 def pytest_collection_finish() -> None:
-    """What was collected stays to the end: to look through it for garbage again and again is work for nothing."""
+    """Exclude the collected tests from garbage collection. They stay until the end of the run."""
     gc.collect()
     gc.freeze()
 
@@ -217,8 +288,9 @@ def pytest_collection_finish() -> None:
 def pytest_xdist_auto_num_workers() -> int:
     """Return one and a half times the number of processors.
 
-    Tests wait for the processes that they start, so one worker for each processor leaves processors idle. With twice
-    as many, the start of each worker (about 1 s of processor time) costs more than it saves.
+    Tests wait for the processes that they start, so one worker for each processor leaves processors
+    idle. With twice as many, the start of each worker (about 1 s of processor time) costs more than
+    it saves.
     """
     processors = os.cpu_count() or 1
     return processors + processors // 2
@@ -226,10 +298,18 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Any:
-    """With TOOL_TEST_REQUIRE=all a skip is a failure: CI has everything that is optional elsewhere."""
-    report = yield
-    _guard["failed"] |= report.failed
-    if report.skipped and os.environ.get("TOOL_TEST_REQUIRE") == "all" and not hasattr(report, "wasxfail"):
+    """Note whether the test has failed. Make a skip a failure if TOOL_TEST_REQUIRE is "all".
+
+    CI sets this variable, because it has everything that is optional elsewhere.
+    """
+    report: pytest.TestReport = yield
+    if report.failed:
+        _current_test.has_failed = True
+    is_everything_required = os.environ.get(variable("TEST_REQUIRE")) == "all"
+    # A test that is expected to fail is reported as skipped too.
+    is_skipped = report.skipped and not hasattr(report, "wasxfail")
+    if is_skipped and is_everything_required:
         report.outcome = "failed"
-        report.longrepr = f"{item.nodeid} was skipped where everything is required: {report.longrepr}"
+        reason = report.longrepr
+        report.longrepr = f"{item.nodeid} was skipped where everything is required: {reason}"
     return report

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from sampletool.kit.commands.log import _TYPES, Call, read_calls
 from sampletool.kit.context import in_ci
 from sampletool.kit.contract.answer import FORMATS
 from sampletool.kit.contract.errors import InvalidValues
-from sampletool.kit.global_options import format_in
+from sampletool.kit.global_options import format_in_arguments
 from sampletool.kit.session_id import check_session_id
 from sampletool.kit.settings.known import _EXPECTED, SETTINGS, read_as
 from sampletool.kit.settings.toml_key import parse_key
@@ -128,19 +129,19 @@ def test_each_variable_decides_about_colour_where_there_is_no_terminal(
     ],
 )
 def test_each_way_to_ask_for_a_form_is_seen_where_parsing_failed(args: list[str], form: str | None) -> None:
-    assert format_in(args) == form
+    assert format_in_arguments(args) == form
 
 
 @pytest.mark.parametrize("word", ["null", "undefined", "None", "NaN", "nil", "[object Object]"])
 def test_each_word_for_nothing_is_neither_a_key_nor_a_session(word: str) -> None:
-    with pytest.raises(ValueError, match="variable without a value"):
+    with pytest.raises(ValueError, match="looks like an unset variable"):
         parse_key(word)
     with pytest.raises(InvalidValues):
         check_session_id(word, "--session-id")
 
 
 def test_the_members_of_a_logged_call_are_the_ones_that_are_tested() -> None:
-    assert Call._fields == tuple(LOGGED)
+    assert [field.name for field in fields(Call)] == list(LOGGED)
     assert {"exit_code": int, "duration_ms": int, "dry_run": bool, "about": list} == _TYPES
 
 

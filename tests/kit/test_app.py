@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from sampletool.kit.app import call, main
+from sampletool.kit.app import main, run_in_process
 from sampletool.kit.safety.signals import HANDLED, Signals
 from sampletool.kit.testing import console
 from sampletool.kit.testing.forked import run_python, start_python
@@ -511,9 +511,9 @@ def test_a_call_inside_another_program_gives_everything_back(capfd: pytest.Captu
 def test_a_server_gets_the_answer_of_a_call_and_a_signal_that_it_sends_ends_it(home: Path) -> None:
     signals = Signals()
 
-    answer = json.loads(call(["config", "get", "jobs"], signals))
+    answer = json.loads(run_in_process(["config", "get", "jobs"], signals))
     signals.receive(signal.SIGTERM)
-    ended = json.loads(call(["config", "get", "jobs"], signals))
+    ended = json.loads(run_in_process(["config", "get", "jobs"], signals))
 
     check_envelope(answer)
     assert (answer["data"]["value"], answer["meta"]["command"]) == ("auto", "config.get")

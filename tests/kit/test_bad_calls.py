@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sampletool.kit.testing.schema import described
 from sampletool.kit.testing.tool import Tool
-from tests.kit.trees import files
+from tests.kit.trees import file_states
 
 _ODD = [
     *("", " ", "null", "undefined", "None", "NaN", "[object Object]", "true", "level", "1", "1s", "a=b", "=", "*", "~"),
@@ -28,7 +28,7 @@ def calls(draw: st.DrawFn) -> list[str]:
     odd = st.sampled_from(_ODD)
     words = []
     for argument in entry["arguments"]:
-        words += draw(st.lists(odd, min_size=draw(st.integers(0, 1)), max_size=3 if argument["repeatable"] else 1))
+        words += draw(st.lists(odd, min_size=draw(st.integers(0, 1)), max_size=3 if argument.get("repeatable") else 1))
     for option in draw(st.lists(st.sampled_from(entry["options"]), max_size=3)) if entry["options"] else []:
         words += [option["flags"][0], *([] if option["type"] == "boolean" else [draw(odd)])]
     wrong = ["--lock-timeout=never"] if entry["effect"] in _SLOW or command == "mcp" else []
@@ -41,7 +41,7 @@ def test_whatever_is_called_there_is_one_answer_and_what_is_refused_changes_noth
     tool: Tool, tmp_path: Path, call: list[str]
 ) -> None:
     """That the status is declared and the answer fits the schema is checked for every call."""
-    before = files(tmp_path)
+    before = file_states(tmp_path)
 
     ran = tool(*call)
 
@@ -50,20 +50,20 @@ def test_whatever_is_called_there_is_one_answer_and_what_is_refused_changes_noth
     else:
         assert ran.status == ran.meta["exit_code"] != 1
     if ran.status == 2:
-        assert files(tmp_path) == before
+        assert file_states(tmp_path) == before
 
 
 @pytest.mark.parametrize(
     ("call", "suggestion"),
     [
-        (["config", "set", "null", "1"], "how the call was put together"),
+        (["config", "set", "null", "1"], "Check the script that built this command line."),
         (["config", "set", "a%2Eb", "1"], "'a.b'"),
         (["config", "get", "level\n"], "'level'"),
         (["config", "set", "\uff4cevel=1"], "'level'"),
-        (["config", "set", "l\u0435vel=1"], "how the call was put together"),
-        (["config", "get", '{"key": "level"}'], "how the call was put together"),
+        (["config", "set", "l\u0435vel=1"], "Check the script that built this command line."),
+        (["config", "get", '{"key": "level"}'], "Check the script that built this command line."),
         (["config", "get", "\u2013-global"], "'-global'"),
-        (["config", "list", "--session-id", "undefined"], "how the call was put together"),
+        (["config", "list", "--session-id", "undefined"], "Check the script that built this command line."),
         (["config", "list", "--session-id", '"monday"'], "'monday'"),
         (["config", "list", "--session-id", " monday"], "'monday'"),
     ],
@@ -73,7 +73,7 @@ def test_what_was_meant_is_suggested(tool: Tool, workspace: Path, call: list[str
 
     assert (ran.status, ran.code) == (2, "VALIDATION_ERROR")
     assert suggestion in ran.error["suggestion"]
-    assert files(workspace).keys() == {str(workspace / "tool.toml")}
+    assert file_states(workspace).keys() == {str(workspace / "tool.toml")}
 
 
 def test_all_that_is_wrong_is_reported_at_once(tool: Tool, workspace: Path) -> None:

@@ -22,7 +22,7 @@ from pathlib import Path
 from sampletool.kit.call_log import append
 call = {"at": "2026-01-01T00:00:00Z", "command": "log", "exit_code": 0, "duration_ms": 1}
 for n in range(int(sys.argv[2])):
-    append(Path(sys.argv[1]), {**call, "request_id": f"{sys.argv[3]}-{n}"}, largest=int(sys.argv[4]))
+    append(Path(sys.argv[1]), {**call, "request_id": f"{sys.argv[3]}-{n}"}, max_bytes=int(sys.argv[4]))
 """
 _NAIVE = """
 import os, sys
@@ -127,7 +127,7 @@ def test_a_line_that_comes_after_its_file_was_removed_is_written_again(directory
 
 def test_two_files_are_kept(directory: Path) -> None:
     for n in range(5):
-        append(directory, call(str(n)), largest=1)
+        append(directory, call(str(n)), max_bytes=1)
     append(directory, call("last"))
 
     assert sorted(path.name for path in directory.iterdir()) == ["calls.before.jsonl", "calls.jsonl"]
@@ -141,7 +141,7 @@ def test_nobody_waits_for_a_process_that_is_stopped_while_it_puts_a_file_away(di
         [str(script), str(directory), "1", "stopped", "1"], watch=directory, fork_server=fork_server()
     ) as stepped:
         stepped.run_until("os.rename")
-        append(directory, call("beside"), largest=1)
+        append(directory, call("beside"), max_bytes=1)
 
         assert names(directory)[0] == "beside"
 

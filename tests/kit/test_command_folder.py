@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from sampletool.kit.app import root
+from sampletool.kit.app import root_command
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import ExitStatus
 from sampletool.kit.global_options import HelpRequested
@@ -111,7 +111,7 @@ def test_a_flag_takes_no_value(tool: Tool, option: str) -> None:
 def help_of(command: str, width: int = 80) -> str:
     args = [*command.split(), "--help"]
     with pytest.raises(HelpRequested) as asked:
-        root(args).main(args=args, prog_name="tool", standalone_mode=False, obj=Context(Signals()))
+        root_command(args).main(args=args, prog_name="tool", standalone_mode=False, obj=Context(Signals()))
     return asked.value.text(width, False)
 
 

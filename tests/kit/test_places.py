@@ -1,83 +1,291 @@
-"""Where things are kept, and what is refused there."""
+"""sampletool/kit/places.py: where the tool keeps its files, and which places it refuses."""
 
 import errno
 import os
+import pwd
+import stat
+import sys
 from pathlib import Path
 
 import pytest
 
 from sampletool.kit import places
-from sampletool.kit.places import config_file, find_workspace, make_workspace_directory, session_root, state_directory
-from sampletool.kit.safety.errors import UnsafeDirectory
+from sampletool.kit.places import (
+    config_file,
+    find_workspace,
+    home_directory,
+    make_workspace_directory,
+    session_root,
+    state_directory,
+)
+from sampletool.kit.safety.errors import UnsafeDirectory, UnsafePath
 from sampletool.kit.safety.private_directory import private_directory
 from sampletool.kit.testing.tool import Tool
 
+_ANOTHER_UID = 12345
 
-def test_tool_variables_beat_xdg_which_beats_the_platform(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+
+
+# Directories from the environment
+
+
+def test_the_tool_s_variable_comes_before_that_of_xdg(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
     monkeypatch.setenv("TOOL_CONFIG_DIR", str(tmp_path / "mine"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg"))
+
     assert config_file() == tmp_path / "mine" / "config.toml"
 
-    monkeypatch.delenv("TOOL_CONFIG_DIR")
-    assert config_file() == Path(os.environ["XDG_CONFIG_HOME"]) / "sampletool" / "config.toml"
 
+def test_the_variable_of_xdg_comes_before_the_home_directory(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg"))
+
+    assert config_file() == tmp_path / "xdg" / "sampletool" / "config.toml"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other platforms have other places")
+@pytest.mark.parametrize("xdg_value", [None, "", "relative"])
+def test_without_a_usable_variable_the_directories_are_in_the_home_directory(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, xdg_value: str | None
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME"):
+        if xdg_value is None:
+            monkeypatch.delenv(name)
+        else:
+            monkeypatch.setenv(name, xdg_value)
+
+    assert config_file() == tmp_path / ".config" / "sampletool" / "config.toml"
+    assert state_directory() == tmp_path / ".local" / "state" / "sampletool"
+
+
+def test_the_hand_built_directories_are_those_of_platformdirs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delenv("XDG_CONFIG_HOME")
-    assert str(config_file()).startswith(os.environ["HOME"])
-    assert config_file().name == "config.toml"
+    monkeypatch.delenv("XDG_STATE_HOME")
+    hand_built = (config_file(), state_directory())
+
+    monkeypatch.setattr(places, "_place_on_linux", places._place_elsewhere)
+
+    assert (config_file(), state_directory()) == hand_built
 
 
-def test_a_relative_place_is_refused_or_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", "relative")
-    assert str(state_directory()).startswith(os.environ["HOME"])
-
+def test_a_relative_directory_in_the_tool_s_variable_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("TOOL_STATE_DIR", "relative")
-    with pytest.raises(UnsafeDirectory, match="TOOL_STATE_DIR"):
+
+    with pytest.raises(UnsafeDirectory, match="TOOL_STATE_DIR is not an absolute path"):
         state_directory()
 
 
-def test_users_of_one_machine_do_not_meet_in_the_temporary_directory() -> None:
+def test_a_relative_home_directory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    monkeypatch.setenv("HOME", "relative")
+
+    with pytest.raises(UnsafeDirectory, match="the home directory is not an absolute path"):
+        config_file()
+
+
+@pytest.mark.parametrize("value", [None, ""])
+def test_without_home_the_user_database_has_the_home_directory(
+    monkeypatch: pytest.MonkeyPatch, value: str | None
+) -> None:
+    """An empty HOME does not mean the root directory."""
+    if value is None:
+        monkeypatch.delenv("HOME")
+    else:
+        monkeypatch.setenv("HOME", value)
+
+    assert home_directory() == Path(pwd.getpwuid(os.geteuid()).pw_dir)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="platformdirs decides elsewhere")
+def test_a_user_without_any_home_directory_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    monkeypatch.delenv("HOME")
+    uid_of_no_user = 4_000_000
+    monkeypatch.setattr(os, "geteuid", lambda: uid_of_no_user)
+
+    assert home_directory() is None
+    with pytest.raises(UnsafeDirectory, match="because HOME is not set"):
+        config_file()
+
+
+@pytest.mark.homeless
+@pytest.mark.parametrize("value", [None, ""])
+def test_a_command_works_without_home(tool: Tool, value: str | None) -> None:
+    tool.environ.pop("HOME")
+    if value is not None:
+        tool.environ["HOME"] = value
+
+    ran = tool("config", "path")
+
+    assert ran.status == 0
+
+
+# Sessions
+
+
+def test_the_sessions_of_each_user_have_a_directory_of_their_own() -> None:
     assert session_root() == Path(os.environ["TMPDIR"]) / f"tool-{os.geteuid()}"
 
 
-def test_another_user_s_directory_and_workspace_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "tool.toml").touch()
-    (tmp_path / "place").mkdir()
-    if os.geteuid() == 0:
-        os.chown(tmp_path / "tool.toml", 12345, 12345)
-        os.chown(tmp_path / "place", 12345, 12345)
-    else:
-        monkeypatch.setattr(os, "geteuid", lambda: 12345)
+@pytest.mark.parametrize("name", ["TMPDIR", "TEMP", "TMP"])
+def test_each_variable_for_the_temporary_directory_is_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    monkeypatch.delenv("TMPDIR")
+    monkeypatch.setenv(name, str(tmp_path))
 
-    with pytest.raises(UnsafeDirectory, match="another user"):
-        find_workspace(tmp_path)
-    with pytest.raises(UnsafeDirectory, match="another user"):
-        private_directory(tmp_path / "place")
+    assert session_root().parent == tmp_path
 
 
-def test_the_workspace_is_the_nearest_one_above(tmp_path: Path) -> None:
-    (tmp_path / "a" / "b" / "c").mkdir(parents=True)
+def test_tmpdir_comes_before_temp_and_temp_before_tmp(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    for name in ("TMPDIR", "TEMP", "TMP"):
+        (tmp_path / name).mkdir()
+        monkeypatch.setenv(name, str(tmp_path / name))
+
+    assert session_root().parent == tmp_path / "TMPDIR"
+    monkeypatch.delenv("TMPDIR")
+    assert session_root().parent == tmp_path / "TEMP"
+
+
+@pytest.mark.parametrize("value", ["relative", "/nowhere", ""])
+def test_an_unusable_temporary_directory_is_ignored(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, value: str
+) -> None:
+    (tmp_path / "relative").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TMPDIR", value)
+
+    assert session_root().parent == Path("/tmp")
+
+
+# The search for a workspace
+
+
+def test_the_nearest_directory_with_a_settings_file_is_the_workspace(tmp_path: Path) -> None:
+    start = tmp_path / "a" / "b" / "c"
+    start.mkdir(parents=True)
     (tmp_path / "tool.toml").touch()
     (tmp_path / "a" / "tool.toml").touch()
 
-    assert find_workspace(tmp_path / "a" / "b" / "c") == tmp_path / "a"
+    assert find_workspace(start) == tmp_path / "a"
 
 
-def test_the_search_for_a_workspace_stops_before_a_ceiling_directory(
+def test_where_no_directory_has_a_settings_file_there_is_no_workspace(tmp_path: Path) -> None:
+    assert find_workspace(tmp_path) is None
+
+
+@pytest.mark.parametrize("target", ["missing.toml", "file/missing.toml"])
+def test_a_settings_file_that_is_a_dangling_link_is_an_error(tmp_path: Path, target: str) -> None:
+    """Naive: the settings of the directory above are read and changed instead."""
+    start = tmp_path / "work"
+    start.mkdir()
+    (start / "file").touch()
+    (tmp_path / "tool.toml").touch()
+    (start / "tool.toml").symlink_to(target)
+
+    with pytest.raises(UnsafePath) as caught:
+        find_workspace(start)
+
+    assert caught.value.path == str(start / "tool.toml")
+    assert caught.value.reason == f"it is a link to {target}, which does not exist"
+
+
+def test_a_command_in_a_directory_with_a_dangling_link_changes_no_other_settings(
+    tool: Tool,
+    home: Path,
+) -> None:
+    (tool.cwd / "tool.toml").symlink_to("missing.toml")
+
+    ran = tool("config", "set", "a", "1")
+
+    assert (ran.status, ran.code) == (2, "UNSAFE_PATH")
+    assert str(tool.cwd / "tool.toml") in ran.error["message"]
+    assert list(home.rglob("config.toml")) == []
+    assert not (tool.cwd / "missing.toml").exists()
+
+
+def test_a_settings_file_that_is_removed_during_the_search_is_no_settings_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    file = tmp_path / "tool.toml"
+    file.touch()
+    really_lstat = Path.lstat
+
+    def lstat_then_remove(path: Path) -> os.stat_result:
+        status = really_lstat(path)
+        path.unlink()
+        return status
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "lstat", lstat_then_remove)
+        patched.setenv("TOOL_CEILING_DIRECTORIES", str(tmp_path))
+        workspace = find_workspace(tmp_path)
+
+    assert workspace is None
+
+
+def test_a_directory_that_cannot_be_searched_is_an_error_and_not_skipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> os.stat_result:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(Path, "lstat", refuse)
+
+    with pytest.raises(PermissionError):
+        find_workspace(tmp_path)
+
+
+# Ceilings
+
+
+@pytest.fixture
+def nested(tmp_path: Path) -> Path:
+    """Return the directory ceiling/a/b. There is a settings file in ceiling/ and above it."""
     start = tmp_path / "ceiling" / "a" / "b"
     start.mkdir(parents=True)
     (tmp_path / "tool.toml").touch()
     (tmp_path / "ceiling" / "tool.toml").touch()
-    assert find_workspace(start) == tmp_path / "ceiling"
+    return start
+
+
+def test_the_search_stops_before_a_ceiling_directory(
+    nested: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert find_workspace(nested) == tmp_path / "ceiling"
 
     monkeypatch.setenv("TOOL_CEILING_DIRECTORIES", f"/elsewhere:{tmp_path / 'ceiling'}")
 
-    assert find_workspace(start) is None
-    (tmp_path / "ceiling" / "a" / "tool.toml").touch()
-    assert find_workspace(start) == tmp_path / "ceiling" / "a"
+    assert find_workspace(nested) is None
 
 
-def test_a_ceiling_directory_that_is_the_current_one_is_searched_but_nothing_above_it(
+def test_a_workspace_below_the_ceiling_is_found(
+    nested: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TOOL_CEILING_DIRECTORIES", str(tmp_path / "ceiling"))
+
+    (nested.parent / "tool.toml").touch()
+
+    assert find_workspace(nested) == nested.parent
+
+
+def test_the_current_directory_is_searched_even_if_it_is_a_ceiling(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     current = tmp_path / "current"
@@ -90,7 +298,10 @@ def test_a_ceiling_directory_that_is_the_current_one_is_searched_but_nothing_abo
     assert find_workspace(current) == current
 
 
-def test_a_ceiling_directory_may_be_named_by_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_ceiling_directory_can_be_named_by_a_link(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     (tmp_path / "real" / "work").mkdir(parents=True)
     (tmp_path / "real" / "tool.toml").touch()
     (tmp_path / "link").symlink_to("real")
@@ -100,7 +311,10 @@ def test_a_ceiling_directory_may_be_named_by_a_link(tmp_path: Path, monkeypatch:
     assert find_workspace(tmp_path / "real" / "work") is None
 
 
-def test_a_relative_ceiling_directory_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_ceiling_directory_is_ignored(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "tool.toml").touch()
     monkeypatch.chdir(tmp_path)
@@ -110,127 +324,142 @@ def test_a_relative_ceiling_directory_is_ignored(tmp_path: Path, monkeypatch: py
     assert find_workspace(tmp_path / "work") == tmp_path
 
 
-def test_a_relative_temporary_directory_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "relative").mkdir()
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("TMPDIR", "relative")
-
-    assert session_root() == Path("/tmp") / f"tool-{os.geteuid()}"
+# Files of other users
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make what belongs to another user")
+def test_a_settings_file_of_another_user_makes_no_workspace(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    file = tmp_path / "tool.toml"
+    file.touch()
+    _give_away(file, monkeypatch)
+
+    with pytest.raises(UnsafeDirectory, match=r"tool\.toml belongs to another user"):
+        find_workspace(tmp_path)
+
+
+@needs_root
 def test_a_link_of_another_user_makes_no_workspace(tmp_path: Path) -> None:
     (tmp_path / "ours.toml").touch()
     (tmp_path / "tool.toml").symlink_to("ours.toml")
-    os.lchown(tmp_path / "tool.toml", 12345, 12345)
+    os.lchown(tmp_path / "tool.toml", _ANOTHER_UID, _ANOTHER_UID)
 
     with pytest.raises(UnsafeDirectory, match="another user"):
         find_workspace(tmp_path)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make what belongs to another user")
+@needs_root
 def test_a_link_to_the_file_of_another_user_makes_no_workspace(tmp_path: Path) -> None:
     (tmp_path / "theirs.toml").touch()
-    os.chown(tmp_path / "theirs.toml", 12345, 12345)
+    os.chown(tmp_path / "theirs.toml", _ANOTHER_UID, _ANOTHER_UID)
     (tmp_path / "tool.toml").symlink_to("theirs.toml")
 
     with pytest.raises(UnsafeDirectory, match="another user"):
         find_workspace(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "whose", ["another user", "a link of another user", "others may write to it", "others may write where a link leads"]
-)
-def test_settings_where_others_could_put_theirs_are_neither_read_nor_written(
-    tool: Tool, home: Path, whose: str
+def test_a_directory_of_another_user_is_not_used(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    config = home / "xdg_config_home" / "sampletool"
-    real = home / "real" if "link" in whose else config
-    real.mkdir(mode=0o700)
-    (real / "config.toml").write_text("jobs = 7\n")
-    if "link" in whose:
-        config.symlink_to(real)
-    if "user" not in whose:
-        real.chmod(0o770)
-    elif os.geteuid() == 0:
-        os.lchown(config, 12345, 12345)
+    place = tmp_path / "place"
+    place.mkdir()
+    _give_away(place, monkeypatch)
+
+    with pytest.raises(UnsafeDirectory, match="another user"):
+        private_directory(place)
+
+
+def _give_away(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give a file to another user. Only root can; otherwise, make this process another user."""
+    if os.geteuid() == 0:
+        os.chown(path, _ANOTHER_UID, _ANOTHER_UID)
     else:
-        pytest.skip("only root can make what belongs to another user")
+        monkeypatch.setattr(os, "geteuid", lambda: _ANOTHER_UID)
 
-    for call in (["set", "a", "1"], ["get", "jobs"], ["list"], ["unset", "jobs"]):
-        ran = tool("config", *call)
+
+# The directory of the user's settings
+
+
+@pytest.fixture
+def config_directory(home: Path) -> Path:
+    """Return the directory of the user's settings, with `jobs = 7`."""
+    directory = home / "xdg_config_home" / "sampletool"
+    directory.mkdir(mode=0o700)
+    (directory / "config.toml").write_text("jobs = 7\n")
+    return directory
+
+
+def _replace_by_link(directory: Path) -> Path:
+    """Move the directory to another place, leave a link to it, and return the new place."""
+    target = directory.parent / "target"
+    directory.rename(target)
+    directory.symlink_to(target)
+    return target
+
+
+def _assert_settings_are_refused(tool: Tool, reason: str) -> None:
+    for arguments in (["set", "a", "1"], ["get", "jobs"], ["list"], ["unset", "jobs"]):
+        ran = tool("config", *arguments)
         assert (ran.status, ran.code) == (7, "UNSAFE_DIRECTORY")
-        assert ("another user" if "user" in whose else "others may write to it") in ran.error["message"]
-    assert os.listdir(real) == ["config.toml"]
+        assert reason in ran.error["message"]
 
 
-def test_a_link_of_ours_to_the_settings_is_followed(tool: Tool, home: Path) -> None:
-    (home / "dotfiles").mkdir(mode=0o755)
-    (home / "xdg_config_home" / "sampletool").symlink_to(home / "dotfiles")
+def test_a_config_directory_that_others_can_write_to_is_refused(
+    tool: Tool,
+    config_directory: Path,
+) -> None:
+    config_directory.chmod(0o770)
+
+    _assert_settings_are_refused(tool, "others may write to it")
+
+    assert os.listdir(config_directory) == ["config.toml"]
+
+
+def test_a_link_to_a_config_directory_that_others_can_write_to_is_refused(
+    tool: Tool,
+    config_directory: Path,
+) -> None:
+    target = _replace_by_link(config_directory)
+    target.chmod(0o770)
+
+    _assert_settings_are_refused(tool, "others may write to it")
+
+    assert os.listdir(target) == ["config.toml"]
+
+
+@needs_root
+def test_a_config_directory_of_another_user_is_refused(tool: Tool, config_directory: Path) -> None:
+    os.chown(config_directory, _ANOTHER_UID, _ANOTHER_UID)
+
+    _assert_settings_are_refused(tool, "another user")
+
+    assert os.listdir(config_directory) == ["config.toml"]
+
+
+@needs_root
+def test_another_user_s_link_to_a_config_directory_is_refused(
+    tool: Tool,
+    config_directory: Path,
+) -> None:
+    target = _replace_by_link(config_directory)
+    os.lchown(config_directory, _ANOTHER_UID, _ANOTHER_UID)
+
+    _assert_settings_are_refused(tool, "another user")
+
+    assert os.listdir(target) == ["config.toml"]
+
+
+def test_a_link_to_a_config_directory_that_only_the_user_can_write_to_is_followed(
+    tool: Tool, config_directory: Path
+) -> None:
+    target = _replace_by_link(config_directory)
+    target.chmod(0o755)
 
     assert tool("config", "set", "a", "1").status == 0
 
-    assert (home / "dotfiles" / "config.toml").read_text() == "a = 1\n"
-
-
-def test_the_workspace_s_own_directory_is_hidden_from_git_also_after_a_full_disk(tmp_path: Path) -> None:
-    made = make_workspace_directory(tmp_path)
-    assert (made / ".gitignore").read_text() == "*\n"
-
-    (made / ".gitignore").write_text("")
-    make_workspace_directory(tmp_path)
-    assert (made / ".gitignore").read_text() == "*\n"
-
-    (made / ".gitignore").write_text("!kept\n")
-    make_workspace_directory(tmp_path)
-    assert (made / ".gitignore").read_text() == "!kept\n"
-
-
-@pytest.mark.parametrize("command", [["config", "set", "a", "1"], ["lock", "list"]])
-@pytest.mark.parametrize("kind", ["fifo", "link", "dangling link", "directory"])
-def test_what_somebody_put_in_place_of_the_git_ignore_is_left_alone(
-    tool: Tool, workspace: Path, kind: str, command: list[str]
-) -> None:
-    """Naive: to open a FIFO waits until it has a reader, also after a signal and --timeout."""
-    git_ignore = workspace / ".tool" / ".gitignore"
-    git_ignore.parent.mkdir(mode=0o700, exist_ok=True)
-    git_ignore.unlink(missing_ok=True)
-    victim = workspace / "victim"
-    if kind == "fifo":
-        os.mkfifo(git_ignore)
-    elif kind == "link":
-        victim.touch()
-        git_ignore.symlink_to(victim)
-    elif kind == "dangling link":
-        git_ignore.symlink_to(victim)
-    else:
-        git_ignore.mkdir()
-    before = git_ignore.lstat()
-
-    ran = tool(*command, "--timeout", "20s")
-
-    assert ran.status == 0
-    assert os.path.samestat(git_ignore.lstat(), before)
-    assert not victim.exists() or victim.read_bytes() == b""
-
-
-@pytest.mark.parametrize("kind", ["fifo", "link"])
-def test_what_appears_in_place_of_the_git_ignore_is_not_written_to(
-    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It appears after the tool has looked."""
-    git_ignore = private_directory(tmp_path / ".tool") / ".gitignore"
-    if kind == "fifo":
-        os.mkfifo(git_ignore)
-    else:
-        git_ignore.symlink_to(tmp_path / "victim")
-    monkeypatch.setattr(places, "_is_missing_or_empty", lambda _path: True)
-
-    number = errno.ENXIO if kind == "fifo" else errno.ELOOP
-    with pytest.raises(OSError, match=os.strerror(number)):
-        make_workspace_directory(tmp_path)
-
-    assert not (tmp_path / "victim").exists()
+    assert (target / "config.toml").read_text() == "jobs = 7\na = 1\n"
 
 
 # A settings file that all users can write to
@@ -272,7 +501,10 @@ def test_settings_that_all_users_can_write_to_are_neither_read_nor_written(
     assert settings_file.read_text() == before
 
 
-def test_a_device_as_settings_file_is_refused_without_a_hint_to_change_its_mode(tool: Tool, workspace: Path) -> None:
+def test_a_device_as_settings_file_is_refused_without_a_hint_to_change_its_mode(
+    tool: Tool,
+    workspace: Path,
+) -> None:
     settings_file = workspace / "tool.toml"
     settings_file.unlink(missing_ok=True)
     settings_file.symlink_to(os.devnull)
@@ -288,18 +520,99 @@ def test_a_device_as_settings_file_is_refused_without_a_hint_to_change_its_mode(
 def test_settings_that_their_group_can_write_to_are_read_and_written(
     tool: Tool, settings_file: Path, mode: int
 ) -> None:
-    """With the umask 002, each new file is so, and the group has one member."""
+    """With the umask 002, every new file has such a mode, and the group has one member."""
     settings_file.chmod(mode)
 
     assert tool("config", "get", "jobs").data["value"] == 7
     assert tool("config", "set", "jobs", "8").data["effect"] == "updated"
 
 
-@pytest.mark.homeless
-def test_without_home_the_settings_are_still_found_or_refused_by_name(tool: Tool) -> None:
-    environ = {name: value for name, value in tool.environ.items() if name not in ("HOME", "XDG_CONFIG_HOME")}
+# .tool/.gitignore
 
-    ran = Tool({**environ, "PYTHONPATH": tool.environ["PYTHONPATH"]}, tool.cwd)("config", "path")
 
-    assert ran.status in (0, 7)
-    assert ran.answer
+def test_git_ignores_the_tool_s_directory_in_a_workspace(tmp_path: Path) -> None:
+    directory = make_workspace_directory(tmp_path)
+
+    assert (directory / ".gitignore").read_text() == "*\n"
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+
+
+def test_a_git_ignore_that_a_full_disk_left_empty_is_written_again(tmp_path: Path) -> None:
+    git_ignore = make_workspace_directory(tmp_path) / ".gitignore"
+    git_ignore.write_text("")
+
+    make_workspace_directory(tmp_path)
+
+    assert git_ignore.read_text() == "*\n"
+
+
+def test_a_git_ignore_with_other_content_is_left_alone(tmp_path: Path) -> None:
+    git_ignore = make_workspace_directory(tmp_path) / ".gitignore"
+    git_ignore.write_text("!kept\n")
+
+    make_workspace_directory(tmp_path)
+
+    assert git_ignore.read_text() == "!kept\n"
+
+
+@pytest.mark.parametrize("command", [["config", "set", "a", "1"], ["lock", "list"]])
+@pytest.mark.parametrize("kind", ["fifo", "link", "dangling link", "directory"])
+def test_what_somebody_put_in_place_of_the_git_ignore_is_left_alone(
+    tool: Tool, workspace: Path, kind: str, command: list[str]
+) -> None:
+    """Naive: to open a FIFO waits until it has a reader, also after a signal and --timeout."""
+    git_ignore = workspace / ".tool" / ".gitignore"
+    git_ignore.parent.mkdir(mode=0o700, exist_ok=True)
+    git_ignore.unlink(missing_ok=True)
+    victim = workspace / "victim"
+    if kind == "fifo":
+        os.mkfifo(git_ignore)
+    elif kind == "link":
+        victim.touch()
+        git_ignore.symlink_to(victim)
+    elif kind == "dangling link":
+        git_ignore.symlink_to(victim)
+    else:
+        git_ignore.mkdir()
+    before = git_ignore.lstat()
+
+    ran = tool(*command, "--timeout", "20s")
+
+    assert ran.status == 0
+    assert os.path.samestat(git_ignore.lstat(), before)
+    assert not victim.exists() or victim.read_bytes() == b""
+
+
+@pytest.fixture
+def git_ignore(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the path of .tool/.gitignore, which was missing when the tool looked."""
+    monkeypatch.setattr(places, "_is_missing_or_empty", lambda _path: True)
+    return private_directory(tmp_path / ".tool") / ".gitignore"
+
+
+def test_a_fifo_that_appears_in_place_of_the_git_ignore_is_not_waited_for(
+    git_ignore: Path,
+    tmp_path: Path,
+) -> None:
+    os.mkfifo(git_ignore)
+
+    with pytest.raises(OSError, match=os.strerror(errno.ENXIO)):
+        make_workspace_directory(tmp_path)
+
+
+@pytest.mark.parametrize("content", [None, "precious\n"])
+def test_a_link_that_appears_in_place_of_the_git_ignore_is_not_followed(
+    git_ignore: Path, tmp_path: Path, content: str | None
+) -> None:
+    victim = tmp_path / "victim"
+    if content is not None:
+        victim.write_text(content)
+    git_ignore.symlink_to(victim)
+
+    with pytest.raises(OSError, match=os.strerror(errno.ELOOP)):
+        make_workspace_directory(tmp_path)
+
+    if content is None:
+        assert not victim.exists()
+    else:
+        assert victim.read_text() == content

@@ -54,7 +54,7 @@ def elsewhere(tool: Tool, tmp_path: Path) -> Tool:
 def without_linux(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in _ONLY_LINUX:
         monkeypatch.delattr(os, name)
-    monkeypatch.setattr(processes, "_stat", lambda name: None)
+    monkeypatch.setattr(processes, "_read_stat", lambda name: None)
 
 
 def is_running(pid: int) -> bool:
@@ -195,15 +195,15 @@ def test_doctor_says_what_is_not_promised_there(elsewhere: Tool, tool: Tool, wor
 
     assert answer["healthy"]
     assert [promise.partition(":")[0][:30] for promise in answer["not_promised"]] == [
-        "to say for certain who holds a",
+        "to know who holds a lock, and ",
         "to keep the extended attribute",
     ]
-    assert "Not promised here:" in said
+    assert "Not guaranteed on this system:" in said
 
 
 def test_doctor_promises_everything_on_linux(tool: Tool, workspace: Path) -> None:
     assert tool("doctor").data["not_promised"] == []
-    assert "Not promised" not in tool("doctor", "--format", "text").text
+    assert "Not guaranteed" not in tool("doctor", "--format", "text").text
 
 
 _ON_WINDOWS = f"""
@@ -222,7 +222,7 @@ def test_on_windows_the_answer_is_one_line_that_says_what_to_do(tool: Tool) -> N
     answer = json.loads(ran.stdout)
     assert not answer["ok"]
     assert answer["error"]["code"] == "PLATFORM_NOT_SUPPORTED"
-    assert answer["error"]["message"] == "Linux or macOS is needed; this is Windows."
+    assert answer["error"]["message"] == "The tool needs Linux or macOS. This is Windows."
     assert "WSL" in answer["error"]["suggestion"]
     assert ran.returncode == answer["error"]["exit_code"] == answer["meta"]["exit_code"]
     assert str(ran.returncode) in tool("manifest", "--schema").data["exit_statuses"]

@@ -1,4 +1,4 @@
-"""The console script makes the process safe to work in before anything of ours is imported."""
+"""sampletool/kit/start.py: it makes the process safe before the rest of the tool is imported."""
 
 import json
 import os
@@ -17,64 +17,103 @@ from sampletool.kit.testing.tool import COMMAND, Tool, ended
 from tests.kit.added_command import start_added
 from tests.kit.waiting import wait_until
 
+# Standard descriptors that are closed
 
-def test_the_version_is_bare_wherever_it_is_asked_for(tool: Tool) -> None:
-    assert tool("--version").text == tool("--json", "--version").text == f"{__version__}\n"
+_CLOSE_AND_EXECUTE = """
+import os, sys
+for descriptor in map(int, sys.argv[1].split(",")):
+    os.close(descriptor)
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+_CLOSED = [(0,), (1,), (2,), (0, 1, 2)]
 
 
-@pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)])
-def test_closed_standard_descriptors_do_no_harm(tool: Tool, workspace: Path, closed: tuple[int, ...]) -> None:
-    closing = (
-        "import os, sys\nfor fd in map(int, sys.argv[1].split(',')): os.close(fd)\nos.execv(sys.argv[2], sys.argv[2:])"
-    )
-    names = ",".join(map(str, closed))
+@pytest.mark.parametrize("closed", _CLOSED)
+def test_a_command_does_its_work_although_standard_descriptors_are_closed(
+    tool: Tool, workspace: Path, closed: tuple[int, ...]
+) -> None:
     before = (workspace / "tool.toml").read_text()
-    program = [sys.executable, "-c", closing, names, *COMMAND]
-    # A fresh interpreter: it is the one that finds the descriptors closed.
+    names = ",".join(str(descriptor) for descriptor in closed)
+    program = [sys.executable, "-c", _CLOSE_AND_EXECUTE, names, *COMMAND]
+
+    # A fresh interpreter, which finds the descriptors closed.
     ran = ended(tool.start_fresh("config", "set", "a", "1", program=program))
 
     assert ran.status == 0, ran
     assert (workspace / "tool.toml").read_text() == before + "a = 1\n"
-    assert ran.answer["ok"] if 1 not in closed else ran.stdout == b""
+    if 1 in closed:
+        assert ran.stdout == b""
+    else:
+        assert ran.answer["ok"]
 
 
-@pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)])
-def test_no_file_that_is_opened_later_becomes_a_standard_descriptor(tool: Tool, closed: tuple[int, ...]) -> None:
-    code = f"""
+@pytest.mark.parametrize("closed", _CLOSED)
+def test_no_file_that_is_opened_later_becomes_a_standard_descriptor(
+    tool: Tool,
+    closed: tuple[int, ...],
+) -> None:
+    # With an old Python, start.py opens no other file.
+    program = f"""
 import os, sys
 for descriptor in {closed}:
     os.close(descriptor)
-sys.version_info = (3, 10)  # it opens nothing else then
+sys.version_info = (3, 10)
 from sampletool.kit.start import main
 main()
 os._exit(os.open(os.devnull, os.O_RDONLY))
 """
 
-    assert run_python("-c", code, env=tool.environ, check=False).returncode == 3
+    completed = run_python("-c", program, env=tool.environ, check=False)
+
+    first_free_descriptor = 3
+    assert completed.returncode == first_free_descriptor
 
 
-def test_an_old_python_is_refused_in_one_line_of_json(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from sampletool.kit import start
+# Where the tool cannot run
 
-    monkeypatch.setattr(sys, "version_info", (3, 8, 10))
-    monkeypatch.setattr(sys, "argv", ["tool", "config", "list"])
-    monkeypatch.setattr(os, "_exit", sys.exit)
-    sigint = signal.getsignal(signal.SIGINT)
+_WITH_OLD_PYTHON = """
+import sys
+sys.version_info = (3, 10, 9)
+sys.argv = ["tool", "config", "list"]
+from sampletool.kit.start import main
+sys.exit(main())
+"""
 
-    status = start.main()
 
-    said = capsys.readouterr().out
-    assert '"PYTHON_TOO_OLD"' in said
-    answer = json.loads(said)
-    assert status == answer["error"]["exit_code"] == 4
-    signal.signal(signal.SIGINT, sigint)
+def test_an_old_python_is_refused_in_one_line_of_json(tool: Tool) -> None:
+    completed = run_python("-c", _WITH_OLD_PYTHON, env=tool.environ, check=False)
+
+    assert completed.stderr == ""
+    assert completed.stdout.endswith("\n")
+    (line,) = completed.stdout.splitlines()
+    answer = json.loads(line)
+    error = answer["error"]
+    assert error["code"] == "PYTHON_TOO_OLD"
+    assert error["message"] == "The tool needs Python 3.11 or newer. This is Python 3.10.9."
+    assert error["context"] == {"found": "3.10.9"}
+    assert completed.returncode == error["exit_code"] == answer["meta"]["exit_code"] == 4
+
+
+def test_the_error_for_an_old_python_has_the_members_of_every_error(tool: Tool) -> None:
+    completed = run_python("-c", _WITH_OLD_PYTHON, env=tool.environ, check=False)
+
+    ordinary = tool("config", "get", "no-such-key").answer
+    answer = json.loads(completed.stdout)
+    assert answer.keys() == ordinary.keys()
+    assert answer["error"].keys() == ordinary["error"].keys()
+
+
+# Signals
 
 
 def test_ctrl_c_prints_no_traceback_of_ours_however_early_it_comes(tool: Tool) -> None:
-    """Before the first line of the kit runs, an interrupt is Python's own: it says KeyboardInterrupt, or ignores it."""
-    process = tool.start_fresh("config", "list")  # in a forked process everything is imported before it starts
+    """Before the first line of the kit runs, Python itself handles the interrupt.
+
+    It prints KeyboardInterrupt, or ignores the signal.
+    """
+    # A fresh interpreter: a forked one has imported everything before it starts.
+    process = tool.start_fresh("config", "list")
     process.send_signal(signal.SIGINT)
     ran = ended(process)
 
@@ -82,26 +121,49 @@ def test_ctrl_c_prints_no_traceback_of_ours_however_early_it_comes(tool: Tool) -
     assert ran.status in (-signal.SIGINT, 130) or b"KeyboardInterrupt" in ran.stderr
 
 
-def test_an_interrupt_while_the_kit_is_imported_ends_the_call_without_a_word(tool: Tool) -> None:
-    code = """
+_INTERRUPT_ITS_FIRST_IMPORT = """
 import os, signal, sys
+
 class Interrupting:
-    def find_spec(self, name, *_):
-        if name == "sampletool.kit.app": os.kill(os.getpid(), signal.SIGINT)
+    def find_spec(self, name, path=None, target=None):
+        if name not in ("sampletool", "sampletool.kit", "sampletool.kit.start", "gc"):
+            os.kill(os.getpid(), signal.SIGINT)
+
+# These would be found in the list of imported modules.
+for name in ("enum", "signal", "contextlib", "json"):
+    sys.modules.pop(name, None)
 sys.meta_path.insert(0, Interrupting())
 from sampletool.kit.start import main
 main()
 """
+
+
+def test_an_interrupt_while_the_kit_is_imported_ends_the_command_without_a_traceback(
+    tool: Tool,
+) -> None:
+    """The interrupt comes with the first file that start.py imports, directly or not."""
     # A fresh interpreter: a forked one has imported the kit.
-    ran = ended(tool.start_fresh(program=[sys.executable, "-c", code]))
+    program = [sys.executable, "-c", _INTERRUPT_ITS_FIRST_IMPORT]
+
+    ran = ended(tool.start_fresh(program=program))
 
     assert (ran.status, ran.stderr) == (-signal.SIGINT, b"")
 
 
+def test_an_interrupt_that_the_parent_ignores_stays_ignored(tool: Tool) -> None:
+    """So a command that was started with `nohup` or `&` is not ended by Ctrl-C."""
+    body = "return Result(signal.getsignal(signal.SIGINT) == signal.SIG_IGN)"
+    ignore = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+
+    ran = ended(start_added(tool, body, before=ignore))
+
+    assert ran.data == {"said": True}
+
+
 _BLOCK_SIGNALS = """
 import signal
-signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT,
-                                          signal.SIGTERM, signal.SIGCHLD})
+names = ["SIGUSR1", "SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGCHLD"]
+signal.pthread_sigmask(signal.SIG_BLOCK, [getattr(signal, name) for name in names])
 """
 """What a parent does before it starts the tool. The tool leaves SIGUSR1 as it is."""
 
@@ -162,7 +224,10 @@ while True:
 """Not a shell script: some shells unblock the signals that they inherited as blocked."""
 
 
-def test_at_the_deadline_a_child_gets_the_sigterm_that_the_parent_has_blocked(tool: Tool, tmp_path: Path) -> None:
+def test_at_the_deadline_a_child_gets_the_sigterm_that_the_parent_has_blocked(
+    tool: Tool,
+    tmp_path: Path,
+) -> None:
     """A child that does not get it is killed after 5 s, so `--timeout 500ms` would take 5.5 s."""
     log = tmp_path / "log"
     body = f"""
@@ -183,23 +248,42 @@ with Children(context.signals) as children:
     assert log.read_text() == "ready\nterminated\n"
 
 
-def test_a_thread_that_is_left_behind_does_not_keep_the_call_from_ending(tool: Tool) -> None:
+# The end of the process
+
+
+def test_a_thread_that_is_left_behind_does_not_keep_the_process_running(tool: Tool) -> None:
     body = """
 import sys, threading
 sys.stderr.write("half a line")
 threading.Thread(target=threading.Event().wait).start()
 return Result("done")
 """
+
     ran = ended(start_added(tool, body))
 
     assert (ran.data, ran.stderr) == ({"said": "done"}, b"half a line")
 
 
-def test_it_runs_as_a_module_and_as_a_script() -> None:
+# The entry points
+
+
+def test_the_version_is_the_same_wherever_the_option_is(tool: Tool) -> None:
+    assert tool("--version").text == f"{__version__}\n"
+    assert tool("--json", "--version").text == f"{__version__}\n"
+
+
+def test_the_tool_runs_as_a_module_and_as_a_script() -> None:
     script = Path(sys.executable).with_name("tool")
     if not script.exists():
         pytest.skip("the package is not installed here")
 
-    for command in ([str(script)], COMMAND):  # the entry points themselves, so no forked process
-        ran = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True, env=dict(os.environ))
-        assert ran.stdout == f"{__version__}\n"
+    # No forked process, because this is about the entry points themselves.
+    for command in ([str(script)], COMMAND):
+        completed = subprocess.run(
+            [*command, "--version"],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=dict(os.environ),
+        )
+        assert completed.stdout == f"{__version__}\n"

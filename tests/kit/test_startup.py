@@ -17,7 +17,7 @@ from {PACKAGE}.kit.start import main
 sys.argv[0] = "{PROGRAM}"
 main()"""
 _HEAVY = {"rich", "pydantic", "asyncio", "sqlite3", "multiprocessing", "redis", "psycopg", "mcp", "http", "click",
-          "platformdirs", "tempfile", f"{PACKAGE}.kit.stdin", f"{PACKAGE}.kit.work",
+          "platformdirs", "tempfile", f"{PACKAGE}.kit.work",
           f"{PACKAGE}.kit.contract.lock_held"}  # fmt: skip
 _FOR_CHANGES = {"tomlkit", "filelock", "secrets", "hashlib", "_hashlib", "decimal"}
 """Only a call that takes a lock or writes TOML pays for them."""
@@ -73,7 +73,8 @@ def test_a_call_imports_its_own_command_only(tool: Tool, workspace: Path) -> Non
         name for name in imported(tool, "config", "get", "level") if name.startswith("sampletool.kit.commands.")
     }
 
-    shared = {"sampletool.kit.commands.config._options"}
+    config = "sampletool.kit.commands.config"
+    shared = {f"{config}._options", f"{config}._showing"}
     assert commands == {"sampletool.kit.commands.config", "sampletool.kit.commands.config.get"} | shared
     assert workspace
 

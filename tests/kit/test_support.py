@@ -37,5 +37,5 @@ def test_a_relative_path_in_an_answer_is_noticed(tool: Tool, workspace: Path) ->
 
     wrong = Ran(0, right.stdout.replace(f"{workspace}/".encode(), b""), b"")
 
-    with pytest.raises(AssertionError, match=r'make it absolute: .*"path":"tool.toml"'):
+    with pytest.raises(AssertionError, match=r'must be absolute: .*"path":"tool.toml"'):
         _ = wrong.data

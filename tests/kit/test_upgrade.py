@@ -20,7 +20,7 @@ import pytest
 from sampletool.kit import upgrade
 from sampletool.kit.program import PACKAGE
 from sampletool.kit.testing.forked import run_python
-from tests.kit.trees import ROOT, commit, copy_made, copy_tree, write_checksums
+from tests.kit.trees import ROOT, commit, copy_template, copy_tree, write_checksums
 from tests.kit.waiting import wait_until
 
 _MAKEFILE = "check test:\n\t@test ! -e broken\n\t@{python} -m {package}.kit.checksums && echo $@ >> made\n"
@@ -34,7 +34,7 @@ def git(tree: Path, *args: str) -> str:
 @pytest.fixture
 def older(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project that has taken the kit, with work of its own."""
-    return copy_made(_older(tmp_path_factory.getbasetemp()), tmp_path / "older")
+    return copy_template(_older(tmp_path_factory.getbasetemp()), tmp_path / "older")
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def newer(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def own_newer(newer: Path, tmp_path: Path) -> Path:
     """The same for a test that changes it, or puts an archive beside it. The copy costs a tenth of a second."""
-    return copy_made(newer, tmp_path / "newer")
+    return copy_template(newer, tmp_path / "newer")
 
 
 @cache

@@ -1,7 +1,7 @@
 """The last lines of a test run: its five slowest tests, and what the whole run cost.
 
-Processor time is the figure to compare between two runs: unlike wall time, it hardly depends on what else the machine
-does. It includes every process that the tests started and waited for.
+Processor time is the figure to compare between two runs. Unlike wall time, it hardly depends on
+what else the machine does. It includes every process that the tests started and waited for.
 """
 
 import resource
@@ -14,7 +14,10 @@ _SHOWN_TESTS = 5
 
 
 class Timing:
-    """A pytest plugin that measures one run. With xdist, only the process that controls the workers needs it."""
+    """A pytest plugin that measures one run.
+
+    With xdist, only the process that controls the workers needs it.
+    """
 
     def __init__(self) -> None:
         self._started_at = time.monotonic()

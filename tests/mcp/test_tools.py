@@ -12,15 +12,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sampletool.kit.app import root
+from sampletool.kit.app import root_command
 from sampletool.kit.commands.manifest import find_commands
 from sampletool.kit.contract.answer import json_line
+from sampletool.kit.contract.command_spec import errors_of_every_command
 from sampletool.kit.contract.errors import UsageMistakes
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.schema import problems_of
 from sampletool.kit.testing.tool import Tool as CommandLine
 from sampletool.mcp.tools import LONGEST, Tool, load_tools
-from tests.kit.trees import files
+from tests.kit.trees import file_states
 
 _END = ["--format=jsonl", f"--timeout={LONGEST}", "--"]
 
@@ -30,14 +31,16 @@ def tools() -> dict[str, Tool]:
     return load_tools()
 
 
-def test_every_command_is_a_tool_unless_others_write_to_its_stdout() -> None:
+def test_every_command_is_a_tool_unless_others_write_to_its_stdout_or_it_needs_a_terminal() -> None:
     """They could forge the answer."""
-    commands = dict(find_commands(root(["manifest"])))
+    commands = dict(find_commands(root_command(["manifest"])))
 
     others = {
         name for name, one in commands.items() if "take_stdout()" in getsource(sys.modules[one.callback.__module__])
     }
+    others |= {name for name, one in commands.items() if one.spec.needs_terminal}
     assert {tool.described["command"] for tool in tools().values()} == commands.keys() - others
+    assert "config edit" in others
     assert "mcp" in others
     assert all(re.fullmatch(r"[a-z_]{1,64}", name) for name in tools())
 
@@ -55,7 +58,7 @@ def test_arguments_have_the_names_of_the_manifest() -> None:
 
 def test_no_argument_that_may_be_left_out_stands_before_another() -> None:
     for tool in tools().values():
-        required = [param["required"] for param in tool.described["arguments"]]
+        required = [param.get("required", False) for param in tool.described["arguments"]]
         assert required == sorted(required, reverse=True), tool.name
 
 
@@ -126,7 +129,7 @@ def test_whatever_is_asked_there_is_one_answer_and_what_is_refused_changes_nothi
     arguments = data.draw(st.dictionaries(st.sampled_from([*asked.parameters, "unknown"]), _ANYTHING, max_size=3))
     if asked.described["effect"] in _SLOW:
         arguments["lock_timeout"] = "never"
-    before = files(tmp_path)
+    before = file_states(tmp_path)
 
     try:
         words = asked.command_line({"timeout": "5s"} | arguments)
@@ -136,7 +139,8 @@ def test_whatever_is_asked_there_is_one_answer_and_what_is_refused_changes_nothi
     answer = json.loads(ran.stdout.splitlines()[-1])
 
     assert problems_of(answer) == []
-    assert answer["ok"] or answer["error"]["code"] in asked.described["errors"]
+    codes = {kind.code for kind in errors_of_every_command()} | asked.described["errors"].keys()
+    assert answer["ok"] or answer["error"]["code"] in codes
     assert ran.status == answer["meta"]["exit_code"] != 1
     if ran.status == 2:
-        assert files(tmp_path) == before
+        assert file_states(tmp_path) == before

@@ -39,7 +39,6 @@ NOT_REWRITTEN = frozenset(
         "sampletool/kit/commands/session",
         "sampletool/kit/contract",
         "sampletool/kit/stepping",
-        "sampletool/kit/testing",
         "sampletool/lab",
         "sampletool/lab/commands/lab",
         "sampletool/lab/explorer",

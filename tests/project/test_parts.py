@@ -9,6 +9,7 @@ import pytest
 from sampletool.kit.parts import part_names
 from sampletool.kit.program import PACKAGE
 from sampletool.kit.testing.schema import described
+from sampletool.kit.testing.tool import declared_specs
 from tests.kit.trees import ROOT, commit, copy_tree, make_environment
 
 
@@ -48,3 +49,9 @@ def test_every_list_has_pages() -> None:
         if name.endswith(".list") or name in ("manifest", "log"):
             flags = {flag for option in entry["options"] for flag in option["flags"]}
             assert {"--limit", "--after"} <= flags, name
+
+
+def test_each_command_that_runs_a_program_of_the_caller_says_so() -> None:
+    running = [name for name, spec in declared_specs().items() if spec.runs_what_it_is_given]
+
+    assert sorted(running) == ["audit", "build", "lab.try", "run-safely", "task.work", "test"]

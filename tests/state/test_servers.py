@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.plugin import end_what_is_left
+from tests.kit.plugin import kill_remaining_processes
 from tests.state.support.servers import Server, run_directory
 from tests.state.support.waiting import is_alive, wait_until
 
@@ -60,7 +60,7 @@ def test_a_server_goes_also_where_a_test_that_failed_left_its_user(tmp_path: Pat
     directory = run_directory(secrets.token_hex(6), "valkey")
     user, server = start_user("valkey", directory)
 
-    end_what_is_left(tmp_path)
+    kill_remaining_processes(tmp_path)
 
     user.communicate()
     wait_until(lambda: not is_alive(server) and not directory.exists())

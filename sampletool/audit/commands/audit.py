@@ -22,6 +22,7 @@ from sampletool.kit.safety.signals import Signals
 spec = CommandSpec(
     effect="scratch",
     errors=(ProgramNotFound, FailsAlone),
+    runs_what_it_is_given=True,
     examples=("audit --set 'git config --global x.{key} {value}' --get 'git config --global x.{key}' --runs 8",),
 )
 _RUNS_PER_MOMENT = 4

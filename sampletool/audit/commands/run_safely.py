@@ -32,6 +32,7 @@ spec = CommandSpec(
     errors=(ProgramNotFound, ProgramNotRunnable),
     locks=("session", "program"),
     idempotent=False,
+    runs_what_it_is_given=True,
     takes_stdout=True,
     examples=("run-safely --dry-run --lock git --until 2m -- git gc",),
 )

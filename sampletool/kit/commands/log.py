@@ -1,13 +1,17 @@
-"""What was called, and how it ended."""
+"""List which commands were run, and how they ended.
+
+Each command leaves one line in the log (see call_log.py). The log has keys, names and paths, but no
+values.
+"""
 
 import json
 import os
 import time
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, replace
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
@@ -21,13 +25,24 @@ from ..pages import AfterOption, LimitOption, first_page, read_cursor, wrong_cur
 from ..places import state_directory
 from ..safety.clock import utc
 
-spec = CommandSpec(effect="nothing", reads=("files",), examples=("log", "log --since 1h --failed"))
+spec = CommandSpec(
+    effect="nothing",
+    reads=("files",),
+    examples=("log", "log --since 1h --failed", "log --command config.set"),
+)
+
+_MAX_CHARACTERS = 200
+_MAX_SUBJECTS = 10
+"""How many subjects of one command are listed."""
 
 _TYPES = {"exit_code": int, "duration_ms": int, "dry_run": bool, "about": list}
-"""Of the members that are not text."""
+"""The types of the members of a line that are not texts."""
 
 
-class Call(NamedTuple):
+@dataclass(frozen=True)
+class Call:
+    """One run of a command."""
+
     at: str
     command: str
     exit_code: int
@@ -37,57 +52,132 @@ class Call(NamedTuple):
     session_id: str | None = None
     trace_id: str | None = None
     code: str | None = None
-    """Of its error."""
+    """The code of the error, if the command failed."""
     effect: Effect | None = None
     dry_run: bool | None = None
     about: tuple[str, ...] = ()
-    """Keys, names and paths."""
+    """The first keys, names and paths that the command was about."""
+
+    def row(self) -> Line:
+        """Return the cells that show this run in a table."""
+        result = self.code if self.code is not None else "ok"
+        duration = say_duration(self.duration_ms / 1000)
+        return (self.at, self.command, result, duration, ", ".join(self.about))
 
 
-class Calls(NamedTuple):
+@dataclass(frozen=True)
+class Calls:
+    """One page of the log."""
+
     calls: list[Call]
-    next_cursor: str | None = None
+    next_cursor: str | None
 
     def lines(self) -> list[Line]:
-        rows: list[Line] = [
-            (call.at, call.command, call.code or "ok", say_duration(call.duration_ms / 1000), ", ".join(call.about))
-            for call in self.calls
-        ]
-        return [heads("at", "command", "ended", "took", "about"), *rows] if rows else ["No such call is in the log."]
+        """Return a table with a row for each run."""
+        if not self.calls:
+            return ["The log has no such command."]
+        return [heads("at", "command", "result", "took", "about"), *(c.row() for c in self.calls)]
 
 
 def read_calls(directory: Path) -> Iterator[Call]:
-    """The newest first. What is no line of ours is passed over."""
-    for path in (directory / name for name in NAMES):
-        lines: list[bytes] = []
-        with suppress(FileNotFoundError, NotADirectoryError), opened_log(path, os.O_RDONLY) as descriptor:
-            lines = os.read(descriptor, os.fstat(descriptor).st_size).splitlines()
-        for line in reversed(lines):
-            with suppress(ValueError, TypeError, RecursionError):
-                call = Call(**(logged := json.loads(line)))
-                members = [*logged.items(), *(("subject", subject) for subject in call.about)]
-                if all(type(value) is _TYPES.get(name, str) for name, value in members):
-                    yield call
+    """Yield the runs in the log, newest first. Skip lines that this tool has not written."""
+    for name in NAMES:
+        for line in reversed(_read_lines(directory / name)):
+            call = _parse(line)
+            if call is not None:
+                yield call
+
+
+def _read_lines(path: Path) -> list[bytes]:
+    """Return the lines of a file of the log. It has none if the file does not exist."""
+    try:
+        with opened_log(path, os.O_RDONLY) as descriptor:
+            size = os.fstat(descriptor).st_size
+            return os.read(descriptor, size).splitlines()
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _parse(line: bytes) -> Call | None:
+    """Return the run that a line describes, or None if it is no line of this tool."""
+    try:
+        members = json.loads(line)
+        call = Call(**members)
+    except (ValueError, TypeError, RecursionError):
+        return None
+    for name, value in members.items():
+        if type(value) is not _TYPES.get(name, str):
+            return None
+    if not all(isinstance(subject, str) for subject in call.about):
+        return None
+    return call
+
+
+def _shortened(call: Call) -> Call:
+    """Return the run with at most 200 characters of each text, and ten subjects."""
+    texts: dict[str, Any] = {}
+    for field in fields(call):
+        value = getattr(call, field.name)
+        if isinstance(value, str):
+            texts[field.name] = value[:_MAX_CHARACTERS]
+    subjects = [subject[:_MAX_CHARACTERS] for subject in call.about[:_MAX_SUBJECTS]]
+    return replace(call, about=tuple(subjects), **texts)
+
+
+def _matching(calls: Iterable[Call], oldest: str, name: str, *, failed: bool) -> Iterator[Call]:
+    for call in calls:
+        if call.at < oldest:
+            continue
+        if name and call.command != name:
+            continue
+        if failed and call.exit_code == 0:
+            continue
+        yield call
+
+
+def _after(calls: Iterator[Call], cursor: str | None) -> Iterator[Call]:
+    """Return the runs after the cursor. Raise InvalidValues if the log has no such run."""
+    last_request_id = read_cursor(cursor)
+    if not last_request_id:
+        return calls
+    for call in calls:
+        if call.request_id == last_request_id:
+            return calls
+    raise wrong_cursor(str(cursor))
 
 
 def command(
     ctx: typer.Context,
     since: Annotated[
-        str, typer.Option(metavar="DURATION", callback=strictly(parse_limit), help="How far back.")
+        str,
+        typer.Option(
+            metavar="DURATION",
+            callback=strictly(parse_limit),
+            help="Show commands that were run in this period, such as 1h.",
+        ),
     ] = "7d",
-    failed: Annotated[bool, typer.Option("--failed", help="Only calls that failed.")] = False,
-    only: Annotated[str, typer.Option("--command", metavar="NAME", help="Only this one, such as config.set.")] = "",
+    failed: Annotated[
+        bool,
+        typer.Option("--failed", help="Show only commands that failed."),
+    ] = False,
+    only: Annotated[
+        str,
+        typer.Option("--command", metavar="NAME", help="Show only this command: config.set."),
+    ] = "",
     limit: LimitOption = 100,
     after: AfterOption = None,
 ) -> Calls:
-    """List calls of this tool, newest first.
+    """List the commands that were run, newest first.
 
-    Each call leaves one line: what it was about (keys and paths, no values), how it ended, how long it took.
+    Each line shows when a command was run, how it ended, how long it took, and the keys and paths
+    it was about. Values are not logged. The log keeps the last 4 to 8 MiB.
     """
-    oldest, calls = utc(time.time() - parse_limit(since)), read_calls(state_directory())
-    if (last := read_cursor(after)) and all(call.request_id != last for call in calls):
-        raise wrong_cursor(after or "")
-    recent = (call for call in calls if call.at >= oldest and only in ("", call.command))
-    found = (call for call in recent if call.exit_code or not failed)
-    page = first_page(list(islice(found, limit + 1)), limit, lambda call: call.request_id)
-    return Calls(page.rows, page.next_cursor)
+    oldest = utc(time.time() - parse_limit(since))
+    name = only.replace(" ", ".")
+    calls = _after(read_calls(state_directory()), after)
+    matching = _matching(calls, oldest, name, failed=failed)
+    # One more than the limit shows whether there is another page.
+    found = list(islice(matching, limit + 1))
+    page = first_page(found, limit, lambda call: call.request_id)
+    calls_to_show = [_shortened(call) for call in page.rows]
+    return Calls(calls=calls_to_show, next_cursor=page.next_cursor)

@@ -1,200 +1,361 @@
-"""The command tree as data, for programs that call this one: an index, or whole descriptions."""
+"""Describe the commands as JSON, for programs that run them.
+
+Each fact is stated once. The index names every command. The description of a command has what is
+special about it. What all commands share (options, error codes, the form of a response) is in
+`manifest --schema`.
+"""
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar
 
 import typer
 
 from ..command_folder import CommandFolder, first_line
 from ..context import AT_ONCE, PATIENT_SECONDS
 from ..contract.answer import Format
-from ..contract.command_spec import Changes, CommandSpec, written_out
+from ..contract.command_spec import Changes, CommandSpec, errors_of_every_command, written_out
 from ..contract.duration import say_duration
 from ..contract.errors import CommandNotFound, category, did_you_mean
 from ..contract.manifest import describe_errors, envelope_schema, schema_of
 from ..contract.table import Line, heads
 from ..global_options import described_options
-from ..pages import AfterOption, LimitOption, page_of
+from ..pages import AfterOption, LimitOption, Page, first_page, page_of, read_cursor
 from ..program import PACKAGE, PROGRAM, variable
 from ..settings.known import all_known, find_known
 
-_EXAMPLES = ("manifest", "manifest config set", "manifest --skill", "manifest --schema", "manifest --all")
-spec = CommandSpec(effect="nothing", errors=(CommandNotFound,), examples=_EXAMPLES)
+spec = CommandSpec(
+    effect="nothing",
+    errors=(CommandNotFound,),
+    examples=(
+        "manifest",
+        "manifest config set",
+        "manifest --schema",
+        "manifest --all --limit 5",
+        "manifest --skill",
+    ),
+)
+
+_MAX_PAGE_BYTES = 48 * 1024
+"""The size of the descriptions on one page. With the rest of the response, they fit in 64 KiB."""
 
 _ENVIRONMENT = {
-    variable("SESSION_ID"): "As --session-id.",
-    variable("TIMEOUT"): "As --timeout.",
-    variable("TRACE_ID"): "Given back in meta.trace_id.",
-    variable("CONFIG_DIR"): "Where your own settings lie.",
-    variable("STATE_DIR"): "Where the store and the locks of outputs lie outside a workspace.",
-    variable("CEILING_DIRECTORIES"): "Do not search these directories, or any above them, for a workspace.",
-    "TMPDIR": "Where sessions lie.",
-    "CI": "Set: answers are JSON also at a terminal.",
-    "NO_COLOR": "Set: no colour.",
-    "FORCE_COLOR": "Set: colour also in a pipe.",
+    variable("SESSION_ID"): "Like --session-id.",
+    variable("TIMEOUT"): "Like --timeout.",
+    variable("TRACE_ID"): "A text that each response repeats in meta.trace_id.",
+    variable("CONFIG_DIR"): "The directory of your own settings.",
+    variable("STATE_DIR"): "The directory of the log, and of locks and data outside a workspace.",
+    variable("CEILING_DIRECTORIES"): "Do not look for a workspace in these directories or above.",
+    "TMPDIR": "The directory in which sessions are created.",
+    "NO_COLOR": "If it is set, the output has no colors.",
+    "FORCE_COLOR": "If it is set, the output has colors, even in a pipe.",
 }
 
+Command = Any
+"""A command that Typer has created, with the additions of command_folder.FileCommand."""
+Commands = dict[str, Command]
+"""Commands by their names, such as `config set`."""
+Described = dict[str, Any]
 
-class Entry(NamedTuple):
+
+@dataclass(frozen=True)
+class Entry:
+    """A command in the index."""
+
     command: str
     summary: str
     effect: Changes
 
 
-class Index(NamedTuple):
+@dataclass(frozen=True)
+class Index:
+    """One page of the list of all commands."""
+
     commands: list[Entry]
     next: str
-    next_cursor: str | None = None
+    """How to get more."""
+    next_cursor: str | None
 
     def lines(self) -> list[Line]:
-        return [heads("command", "effect", "what it does"), *((one[0], one[2], one[1]) for one in self.commands)]
+        """Return a table with a row for each command."""
+        lines: list[Line] = [heads("command", "effect", "what it does")]
+        for entry in self.commands:
+            lines.append((entry.command, entry.effect, entry.summary))
+        return lines
 
 
-class Description(NamedTuple):
-    """Of commands, and of what all commands share: each only where it was asked for."""
+@dataclass(frozen=True)
+class Description:
+    """What was requested: descriptions of commands, what all commands share, or both."""
 
-    commands: list[dict[str, Any]] | None = None
-    options: list[dict[str, Any]] | None = None
-    """What every command takes, before or after its name."""
+    commands: list[Described] | None = None
+    options: list[Described] | None = None
+    """The options of every command. They can be before or after its name."""
     answer: dict[str, Any] | None = None
-    """The schema of the envelope, with `meta` and `error`; that of `data` is with each command."""
+    """The schema of a response. The schema of its `data` is with each command."""
+    errors: dict[str, Any] | None = None
+    """The errors that every command can end with, in addition to its own."""
     exit_statuses: dict[str, str] | None = None
-    settings: dict[str, dict[str, str]] | None = None
-    """A flag wins over the environment, that over the workspace's file, that over yours, that over the default."""
+    settings: dict[str, dict[str, Any]] | None = None
+    """The settings of the tool, with the variable and the default of each."""
     environment: dict[str, str] | None = None
-    """The variables that count besides those of the settings."""
+    """The environment variables that the tool reads, besides those of the settings."""
     next_cursor: str | None = None
 
     def lines(self) -> list[str]:
-        return json.dumps({name: value for name, value in self._asdict().items() if value}, indent=2).split("\n")
+        """Return the JSON, indented."""
+        members = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value:
+                members[field.name] = value
+        return json.dumps(members, indent=2).split("\n")
 
 
 @dataclass(frozen=True)
 class Skill:
-    """How to call the tool, in words for an agent."""
+    """A text that tells an agent how to run the tool."""
 
     value: str
     default_format: ClassVar[Format] = "raw"
 
     def lines(self) -> list[str]:
+        """Return the text."""
         return self.value.splitlines()
 
 
-def skill(known: dict[str, Any]) -> Skill:
-    """The text of the kit for this program, and a list of its commands."""
-    about = first_line(import_module(PACKAGE).__doc__)
-    text = (Path(__file__).parents[1] / "skill.md").read_text().replace("PROGRAM", PROGRAM).replace("ABOUT", about)
-    rows = [f"| `{name}` | {one.spec.effect} | {first_line(one.help)} |" for name, one in known.items()]
-    return Skill("\n".join([f"{text}| command | changes | what it does |", "| --- | --- | --- |", *rows]))
-
-
-def find_commands(folder: CommandFolder, above: str = "") -> Iterator[tuple[str, Any]]:
-    """Every command below a folder, in the order of their names."""
+def find_commands(folder: CommandFolder, prefix: str = "") -> Iterator[tuple[str, Command]]:
+    """Yield the name of each command in a folder and its sub-folders, and the command."""
     for name in folder.commands:
         command = folder.get_command(None, name)
         if isinstance(command, CommandFolder):
-            yield from find_commands(command, f"{above}{name} ")
+            yield from find_commands(command, f"{prefix}{name} ")
         else:
-            yield f"{above}{name}", command
+            yield f"{prefix}{name}", command
 
 
-def describe(name: str, command: Any) -> dict[str, Any]:
-    """All that a caller has to know of one command, and nothing else."""
+def describe(name: str, command: Command) -> Described:
+    """Return what a caller has to know about one command, except for what all commands share."""
     spec: CommandSpec = command.spec
-    summary, _, more = (command.help or "").partition("\n")
-    described = [_with_variable(param) for param in command.described]
-    waits = {lock: AT_ONCE if lock in spec.at_once else PATIENT_SECONDS for lock in spec.locks}
-    return {
+    summary, _, details = (command.help or "").partition("\n")
+    arguments = []
+    options = []
+    for param in command.described:
+        described_param = _without_usual_facts(_with_variable(param))
+        if "flags" in param:
+            options.append(described_param)
+        else:
+            arguments.append(described_param)
+    described: Described = {
         "command": name,
         "usage": command.usage(f"{PROGRAM} {name}"),
         "summary": summary,
-        "help": " ".join(more.split()),
+        "help": " ".join(details.split()),
         "effect": spec.effect,
         "reads": list(spec.reads),
         "destroys": spec.destroys,
         "idempotent": spec.idempotent,
-        "locks": [{"lock": lock, "waits": say_duration(seconds)} for lock, seconds in waits.items()],
-        "arguments": [param for param in described if "flags" not in param],
-        "options": [param for param in described if "flags" in param],
+        "runs_what_it_is_given": spec.runs_what_it_is_given,
+        "locks": _describe_locks(spec),
+        "arguments": arguments,
+        "options": options,
         "data": schema_of(command.hints.get("return")),
-        "errors": describe_errors(spec),
-        "exit_statuses": _statuses(spec),
-        "before": [written_out(call) for call in spec.before],
+        "errors": describe_errors(spec.own_errors()),
+        "before": [written_out(example) for example in spec.before],
         "examples": [written_out(example) for example in spec.examples],
     }
+    if spec.needs_terminal:
+        described["needs_terminal"] = True
+    if spec.deprecated:
+        described["deprecated"] = spec.deprecated
+    if spec.former_names:
+        described["former_names"] = list(spec.former_names)
+    return described
 
 
-def _with_variable(param: dict[str, Any]) -> dict[str, Any]:
-    """An option of the name of a setting can be given by a variable."""
+def _describe_locks(spec: CommandSpec) -> list[dict[str, str]]:
+    """Return each lock of a command, and how long the command waits for it by default."""
+    locks = []
+    for lock in spec.locks:
+        seconds = AT_ONCE if lock in spec.at_once else PATIENT_SECONDS
+        locks.append({"lock": lock, "waits": say_duration(seconds)})
+    return locks
+
+
+def _with_variable(param: Described) -> Described:
+    """Return the parameter, with the environment variable that does the same as the option."""
+    if "flags" not in param:
+        return param
     name = param["name"]
-    has_variable = "flags" in param and (variable(name) in _ENVIRONMENT or find_known(name))
-    return {**param, "variable": variable(name)} if has_variable else param
+    if variable(name) in _ENVIRONMENT or find_known(name) is not None:
+        return {**param, "variable": variable(name)}
+    return param
 
 
-def _chosen(words: list[str], known: dict[str, Any]) -> dict[str, Any]:
-    """One command or group, or several: `config.set`, as `meta.command` has it, is one word."""
-    found: dict[str, Any] = {}
-    joined = " ".join(words)
-    for word in [joined] if _within(joined, known) else words:
-        some = _within(word.replace(".", " "), known)
-        if not some:
-            raise CommandNotFound(command=word, suggestion=did_you_mean(joined, list(known)))
-        found |= some
-    return found
+def _without_usual_facts(param: Described) -> Described:
+    """Return the parameter without `required` and `repeatable` where they are false."""
+    shortened = dict(param)
+    for name in ("required", "repeatable"):
+        if not shortened[name]:
+            del shortened[name]
+    return shortened
 
 
-def _within(group: str, known: dict[str, Any]) -> dict[str, Any]:
-    return {name: command for name, command in known.items() if f"{name} ".startswith(f"{group} ")}
-
-
-def _statuses(*some: CommandSpec) -> dict[str, str]:
-    return {str(status): category(status) for status in sorted({n for spec in some for n in spec.exit_statuses()})}
-
-
-def _shared(commands: dict[str, Any]) -> Description:
-    """What is the same for all commands."""
+def describe_shared(commands: Commands) -> Description:
+    """Return what all commands share."""
+    settings = {}
+    for name, known in all_known().items():
+        settings[name] = {"environment": variable(name), **known}
     return Description(
-        exit_statuses=_statuses(*(one.spec for one in commands.values())),
-        options=[_with_variable(option) for option in described_options()],
+        options=[_without_usual_facts(_with_variable(option)) for option in described_options()],
         answer=envelope_schema({"type": ["object", "array"]}),
-        settings={name: {"environment": variable(name), **one} for name, one in all_known().items()},
+        errors=describe_errors(errors_of_every_command()),
+        exit_statuses=_exit_statuses_of(commands),
+        settings=settings,
         environment=_ENVIRONMENT,
     )
 
 
+def _exit_statuses_of(commands: Commands) -> dict[str, str]:
+    """Return the name of each exit code that one of the commands can end with."""
+    codes = set()
+    for command in commands.values():
+        codes.update(command.spec.exit_statuses())
+    return {str(code): category(code) for code in sorted(codes)}
+
+
+def _choose(arguments: list[str], known: Commands) -> Commands:
+    """Return the commands that the arguments name. The name of a group stands for its commands.
+
+    The arguments are the words of one name, as in `manifest config set`, or several names. In
+    these, dots stand for spaces, as in `meta.command`: `manifest config.set lock.list`.
+
+    Raise CommandNotFound.
+    """
+    one_name = " ".join(arguments)
+    commands = _within(one_name, known)
+    if commands:
+        return commands
+    for argument in arguments:
+        found = _within(argument.replace(".", " "), known)
+        if not found:
+            raise CommandNotFound(
+                command=argument,
+                suggestion=did_you_mean(one_name, list(known)),
+            )
+        commands |= found
+    return commands
+
+
+def _within(group: str, known: Commands) -> Commands:
+    """Return the command of this name, or the commands of the group of this name."""
+    found = {}
+    for name, command in known.items():
+        if f"{name} ".startswith(f"{group} "):
+            found[name] = command
+    return found
+
+
+def _index_page(known: Commands, limit: int, after: str | None) -> Index:
+    entries = []
+    for name, command in known.items():
+        entry = Entry(
+            command=name,
+            summary=first_line(command.help),
+            effect=command.spec.effect,
+        )
+        entries.append(entry)
+    page = page_of(entries, limit, after, lambda entry: entry.command)
+    return Index(
+        commands=page.rows,
+        next=f"`{PROGRAM} manifest COMMAND...` describes commands, --schema what they share.",
+        next_cursor=page.next_cursor,
+    )
+
+
+def _description_page(chosen: Commands, limit: int, after: str | None) -> Page[Described]:
+    """Return a page of descriptions. It ends early if it would become too long."""
+    last_name = read_cursor(after)
+    descriptions = []
+    for name in sorted(chosen):
+        if name > last_name:
+            descriptions.append(describe(name, chosen[name]))
+    fitting_count = _count_fitting(descriptions)
+    return first_page(
+        descriptions,
+        min(limit, fitting_count),
+        lambda described: described["command"],
+    )
+
+
+def _count_fitting(descriptions: list[Described]) -> int:
+    """Return how many of the descriptions fit on a page. The first one always does."""
+    size_bytes = 0
+    for count, described in enumerate(descriptions):
+        size_bytes += len(json.dumps(described))
+        if size_bytes > _MAX_PAGE_BYTES:
+            return max(count, 1)
+    return len(descriptions)
+
+
+def _skill(known: Mapping[str, Command]) -> Skill:
+    """Return the kit's text for agents, with the names of this program and its commands."""
+    about = first_line(import_module(PACKAGE).__doc__)
+    template = (Path(__file__).parents[1] / "skill.md").read_text()
+    text = template.replace("PROGRAM", PROGRAM).replace("ABOUT", about)
+    lines = ["| command | changes | what it does |", "| --- | --- | --- |"]
+    for name, command in known.items():
+        lines.append(f"| `{name}` | {command.spec.effect} | {first_line(command.help)} |")
+    return Skill(text + "\n".join(lines))
+
+
 def command(
     ctx: typer.Context,
-    words: Annotated[list[str] | None, typer.Argument(metavar="[COMMAND...]", help="Describe these, whole.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="Describe all commands, and what they share.")] = False,
-    schema: Annotated[bool, typer.Option("--schema", help="Describe what the answers of all commands share.")] = False,
-    as_skill: Annotated[bool, typer.Option("--skill", help="Print what an agent should know, as a SKILL.md.")] = False,
-    limit: LimitOption = 1000,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[COMMAND...]", help="Describe these commands or groups."),
+    ] = None,
+    every: Annotated[
+        bool,
+        typer.Option("--all", help="Describe all commands."),
+    ] = False,
+    schema: Annotated[
+        bool,
+        typer.Option("--schema", help="Describe the options, errors and members of all commands."),
+    ] = False,
+    as_skill: Annotated[
+        bool,
+        typer.Option("--skill", help="Print a SKILL.md that tells an agent how to run the tool."),
+    ] = False,
+    limit: LimitOption = 100,
     after: AfterOption = None,
 ) -> Index | Description | Skill:
     """Describe the commands as JSON, for programs.
 
-    An index; or of the commands that are named arguments, options, locks, errors, examples and the schema of the data.
-    With --schema the options that every command takes, and the schema of the envelope, of `meta` and of `error`.
+    Without arguments, list the names of all commands. With the name of a command, describe its
+    arguments, options, locks, errors, examples and the schema of its data. With --schema, describe
+    what all commands share: options, error codes, settings, and the schema of a response.
     """
     folder = ctx.find_root().command
     assert isinstance(folder, CommandFolder)
     known = dict(find_commands(folder))
     if as_skill:
-        return skill(known)
-    chosen = _chosen(words or [], known)
-    next_cursor = None
-    if every or not (words or schema):
-        page = page_of(known.items(), limit, after, lambda item: item[0])
-        chosen, next_cursor = dict(page.rows), page.next_cursor
+        return _skill(known)
     if not (words or every or schema):
-        entries = [Entry(name, first_line(one.help), one.spec.effect) for name, one in chosen.items()]
-        hint = f"`{PROGRAM} manifest COMMAND...` describes these; --schema what all answers share."
-        return Index(entries, hint, next_cursor)
-    shared = _shared(known) if every or schema else Description()
-    return shared._replace(
-        commands=[describe(name, one) for name, one in chosen.items()] or None, next_cursor=next_cursor
-    )
+        return _index_page(known, limit, after)
+
+    description = Description()
+    if schema:
+        description = describe_shared(known)
+    if words or every:
+        chosen = known if every else _choose(words or [], known)
+        page = _description_page(chosen, limit, after)
+        description = replace(
+            description,
+            commands=page.rows,
+            next_cursor=page.next_cursor,
+        )
+    return description

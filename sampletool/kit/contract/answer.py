@@ -93,7 +93,7 @@ class Presentation:
     fields: FieldTree | None = None
     """The members of `data` that --fields selects. It is None for all of them."""
     is_quiet: bool = False
-    """Whether a success is not worth a word: --quiet was given, and nobody asked for a value."""
+    """Whether to print nothing about a success, in text."""
     error_also_on_stderr: bool = False
     """Whether a person should see the error although stdout gets JSON."""
 
@@ -105,27 +105,41 @@ class Rendered(NamedTuple):
     stderr: str
 
 
-def render(answer: Answer, how: Presentation) -> Rendered:
+def render(answer: Answer, presentation: Presentation) -> Rendered:
     """Return what to print.
 
     In JSON, everything goes to stdout. In text, errors and warnings go to stderr, so that they do
     not get into the `$(...)` of a shell script.
     """
-    if how.format in ("json", "jsonl"):
-        stderr = _error_text(answer, how.screen) if how.error_also_on_stderr else ""
-        return Rendered(stdout=json_line(answer.envelope(how.fields)), stderr=stderr)
-    if how.is_quiet and answer.error is None:
+    if presentation.format in ("json", "jsonl"):
+        return _render_json(answer, presentation)
+    return _render_text(answer, presentation)
+
+
+def _render_json(answer: Answer, presentation: Presentation) -> Rendered:
+    """Return the line of JSON for stdout."""
+    stderr = ""
+    if presentation.error_also_on_stderr:
+        stderr = _error_text(answer, presentation.screen)
+    return Rendered(stdout=json_line(answer.envelope(presentation.fields)), stderr=stderr)
+
+
+def _render_text(answer: Answer, presentation: Presentation) -> Rendered:
+    """Return the text for stdout, and the warnings and errors for stderr."""
+    # A caller who wants no output about a success wants no warnings either.
+    if presentation.is_quiet and answer.error is None:
         return Rendered(stdout=b"", stderr="")
-    if how.format == "raw" and answer.result is not None:
+    if presentation.format == "raw" and answer.result is not None:
         # Only commands whose result has a `value` accept --raw.
         lines = [value_text(getattr(answer.result, "value", None))]
     else:
-        lines = _text_lines(answer, how.screen)
+        lines = _text_lines(answer, presentation.screen)
     text = "".join(f"{line}\n" for line in lines)
     # A file name can contain bytes that are not UTF-8. Python represents them as lone surrogates.
     stdout = text.encode("utf-8", "backslashreplace")
-    stderr = _warning_text(answer, how.screen) + _error_text(answer, how.screen)
-    return Rendered(stdout=stdout, stderr=stderr)
+    warnings = _warning_text(answer, presentation.screen)
+    error = _error_text(answer, presentation.screen)
+    return Rendered(stdout=stdout, stderr=warnings + error)
 
 
 def json_line(value: Any) -> bytes:
@@ -136,8 +150,9 @@ def json_line(value: Any) -> bytes:
     """
     data = to_data(value)
     line = _compact_json(data)
-    # Most lines have no surrogates. (Those of an emoji are found too, but do not change.)
+    # JSON in ASCII writes a surrogate as `\ud800` to `\udfff`. Most lines have none.
     if "\\ud" in line:
+        # An emoji is a pair of surrogates in JSON, but one character in Python, so it stays.
         line = _compact_json(printable_data(data, _escape_surrogates))
     return line.encode("ascii") + b"\n"
 
@@ -145,7 +160,8 @@ def json_line(value: Any) -> bytes:
 def to_data(value: Any) -> Any:
     """Return a value in the types that JSON knows.
 
-    A record becomes an object. Its members that are None do not apply, and are left out.
+    A dataclass or a named tuple becomes an object. Its members that are None do not apply, and are
+    left out. A value of another type, such as a path, stays: it is printed as text.
     """
     if is_dataclass(value):
         return _members_to_data(vars(value))
@@ -167,7 +183,7 @@ def result_data(result: Result | None) -> Any:
 
 
 def result_meta(result: Result | None) -> dict[str, Any]:
-    """Return the members of a result that belong to `meta`, and that apply."""
+    """Return the members of a result that belong to `meta`, if they are not empty or False."""
     meta = {}
     for name in META_MEMBERS:
         member = getattr(result, name, None)
@@ -184,6 +200,7 @@ def value_text(value: Any) -> str:
 
 
 def _members_to_data(members: dict[str, Any]) -> dict[str, Any]:
+    """Return the members of a record as data, without those that are None."""
     data = {}
     for name, member in members.items():
         if member is not None:
@@ -228,7 +245,7 @@ def _warning_text(answer: Answer, screen: Screen) -> str:
 
 
 def _error_text(answer: Answer, screen: Screen) -> str:
-    """Return the lines that show the error and its hint to a person. There are none on success."""
+    """Return the lines that show the error and its hint. The text is empty after a success."""
     error = answer.error
     if error is None:
         return ""
@@ -240,7 +257,10 @@ def _error_text(answer: Answer, screen: Screen) -> str:
 
 
 def _titled(title: str, color: str, text: str, screen: Screen) -> str:
-    """Return a paragraph that begins with a title, which is coloured if stderr has colors."""
+    """Return a paragraph that begins with a title, which is in color if stderr has colors.
+
+    The title has no spaces, so that it is never broken into lines.
+    """
     paragraph = _paragraph(f"{title} {text}", screen)
     if not screen.stderr_color:
         return paragraph

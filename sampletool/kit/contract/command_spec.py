@@ -1,6 +1,7 @@
-"""What one command promises before it runs. The manifest, the docs and the tests read it."""
+"""What a command promises before it runs. The manifest, the help and the tests read it."""
 
-from typing import Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Literal
 
 from ..program import PROGRAM
 from ..safety.errors import (
@@ -18,7 +19,16 @@ from .errors import INTERRUPTED, ErrorKind, ExitStatus, InternalError, InvalidVa
 from .file_errors import FileNotFound, IoFailure, NoSpace, PermissionDenied, ReadOnly
 from .library_errors import kind_of
 
-Changes = Literal["nothing", "settings", "files", "outputs", "sessions", "locks", "store", "scratch"]
+Changes = Literal[
+    "nothing",
+    "settings",
+    "files",
+    "outputs",
+    "sessions",
+    "locks",
+    "store",
+    "scratch",
+]
 Reads = Literal["settings", "workspace", "files", "stdin", "sessions", "locks", "store", "machine"]
 
 ErrorTypes = tuple[type[Exception], ...]
@@ -45,42 +55,66 @@ ERRORS_OF_EVERY_COMMAND: ErrorTypes = (
 ERRORS_OF_LOCKS: ErrorTypes = (LockTimeout, Deadlock, LocksUnsupported)
 
 
-class CommandSpec(NamedTuple):
+@dataclass(frozen=True)
+class CommandSpec:
+    """The promises of one command. A command file has one, named `spec`."""
+
     effect: Changes
-    """What a call changes."""
+    """What the command changes."""
     errors: ErrorTypes = ()
-    """The errors this command adds to those that any call can end with, and to those of its locks."""
+    """The errors of this command, in addition to those of every command and of its locks."""
     locks: tuple[str, ...] = ()
-    """The locks a call may wait for, in the order in which it takes them."""
+    """The locks that the command may wait for, in the order in which it takes them."""
     at_once: tuple[str, ...] = ()
-    """Those of them that are not waited for, unless --lock-timeout says so: a holder may run for minutes."""
+    """The locks among them that the command does not wait for, unless --lock-timeout is given.
+
+    The holder of such a lock may run for minutes.
+    """
     reads: tuple[Reads, ...] = ()
-    """What else the answer depends on."""
+    """What the result depends on, apart from the arguments."""
     destroys: str = ""
-    """What a call may end or replace that cannot be got back; a sentence."""
+    """A sentence about what the command ends or replaces that nobody can get back."""
     idempotent: bool = True
-    """Whether the same call again changes nothing more."""
+    """Whether running the command a second time changes nothing more."""
+    runs_what_it_is_given: bool = False
+    """Whether the command runs a program that its arguments or the workspace name.
+
+    Such a program can do anything, whatever `effect` says about the command itself.
+    """
     takes_stdout: bool = False
-    """Whether what is written to stdout is not its answer, which goes to stderr then."""
+    """Whether the command writes something else to stdout. Its response then goes to stderr."""
     prints_value: bool = False
-    """Whether a command that changes something also prints a value that its caller asked for.
+    """Whether a command that changes something also prints a value that its caller requested.
 
     Then --quiet does not hide the result.
     """
+    needs_terminal: bool = False
+    """Whether the command refuses to run without a terminal."""
     before: tuple[str, ...] = ()
-    """Calls that make what the examples need, in an empty directory."""
+    """Commands that prepare an empty directory for the examples."""
     examples: tuple[str, ...] = ()
-    """Without the name of the program, to be called in this order; `echo text | state set key -` has an input."""
+    """Command lines without the name of the program, to be run in this order.
+
+    An example can have an input: `echo text | state set key -`.
+    """
+    deprecated: str = ""
+    """A sentence that says what to use instead, or "" if the command is not deprecated."""
+    former_names: tuple[str, ...] = ()
+    """Names that the command had before. They still work, with a warning.
+
+    Each is the last word of the command: `("put",)` if `config set` was `config put`.
+    """
 
     def own_errors(self) -> list[ErrorKind]:
         """Return the errors that this command adds to those of every command."""
-        types = self.errors + ERRORS_OF_LOCKS if self.locks else self.errors
+        types = self.errors
+        if self.locks:
+            types += ERRORS_OF_LOCKS
         return [kind_of(error_type) for error_type in types]
 
     def all_errors(self) -> list[ErrorKind]:
         """Return every error that the command can end with."""
-        common = [kind_of(error_type) for error_type in ERRORS_OF_EVERY_COMMAND]
-        return common + self.own_errors()
+        return errors_of_every_command() + self.own_errors()
 
     def exit_statuses(self) -> list[int]:
         """Return every exit code that the command can end with, in ascending order."""
@@ -90,7 +124,12 @@ class CommandSpec(NamedTuple):
         return sorted(codes)
 
 
+def errors_of_every_command() -> list[ErrorKind]:
+    """Return the errors that every command can end with."""
+    return [kind_of(error_type) for error_type in ERRORS_OF_EVERY_COMMAND]
+
+
 def written_out(example: str) -> str:
-    """As it is typed into a shell."""
-    source, bar, call = example.rpartition(" | ")
-    return f"{source}{bar}{PROGRAM} {call}"
+    """Return an example as a user types it into a shell."""
+    source, bar, command_line = example.rpartition(" | ")
+    return f"{source}{bar}{PROGRAM} {command_line}"

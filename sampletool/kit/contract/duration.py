@@ -70,6 +70,7 @@ def similar_duration(text: str) -> str | None:
     match = re.fullmatch(_SIMILAR_TO_DURATION, lower_without_spaces)
     if match is None:
         return None
+    # Only the start of a longer unit is matched: this is "s" for "sec", and "milli" for "millis".
     unit = match["unit"]
     if unit == "milli":
         unit = "ms"

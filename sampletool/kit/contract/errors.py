@@ -10,17 +10,21 @@ exception is a bug in the tool, and is reported as INTERNAL_ERROR. See expected.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from enum import IntEnum
 from typing import Any, ClassVar, Self
 
 from ..program import PACKAGE, PROGRAM, WORKSPACE_FILE
+from .text import MAX_SENTENCE_CHARACTERS, shorten, shorten_sentence
 
 _MAX_LISTED = 10
 
-_NAMES = {"PROGRAM": PROGRAM, "PACKAGE": PACKAGE, "WORKSPACE_FILE": WORKSPACE_FILE}
-"""The names that every message and hint can use, in addition to the facts."""
+_MAX_MISTAKES = 100
+"""How many mistakes one error has. A command line of 2 MB can have a million of them."""
+
+_CONSTANT_FACTS = {"PROGRAM": PROGRAM, "PACKAGE": PACKAGE, "WORKSPACE_FILE": WORKSPACE_FILE}
+"""The values that every message and hint can use, in addition to the facts of the failure."""
 
 
 class ExitStatus(IntEnum):
@@ -100,20 +104,25 @@ class ToolError(Exception):
         data: Any = None,
         **facts: Any,
     ) -> None:
-        """Build the message and the hint from the class attributes.
+        """Fill the templates of the class: `sentence` for the message, and `advice` for the hint.
 
-        A `message` or a `suggestion` replaces what the class attributes say. `data` is the result
-        of the work that was done before the failure. A fact that is None is left out.
+        The `facts` replace the names in braces, and are the `context` in the response. A fact that
+        is None is left out there. A `message` or a `suggestion` replaces what the template
+        says. `data` is the result of the work that was done before the failure.
+
+        Long values are shortened here, for all errors. Otherwise, an error would repeat all of an
+        argument of 100 KB, often several times.
         """
+        short_facts = {name: _shorten_fact(fact) for name, fact in facts.items()}
         if not message:
-            message = fill_template(self.sentence, facts)
+            message = fill_template(self.sentence, short_facts)
         if not suggestion:
-            suggestion = fill_template(self.advice, facts)
-        super().__init__(message)
-        self.message = message
-        self.suggestion = suggestion
+            suggestion = fill_template(self.advice, short_facts)
+        self.message = shorten_sentence(message)
+        self.suggestion = _shorten_hint(suggestion)
         self.data = data
-        self.context = {name: fact for name, fact in facts.items() if fact is not None}
+        self.context = {name: fact for name, fact in short_facts.items() if fact is not None}
+        super().__init__(self.message)
 
     def with_data(self, data: Any) -> Self:
         """Set the result of the work that was done before the failure, and return this error."""
@@ -122,12 +131,15 @@ class ToolError(Exception):
 
     def with_hint(self, hint: str) -> Self:
         """Replace the hint, and return this error."""
-        self.suggestion = hint
+        self.suggestion = _shorten_hint(hint)
         return self
 
     @classmethod
     def kind(cls) -> ErrorKind:
-        """Return what the documentation says: the meaning is the first line of the docstring."""
+        """Return what the documentation says about this class of errors.
+
+        It shows the first line of the docstring of the class to users.
+        """
         docstring = cls.__doc__ or ""
         return ErrorKind(
             code=cls.code,
@@ -143,6 +155,7 @@ class ToolError(Exception):
             "message": self.message,
             "suggestion": self.suggestion,
             "retryable": self.retry_after_ms is not None,
+            # This is the name in the response. The attribute has the name of the enum ExitStatus.
             "exit_code": self.exit_status,
             "context": self.context,
         }
@@ -151,12 +164,39 @@ class ToolError(Exception):
         return described
 
 
+def _shorten_fact(fact: Any) -> Any:
+    """Return the fact, with long texts shortened."""
+    if isinstance(fact, list):
+        return [_shorten_item(item) for item in fact]
+    if not isinstance(fact, str):
+        return fact
+    # A program may want to open the file, so a path stays whole.
+    is_path = fact.startswith("/")
+    if is_path:
+        return shorten(fact, MAX_SENTENCE_CHARACTERS)
+    return shorten(fact)
+
+
+def _shorten_item(item: Any) -> Any:
+    """Return an item of a list, which can be a sentence, with a long text shortened."""
+    if isinstance(item, str):
+        return shorten(item, MAX_SENTENCE_CHARACTERS)
+    return item
+
+
+def _shorten_hint(hint: str) -> str:
+    """Return the hint. If it is too long, return it shortened."""
+    # A hint can be a command to copy, so the paths in it stay whole.
+    return shorten_sentence(hint, max_word_characters=MAX_SENTENCE_CHARACTERS)
+
+
 def fill_template(template: str, facts: dict[str, Any]) -> str:
     """Return the template with the facts in place of the names in braces.
 
-    Raise KeyError if the template names a fact that is missing.
+    Every template can also use the names {PROGRAM}, {PACKAGE} and {WORKSPACE_FILE}. A list becomes
+    one text with its first items. Raise KeyError if the template names a fact that is missing.
     """
-    values: dict[str, Any] = dict(_NAMES)
+    values: dict[str, Any] = dict(_CONSTANT_FACTS)
     for name, fact in facts.items():
         if isinstance(fact, list):
             values[name] = _join_first(fact)
@@ -199,6 +239,23 @@ class Mistake:
     value: str | None = None
     suggestion: str | None = None
 
+    def shortened(self) -> "Mistake":
+        """Return the mistake with long values shortened."""
+        value = self.value
+        if value is not None:
+            value = shorten(value)
+        suggestion = self.suggestion
+        if suggestion is not None:
+            suggestion = _shorten_hint(suggestion)
+        return replace(
+            self,
+            # The name of an unknown option comes from the caller too.
+            param=shorten(self.param),
+            message=shorten_sentence(self.message),
+            value=value,
+            suggestion=suggestion,
+        )
+
 
 class InvalidValues(ToolError):
     """A value is invalid: on the command line, in a variable, or in a file that is read."""
@@ -212,16 +269,22 @@ class InvalidValues(ToolError):
         suggestion: str = "Correct the values, then run the command again.",
         **facts: Any,
     ) -> None:
-        """Report all mistakes at once, so that the caller can correct them at once.
+        """Report all mistakes at once, up to 100, so that the caller can correct them at once.
 
         `message` replaces the messages of the mistakes. `suggestion` is shown only if no mistake
         has a suggestion of its own.
         """
-        message_to_show = message if message else _join_messages(mistakes)
-        hints = _hints_of(mistakes)
-        hint_to_show = " ".join(hints) if hints else suggestion
-        super().__init__(message_to_show, hint_to_show, **facts)
-        self.mistakes = list(mistakes)
+        # The same mistake is reported once. A dictionary keeps the order.
+        different_mistakes = list(dict.fromkeys(mistakes))
+        shown_mistakes = [mistake.shortened() for mistake in different_mistakes[:_MAX_MISTAKES]]
+        if not message:
+            left_out = len(different_mistakes) - len(shown_mistakes)
+            message = _join_messages(shown_mistakes, left_out)
+        own_suggestions = _suggestions_of(shown_mistakes)
+        if own_suggestions:
+            suggestion = " ".join(own_suggestions)
+        super().__init__(message, suggestion, **facts)
+        self.mistakes = shown_mistakes
 
     def describe(self) -> dict[str, Any]:
         """Return the member `error` of the response, with all mistakes in `errors`."""
@@ -230,19 +293,21 @@ class InvalidValues(ToolError):
         return described
 
 
-def _join_messages(mistakes: Sequence[Mistake]) -> str:
-    """Return one sentence with the messages of all mistakes."""
+def _join_messages(mistakes: Sequence[Mistake], left_out: int) -> str:
+    """Return one sentence with the messages of the mistakes, and how many were left out."""
     messages = [mistake.message.rstrip(".") for mistake in mistakes]
+    if left_out > 0:
+        messages.append(f"and {left_out} more mistakes")
     return "; ".join(messages) + "."
 
 
-def _hints_of(mistakes: Sequence[Mistake]) -> list[str]:
+def _suggestions_of(mistakes: Sequence[Mistake]) -> list[str]:
     """Return the suggestions of the mistakes, each once, in their order."""
-    hints = []
+    suggestions = []
     for mistake in mistakes:
-        if mistake.suggestion and mistake.suggestion not in hints:
-            hints.append(mistake.suggestion)
-    return hints
+        if mistake.suggestion and mistake.suggestion not in suggestions:
+            suggestions.append(mistake.suggestion)
+    return suggestions
 
 
 class UsageMistakes(InvalidValues):
@@ -251,11 +316,11 @@ class UsageMistakes(InvalidValues):
     code = "USAGE_ERROR"
 
     def __init__(self, mistakes: list[Mistake], command_path: str, usage: str = "") -> None:
-        """Point to the help page of a command. If there is a `usage`, show it too."""
-        hint = f"For help, run `{command_path} --help`."
+        """Suggest the help page of the command. If there is a `usage`, show it too."""
+        suggestion = f"For help, run `{command_path} --help`."
         if usage:
-            hint = f"Usage: `{usage}`. {hint}"
-        super().__init__(*mistakes, suggestion=hint)
+            suggestion = f"Usage: `{usage}`. {suggestion}"
+        super().__init__(*mistakes, suggestion=suggestion)
 
 
 class NoWorkspace(ToolError):
@@ -315,19 +380,22 @@ class VersionConflict(ToolError):
         "and pass the current version with --if-version."
     )  # fmt: skip
 
-    def __init__(self, *, expected: str | int, actual: str | int, **named: str) -> None:
-        """Compare two versions. `named` is what has them, for example key="plan".
+    def __init__(self, *, expected: str | int, actual: str | int, **subject: str) -> None:
+        """Report that a value is at version `actual`, and not at version `expected`.
 
-        The version of a value that does not exist is 0 or "".
+        `subject` is the value: key="plan" is shown as "plan", and becomes the fact `key`. If there
+        are several facts, the message shows all of them. The version of a value that does not exist
+        is 0 or "".
         """
-        name = " ".join(named.values())
-        if actual:
-            difference = f"{name} is at version {actual}"
+        subject_text = " ".join(subject.values())
+        exists = actual not in (0, "")
+        if exists:
+            difference = f"{subject_text} is at version {actual}"
         else:
-            difference = f"{name} does not exist"
+            difference = f"{subject_text} does not exist"
         conflict = f"{difference}, but you passed --if-version {expected}"
         message = f"Version conflict: {conflict}. Nothing was changed."
-        super().__init__(message, expected=expected, actual=actual, **named)
+        super().__init__(message, expected=expected, actual=actual, **subject)
 
 
 class ExtraNotInstalled(ToolError):
@@ -362,7 +430,11 @@ class InternalError(ToolError):
     advice = "This is a bug in the tool. Please report it, and attach the report."
 
     def __init__(self, kind: str, report: str | None) -> None:
-        """Name the class of the exception, and the file with the report, or None for stderr."""
+        """Say where the report is.
+
+        `kind` is the name of the exception's class, such as "KeyError". `report` is the path of the
+        report. It is None if the report was written to stderr.
+        """
         if report is None:
             where = "on stderr"
         else:

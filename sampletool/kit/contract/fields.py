@@ -24,15 +24,17 @@ def read_fields(text: str, schema: _Schema) -> tuple[FieldTree, list[Mistake]]:
     for path in text.split(","):
         names = path.split(".")
         mistake = _find_mistake(names, schema)
-        if mistake is not None:
+        if mistake is None:
+            _add_path(tree, names)
+        else:
             mistakes.append(mistake)
-        _add_path(tree, names)
     return tree, mistakes
 
 
 def select(value: Any, tree: FieldTree) -> Any:
     """Return the selected members of an object, or of each object in a list."""
-    if not tree:
+    is_selected_whole = not tree
+    if is_selected_whole:
         return value
     if isinstance(value, list):
         return [select(item, tree) for item in value]
@@ -43,22 +45,24 @@ def select(value: Any, tree: FieldTree) -> Any:
 
 def _add_path(tree: FieldTree, names: list[str]) -> None:
     """Add the path of one field to the tree."""
-    inner = tree
+    subtree = tree
     for name in names[:-1]:
-        if inner.get(name) == {}:
-            # `a,a.b`: the whole of `a` is selected already.
+        is_selected_whole = subtree.get(name) == {}
+        if is_selected_whole:
+            # For example `a,a.b`: all of `a` is selected already, and so is `a.b`.
             return
-        inner = inner.setdefault(name, {})
-    # `a.b,a`: now the whole of `a` is selected.
-    inner[names[-1]] = {}
+        subtree = subtree.setdefault(name, {})
+    # For example `a.b,a`: from now on, all of `a` is selected.
+    subtree[names[-1]] = {}
 
 
 def _find_mistake(names: list[str], schema: _Schema) -> Mistake | None:
     """Return the mistake in the path of one field, or None if the schema has the field."""
     parent = "the data"
     for name in names:
-        members = _members(schema)
+        members = _member_schemas(schema)
         if members is None:
+            # Any member is possible here, and anything in it.
             return None
         if name not in members:
             hint = did_you_mean(name, list(members))
@@ -71,25 +75,29 @@ def _find_mistake(names: list[str], schema: _Schema) -> Mistake | None:
     return None
 
 
-def _members(schema: _Schema) -> dict[str, _Schema] | None:
+def _member_schemas(schema: _Schema) -> dict[str, _Schema] | None:
     """Return the schemas of the members of an object, or of the objects in a list.
 
     Return None if the object can have any members, and an empty dict if it is not an object.
     """
     if "items" in schema:
-        return _members(schema["items"])
+        return _member_schemas(schema["items"])
     if "anyOf" in schema:
-        return _members_of_any(schema["anyOf"])
-    if "enum" in schema or schema.get("type") not in (None, "object"):
+        return _member_schemas_of_any(schema["anyOf"])
+    is_object = schema.get("type") in (None, "object") and "enum" not in schema
+    if not is_object:
         return {}
     return schema.get("properties")
 
 
-def _members_of_any(choices: list[_Schema]) -> dict[str, _Schema] | None:
-    """Return the members that an object of at least one of these schemas has."""
+def _member_schemas_of_any(choices: list[_Schema]) -> dict[str, _Schema] | None:
+    """Return the members that an object of at least one of these schemas has.
+
+    Return None if an object of one of them can have any members.
+    """
     schemas_by_name: dict[str, list[_Schema]] = {}
     for choice in choices:
-        members = _members(choice)
+        members = _member_schemas(choice)
         if members is None:
             return None
         for name, schema in members.items():

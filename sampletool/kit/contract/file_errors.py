@@ -25,10 +25,11 @@ class PathError(ToolError):
         suggestion: str = "",
         **facts: Any,
     ) -> None:
-        """Build the message and the hint.
+        """Fill the templates of the class: `sentence` for the message, and `advice` for the hint.
 
-        If `path` is not absolute, it is a description such as "the file". Then the message has the
-        description, and `context` has no path.
+        A `suggestion` replaces the hint. The `facts` are for the templates, and for `context` in
+        the response. If `path` is not absolute, it is a description such as "the file". Then the
+        message has the description, and `context` has no path.
         """
         if os.path.isabs(path):
             directory = os.path.dirname(path)
@@ -36,10 +37,10 @@ class PathError(ToolError):
         else:
             directory = "its directory"
             facts = {"reason": reason, **facts}
-        shown = {**facts, "path": path, "directory": directory}
-        message = fill_template(self.sentence, shown)
+        template_values = {**facts, "path": path, "directory": directory}
+        message = fill_template(self.sentence, template_values)
         if not suggestion:
-            suggestion = fill_template(self.advice, shown)
+            suggestion = fill_template(self.advice, template_values)
         super().__init__(message, suggestion, **facts)
 
 
@@ -124,9 +125,18 @@ _WRONG_KIND_OF_PATH = {
 }
 """The numbers that mean UNSAFE_PATH: there is something else than a file at the path."""
 
+_HINT_FOR_TOO_MANY_FILES = (
+    "The process may open too few files: "
+    "raise the limit, for example with `ulimit -n 1024`."
+)  # fmt: skip
+_HINT_FOR_TOO_LARGE_A_FILE = (
+    "If a limit of file sizes is too low, "
+    "raise it, for example with `ulimit -f unlimited`."
+)  # fmt: skip
+
 _HINTS_BY_NUMBER = {
-    errno.EMFILE: ("The process may open too few files: raise the limit, for example with `ulimit -n 1024`."),
-    errno.EFBIG: ("If a limit of file sizes is too low, raise it, for example with `ulimit -f unlimited`."),
+    errno.EMFILE: _HINT_FOR_TOO_MANY_FILES,
+    errno.EFBIG: _HINT_FOR_TOO_LARGE_A_FILE,
     errno.EBUSY: "If the path is a mount point, mount its directory instead of the file.",
 }
 """Hints that replace the one of the class."""
@@ -139,9 +149,11 @@ def from_os_error(error: OSError, path: str | None = None) -> ToolError:
     """
     if path is None:
         path = _path_in(error)
+    # The system's own text, such as "Permission denied". It is in the middle of a sentence.
     reason = (error.strerror or str(error)).lower()
     number = error.errno
     if number in _WRONG_KIND_OF_PATH:
+        # kit/safety raises UnsafePath when it finds such a path itself. Report both alike.
         return from_library_error(UnsafePath(path, reason))
     if number is None:
         return IoFailure(path, reason)

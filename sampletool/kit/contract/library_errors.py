@@ -29,7 +29,7 @@ Text = str | Callable[[Any], str]
 
 @dataclass(frozen=True)
 class Row:
-    """How the tool reports one class of exceptions. Each function gets the exception."""
+    """How the tool reports one class of exceptions. Each function is called with the exception."""
 
     code: str
     exit_status: int
@@ -46,14 +46,14 @@ class LibraryFailure(ToolError):
     """An exception of the library, as the tool reports it."""
 
     def __init__(self, error: library.SafetyError, row: Row) -> None:
-        """Fill in the row with the attributes of the exception."""
-        message = _text(row.message, error)
-        hint = _text(row.hint, error)
+        """Build the error from the exception and the row of its class."""
+        message = _fill_in(row.message, error)
+        hint = _fill_in(row.hint, error)
         super().__init__(message, hint, **row.context(error))
         self.code = row.code
         self.exit_status = row.exit_status
         if isinstance(error, library.Interrupted):
-            # A shell can tell from the exit code which signal it was.
+            # The exit code depends on the signal: it is 130 after Ctrl-C, as in a shell.
             self.exit_status = SIGNAL_BASE + error.signal_number
         if row.retry_after_ms is not None:
             self.retry_after_ms = row.retry_after_ms(error)
@@ -65,7 +65,7 @@ def from_library_error(error: library.SafetyError) -> ToolError:
 
 
 def _row_of(error_class: type[Exception]) -> Row:
-    """Return the row of an exception of the library, or of the class that it is derived from."""
+    """Return the row of TABLE for this class, or for the nearest base class that has one."""
     for candidate in error_class.__mro__:
         if candidate in TABLE:
             return TABLE[candidate]
@@ -75,7 +75,8 @@ def _row_of(error_class: type[Exception]) -> Row:
 def interrupted_when_done(signal_number: int) -> ToolError:
     """Return the error of a command that had done its work when the signal arrived.
 
-    Running it again could repeat a change, such as an order. So the hint is to check the result.
+    Running it again could make the same change twice, for example add a task twice. So the hint is
+    to check the result.
     """
     row = replace(
         TABLE[library.Interrupted],
@@ -86,9 +87,9 @@ def interrupted_when_done(signal_number: int) -> ToolError:
 
 
 def kind_of(error_class: type[Exception]) -> ErrorKind:
-    """Return what the documentation says about a class of expected exceptions.
+    """Return the code, exit code and meaning of a class of expected exceptions.
 
-    The class is a subclass of ToolError, or is in TABLE.
+    The class is a subclass of ToolError, or of an exception in TABLE.
     """
     if issubclass(error_class, ToolError):
         return error_class.kind()
@@ -101,8 +102,12 @@ def kind_of(error_class: type[Exception]) -> ErrorKind:
     )
 
 
-def _text(text: Text, error: library.SafetyError) -> str:
-    """Return the text of a row for one exception."""
+def _fill_in(text: Text, error: library.SafetyError) -> str:
+    """Return the message or the hint of a row for one exception.
+
+    `text` is a function, or a template such as "{path} cannot be used". A name in braces is an
+    attribute of the exception.
+    """
     if callable(text):
         return text(error)
     return text.format(**vars(error))
@@ -116,12 +121,14 @@ def _lock_held_message(error: library.LockTimeout) -> str:
 
 
 def _lock_held_hint(error: library.LockTimeout) -> str:
+    # Imported here for the same reason as in _lock_held_message().
     from .lock_held import hint_for
 
     return hint_for(error)
 
 
 def _lock_held_context(error: library.LockTimeout) -> Facts:
+    """Return the lock, the wait and the holders. Callers rely on these names."""
     facts: Facts = {
         "lock": error.name,
         "waited_ms": _milliseconds(error.waited_seconds),
@@ -130,16 +137,20 @@ def _lock_held_context(error: library.LockTimeout) -> Facts:
     holders = error.owners.holders
     if holders:
         facts["holder"] = holders[0]
+    # `holder` is there in any case: many callers know only that one.
     if len(holders) > 1:
         facts["holders"] = holders
     return facts
 
 
 def _lock_held_retry_after_ms(error: library.LockTimeout) -> int:
+    """Return after how many milliseconds the lock is likely to be free."""
+    # Imported here for the same reason as in _lock_held_message().
     from .lock_held import estimate_retry_ms
 
     age_ms = None
     if error.owners.holders:
+        # If there are several, this is the one that has held the lock for the longest time.
         age_ms = error.owners.holders[0].age_ms
     return estimate_retry_ms(age_ms, error.owners.usual_ms)
 
@@ -158,7 +169,7 @@ def _timeout_message(error: library.DeadlineExceeded) -> str:
     message = f"The command did not finish within --timeout {timeout} and was stopped."
     if error.waiting_for is not None:
         message += f" {_lock_held_message(error.waiting_for)}"
-    return message + _doubt(error)
+    return f"{message}{_uncertainty_sentence(error)}"
 
 
 def _timeout_hint(error: library.DeadlineExceeded) -> str:
@@ -168,18 +179,21 @@ def _timeout_hint(error: library.DeadlineExceeded) -> str:
 
 
 def _timeout_context(error: library.DeadlineExceeded) -> Facts:
+    """Return the --timeout of the command, the lock that it waited for, and an uncertain change."""
     facts: Facts = {}
     if error.waiting_for is not None:
         facts.update(_lock_held_context(error.waiting_for))
     facts["timeout"] = say_duration(error.seconds)
-    # This replaces the limit for the lock, which was longer than what was left for the command.
+    # The facts about the lock have a `timeout_ms` as well. Replace it: the --timeout of the command
+    # ended the wait, and not the --lock-timeout.
     facts["timeout_ms"] = _milliseconds(error.seconds)
-    return facts | _doubt_context(error)
+    facts.update(_uncertainty_facts(error))
+    return facts
 
 
 def _interrupted_message(error: library.Interrupted) -> str:
     name = signal.Signals(error.signal_number).name
-    return f"Stopped by {name}.{_doubt(error)}"
+    return f"Stopped by {name}.{_uncertainty_sentence(error)}"
 
 
 def _interrupted_hint(error: library.Interrupted) -> str:
@@ -189,19 +203,23 @@ def _interrupted_hint(error: library.Interrupted) -> str:
 
 
 def _interrupted_context(error: library.Interrupted) -> Facts:
-    name = signal.Signals(error.signal_number).name
-    return {"signal": name} | _doubt_context(error)
+    facts: Facts = {"signal": signal.Signals(error.signal_number).name}
+    facts.update(_uncertainty_facts(error))
+    return facts
 
 
-def _doubt(error: library.Interrupted | library.DeadlineExceeded) -> str:
-    """Return a sentence about the change whose outcome is unknown, or "" if there is none."""
+def _uncertainty_sentence(error: library.Interrupted | library.DeadlineExceeded) -> str:
+    """Return a sentence about the change whose outcome is unknown, or "" if there is none.
+
+    The sentence begins with a space, because it follows another one.
+    """
     if error.uncertain_change is None:
         return ""
     # The name of the change may contain a URL with a password.
     return f" It is not known whether this change was made: {redact(error.uncertain_change)}."
 
 
-def _doubt_context(error: library.Interrupted | library.DeadlineExceeded) -> Facts:
+def _uncertainty_facts(error: library.Interrupted | library.DeadlineExceeded) -> Facts:
     """Return the facts about the change whose outcome is unknown, if there is one."""
     if error.uncertain_change is None:
         return {}

@@ -31,19 +31,23 @@ def message_for(error: LockTimeout) -> str:
         return f"{lock} is being taken by another process at this moment."
     if error.owners.shared:
         pids = [holder.pid for holder in holders]
-        return f"{lock} is shared by {_list_processes(pids)}."
+        return f"{lock} is shared by {_name_processes(pids)}."
 
     holder = holders[0]
     if holder.children:
-        children = _list_processes(holder.children)
+        children = _name_processes(holder.children)
+        # For example: The lock "build" is still held by processes 6 and 7. They inherited the lock
+        # from process 5, which has exited.
         pronoun = "It" if len(holder.children) == 1 else "They"
         inherited = f"inherited the lock from process {holder.pid}, which has exited"
         return f"{lock} is still held by {children}. {pronoun} {inherited}."
-    return f"{lock} is held by {_name_holder(holder)}."
+    return f"{lock} is held by {_describe_holder(holder)}."
 
 
 def hint_for(error: LockTimeout) -> str:
     """Return the hint: wait for the lock, or terminate the children of an orphaned holder."""
+    # A holder has children only if it is orphaned: it has exited, and they still hold its lock. The
+    # first holder is the one that has held the lock for the longest time.
     holders = error.owners.holders
     if holders and holders[0].children:
         return _release_hint(error.name, holders[0].children)
@@ -55,7 +59,7 @@ def hint_for(error: LockTimeout) -> str:
 
 
 def describe_process(holder: Holder) -> str:
-    """Return the pid and the age of a holder, such as `process 7, started 2s ago`."""
+    """Return the pid of a holder and the age of its hold, such as `process 7, started 2s ago`."""
     description = f"process {holder.pid}"
     if holder.age_ms is not None:
         description += f", started {_age(holder.age_ms)} ago"
@@ -87,8 +91,11 @@ def estimate_retry_ms(age_ms: int | None, usual_ms: int | None) -> int:
     return round(bounded * random.uniform(1, _MAX_JITTER))
 
 
-def _name_holder(holder: Holder) -> str:
-    """Return the command, the pid and the age of a holder, for the middle of a sentence."""
+def _describe_holder(holder: Holder) -> str:
+    """Return the command, the pid and the age of a holder, for the middle of a sentence.
+
+    For example: `tool build` (process 7), which started 2s ago
+    """
     name = f"process {holder.pid}"
     # A program that uses the library alone records an empty command.
     if holder.command:
@@ -102,17 +109,16 @@ def _name_holder(holder: Holder) -> str:
     return name
 
 
-def _release_hint(lock: str, children: Sequence[int]) -> str:
+def _release_hint(lock_name: str, children: Sequence[int]) -> str:
     """Return the hint for a lock that only the children of an exited holder still hold."""
+    processes = _name_processes(children)
+    command = f"`{PROGRAM} lock release {lock_name}`"
     if len(children) == 1:
-        exit_and_pronoun = "exits, or terminate it"
-    else:
-        exit_and_pronoun = "exit, or terminate them"
-    command = f"`{PROGRAM} lock release {lock}`"
-    return f"Wait until {_list_processes(children)} {exit_and_pronoun}: {command}."
+        return f"Wait until {processes} exits, or terminate it: {command}."
+    return f"Wait until {processes} exit, or terminate them: {command}."
 
 
-def _list_processes(pids: Sequence[int]) -> str:
+def _name_processes(pids: Sequence[int]) -> str:
     """Return `process 1`, or `processes 1, 2 and 3`."""
     if len(pids) == 1:
         return f"process {pids[0]}"

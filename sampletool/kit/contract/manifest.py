@@ -1,109 +1,228 @@
-"""The command tree as data: what can be asked for, what each command changes, how it can end.
+"""Descriptions of commands for programs: parameters, errors, and the JSON schemas of responses.
 
-Built from the live commands, so it cannot disagree with them.
+They are built from the live commands, so they cannot contradict them.
 """
 
 import types
 import typing
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
 from .answer import META_MEMBERS, SCHEMA_VERSION
-from .command_spec import CommandSpec
-from .errors import Mistake
+from .errors import ErrorKind, Mistake
 
-_JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null", dict: "object"}
-_METAVAR_TYPES = {"DURATION": "duration", "FILE": "path", "DIR": "path"}
+Schema = dict[str, Any]
+"""A JSON schema."""
+
+_JSON_TYPES = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    type(None): "null",
+    dict: "object",
+}
+_TYPES_BY_METAVAR = {"DURATION": "duration", "FILE": "path", "DIR": "path"}
+"""The types of parameters whose values are texts with a meaning."""
 
 
 def describe_param(param: Any, hint: Any) -> dict[str, Any]:
-    """What to write for a parameter, and what happens without it. The type of the parser is left out: it reads text."""
-    kind, declared = _kind_of(hint), getattr(hint, "__metadata__", ())
+    """Return what a caller has to know about a parameter of a command.
+
+    `param` is the parameter that Typer has created, and `hint` its annotation.
+    """
+    # What Typer's own `param.type` says is of no use: every value on a command line is a text.
+    value_type = _value_type_of(hint)
+    declarations = getattr(hint, "__metadata__", ())
     is_option = param.param_type_name == "option"
-    is_flag = is_option and kind is bool
-    choices = typing.get_args(kind)
-    several = "..." if param.nargs == -1 else ""
-    written = ("N" if kind in (int, float) else "TEXT") if is_option else f"{param.name.upper()}{several}"
-    metavar = param.metavar or "|".join(choices) or written
-    described = {
-        "name": param.name,
-        "flags": [*param.opts, *param.secondary_opts] if is_option else None,
-        "type": "choice" if choices else _METAVAR_TYPES.get(metavar) or _JSON_TYPES.get(kind, "string"),
-        "choices": list(choices) or None,
-        "minimum": next((each.min for each in declared if hasattr(each, "min")), None),
-        "maximum": next((each.max for each in declared if hasattr(each, "max")), None),
-        "default": None if is_flag or param.default in (None, "") else param.default,
-        "metavar": None if is_flag else metavar,
-        "required": param.required,
-        "repeatable": param.multiple or param.nargs == -1,
-        "completion": True if any(getattr(each, "autocompletion", None) for each in declared) else None,
-        "help": param.help,
-    }
-    return {key: value for key, value in described.items() if value is not None}
+    is_flag = is_option and value_type is bool
+    choices = typing.get_args(value_type)
+    metavar = param.metavar or "|".join(choices) or _default_metavar(param, value_type)
+
+    described: dict[str, Any] = {"name": param.name}
+    if is_option:
+        described["flags"] = [*param.opts, *param.secondary_opts]
+    described["type"] = _type_name(value_type, metavar)
+    if choices:
+        described["choices"] = list(choices)
+    described.update(_limits_in(declarations))
+    if not is_flag:
+        if param.default not in (None, ""):
+            described["default"] = param.default
+        described["metavar"] = metavar
+    described["required"] = param.required
+    described["repeatable"] = param.multiple or param.nargs == -1
+    if any(getattr(each, "autocompletion", None) for each in declarations):
+        described["completion"] = True
+    if param.help is not None:
+        described["help"] = param.help
+    return described
 
 
-def _kind_of(hint: Any) -> Any:
-    """`Annotated[list[str] | None, ...]` has values of `str`."""
-    parts = [part for part in typing.get_args(hint) if part is not type(None)]
-    return _kind_of(parts[0]) if parts and typing.get_origin(hint) is not typing.Literal else hint
+def _value_type_of(hint: Any) -> Any:
+    """Return the type of one value: `Annotated[list[str] | None, ...]` has values of type `str`."""
+    if typing.get_origin(hint) is typing.Literal:
+        return hint
+    for inner in typing.get_args(hint):
+        if inner is not type(None):
+            return _value_type_of(inner)
+    return hint
 
 
-def describe_errors(spec: CommandSpec) -> dict[str, Any]:
-    """Every code that a command can end with; the first line of its docstring says what it means."""
-    errors = {}
-    for kind in reversed(spec.all_errors()):
-        errors[kind.code] = {"exit_status": kind.exit_status, "retryable": kind.retryable, "meaning": kind.meaning}
-    return dict(sorted(errors.items()))
+def _type_name(value_type: Any, metavar: str) -> str:
+    if typing.get_origin(value_type) is typing.Literal:
+        return "choice"
+    if metavar in _TYPES_BY_METAVAR:
+        return _TYPES_BY_METAVAR[metavar]
+    return _JSON_TYPES.get(value_type, "string")
 
 
-def schema_of(kind: Any) -> dict[str, Any]:
-    """The JSON schema of what a command returns, read from its members."""
-    origin, parts = typing.get_origin(kind), typing.get_args(kind)
+def _default_metavar(param: Any, value_type: Any) -> str:
+    """Return what stands for the value in a usage line, such as `NAME...`."""
+    if param.param_type_name == "option":
+        return "N" if value_type in (int, float) else "TEXT"
+    name: str = param.name.upper()
+    if param.nargs == -1:
+        return f"{name}..."
+    return name
+
+
+def _limits_in(declarations: Iterable[Any]) -> dict[str, Any]:
+    """Return the smallest and the largest value that Typer accepts, where they are declared."""
+    limits = {}
+    for declaration in declarations:
+        for name, attribute in (("minimum", "min"), ("maximum", "max")):
+            limit = getattr(declaration, attribute, None)
+            if limit is not None:
+                limits[name] = limit
+    return limits
+
+
+def describe_errors(kinds: Iterable[ErrorKind]) -> dict[str, dict[str, Any]]:
+    """Return the exit code and the meaning of each error, sorted by its code."""
+    described: dict[str, dict[str, Any]] = {}
+    for kind in kinds:
+        # Of two errors with the same code, the first one is described.
+        described.setdefault(
+            kind.code,
+            {
+                "exit_status": kind.exit_status,
+                "retryable": kind.retryable,
+                "meaning": kind.meaning,
+            },
+        )
+    return dict(sorted(described.items()))
+
+
+def schema_of(hint: Any) -> Schema:
+    """Return the schema of a value with this annotation. Records become objects."""
+    origin = typing.get_origin(hint)
+    arguments = typing.get_args(hint)
     if origin is typing.Annotated:
-        return schema_of(parts[0]) | {name: fact for facts in parts[1:] for name, fact in facts.items()}
-    if names := [each.name for each in fields(kind)] if is_dataclass(kind) else getattr(kind, "_fields", ()):
-        hints = typing.get_type_hints(kind, include_extras=True)
-        plain = typing.get_type_hints(kind)
-        names = [name for name in names if name not in META_MEMBERS]
-        needed = [name for name in names if type(None) not in typing.get_args(plain[name])]  # None is left out
-        return _object({name: schema_of(hints[name]) for name in names}, needed)
+        schema = schema_of(arguments[0])
+        for facts in arguments[1:]:
+            schema.update(facts)
+        return schema
     if origin in (list, tuple):
-        return {"type": "array", "items": schema_of(parts[0])}
+        return {"type": "array", "items": schema_of(arguments[0])}
     if origin is dict:
-        return {"type": "object", "additionalProperties": schema_of(parts[1])}
+        return {"type": "object", "additionalProperties": schema_of(arguments[1])}
     if origin in (typing.Union, types.UnionType):
-        some = [schema_of(part) for part in parts if part is not type(None)]
-        return {"anyOf": some} if len(some) > 1 else some[0]
+        return _schema_of_union(arguments)
     if origin is typing.Literal:
-        return {"enum": list(parts)}
-    return {"type": _JSON_TYPES[kind]} if kind in _JSON_TYPES else {}
+        return {"enum": list(arguments)}
+    if hint in _JSON_TYPES:
+        return {"type": _JSON_TYPES[hint]}
+    return _schema_of_record(hint)
 
 
-def _object(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": required}
+def _schema_of_union(types_in_union: tuple[Any, ...]) -> Schema:
+    """Return the schema of `A | B`. A member that is None is absent, so None needs no schema."""
+    schemas = [schema_of(each) for each in types_in_union if each is not type(None)]
+    if len(schemas) == 1:
+        return schemas[0]
+    return {"anyOf": schemas}
 
 
-def envelope_schema(data: dict[str, Any]) -> dict[str, Any]:
-    """Of every answer whose data is this. What fails has an `error`, and as `data` what was done, or null."""
-    members = {"ok": {"type": "boolean"}, "data": {"anyOf": [data, {"type": "null"}]}, "error": ERROR}
-    warning = _object(_members(string="code message"), ["code", "message"])
-    members |= {"warnings": {"type": "array", "items": warning}, "meta": META}
-    return _object(members, ["ok", "data", "warnings", "meta"])
+def _schema_of_record(record: Any) -> Schema:
+    """Return the schema of a dataclass or NamedTuple. Anything else can be any JSON."""
+    if is_dataclass(record):
+        names = [field.name for field in fields(record)]
+    else:
+        names = list(getattr(record, "_fields", ()))
+    if not names:
+        return {}
+    names = [name for name in names if name not in META_MEMBERS]
+    hints = typing.get_type_hints(record, include_extras=True)
+    plain_hints = typing.get_type_hints(record)
+    properties = {name: schema_of(hints[name]) for name in names}
+    required = []
+    for name in names:
+        can_be_none = type(None) in typing.get_args(plain_hints[name])
+        if not can_be_none:
+            required.append(name)
+    return _object(properties, required)
 
 
-def _members(**names: str) -> dict[str, Any]:
-    """Those of each type, by their names."""
-    return {name: {"type": kind} for kind, some in names.items() for name in some.split()}
+def _object(properties: Mapping[str, Schema], required: Iterable[str]) -> Schema:
+    return {"type": "object", "properties": dict(properties), "required": list(required)}
 
 
-_CRASHED = _object(_members(integer="pid", string="command started_at"), ["pid"])
-_META = _members(string="command request_id tool_version timestamp", integer="exit_code")
-_META |= {"schema_version": {"enum": [SCHEMA_VERSION]}}
-_META_TOO = _members(string="session_id cwd trace_id next_cursor fields", boolean="dry_run replayed")
-_META_TOO |= _members(integer="waited_ms duration_ms") | {"recovered_from": _CRASHED}
-META = _object(_META | _META_TOO, [*_META])
-"""What does not apply is absent."""
-_ERROR = _members(string="message suggestion", boolean="retryable", integer="exit_code", object="context")
-_ERROR |= {"code": {"type": "string", "pattern": "^[A-Z][A-Z_]+$"}}
-_ERROR_TOO = _members(integer="retry_after_ms") | {"errors": {"type": "array", "items": schema_of(Mistake)}}
-ERROR = _object(_ERROR | _ERROR_TOO, [*_ERROR])
+def envelope_schema(data: Schema) -> Schema:
+    """Return the schema of a whole response with this `data`.
+
+    The response to a command that failed has an `error`. Its `data` is what was done, or null.
+    """
+    warning = _object({"code": _TEXT, "message": _TEXT}, ["code", "message"])
+    properties: dict[str, Schema] = {
+        "ok": _BOOLEAN,
+        "data": {"anyOf": [data, {"type": "null"}]},
+        "error": ERROR,
+        "warnings": {"type": "array", "items": warning},
+        "meta": META,
+    }
+    return _object(properties, ["ok", "data", "warnings", "meta"])
+
+
+_TEXT: Schema = {"type": "string"}
+_INTEGER: Schema = {"type": "integer"}
+_BOOLEAN: Schema = {"type": "boolean"}
+
+_META_OF_EVERY_COMMAND: dict[str, Schema] = {
+    "command": _TEXT,
+    "request_id": _TEXT,
+    "tool_version": _TEXT,
+    "timestamp": _TEXT,
+    "exit_code": _INTEGER,
+    "schema_version": {"enum": [SCHEMA_VERSION]},
+}
+_META_OF_SOME_COMMANDS: dict[str, Schema] = {
+    "session_id": _TEXT,
+    "cwd": _TEXT,
+    "trace_id": _TEXT,
+    "next_cursor": _TEXT,
+    "fields": _TEXT,
+    "dry_run": _BOOLEAN,
+    "replayed": _BOOLEAN,
+    "waited_ms": _INTEGER,
+    "duration_ms": _INTEGER,
+    "recovered_from": _object({"pid": _INTEGER, "command": _TEXT, "started_at": _TEXT}, ["pid"]),
+}
+META = _object(_META_OF_EVERY_COMMAND | _META_OF_SOME_COMMANDS, _META_OF_EVERY_COMMAND)
+"""The schema of `meta`. A member that does not apply is absent."""
+
+_MEMBERS_OF_EVERY_ERROR: dict[str, Schema] = {
+    "message": _TEXT,
+    "suggestion": _TEXT,
+    "retryable": _BOOLEAN,
+    "exit_code": _INTEGER,
+    "context": {"type": "object"},
+    "code": {"type": "string", "pattern": "^[A-Z][A-Z_]+$"},
+}
+_MEMBERS_OF_SOME_ERRORS: dict[str, Schema] = {
+    "retry_after_ms": _INTEGER,
+    "errors": {"type": "array", "items": schema_of(Mistake)},
+}
+ERROR = _object(_MEMBERS_OF_EVERY_ERROR | _MEMBERS_OF_SOME_ERRORS, _MEMBERS_OF_EVERY_ERROR)
+"""The schema of `error`."""

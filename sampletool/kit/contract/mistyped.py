@@ -1,50 +1,74 @@
-"""What programs write by mistake where the name of a thing is meant: refused, with what was meant where that is known.
+"""Refuse what scripts and people pass by mistake as a name, and propose what they probably meant.
 
-For names, keys, ids and the paths of new files. Free text may be anything; where it is JSON, broken JSON is refused.
+These checks are for names, keys, ids and the paths of new files. Free text may be anything. But if
+it begins as JSON, it is refused if it is broken JSON (see begins_as_json).
 """
 
 import re
 import unicodedata
+from urllib.parse import unquote
 
 from .text import NOTHING, quoted
 
 _DASHES = "\u2012\u2013\u2014\u2015\u2212"
+"""The dashes that word processors and web pages put in place of `-`."""
+
+_ALPHABETS = frozenset({"LATIN", "CYRILLIC", "GREEK"})
+"""The alphabets with letters that look the same. They are the first words of Unicode names."""
 
 
 class Mistyped(ValueError):
-    def __init__(self, problem: str, text: str, meant: str) -> None:
+    """A text is probably not the name that the caller meant."""
+
+    def __init__(self, problem: str, text: str, meant: str = "") -> None:
+        """Describe the problem. `meant` is the name that was probably meant, if it is known."""
         super().__init__(problem)
         self.value = text
-        self.suggestion = f"Did you mean {quoted(meant)}?" if meant else "Look at how the call was put together."
+        if meant:
+            self.suggestion = f"Did you mean {quoted(meant)}?"
+        else:
+            self.suggestion = "Check the script that built this command line."
 
 
 def check_path(text: str) -> None:
-    """Mistyped, unless it may be the path of a new file."""
+    """Raise Mistyped unless the text can be the path of a new file."""
     if text in NOTHING:
-        raise Mistyped(f"{quoted(text)} is what is written for a variable without a value", text, "")
-    if text != text.strip():
-        raise Mistyped(f"{quoted(text)} has white space at an end", text, text.strip())
-    if text.startswith(tuple(_DASHES)):
-        raise Mistyped(f"{quoted(text)} begins with a dash that is not `-`", text, text.lstrip(_DASHES))
+        raise Mistyped(f"{quoted(text)} looks like an unset variable", text)
+    without_space = text.strip()
+    if text != without_space:
+        raise Mistyped(f"{quoted(text)} begins or ends with white space", text, without_space)
+    without_dashes = text.lstrip(_DASHES)
+    if text != without_dashes:
+        raise Mistyped(f"{quoted(text)} begins with a dash that is not `-`", text, without_dashes)
     if re.search("%[0-9A-Fa-f]{2}", text):
-        from urllib.parse import unquote
-
         raise Mistyped(f"{quoted(text)} is percent-encoded", text, unquote(text))
 
 
 def check_name(text: str) -> None:
-    """Mistyped, unless it may be a name."""
+    """Raise Mistyped unless the text can be a name."""
     check_path(text)
-    if begins_as_json(text) or (text[:1] == text[-1:] == '"'):
-        raise Mistyped(f"{quoted(text)} is JSON, not a name", text, text.strip('"') if text[0] == '"' else "")
-    if (plain := unicodedata.normalize("NFKC", text)) != text:
-        raise Mistyped(f"{quoted(text)} has letters that only look like others", text, plain)
-    for word in re.findall(r"\w+", text):
-        scripts = {unicodedata.name(char, "").split(" ")[0] for char in word if char.isalpha()}
-        if len(scripts & {"LATIN", "CYRILLIC", "GREEK"}) > 1:
-            raise Mistyped(f"{quoted(text)} has letters of several alphabets in one word", text, "")
+    is_json_string = text.startswith('"') and text.endswith('"')
+    if is_json_string:
+        raise Mistyped(f"{quoted(text)} is JSON, not a name", text, text.strip('"'))
+    if begins_as_json(text):
+        raise Mistyped(f"{quoted(text)} is JSON, not a name", text)
+    usual_letters = unicodedata.normalize("NFKC", text)
+    if text != usual_letters:
+        raise Mistyped(f"{quoted(text)} has letters in an unusual form", text, usual_letters)
+    if any(_mixes_alphabets(word) for word in re.findall(r"\w+", text)):
+        raise Mistyped(f"{quoted(text)} has letters of several alphabets in one word", text)
+
+
+def _mixes_alphabets(word: str) -> bool:
+    """Return whether a word has letters of two alphabets, some of which look the same."""
+    alphabets = set()
+    for char in word:
+        if char.isalpha():
+            first_word_of_name, _, _ = unicodedata.name(char, "").partition(" ")
+            alphabets.add(first_word_of_name)
+    return len(alphabets & _ALPHABETS) > 1
 
 
 def begins_as_json(text: str) -> bool:
-    """Whether an object or array was probably meant, also where the rest of it is broken."""
+    """Return whether the text begins as an object or an array, even if the rest is broken."""
     return re.match(r'\s*[\[{]\s*["{}\[\]0-9-]', text) is not None

@@ -1,54 +1,136 @@
-"""Lines for a person: text as it is, and rows of cells in aligned columns, as wide as the terminal.
+"""Lay out the text output of a command: plain lines, and rows in aligned columns.
 
-Cells are data: control characters are escaped. Only where the columns do not fit is the widest cut, which ends in `…`.
+Columns are aligned by display width: a terminal shows a Chinese character or an emoji in two
+columns, and a combining accent in none. If the columns of a table do not fit into the terminal, the
+widest ones are narrowed, and the cells that are cut end with `…`.
+
+Cells are data, so control characters are escaped.
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby
-from typing import Any
 
 from .text import BOLD, PLAIN, printable
 
-Line = str | tuple[str, ...]
-"""A row of cells, or text that is no part of a table."""
+Row = tuple[str, ...]
+
+Line = str | Row
+"""A line of text, or a row of a table."""
+
 _GAP = "  "
-_NARROWEST = 8
+_ELLIPSIS = "…"
+
+_NARROWEST_COLUMN = 8
+"""Columns are not narrowed any further, even if the table then does not fit."""
 
 
 class Painted(str):
-    """A cell or a line in colour, where colour is wanted."""
+    """A cell or a line that has a colour if colours are wanted."""
 
     colour: str
 
     def __new__(cls, text: str, colour: str) -> "Painted":
-        cell = super().__new__(cls, text)
-        cell.colour = colour
-        return cell
+        """Add a colour, such as text.RED, to a text."""
+        painted = super().__new__(cls, text)
+        painted.colour = colour
+        return painted
 
 
 def heads(*names: str) -> Line:
-    """The first row of a table."""
+    """Return the first row of a table, with the names of the columns."""
     return tuple(Painted(name.upper(), BOLD) for name in names)
 
 
 def laid_out(lines: Iterable[Line], width: int | None, *, colour: bool) -> list[str]:
-    """Each as one line of text; rows that follow one another share their columns."""
-    out: list[str] = []
-    for is_row, group in groupby(lines, lambda line: isinstance(line, tuple)):
-        some: list[Any] = list(group)
-        out += _columns(some, width, colour) if is_row else [_cell(line, len(printable(line)), colour) for line in some]
-    return out
+    """Return each line or row as one line of text.
+
+    Rows that follow one another are one table. `width` is that of the terminal. If it is None, the
+    text may be as wide as it needs.
+    """
+    output: list[str] = []
+    table: list[Row] = []
+    for line in lines:
+        if isinstance(line, tuple):
+            table.append(line)
+        else:
+            output += _lay_out_table(table, width, colour)
+            table = []
+            output.append(_paint(printable(line), line, colour))
+    output += _lay_out_table(table, width, colour)
+    return output
 
 
-def _columns(rows: Sequence[tuple[str, ...]], width: int | None, colour: bool) -> list[str]:
-    widths = [max(len(printable(cell)) for cell in column) for column in zip(*rows, strict=True)]
-    room = max(width - len(_GAP) * (len(widths) - 1), 0) if width else sum(widths)
-    while sum(widths) > room and max(widths) > _NARROWEST:
-        widths[widths.index(max(widths))] -= 1
-    return [_GAP.join(map(_cell, row, widths, [colour] * len(row))).rstrip() for row in rows]
+def _lay_out_table(rows: Sequence[Row], width: int | None, colour: bool) -> list[str]:
+    """Return the rows as lines of text."""
+    widths = _natural_widths(rows)
+    if width is not None:
+        gaps = len(_GAP) * (len(widths) - 1)
+        _narrow(widths, width - gaps)
+    lines = []
+    for row in rows:
+        cells = []
+        for cell, cell_width in zip(row, widths, strict=True):
+            shown = _fit(printable(cell), cell_width)
+            cells.append(_paint(shown, cell, colour))
+        lines.append(_GAP.join(cells).rstrip())
+    return lines
 
 
-def _cell(text: str, width: int, colour: bool) -> str:
-    shown = printable(text)
-    shown = f"{shown if len(shown) <= width else f'{shown[: width - 1]}…':<{width}}"
-    return f"{text.colour}{shown}{PLAIN}" if colour and isinstance(text, Painted) else shown
+def _natural_widths(rows: Sequence[Row]) -> list[int]:
+    """Return the width of each column: that of its widest cell."""
+    widths = []
+    for column in zip(*rows, strict=True):
+        widths.append(max(_display_width(printable(cell)) for cell in column))
+    return widths
+
+
+def _narrow(widths: list[int], room: int) -> None:
+    """Make the widest columns narrower until all of them fit, or none can be narrowed."""
+    while sum(widths) > room:
+        widest = max(widths)
+        if widest <= _NARROWEST_COLUMN:
+            return
+        widths[widths.index(widest)] -= 1
+
+
+def _fit(text: str, width: int) -> str:
+    """Return a text of exactly this display width: padded with spaces, or cut."""
+    text_width = _display_width(text)
+    if text_width > width:
+        beginning = _cut(text, width - len(_ELLIPSIS))
+        text = beginning + _ELLIPSIS
+        # This can be less than `width`, if a wide character did not fit.
+        text_width = _display_width(beginning) + len(_ELLIPSIS)
+    return text + " " * (width - text_width)
+
+
+def _cut(text: str, width: int) -> str:
+    """Return the beginning of the text, with at most this display width."""
+    if text.isascii():
+        return text[:width]
+    # See _display_width().
+    from wcwidth import iter_graphemes
+
+    beginning = ""
+    # A grapheme is what a reader sees as one character, such as a letter with its accents.
+    for grapheme in iter_graphemes(text):
+        if _display_width(beginning + grapheme) > width:
+            break
+        beginning += grapheme
+    return beginning
+
+
+def _display_width(text: str) -> int:
+    """Return how many columns of a terminal a printable text needs."""
+    if text.isascii():
+        return len(text)
+    # At the top, this would cost each command 10 ms (20% of `config get`).
+    from wcwidth import wcswidth
+
+    return wcswidth(text)
+
+
+def _paint(shown: str, original: str, colour: bool) -> str:
+    """Return the text, in the colour of the original if it has one and colours are wanted."""
+    if colour and isinstance(original, Painted):
+        return f"{original.colour}{shown}{PLAIN}"
+    return shown

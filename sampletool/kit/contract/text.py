@@ -1,104 +1,208 @@
-"""Text from outside (names, keys, values, child output), made safe to show.
+"""Make text from outside safe to show: names, keys, values and the output of children.
 
-It cannot move a cursor or forge a line, and shows no value of a secret key and no password of a URL.
+Shown text cannot move the cursor or forge a line, and contains no password. What is repeated in an
+error is short.
 """
 
 import re
+import textwrap
 from collections.abc import Callable
 from typing import Any
 
-BOLD, RED, GREEN, YELLOW, PLAIN = (f"\x1b[{number}m" for number in (1, 31, 32, 33, 0))
+BOLD = "\x1b[1m"
+RED = "\x1b[31m"
+GREEN = "\x1b[32m"
+YELLOW = "\x1b[33m"
+PLAIN = "\x1b[0m"
 
-_LONGEST_QUOTE = 100
 NOTHING = ("null", "undefined", "None", "NaN", "nil", "[object Object]")
-"""What programs write where a variable has no value."""
-_MISLEADING = ("Cf", "Cs", "Co", "Zl", "Zp")
-"""Categories of characters that are invisible, change the direction, or end a line."""
+"""The texts that programs write for a variable without a value."""
+
+MAX_ECHOED_CHARACTERS = 200
+"""How much of a value is repeated in an error."""
+
+MAX_SENTENCE_CHARACTERS = 1000
+"""The longest message or hint of an error, and the longest path in it."""
+
+_NARROWEST_TEXT = 20
 
 
 def printable(text: str) -> str:
-    """Control, bidirectional and invisible characters as escapes; everything else as it is."""
-    if text.isascii() and text.isprintable():
+    """Return the text with escapes for the characters that could mislead a reader.
+
+    These are control characters, and those that are invisible, change the direction of the text or
+    end a line: Unicode counts none of them as printable.
+    """
+    # Nearly every text is printable.
+    if text.isprintable():
         return text
-    return "".join(char if _is_harmless(char) else escaped(char) for char in text)
-
-
-def printable_lines(text: str) -> str:
-    """The same of a text that may have several lines, such as the output of a child."""
-    return "\n".join(printable(line.expandtabs()) for line in text.replace("\r\n", "\n").split("\n"))
-
-
-def printable_data(value: Any, shown: Callable[[str], str] = printable) -> Any:
-    """The same of every text in it."""
-    if isinstance(value, dict):
-        return {shown(name): printable_data(member, shown) for name, member in value.items()}
-    if isinstance(value, list):
-        return [printable_data(member, shown) for member in value]
-    return shown(value) if isinstance(value, str) else value
-
-
-def quoted(text: str) -> str:
-    """The text between quotes, for a sentence: the beginning of a long one."""
-    return f"'{printable(text if len(text) <= _LONGEST_QUOTE else f'{text[:_LONGEST_QUOTE]}…')}'"
-
-
-def _is_harmless(char: str) -> bool:
-    import unicodedata
-
-    return char.isprintable() and unicodedata.category(char) not in _MISLEADING
+    shown = []
+    for char in text:
+        if char.isprintable():
+            shown.append(char)
+        else:
+            shown.append(escaped(char))
+    return "".join(shown)
 
 
 def escaped(char: str) -> str:
-    """A byte that was not UTF-8 as `\\xNN`, any other character by its number."""
+    r"""Return the escape for a character, such as `\n`, `\x1b` or `\u202e`.
+
+    A byte that is not UTF-8 becomes `\xNN`. Python has read it as a surrogate, U+DC80 to U+DCFF.
+    """
+    usual_escapes = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+    if char in usual_escapes:
+        return usual_escapes[char]
     number = ord(char)
     if 0xDC80 <= number <= 0xDCFF:
         return f"\\x{number - 0xDC00:02x}"
     if number < 0x100:
-        return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(char, f"\\x{number:02x}")
-    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+        return f"\\x{number:02x}"
+    if number < 0x10000:
+        return f"\\u{number:04x}"
+    return f"\\U{number:08x}"
+
+
+def printable_lines(text: str) -> str:
+    """Return a text of several lines, such as the output of a child, with escapes in each line."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    return "\n".join(printable(line.expandtabs()) for line in lines)
+
+
+def printable_data(value: Any, make_printable: Callable[[str], str] = printable) -> Any:
+    """Return a JSON value with `make_printable` applied to every text in it, also to the names."""
+    if isinstance(value, dict):
+        members = {}
+        for name, member in value.items():
+            members[make_printable(name)] = printable_data(member, make_printable)
+        return members
+    if isinstance(value, list):
+        return [printable_data(item, make_printable) for item in value]
+    if isinstance(value, str):
+        return make_printable(value)
+    return value
+
+
+def shorten(text: str, max_characters: int = MAX_ECHOED_CHARACTERS) -> str:
+    """Return the text. If it is too long, put an ellipsis in place of its middle."""
+    if len(text) <= max_characters:
+        return text
+    # The end is often what distinguishes a path from others.
+    kept = max_characters - 1
+    end = kept // 2
+    beginning = kept - end
+    return f"{text[:beginning]}…{text[-end:]}"
+
+
+def shorten_sentence(sentence: str, max_word_characters: int = MAX_ECHOED_CHARACTERS) -> str:
+    """Return a sentence with each word shortened, and then the sentence itself.
+
+    A long value usually is one word. Without it, the rest of the sentence can still be read.
+    """
+    shortened = re.sub(
+        rf"\S{{{max_word_characters},}}",
+        lambda word: shorten(word[0], max_word_characters),
+        sentence,
+    )
+    return shorten(shortened, MAX_SENTENCE_CHARACTERS)
+
+
+def quoted(text: str) -> str:
+    """Return the text in quotes, for a sentence. A long text is shortened."""
+    # Shorten it before as well: escaping a text of several megabytes takes seconds.
+    escaped_text = printable(shorten(text))
+    # An escape has up to ten characters.
+    return f"'{shorten(escaped_text)}'"
 
 
 def counted(number: int, thing: str) -> str:
-    """`1 row`, `2 rows`."""
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+    """Return `1 row` or `2 rows`."""
+    if number == 1:
+        return f"1 {thing}"
+    return f"{number} {thing}s"
 
 
-def between_words(text: str, width: int, first: str = "", others: str = "") -> list[str]:
-    """In lines of this width. A longer word stays whole, and so does the name of an option."""
-    import textwrap
-
-    wrapper = textwrap.TextWrapper(max(width, 20), first, others, break_long_words=False, break_on_hyphens=False)
+def between_words(
+    text: str,
+    width: int,
+    first_indent: str = "",
+    other_indent: str = "",
+) -> list[str]:
+    """Return the text in lines of this width. Names of options are not broken at their hyphens."""
+    wrapper = textwrap.TextWrapper(
+        width=max(width, _NARROWEST_TEXT),
+        initial_indent=first_indent,
+        subsequent_indent=other_indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
     return wrapper.wrap(text)
 
 
+# Secrets
+
 MASK = "***"
 
-# Compiled when they are first needed, and kept, by `re`: most calls need one of them or none.
-_CONFIDENTIAL = (
-    "token", "password", "passwd", "passphrase", r"\bpass\b", r"\bpwd\b", "secret", "dsn",
-    r"creds?\b", r"credentials?\b", r"\bauth\b", "api[_-]?key", "private[_-]?key", "access[_-]?key",
-)  # fmt: skip
-_CONFIDENTIAL_PARTS = ("token", "pass", "pwd", "secret", "dsn", "cred", "auth", "key")
-"""What matches contains one of these: for any other name the pattern need not be compiled."""
-_IN_URL = r"((?:[a-z][a-z0-9+.-]*:?//)?[^\s:/@]*):(?!//)[^\s]+@"
-"""Up to the last `@`: a password may contain slashes and more of them, and the scheme may be misspelt."""
-_PASSWORD_WORDS = ("password", "passwd", "pwd")
-_IN_WORDS = rf"\b({'|'.join(_PASSWORD_WORDS)})(\s*=\s*)('[^']*'|\"[^\"]*\"|[^\s&;]+)"
+_SECRET_KEYS = (
+    "token",
+    "password",
+    "passwd",
+    "passphrase",
+    r"\bpass\b",
+    r"\bpwd\b",
+    "secret",
+    "dsn",
+    r"creds?\b",
+    r"credentials?\b",
+    r"\bauth\b",
+    "api[_-]?key",
+    "private[_-]?key",
+    "access[_-]?key",
+)
+"""Patterns for the names of settings whose values are secret."""
+
+_PASSWORD_NAMES = ("password", "passwd", "pwd")
+"""The names in a connection string, such as `host=db password=x`, before a password."""
+
 _AUTH_SCHEMES = ("bearer", "basic")
-"""Of an Authorization header: what follows is secret."""
+"""The words in an Authorization header before the secret."""
+
+_QUOTED_OR_WORD = r"""('[^']*'|"[^"]*"|[^\s&;]+)"""
 
 
 def is_secret(key: str) -> bool:
-    may_be = any(part in key.lower() for part in _CONFIDENTIAL_PARTS)
-    return may_be and re.search("|".join(_CONFIDENTIAL), key, re.IGNORECASE) is not None
+    """Return whether the name of a setting says that its value is secret."""
+    return re.search("|".join(_SECRET_KEYS), key, re.IGNORECASE) is not None
 
 
 def redact(text: str) -> str:
-    """The same text without the passwords of URLs and connection strings."""
-    if "@" in text:
-        text = re.sub(_IN_URL, rf"\1:{MASK}@", text, flags=re.IGNORECASE)
-    if "=" in text:
-        text = re.sub(_IN_WORDS, rf"\1\2{MASK}", text, flags=re.IGNORECASE)
-    if any(word in text.lower() for word in _AUTH_SCHEMES):
-        text = re.sub(rf"\b({'|'.join(_AUTH_SCHEMES)})\s+[^\s]+", rf"\1 {MASK}", text, flags=re.IGNORECASE)
-    return text
+    """Return the text without the passwords in URLs, connection strings and headers."""
+    text = re.sub(r"\S+", _mask_password_in_url, text)
+    text = re.sub(
+        rf"\b({'|'.join(_PASSWORD_NAMES)})(\s*=\s*){_QUOTED_OR_WORD}",
+        rf"\1\2{MASK}",
+        text,
+        flags=re.IGNORECASE,
+    )
+    return re.sub(
+        rf"\b({'|'.join(_AUTH_SCHEMES)})\s+\S+",
+        rf"\1 {MASK}",
+        text,
+        flags=re.IGNORECASE,
+    )
+
+
+def _mask_password_in_url(word: re.Match[str]) -> str:
+    """Return a word. If it is like `redis://user:password@host`, mask the password.
+
+    The scheme may be missing or misspelt. The password may contain slashes and `@`.
+    """
+    before_host, at_sign, host = word[0].rpartition("@")
+    # The first colon, unless it belongs to the scheme.
+    colon = re.search(":(?!//)", before_host)
+    if not at_sign or colon is None:
+        return word[0]
+    has_password = colon.end() < len(before_host)
+    if not has_password:
+        return word[0]
+    return f"{before_host[: colon.end()]}{MASK}@{host}"

@@ -63,16 +63,19 @@ def replace(path: Path, content: Content, new_mode: int = 0o600) -> None:
 
     `path` must not be a symbolic link: the link would be replaced, and not the file it leads to.
 
-    If a step fails, raise OSError with the path of the target, which is unchanged. Raise UnsafePath
-    if there is something other than a regular file. Raise NotFlushed if the target has its new
-    content, but a power failure could bring back the old one. An exception of the iterator that
-    yields the content is raised as it is, unless it is an OSError with a number.
+    Raise these errors:
+
+    * OSError with the path of the target if a step fails. Then the file is unchanged.
+    * UnsafePath if there is a directory, a device or something else that is not a regular file.
+    * NotFlushed if the file has its new content, but a power failure could bring back the old one.
+    * What the iterator raises, if `content` is an iterator. But an error of the operating system
+      gets the path of the target.
     """
     _write_and_publish(path, content, new_mode, _publish_by_rename)
 
 
 def create(path: Path, content: Content) -> None:
-    """Create the file, with the mode `FOR_ALL`, without the bits of the umask.
+    """Create the file, with the mode `FOR_ALL` (0o666) without the bits of the umask.
 
     Raise FileExistsError if there is already a file or a link at `path`, even if another process
     has created it a moment ago. Other errors are those of `replace`.
@@ -81,11 +84,11 @@ def create(path: Path, content: Content) -> None:
 
 
 def sweep(path: Path, older_than_seconds: float | None = None) -> None:
-    """Remove the temporary files that killed writers of this target have left behind.
+    """Remove the temporary files that killed writers of the file at `path` have left behind.
 
-    The temporary file of a running writer looks the same. So hold the lock that all writers of this
-    target use. If there may be writers that use another lock, pass an age that the temporary
-    file of a running writer never reaches.
+    The name of such a file does not show whether its writer was killed or still runs. So hold the
+    lock that all writers of this path use. If there may be writers that use another lock, pass an
+    age that the temporary file of a running writer never reaches.
 
     Skip a file that cannot be removed. Raise OSError if the directory cannot be listed.
     """
@@ -161,7 +164,7 @@ def flush_directory(directory: Path) -> None:
 
 
 def flush(descriptor: int) -> None:
-    """Wait until the disk has stored the file or directory."""
+    """Wait until the disk has stored the file or directory. A power failure cannot undo it then."""
     # On macOS, fsync() only waits until the data is in the disk's own cache, which a power failure
     # empties. F_FULLFSYNC, which only macOS has, also waits until the disk has stored the cache.
     full_flush = getattr(fcntl, "F_FULLFSYNC", None)
@@ -174,7 +177,12 @@ def flush(descriptor: int) -> None:
 
 
 def _write_and_publish(target: Path, content: Content, mode: int, publish: Publish) -> None:
-    """Take the five steps that are listed at the top of this module."""
+    """Write a temporary file, publish it as the target, and flush the directory.
+
+    `publish` gives the temporary file the name of the target: by a rename, which replaces an
+    existing target, or by a link, which fails if there is one. The top of this module explains the
+    steps and their order.
+    """
     temporary = _temporary_path(target)
     with _errors_about(target):
         descriptor = os.open(temporary, _CREATE_FLAGS, mode)
@@ -186,7 +194,8 @@ def _write_and_publish(target: Path, content: Content, mode: int, publish: Publi
                 # flush, a power failure could leave an empty file under the target's name.
                 flush(descriptor)
             finally:
-                # Before it is published: a network file system may report a failed write only here.
+                # Close it before it is published: a network file system may report only here that
+                # writing has failed.
                 os.close(descriptor)
             publish(temporary, target)
     _flush_parent(target)
@@ -283,7 +292,7 @@ def _flush_parent(target: Path) -> None:
 
 
 def _copy_metadata(target: Path, descriptor: int) -> None:
-    """Give the temporary file the owner, the mode and the extended attributes of the target.
+    """Give the temporary file (`descriptor`) the owner, mode and extended attributes of the target.
 
     Do nothing if there is no target yet. Raise UnsafePath if it is not a regular file: otherwise a
     rename to /dev/null by root would replace the device by a file.

@@ -116,9 +116,10 @@ class ChildExit:
 class Children:
     """The child processes of one `with` block.
 
-    Children inherit `lock_descriptors`. They learn `lock_paths` from an environment variable: a
-    child that asks for one of these locks fails at once, instead of waiting for its own parent.
-    `grace_seconds` is the length of the grace period, and `tail_bytes` that of the tail.
+    Children inherit `lock_descriptors`, so they keep these locks if this process is killed. They
+    learn `lock_paths` from an environment variable: a child that asks for one of these locks fails
+    at once, instead of waiting for its own parent. `grace_seconds` is the time that children have
+    to clean up before they are killed. `tail_bytes` is how much of the end of their output is kept.
     """
 
     def __init__(
@@ -134,7 +135,10 @@ class Children:
         """Whether at least one child was started."""
 
         self.strays: list[int] = []
-        """The pids of the strays that were ended. Complete when the block has been left."""
+        """The pids of the strays that were ended: processes that had left their groups.
+
+        The list is complete when the block has been left.
+        """
 
         self._signals = signals
         self._lock_descriptors = tuple(lock_descriptors)
@@ -155,7 +159,11 @@ class Children:
         error: BaseException | None,
         _traceback: TracebackType | None,
     ) -> None:
-        """End all children that still run: ask them to exit, wait for a while, then kill them."""
+        """End all children that still run: ask them to exit, wait for a while, then kill them.
+
+        Signals raise no error here, and neither does a log that cannot be written. So nothing can
+        skip the later steps.
+        """
         exit_request: int = signal.SIGTERM
         if isinstance(error, Interrupted):
             # Pass on the same signal: a child may handle Ctrl-C differently from SIGTERM.
@@ -228,13 +236,13 @@ class Children:
         """Wait until a child exits, and return how it exited.
 
         Return None if no child runs, or if none exits within this time. With a time of 0, only
-        look. By default, wait without a limit of its own.
+        look. By default, wait until a child exits or this process has to stop.
 
         Whatever the child has left running in its group is killed first.
 
         Raise Interrupted or DeadlineExceeded if this process has to stop. If a log could not be
         written, raise that error: OSError, or what `make_log_path` has raised. In all these cases,
-        leave the block, which ends the other children.
+        leave the `with` block of this object, which ends the other children.
         """
         give_up_at = None
         if within_seconds is not None:
@@ -265,10 +273,11 @@ class Children:
     def _environment_of_child(self, env: Mapping[str, str]) -> dict[str, str]:
         """Return the environment with the paths of the locks that are held while the child runs."""
         lock_paths = list(self._lock_paths)
-        # This process may be a child itself, and its parent holds locks, too.
+        # This process may be a child itself, and its parent holds locks, too. The variable has one
+        # path per line.
         inherited = os.environ.get(ANCESTORS_LOCKS)
         if inherited:
-            lock_paths.insert(0, inherited)
+            lock_paths = [*inherited.split("\n"), *lock_paths]
         environment = dict(env)
         if lock_paths:
             environment[ANCESTORS_LOCKS] = "\n".join(lock_paths)
@@ -277,14 +286,15 @@ class Children:
     def _look_for_exit(self) -> ChildExit | None:
         """Read the output of all children until one is found that has exited. Reap that one."""
         for child in list(self._running.values()):
-            # Look first, then read. In the other order, the child could write and exit in between.
-            # Then its last output would be logged after the check for a failure, and an error
-            # would be missed.
+            # Ask whether it has exited before reading its output. In the other order, it could
+            # write and exit in between. _kill_and_reap() would then log its last output, after the
+            # check for a failure of the log.
             has_exited = _has_exited(child.process)
             child.output.read()
             if child.output.log.failure is not None:
                 raise child.output.log.failure
             if has_exited:
+                # Its group may have processes that still run. They are killed here.
                 return self._kill_and_reap(child)
         return None
 
@@ -306,7 +316,7 @@ class Children:
     def _wait_for_grace_period(self, children: Sequence["_Child"]) -> None:
         """Wait until all children have exited, the grace period is over, or a second signal came.
 
-        This does not call `Signals.wait`, because after a first signal that no longer sleeps.
+        This calls time.sleep(), because `Signals.wait` returns at once after a first signal.
         """
         deadline = time.monotonic() + self._grace_seconds
         while time.monotonic() < deadline and not self._signals.is_repeated:
@@ -329,9 +339,10 @@ class Children:
         survivors: tuple[int, ...]
         exit_code = _reap(child.process)
         if exit_code is None:
+            # The child itself has survived SIGKILL, so it has no exit code. Report the signal.
             exit_code = -signal.SIGKILL
             survivors = (child.process.pid,)
-            # Without an exit code, Python would warn that the child still runs.
+            # If Popen had no exit code, Python would warn that the child still runs.
             child.process.returncode = exit_code
         else:
             survivors = _wait_for_group(child.group, deadline)
@@ -349,11 +360,12 @@ class Children:
         )
 
     def _end_strays(self) -> None:
-        """End the strays: the processes that left their groups, but inherited the first lock.
+        """End the strays: processes that were started here, but have left their groups.
 
-        The kernel says which processes inherited a lock, and from whom. Without a lock, nothing
-        tells a process that left its group from a process that was never a child of this one.
+        The kernel says which processes inherited a lock from this one. Without a lock, a process
+        that left its group could not be told from one that was never started here.
         """
+        # Each child inherits all of the locks, so asking about the first one is enough.
         if self.has_started and self._lock_descriptors:
             self.strays = end_strays(self._lock_descriptors[0], self._signals)
 
@@ -384,7 +396,7 @@ class _Child:
 class _Output:
     """The output of a child: the pipe that it arrives in, its tail, and its log."""
 
-    def __init__(self, pipe: IO[bytes], tail_bytes: int, log: "_Log") -> None:
+    def __init__(self, pipe: IO[bytes], max_tail_bytes: int, log: "_Log") -> None:
         # A read() from an empty pipe would block until the child writes something.
         os.set_blocking(pipe.fileno(), False)
         self.tail = bytearray()
@@ -393,7 +405,7 @@ class _Output:
         """Whether the child has closed its end of the pipe. It may still run."""
 
         self._pipe = pipe
-        self._tail_bytes = tail_bytes
+        self._max_tail_bytes = max_tail_bytes
 
     @property
     def descriptor(self) -> int:
@@ -401,7 +413,11 @@ class _Output:
         return self._pipe.fileno()
 
     def read(self) -> None:
-        """Read what the child has written so far. Keep the tail of it, and append it to the log."""
+        """Read what the child has written so far. Keep the tail of it, and append it to the log.
+
+        Stop after _MAX_CHUNKS (1 MiB), so that a child that writes all the time cannot keep this
+        process here.
+        """
         for _ in range(_MAX_CHUNKS):
             try:
                 chunk = os.read(self._pipe.fileno(), _CHUNK_BYTES)
@@ -416,7 +432,7 @@ class _Output:
 
     def _append_to_tail(self, chunk: bytes) -> None:
         self.tail += chunk
-        excess_bytes = len(self.tail) - self._tail_bytes
+        excess_bytes = len(self.tail) - self._max_tail_bytes
         if excess_bytes > 0:
             del self.tail[:excess_bytes]
 
@@ -429,6 +445,7 @@ class _Log:
     """A file with all output of a child. Without `make_path`, no file is written."""
 
     def __init__(self, make_path: Callable[[], Path] | None) -> None:
+        """Prepare a log. If `make_path` is None, `append` does nothing."""
         self.path: Path | None = None
         """The path of the file. It is None until there is something to write."""
 
@@ -473,7 +490,11 @@ def _open_exit_descriptor(pid: int) -> int | None:
 
 
 def _has_exited(process: subprocess.Popen[bytes]) -> bool:
-    """Return whether the child has exited. Leave it a zombie if possible."""
+    """Return whether the child has exited. Leave it a zombie if the system can do that.
+
+    As long as it is a zombie, no other process gets its pid. Where it has to be reaped, its exit
+    code is kept, and `_reap` returns it later.
+    """
     if not hasattr(os, "waitid"):
         # macOS, with Python before 3.13 (CPython issue 113536). There, the child has to be reaped
         # at once. So for a moment its pid could be reused before its group is killed.
@@ -484,7 +505,7 @@ def _has_exited(process: subprocess.Popen[bytes]) -> bool:
         return os.waitid(os.P_PID, process.pid, flags) is not None
     except ChildProcessError:
         # There is no zombie, because this process has reaped the child before, or because SIGCHLD
-        # is ignored. _reap() returns the right exit code in both cases.
+        # is ignored. _reap() returns the exit code that was kept, or else LOST_EXIT_CODE.
         return _reap(process) is not None
 
 
@@ -530,7 +551,8 @@ def _find_running_members(group: int) -> tuple[int, ...]:
     """Return the pids of the processes of this group that run.
 
     Zombies do not count: it may happen that their parent never reaps them. But where /proc cannot
-    be used, zombies are not recognized and pids are not known. Then return the group's number.
+    be used, zombies are not recognized and pids are not known. Then return the number of the group,
+    which is the pid of its first process, if there is any process or zombie in it.
     """
     try:
         # Signal 0 is not sent. The kernel only checks whether the group has processes.
@@ -538,7 +560,7 @@ def _find_running_members(group: int) -> tuple[int, ...]:
     except ProcessLookupError:
         return ()
     except PermissionError:
-        # The group has processes, but this one may not send signals to them.
+        # The group has processes, although this one may not send signals to them. So continue.
         pass
     if can_see_processes():
         return members_of_group(group)

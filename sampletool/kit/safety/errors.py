@@ -68,7 +68,7 @@ class DeadlineExceeded(SafetyError):
         super().__init__(f"not finished within {seconds:g} s")
         self.seconds = seconds
         self.waiting_for = waiting_for
-        """The lock that the process was waiting for when the time was over."""
+        """The lock that the process was waiting for when the time was over, and its holders."""
         self.uncertain_change = uncertain_change
         """A change that may or may not have been made. See `Interrupted`."""
 

@@ -28,12 +28,13 @@ unlock = unlock_descriptor
 
 
 def try_lock(descriptor: int, operation: int) -> bool:
-    """Take the lock without waiting. Return False if another process holds it.
+    """Take the lock without waiting. Return False if another open file holds it.
 
     `operation` is EXCLUSIVE or SHARED. Raise OSError if the file system has no locks.
     """
     if operation == EXCLUSIVE:
         return lock_descriptor(descriptor, blocking=False)
+    # filelock has no function that takes a shared lock on a descriptor.
     try:
         fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -45,40 +46,52 @@ class Waiter:
     """A thread that waits for a lock in the kernel's queue.
 
         with Waiter(descriptor, EXCLUSIVE) as waiter:
-            ...                         # wait until waiter.end_descriptor is readable, or give up
-            is_locked = waiter.has_won()
+            ...                        # wait until waiter.done_descriptor is readable, or give up
+        if not waiter.has_lock():
+            os.close(descriptor)
 
-    `end_descriptor` is the reading end of a pipe. It becomes readable when the thread stops
+    `done_descriptor` is the reading end of a pipe. It becomes readable when the thread stops
     waiting, so the caller can pass it to poll() or select() along with other descriptors.
 
-    The thread locks a duplicate of the descriptor, so its caller gets the lock as well. A caller
-    that gives up has to close its own descriptor. The thread cannot be stopped, but when it gets
-    the lock later, it closes the duplicate. That is the last descriptor then, so this releases
-    the lock at once.
+    The thread locks a duplicate of the caller's descriptor, and the lock belongs to both. Each
+    descriptor is closed once, by one side:
+
+    * The caller closes its own descriptor to release the lock, or to give up.
+    * The thread closes the duplicate when it stops waiting. If the caller has given up, the
+      duplicate is the last descriptor, so this releases the lock at once. Otherwise, the lock stays
+      with the caller's descriptor.
+    * The thread then closes the writing end of the pipe. This makes `done_descriptor` readable.
+    * Leaving the `with` block closes `done_descriptor`.
+
+    The thread cannot be stopped: it keeps waiting after the caller has given up.
     """
 
     def __init__(self, descriptor: int, operation: int) -> None:
-        """Start the thread. Raise OSError if there are too many open descriptors."""
-        self.has_ended = False
+        """Start a thread that takes the lock. `operation` is EXCLUSIVE or SHARED.
+
+        Raise OSError if there are too many open descriptors.
+        """
+        self.is_done = False
         """Whether the thread has stopped waiting, with the lock or with an error."""
         self._error: OSError | None = None
         self._duplicate = os.dup(descriptor)
         # Nothing is written to this pipe. A pipe is readable when its other end is closed.
         try:
-            self.end_descriptor, self._end_writer = os.pipe()
+            self.done_descriptor, self._done_writer = os.pipe()
         except OSError:
             os.close(self._duplicate)
             raise
 
         thread = threading.Thread(
-            target=self._wait,
+            target=self._run,
             args=(operation,),
             daemon=True,  # a process that has given up must be able to exit
         )
         try:
             thread.start()
         except RuntimeError as error:
-            # There are too many threads. has_won() raises this error.
+            # There are too many threads. Behave as if the thread had failed at once: has_lock()
+            # raises this error.
             self._error = OSError(errno.EAGAIN, str(error))
             self._finish()
 
@@ -86,16 +99,17 @@ class Waiter:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        os.close(self.end_descriptor)
+        os.close(self.done_descriptor)
 
-    def has_won(self) -> bool:
-        """Return whether the lock has been taken. Raise OSError if waiting for it failed."""
+    def has_lock(self) -> bool:
+        """Return whether the thread has taken the lock. Raise OSError if waiting for it failed."""
         if self._error is not None:
             raise self._error
         # Without an error, the thread stops waiting only when it has the lock.
-        return self.has_ended
+        return self.is_done
 
-    def _wait(self, operation: int) -> None:
+    def _run(self, operation: int) -> None:
+        """Wait for the lock in the kernel. This is what the thread does."""
         try:
             fcntl.flock(self._duplicate, operation)
         except OSError as error:
@@ -103,9 +117,11 @@ class Waiter:
         self._finish()
 
     def _finish(self) -> None:
-        # A caller that is woken by the pipe looks at has_ended.
-        self.has_ended = True
-        # The lock is released here if the caller has given up. Otherwise it stays with the
-        # caller's own descriptor.
+        """Tell the caller that the thread has stopped waiting, and close the thread's descriptors.
+
+        If the caller has closed its own descriptor of the file, this also releases the lock.
+        """
+        # Set this first: closing the pipe wakes the caller, who then looks at it.
+        self.is_done = True
         os.close(self._duplicate)
-        os.close(self._end_writer)
+        os.close(self._done_writer)

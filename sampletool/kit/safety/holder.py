@@ -40,5 +40,6 @@ class Owners:
 
     holders: list[Holder]
     shared: bool = False
+    """Whether the holders are readers, which share the lock."""
     usual_ms: int | None = None
-    """How long the last hold took in which work was done."""
+    """The duration of the last hold in which work was done. None if that is not known."""

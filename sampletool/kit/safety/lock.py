@@ -76,7 +76,7 @@ from .lock_record import (
     Record,
     describe_me,
     read_record,
-    readers_of,
+    reader_directory_of,
     registered,
     write_record,
 )
@@ -127,12 +127,13 @@ class Hold:
     """What can ask this process to stop. Check it before you begin something that takes long."""
     previous_record: Record | None = None
     """The record in the lock file when the lock was taken. None if it was not read."""
-    measures_duration: bool = True
-    """Whether the duration of this hold becomes the usual one. See ignore_duration()."""
+    ignores_duration: bool = False
+    """Whether the duration of this hold is not recorded. See ignore_duration()."""
 
     @property
-    def crashed(self) -> Record | None:
+    def crashed_writer(self) -> Record | None:
         """The record of the previous writer if it died without releasing the lock, else None."""
+        # A writer that releases the lock changes the state to "free".
         previous = self.previous_record
         if previous is not None and previous.state == "held":
             return previous
@@ -146,19 +147,19 @@ class Hold:
         return self.previous_record.usual_ms
 
     def ignore_duration(self) -> None:
-        """Leave the usual duration of a hold as it is. Call this if there was nothing to do.
+        """Do not record the duration of this hold. Call this if there was nothing to do.
 
-        The duration of a hold is recorded, and others use it to estimate when to try again. After a
+        Usually the duration is recorded, and others use it to estimate when to try again. After a
         build that found everything up to date, they would try again after milliseconds.
         """
-        self.measures_duration = False
+        self.ignores_duration = True
 
 
 class Lock:
     """A lock, identified by the path of its lock file. The directory of the path must exist.
 
-    `name` is for messages and errors; by default, it is the name of the file. `me` describes this
-    process to others. `signals` can end a wait.
+    `name` is for messages and errors; by default, it is the name of the file. `me` is the record
+    that describes this process to others. `signals` can end a wait.
     """
 
     def __init__(
@@ -184,7 +185,8 @@ class Lock:
 
         With a timeout of 0, fail at once if another process holds the lock. With `recorded=False`,
         neither read nor write a record, which saves time if you take a lock thousands of times.
-        Others then know only the pid of the holder, and a crash before is reported to a later one.
+        Others then know only the pid of the holder. If the previous holder crashed, only the next
+        recorded holder learns of it.
 
         Raise LockTimeout if the lock is not free in time, DeadlineExceeded if the time limit of
         `signals` is over before that, and Interrupted after a signal. Raise Deadlock if a process
@@ -228,6 +230,8 @@ class Lock:
         descriptor, waited_ms = self._acquire(SHARED, timeout_seconds)
         try:
             previous_record = read_record(descriptor)
+            # The lock file has room for one record, and there can be many readers. So each of them
+            # describes itself in a file of its own.
             with registered(self._path, self._me) as reader_descriptor:
                 hold = Hold(
                     descriptors=(descriptor, reader_descriptor),
@@ -235,21 +239,23 @@ class Lock:
                     signals=self._signals,
                     previous_record=previous_record,
                 )
-                if hold.crashed is not None:
-                    # Report the crash to one holder only, as a writer would.
+                if hold.crashed_writer is not None:
+                    # This holder learns of the crash. Replace the record of the writer that died,
+                    # so that later holders do not learn of the same crash again. Another reader may
+                    # write at the same time, but it writes a "free" record too.
                     write_record(descriptor, self._me, usual_ms=hold.usual_ms, state="free")
                 yield hold
         finally:
-            # Closed, but not unlocked: a child that inherited the descriptor keeps the lock. It may
-            # still read what the lock protects.
+            # Close, but do not unlock. A child that inherited the descriptor may still read what
+            # the lock protects. Closing leaves it the lock, and unlocking would take it away.
             self._close(descriptor)
 
     @contextmanager
     def _recorded_hold(self, descriptor: int, waited_ms: int) -> Iterator[Hold]:
-        """Describe this process in the lock file until the block ends, and measure the duration.
+        """Describe this process in the lock file until the block ends, and yield its hold.
 
-        The duration is not recorded if the block raises an error. Work that failed may have ended
-        early, so its duration says nothing about the next holder's.
+        At the end, record how long the hold took. Keep the duration that was recorded before if the
+        block raises an error, or if it calls `hold.ignore_duration`.
         """
         hold = Hold(
             descriptors=(descriptor,),
@@ -257,78 +263,102 @@ class Lock:
             signals=self._signals,
             previous_record=read_record(descriptor),
         )
-        start = time.monotonic()
-        write_record(descriptor, self._me, usual_ms=hold.usual_ms, state="held")
-        measured_ms = None
+        started_at = time.monotonic()
+        usual_ms = hold.usual_ms
+        write_record(descriptor, self._me, usual_ms=usual_ms, state="held")
         try:
             yield hold
-            if hold.measures_duration:
-                measured_ms = _milliseconds_since(start)
+            # After an error, this line is not reached: work that failed may have ended early, so
+            # its duration says nothing about the next holder's.
+            if not hold.ignores_duration:
+                usual_ms = _milliseconds_since(started_at)
         finally:
-            # Without a measurement, keep the usual duration that was recorded before.
-            new_usual_ms = hold.usual_ms if measured_ms is None else measured_ms
-            # This has to come before the release. After it, this would overwrite the record of the
-            # next holder.
-            write_record(descriptor, self._me, usual_ms=new_usual_ms, state="free")
+            # The caller still has the lock. After its release, this would overwrite the record of
+            # the next holder.
+            write_record(descriptor, self._me, usual_ms=usual_ms, state="free")
 
     def _acquire(self, operation: int, timeout_seconds: float) -> tuple[int, int]:
-        """Take the lock. Return a descriptor of the locked file, and the milliseconds it took."""
+        """Open the lock file and lock it. `operation` is EXCLUSIVE or SHARED.
+
+        Return the descriptor of the locked file, and how many milliseconds this took. Raise the
+        errors that `exclusively` lists.
+        """
         self._refuse_lockless_thread()
         self._refuse_deadlock()
         asked_at = time.monotonic()
-        patience_seconds = self._limit_patience(timeout_seconds)
-        deadline = asked_at + patience_seconds
+        seconds_to_wait = self._seconds_to_wait(timeout_seconds)
+        deadline = asked_at + seconds_to_wait
         log.debug("lock %s: asked for by pid %d", self._name, self._me.pid)
         try:
-            if self._has_gate(operation):
-                # Nobody keeps the gate for long, except for those who wait for the lock. So wait
-                # for it a moment even if the timeout is 0.
-                gate_deadline = max(deadline, asked_at + _SHORT_HOLD_SECONDS)
-                with self._gate(gate_deadline):
-                    descriptor = self._open_locked(self._path, operation, deadline)
-            else:
+            # The gate keeps the order between readers and writers. Nobody waits for the gate while
+            # holding the lock, so two processes cannot wait for each other.
+            with self._gate(operation, deadline):
                 descriptor = self._open_locked(self._path, operation, deadline)
         except _TooLate:
-            waited_seconds = time.monotonic() - asked_at
-            raise self._refusal(waited_seconds, timeout_seconds, patience_seconds) from None
+            raise self._refusal(
+                waited_seconds=time.monotonic() - asked_at,
+                timeout_seconds=timeout_seconds,
+                is_out_of_time=seconds_to_wait < timeout_seconds,
+            ) from None
         waited_ms = _milliseconds_since(asked_at)
         log.debug("lock %s: got by pid %d after %d ms", self._name, self._me.pid, waited_ms)
         return descriptor, waited_ms
 
     def _refuse_lockless_thread(self) -> None:
-        """Raise RuntimeError in a thread whose caller may give it up. See lockless_thread.py."""
+        """Raise RuntimeError in a LocklessThread, which must not take a lock.
+
+        Its caller may stop waiting for it. Then it continues, with the lock, until the process
+        exits, and nobody knows.
+        """
         if is_lockless():
-            # A mistake in the code of a command, so it gets a traceback.
+            # This is a mistake in the code of a command. So it gets a traceback.
             raise RuntimeError(f"take the lock {self._name!r} outside of the function that blocks")
 
     def _refuse_deadlock(self) -> None:
-        """Raise Deadlock if a process that started this one keeps the lock until this one exits."""
+        """Raise Deadlock if a process that started this one holds the lock.
+
+        It keeps the lock until this process exits, so waiting for the lock would never end.
+        """
         ancestors_locks = os.environ.get(ANCESTORS_LOCKS, "").split("\n")
         if os.path.abspath(self._path) in ancestors_locks:
             raise Deadlock(self._name)
 
-    def _limit_patience(self, timeout_seconds: float) -> float:
-        """Return the time to wait: the timeout, or less if the limit of all work ends before."""
+    def _seconds_to_wait(self, timeout_seconds: float) -> float:
+        """Return the timeout, or the time until the deadline of the whole process if that is less.
+
+        `Signals.limit` sets that deadline, for example for the option --timeout of a command.
+        """
         seconds_left = self._signals.seconds_left
         if seconds_left is None:
             return timeout_seconds
         return min(timeout_seconds, seconds_left)
 
-    def _has_gate(self, operation: int) -> bool:
-        """Return whether to wait at the gate: if this is a reader, or readers have used the lock.
+    def _needs_gate(self, operation: int) -> bool:
+        """Return whether this is a reader, or readers have used the lock before.
 
-        The first reader creates the directory for records of readers, and it stays. Most locks
-        never have readers, and skipping the gate saves their users a second file and lock.
+        The first reader creates the directory for the files of readers, and it stays. Most locks
+        never have readers. Without the gate, their users save a second file and a second lock.
         """
-        # A writer that is already waiting when the very first reader comes is not at the gate. So
+        # A writer that was waiting before the very first reader came has not passed the gate. So
         # readers can overtake this one writer.
-        return operation == SHARED or os.path.exists(readers_of(self._path))
+        return operation == SHARED or os.path.exists(reader_directory_of(self._path))
 
     @contextmanager
-    def _gate(self, deadline: float) -> Iterator[None]:
-        """Hold the gate until the block ends. Nobody waits for the gate while holding the lock."""
+    def _gate(self, operation: int, deadline: float) -> Iterator[None]:
+        """Hold the gate until the block ends, if this lock needs a gate.
+
+        The gate is a second lock file. Whoever waits for the lock holds the gate, so everybody who
+        asks later waits at the gate. Without it, new readers could keep joining the current ones,
+        and a writer would wait permanently. Raise _TooLate if the gate is not free in time.
+        """
+        if not self._needs_gate(operation):
+            yield
+            return
         gate_path = self._path.with_name(f"{self._path.name}.gate")
-        descriptor = self._open_locked(gate_path, EXCLUSIVE, deadline)
+        # If nobody waits for the lock, the gate is held for a moment only. So wait for it this long
+        # even if the timeout is 0.
+        least_deadline = time.monotonic() + _SHORT_HOLD_SECONDS
+        descriptor = self._open_locked(gate_path, EXCLUSIVE, max(deadline, least_deadline))
         try:
             yield
         finally:
@@ -336,17 +366,18 @@ class Lock:
             os.close(descriptor)
 
     def _open_locked(self, path: Path, operation: int, deadline: float) -> int:
-        """Lock the file at this path, and return its descriptor.
+        """Open the file at this path, lock it, and return its descriptor.
 
         Raise _TooLate if the file is not free before the deadline or a signal.
         """
         while True:
-            # After `cp -al`, two directories share one lock file. See the module docstring.
+            # `cp -al` copies a directory with hard links. Then both directories have the same lock
+            # file, and commands in one of them would wait for those in the other one.
             if _has_several_names(path):
                 self._replace_file(path, deadline)
             descriptor = os.open(path, _OPEN_FLAGS, _NEW_FILE_MODE)
             try:
-                self._wait(path, descriptor, operation, deadline)
+                self._lock_file(path, descriptor, operation, deadline)
                 is_current = _is_current(path, descriptor)
             except BaseException:
                 os.close(descriptor)
@@ -359,50 +390,56 @@ class Lock:
                 raise _TooLate
 
     def _replace_file(self, path: Path, deadline: float) -> None:
-        """Put a new lock file in the place of one that has several names.
+        """Put a new lock file in the place of one that has several names (hard links).
 
-        Raise _TooLate if a process holds the file under one of its names until the deadline.
+        The other names keep the old file. Raise _TooLate if the old file is not free before the
+        deadline or a signal: if a process holds it, users of the new file would not wait for it.
         """
         with opened(path, _OPEN_FLAGS, _NEW_FILE_MODE) as descriptor:
             refuse_unsafe_lock_file(path, os.fstat(descriptor))
-            # In another copy of the directory, a process may be replacing the file just now.
+            # Another process may be replacing the file just now, and hold it for a moment only. So
+            # wait for it this long even if the timeout is 0.
             least_deadline = time.monotonic() + _SHORT_HOLD_SECONDS
-            self._wait(path, descriptor, EXCLUSIVE, max(deadline, least_deadline))
+            self._lock_file(path, descriptor, EXCLUSIVE, max(deadline, least_deadline))
             # Look again: another process may have replaced it meanwhile. From here on nobody else
             # can, because only the process that has locked the file replaces it.
-            file = os.fstat(descriptor)
-            if file.st_nlink > 1 and _leads_to(path, file):
-                # A process that was killed here may have left a temporary file.
+            status = os.fstat(descriptor)
+            if status.st_nlink > 1 and _is_name_of(path, status):
+                # Remove the temporary file of a process that was killed in `replace`.
                 sweep(path)
                 # If the power fails now, the old file may come back. It is replaced again then.
                 with suppress(NotFlushed):
                     replace(path, b"")
 
-    def _wait(self, path: Path, descriptor: int, operation: int, deadline: float) -> None:
-        """Lock the open file: try once, then wait in the kernel's queue.
+    def _lock_file(self, path: Path, descriptor: int, operation: int, deadline: float) -> None:
+        """Lock an open file: try once, then wait in the kernel's queue.
 
-        Raise _TooLate if the file is not free before the deadline or a signal.
+        Raise _TooLate if the file is not free before the deadline or a signal. The caller then has
+        to close the descriptor. Otherwise, a late success would leave the file locked.
         """
-        with _path_in_errors(path):
-            # After a signal, do not even take a lock that is free.
+        with _adding_path_to_errors(path):
+            # Try once even if the deadline has passed, because a timeout may be 0. But after a
+            # signal, do not even take a lock that is free.
             if self._signals.received is None and try_lock(descriptor, operation):
                 return
             if self._is_too_late(deadline):
                 raise _TooLate
             self._log_holders(logging.DEBUG)
             with Waiter(descriptor, operation) as waiter:
-                self._watch(waiter, deadline)
-                # The waiter may have got the lock in the last moment. Then the deadline or the
-                # signal no longer matters: the lock is held, and leaving it would not be faster.
-                has_lock = waiter.has_won()
-            if not has_lock:
+                self._wait_for(waiter, deadline)
+            # The deadline and the signal are not looked at again. If the waiter has got the lock in
+            # the last moment, use it.
+            if not waiter.has_lock():
                 raise _TooLate
 
-    def _watch(self, waiter: Waiter, deadline: float) -> None:
-        """Return when the waiter has ended, the deadline has passed, or a signal has come."""
+    def _wait_for(self, waiter: Waiter, deadline: float) -> None:
+        """Wait until the waiter is done, the deadline has passed, or a signal has come.
+
+        The caller has to ask the waiter which of these it was. If the wait takes long, log once who
+        holds the lock.
+        """
         notice_at = time.monotonic() + _NOTICE_SECONDS
-        while not waiter.has_ended and not self._signals.is_over():
-            # Read the clock once for each turn: a negative time to wait would be unlimited.
+        while not waiter.is_done and not self._signals.is_over():
             now = time.monotonic()
             if now >= deadline:
                 return
@@ -410,36 +447,39 @@ class Lock:
                 self._log_holders(logging.INFO)
                 # One notice is enough.
                 notice_at = math.inf
-            self._signals.wait(min(deadline, notice_at) - now, [waiter.end_descriptor])
+            # `now` is before both moments, so this is not negative. With another look at the clock
+            # it could be, and poll() would then wait without a limit.
+            seconds = min(deadline, notice_at) - now
+            self._signals.wait(seconds, [waiter.done_descriptor])
 
     def _is_too_late(self, deadline: float) -> bool:
-        """Return whether to stop waiting."""
+        """Return whether to stop waiting: the deadline has passed, or the process has to stop."""
         return time.monotonic() >= deadline or self._signals.is_over()
 
     def _refusal(
         self,
+        *,
         waited_seconds: float,
         timeout_seconds: float,
-        patience_seconds: float,
+        is_out_of_time: bool,
     ) -> SafetyError:
         """Return the error that says why the lock was not taken.
 
-        `timeout_seconds` is how long the caller wanted to wait. `patience_seconds` is less if the
-        time limit of all its work allowed less.
+        `timeout_seconds` is how long the caller wanted to wait. `is_out_of_time` means that the
+        deadline of the whole process was earlier, so the wait was shorter.
         """
         if self._signals.received is not None:
             return Interrupted(self._signals.received)
         owners = find_owners(self._path)
         lock_timeout = LockTimeout(self._name, owners, waited_seconds, timeout_seconds)
-        if patience_seconds == timeout_seconds:
-            return lock_timeout
-        # The caller would have waited longer, but the time limit of all its work is over. That
-        # error also says what the time was spent on.
-        return DeadlineExceeded(self._signals.timeout_seconds, waiting_for=lock_timeout)
+        if is_out_of_time:
+            # This error also says what the process was waiting for.
+            return DeadlineExceeded(self._signals.timeout_seconds, waiting_for=lock_timeout)
+        return lock_timeout
 
     def _log_holders(self, level: int) -> None:
         """Log who holds the lock."""
-        # It takes milliseconds to find that out.
+        # Do not find out who holds it if nobody reads that: it takes milliseconds.
         if not log.isEnabledFor(level):
             return
         holders = find_owners(self._path).holders
@@ -458,10 +498,10 @@ class _TooLate(Exception):
 
 
 @contextmanager
-def _path_in_errors(path: Path) -> Iterator[None]:
-    """Add the path to errors of the block: flock() knows only the descriptor.
+def _adding_path_to_errors(path: Path) -> Iterator[None]:
+    """Raise an OSError of the block again with the path. flock() knows only the descriptor.
 
-    Raise LocksUnsupported if the file system has no locks.
+    If it means that the file system has no locks, raise LocksUnsupported instead.
     """
     try:
         yield
@@ -472,42 +512,43 @@ def _path_in_errors(path: Path) -> Iterator[None]:
 
 
 def _has_several_names(path: Path) -> bool:
-    """Return whether this file has another name as well. Return False if there is no file."""
+    """Return whether the file has hard links: other names. Return False if there is no file."""
     try:
-        file = path.lstat()
+        status = path.lstat()
     except FileNotFoundError:
         return False
-    # A directory has several names, but cannot be opened as a lock file.
-    return stat.S_ISREG(file.st_mode) and file.st_nlink > 1
+    # A directory also has several names. It is not replaced, and opening it raises an error.
+    return stat.S_ISREG(status.st_mode) and status.st_nlink > 1
 
 
 def _is_current(path: Path, descriptor: int) -> bool:
-    """Return whether the locked file is still the lock file at this path, and of no other path.
+    """Return whether the path is still a name of the open file, and its only name.
 
-    Raise UnsafePath if it is not a lock file of this user.
+    While this process waited for the file, another one may have replaced it at the path, or may
+    have given it a second name. Raise UnsafePath if it is not a lock file of this user.
     """
-    file = os.fstat(descriptor)
-    refuse_unsafe_lock_file(path, file)
-    return file.st_nlink <= 1 and _leads_to(path, file)
+    status = os.fstat(descriptor)
+    refuse_unsafe_lock_file(path, status)
+    return status.st_nlink <= 1 and _is_name_of(path, status)
 
 
-def refuse_unsafe_lock_file(path: Path, file: os.stat_result) -> None:
+def refuse_unsafe_lock_file(path: Path, status: os.stat_result) -> None:
     """Raise UnsafePath if the file cannot be a lock file, or if other users can change it."""
-    if not stat.S_ISREG(file.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise UnsafePath(str(path), "a lock file has to be a regular file")
-    if file.st_uid != os.geteuid() or file.st_mode & _WRITABLE_BY_OTHERS:
+    if status.st_uid != os.geteuid() or status.st_mode & _WRITABLE_BY_OTHERS:
         reason = "the lock file belongs to another user, or others may write to it"
         raise UnsafePath(str(path), reason)
 
 
-def _leads_to(path: Path, file: os.stat_result) -> bool:
-    """Return whether the path leads to this file, and not to another one or to none."""
+def _is_name_of(path: Path, status: os.stat_result) -> bool:
+    """Return whether the file with this status is at the path, and not another one or none."""
     try:
-        return os.path.samestat(path.lstat(), file)
+        return os.path.samestat(path.lstat(), status)
     except FileNotFoundError:
         return False
 
 
 def _milliseconds_since(started_at: float) -> int:
-    """Return the time since this value of `time.monotonic()`."""
+    """Return the time since this value of `time.monotonic()`, in whole milliseconds."""
     return round((time.monotonic() - started_at) * 1000)

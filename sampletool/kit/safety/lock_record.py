@@ -65,7 +65,7 @@ _OPEN_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 @dataclass(frozen=True)
 class Record:
-    """The description of a holder, by itself.
+    """The description of a holder of a lock. The holder writes it itself.
 
     The names of the fields are the keys on disk, so other versions of this program read them. If
     you change a field, increase the version.
@@ -86,7 +86,7 @@ class Record:
     state: str = "held"
     """Either "held" or "free"."""
     usual_ms: int | None = None
-    """How long the last hold took in which work was done."""
+    """The duration of the last hold in which work was done. None if that is not known."""
     v: int = _VERSION
     """The version of this format."""
 
@@ -99,11 +99,12 @@ class Record:
 
     def is_alive(self) -> bool:
         """Return whether the writer still runs, as far as processes can be seen from here."""
-        start = start_of(self.pid)
-        if start is None:
+        current_start = start_of(self.pid)
+        if current_start is None:
             return False
-        # A writer that could not find out its own start is recognized by its pid alone.
-        return self.start is None or self.start == start
+        # The pid may have been reused. Then another process has it now, with another start. A
+        # writer that could not find out its own start is recognized by its pid alone.
+        return self.start is None or self.start == current_start
 
     def as_holder(
         self,
@@ -113,6 +114,7 @@ class Record:
         children: tuple[int, ...] | None = None,
     ) -> Holder:
         """Return the holder that this record describes, with what the caller has found out."""
+        # `self.boot_seconds` is what the same clock showed when the hold started.
         age_seconds = boot_seconds() - self.boot_seconds
         return Holder(
             pid=self.pid,
@@ -122,7 +124,8 @@ class Record:
             command=self.command,
             session_id=self.session_id,
             started_at=self.started_at,
-            # A record from before the last start of the machine seems to be from the future.
+            # The clock begins at 0 when the machine starts. So the age of a record from before that
+            # seems to be negative.
             age_ms=max(0, round(age_seconds * 1000)),
             children=children,
         )
@@ -145,7 +148,7 @@ _FIELD_TYPES: dict[str, type | UnionType] = {
 
 
 def describe_me(session_id: str = "", command: str = "") -> Record:
-    """Return a record of this process. `write_record` adds when a hold started."""
+    """Return a record of this process. `write_record` adds when this process took a lock."""
     pid = os.getpid()
     return Record(
         pid=pid,
@@ -163,7 +166,10 @@ def write_record(
     usual_ms: int | None = None,
     state: str = "held",
 ) -> None:
-    """Replace the record in an open file: `me`, with this state, and the current time.
+    """Replace the record in an open file: `me`, with the current time, this state and duration.
+
+    `usual_ms` is how long the last hold took in which work was done. Others use it to estimate when
+    the lock will be free.
 
     If the record cannot be written, for example because the disk is full, do nothing: the lock
     works without it.
@@ -176,7 +182,8 @@ def write_record(
         usual_ms=usual_ms,
     )
     text = json.dumps(asdict(record), separators=(",", ":")).encode()
-    # A text that is too long for the block is written too, but read_record() rejects it.
+    # A text that is too long for the block (a very long command) is written too. read_record() then
+    # finds a wrong checksum, and no record is better than the one of an earlier holder.
     padded_text = text.ljust(_TEXT_BYTES)
     block = _checksum(padded_text) + padded_text + b"\n"
     with suppress(OSError):
@@ -191,7 +198,8 @@ def read_record(descriptor: int) -> Record | None:
     """
     block = os.pread(descriptor, _BLOCK_BYTES, _RECORD_OFFSET)
     text = block[_CHECKSUM_BYTES:-_NEWLINE_BYTES]
-    # A block that is too short, or empty, has a wrong checksum too.
+    # The block is the checksum, the text and a newline. One that is too short, or empty, has a
+    # wrong checksum too.
     if block[:_CHECKSUM_BYTES] != _checksum(text):
         return None
 
@@ -200,17 +208,17 @@ def read_record(descriptor: int) -> Record | None:
         fields = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    if not _are_valid(fields):
+    if not _is_record(fields):
         return None
     return Record(**fields)
 
 
 def _checksum(text: bytes) -> bytes:
-    """Return the bytes that are written before the text."""
+    """Return the checksum of the text, as it is written before the text."""
     return b"%08x " % zlib.crc32(text)
 
 
-def _are_valid(fields: object) -> bool:
+def _is_record(fields: object) -> bool:
     """Return whether a decoded JSON value has the keys, the types and the version of a record."""
     if not isinstance(fields, dict) or fields.keys() != _FIELD_TYPES.keys():
         return False
@@ -221,27 +229,27 @@ def _are_valid(fields: object) -> bool:
     return fields["v"] == _VERSION and math.isfinite(fields["boot_seconds"])
 
 
-def readers_of(lock_path: Path) -> Path:
+def reader_directory_of(lock_path: Path) -> Path:
     """Return the path of the directory of a lock's reader files. It may not exist."""
     return lock_path.with_name(f"{lock_path.name}{READERS}")
 
 
 @contextmanager
 def registered(lock_path: Path, me: Record) -> Iterator[int]:
-    """Keep a reader file of this process until the block ends, so that others can name it.
+    """Keep a file with the record of this reader until the block ends.
 
-    Yield the descriptor of the locked reader file. Pass it to child processes that keep the lock:
-    then the reader is still named if it is killed and its children are not.
+    From this file, `living_readers` in other processes learns who holds the lock. Yield the
+    descriptor of the file, which is locked. Pass it to child processes that keep the lock: then
+    this reader is still found if it is killed and its children are not.
 
     Raise UnsafeDirectory if another user could change the directory of the reader files.
     """
-    directory = private_directory(readers_of(lock_path))
+    directory = private_directory(reader_directory_of(lock_path))
     while True:
         with _new_reader_file(directory, me) as descriptor:
-            # Between creating and locking it, living_readers() in another process may have found
-            # the file unlocked and removed it, as if it were left by a killed reader. If so, this
-            # process would not be named. Create another file then: it would take the same bad
-            # luck again to lose that one.
+            # Before it was locked, living_readers() in another process may have found the new file
+            # unlocked, and may have locked or removed it: a killed reader leaves such a file. Then
+            # create another one.
             if try_lock(descriptor, EXCLUSIVE) and not _is_removed(descriptor):
                 write_record(descriptor, me)
                 yield descriptor
@@ -268,10 +276,10 @@ def _is_removed(descriptor: int) -> bool:
 def living_readers(lock_path: Path) -> list[tuple[Record, os.stat_result]]:
     """Return the record of each reader that lives, and the status of its reader file.
 
-    The reader that has held the lock for the longest time comes first. Remove the reader files of
-    readers that were killed.
+    The reader that has held the lock for the longest time comes first. This also removes the files
+    of readers that were killed.
     """
-    directory = readers_of(lock_path)
+    directory = reader_directory_of(lock_path)
     try:
         # Another user could have put links there, and removing their targets would be a mistake.
         check_private(directory)
@@ -282,7 +290,7 @@ def living_readers(lock_path: Path) -> list[tuple[Record, os.stat_result]]:
     living = []
     for name in names:
         reader_file = directory / name
-        # A reader may exit, or another process may remove its file, at any moment.
+        # Skip a file that is gone: a reader removes its file when it exits.
         with suppress(OSError), opened(reader_file, _OPEN_FLAGS) as descriptor:
             # A living reader keeps its file locked. So if this process gets the lock, the reader
             # is dead, or it has created the file but not locked it yet. Such a reader notices that

@@ -3,8 +3,9 @@
 A child may inherit the lock of the process that starts it, and keeps it after that process exits.
 
 * An *orphan* is such a child of a process that has exited.
-* A *stray* is a descendant of this process that carries its lock outside of the process groups
-  that this process has started and ended. As soon as this process exits, a stray is an orphan.
+* A *stray* is a process that inherited the lock from this process, and has left the process group
+  in which it was started, for example with setsid. So it keeps running when this process ends the
+  groups of its children. As soon as this process exits, a stray is an orphan.
 
 These processes are terminated (SIGTERM). Those that have not exited after a moment are killed.
 
@@ -34,7 +35,10 @@ _POLL_SECONDS = 0.02
 
 
 def end_orphans(lock_path: Path, signals: Signals) -> list[int]:
-    """End the orphans that hold this lock, and return their pids."""
+    """End the orphans of this lock, and return their pids.
+
+    An orphan keeps a lock that it inherited, although the process that took the lock has exited.
+    """
 
     def find() -> list[int]:
         return find_orphans(lock_path)
@@ -43,35 +47,36 @@ def end_orphans(lock_path: Path, signals: Signals) -> list[int]:
 
 
 def end_strays(lock_descriptor: int, signals: Signals) -> list[int]:
-    """End the strays that carry the lock of this descriptor, and return their pids.
+    """End the processes that inherited the lock of this descriptor, and return their pids.
 
-    Call this after the process groups have been ended: every descendant that still carries the
-    lock then counts as a stray.
+    Call this when the process groups of all children have been ended. What still runs then has left
+    its group, for example with setsid: it is a stray.
     """
     lock_file = os.fstat(lock_descriptor)
     my_pid = os.getpid()
 
-    def find() -> list[int]:
+    def find_strays() -> list[int]:
         strays = []
+        # A carrier has the lock. Its locker is the process that took the lock.
         for carrier in find_carriers(lock_file):
             if carrier.locker_pid == my_pid and carrier.pid != my_pid:
                 strays.append(carrier.pid)
         return strays
 
-    return end_all(find, signals)
+    return end_all(find_strays, signals)
 
 
 def end_all(find: Callable[[], list[int]], signals: Signals) -> list[int]:
     """Terminate the processes that `find` returns, and kill those that do not exit in time.
 
-    Return the pids of all processes that were sent a signal. A second signal to this process (see
-    signals.py) shortens the time that they have to clean up.
+    Return the pids of all processes that were sent a signal. If this process itself gets a second
+    signal (see signals.py), the processes have less time to clean up.
     """
     # macOS has no pid descriptors. Without them, a signal could hit a process that reuses a pid.
     if not hasattr(signal, "pidfd_send_signal"):
         return []
 
-    ended: set[int] = set()
+    all_signalled: set[int] = set()
     # The second SIGKILL catches what the processes started before the first one hit them.
     for signal_number in (signal.SIGTERM, signal.SIGKILL, signal.SIGKILL):
         with _pid_descriptors(find()) as descriptors:
@@ -80,16 +85,17 @@ def end_all(find: Callable[[], list[int]], signals: Signals) -> list[int]:
             # Ask again now that the descriptors are open. If a pid was reused before its
             # descriptor was opened, `find` does not return it a second time.
             confirmed = descriptors.keys() & set(find())
-            signalled = _send_all(descriptors, confirmed, signal_number)
-            may_be_shortened = signal_number == signal.SIGTERM
-            _await_exits(signalled.values(), signals, may_be_shortened=may_be_shortened)
-            ended.update(signalled)
-    return sorted(ended)
+            signalled = _send_signal(signal_number, confirmed, descriptors)
+            # Processes clean up after SIGTERM only. So a second signal shortens that wait only.
+            is_grace_period = signal_number == signal.SIGTERM
+            _await_exits(signalled.values(), signals, may_be_shortened=is_grace_period)
+            all_signalled.update(signalled)
+    return sorted(all_signalled)
 
 
 @contextmanager
 def _pid_descriptors(pids: list[int]) -> Iterator[dict[int, int]]:
-    """Open a descriptor for each process that is still there, and close them after the block."""
+    """Yield a descriptor for the pid of each process that is still there. Close them at the end."""
     descriptors = {}
     with ExitStack() as exit_stack:
         for pid in pids:
@@ -100,12 +106,16 @@ def _pid_descriptors(pids: list[int]) -> Iterator[dict[int, int]]:
         yield descriptors
 
 
-def _send_all(
-    descriptors: dict[int, int],
-    pids: Collection[int],
+def _send_signal(
     signal_number: int,
+    pids: Collection[int],
+    descriptors: dict[int, int],
 ) -> dict[int, int]:
-    """Send the signal to these processes. Return the descriptors of those that it was sent to."""
+    """Send the signal to the processes with these pids, through the descriptors of the pids.
+
+    Return the pids that the signal was sent to, with their descriptors. A process that has exited,
+    or that belongs to another user, is left out.
+    """
     signalled = {}
     for pid in pids:
         with suppress(ProcessLookupError, PermissionError):
@@ -119,17 +129,17 @@ def _await_exits(descriptors: Collection[int], signals: Signals, *, may_be_short
 
     If the wait may be shortened, it ends when this process gets a second signal.
     """
-    exits = poll()
+    watched = poll()
     for descriptor in descriptors:
         # A pid descriptor becomes readable when its process exits.
-        exits.register(descriptor, POLLIN)
+        watched.register(descriptor, POLLIN)
 
     running = set(descriptors)
     deadline = time.monotonic() + _GRACE_SECONDS
     while running and time.monotonic() < deadline:
         if may_be_shortened and signals.is_repeated:
             return
-        for descriptor, _event in exits.poll(1000 * _POLL_SECONDS):
+        for descriptor, _event in watched.poll(1000 * _POLL_SECONDS):
             # It stays readable: without this, the next poll() would return at once.
-            exits.unregister(descriptor)
+            watched.unregister(descriptor)
             running.remove(descriptor)

@@ -31,9 +31,9 @@ def private_directory(path: Path) -> Path:
 
 
 def check_private(path: Path) -> Path:
-    """Return the path of a directory that is private.
+    """Return the path unchanged if only this user can change the directory.
 
-    Raise UnsafeDirectory if it is not, and FileNotFoundError if there is no directory.
+    Otherwise raise UnsafeDirectory, or FileNotFoundError if there is no directory.
     """
     status = path.lstat()
     if not stat.S_ISDIR(status.st_mode):

@@ -34,7 +34,7 @@ def can_see_processes() -> bool:
     In a new pid namespace, such as a container, /proc may still belong to the parent namespace.
     Then its pids are valid only there: a signal from here would hit a different process.
     """
-    me = _stat("self")
+    me = _read_stat("self")
     return me is not None and me.pid == os.getpid()
 
 
@@ -44,19 +44,23 @@ def is_running(pid: int) -> bool:
 
 
 def start_ticks(pid: int) -> int | None:
-    """Return when the process was started, in clock ticks since boot. None if it is not running."""
+    """Return when the process was started, in clock ticks since boot.
+
+    Return None if it is not running, or if processes cannot be seen from here.
+    """
     if not can_see_processes():
         return None
-    stat = _stat(str(pid))
+    stat = _read_stat(str(pid))
     if stat is None:
         return None
     return stat.start_ticks
 
 
 def start_of(pid: int) -> str | None:
-    """Return in which boot and when the process was started. None if it is not running.
+    """Return a text that identifies the start of the process: the boot, and the time since then.
 
-    The pid and this string identify a process: if the pid is reused, the string differs.
+    The pid and this text identify a process: if the pid is reused, the text differs. Return None if
+    the process is not running, or if the system does not show this.
     """
     ticks = start_ticks(pid)
     if ticks is None:
@@ -72,7 +76,7 @@ def members_of_group(group: int) -> tuple[int, ...]:
     """Return the pids of the running members of a process group."""
     members = []
     for pid in pids():
-        stat = _stat(str(pid))
+        stat = _read_stat(str(pid))
         if stat is not None and stat.group == group:
             members.append(pid)
     return tuple(members)
@@ -93,7 +97,7 @@ def pid_namespace() -> str | None:
 
 
 def open_files(pid: int) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield the number and the file of each descriptor that the process has open.
+    """Yield the number (as text) of each descriptor of the process, and the status of its file.
 
     Yield nothing if this process may not look at them, because the other process belongs to
     another user, or is outside of the user namespace of this process.
@@ -110,11 +114,11 @@ def can_see_files(pid: int) -> bool:
 
 
 def locker_of(pid: int, file: os.stat_result) -> int | None:
-    """Return the pid that took the flock which a descriptor of this process carries.
+    """Return the pid of the process that took the flock on this file which process `pid` has.
 
-    For a child that inherited the descriptor from its parent, this is the pid of the parent, even
-    if the parent has exited. Return None if no descriptor of the process carries a lock on this
-    file. It is not enough that the process has opened the file.
+    For a child that inherited the lock from its parent, this is the pid of the parent, even if the
+    parent has exited. Return None if no descriptor of process `pid` carries a lock on this file. It
+    is not enough that the process has opened the file.
     """
     for descriptor, open_file in open_files(pid):
         if not os.path.samestat(open_file, file):
@@ -145,14 +149,14 @@ def _find_locker(fdinfo: str) -> int | None:
     return None
 
 
-def _stat(name: str) -> _Stat | None:
-    """Return the facts about /proc/NAME if the process is running.
+def _read_stat(pid_or_self: str) -> _Stat | None:
+    """Return facts about a process if it is running. "self" is this process.
 
     A process whose main thread has exited looks like a zombie, but runs as long as another
     thread of it does.
     """
     try:
-        text = Path(f"/proc/{name}/stat").read_text()
+        text = Path(f"/proc/{pid_or_self}/stat").read_text()
     except OSError:
         return None
     pid = int(text.partition(" ")[0])

@@ -68,7 +68,8 @@ def open_session(
 ) -> Iterator[Path]:
     """Yield the directory of a session, which is created if it is missing.
 
-    Nobody can remove the session until the block ends. Entering and leaving it count as uses.
+    Nobody can remove the session until the block ends. Entering the block counts as a use, and so
+    does leaving it without an error.
 
     Raise ValueError if `session_id` is not valid (see `is_session_id`): it could name a directory
     outside of the root, such as `../other`. Raise UnsafeDirectory if another user owns one of the
@@ -108,22 +109,27 @@ def list_sessions(root: Path) -> list[SessionState]:
     return sorted(sessions, key=lambda session: session.last_used_at, reverse=True)
 
 
-def limit_last_use(directory: Path, now: float) -> None:
-    """Set the last use to `now` (seconds since 1970) if it is in the future.
+def correct_last_use(directory: Path, now: float) -> None:
+    """Set the last use of a session to `now` (seconds since 1970) if it is in the future.
 
-    This happens when a session was used while the clock of the machine was wrong. Without a
-    correction, its age would stay negative, possibly for years, and it would not be removed.
+    The last use is the modification time of the session's directory. It is in the future
+    if the session was used while the clock of the machine was wrong. Without a correction, its age
+    would stay negative, possibly for years, and it would not be removed.
     """
     with suppress(FileNotFoundError):
         if directory.stat().st_mtime > now + _CLOCK_TOLERANCE_SECONDS:
             os.utime(directory, (now, now))
 
 
-def remove_session(directory: Path, make_lock: MakeLock, oldest: str | None = None) -> bool:
+def remove_session(
+    directory: Path,
+    make_lock: MakeLock,
+    unused_since: str | None = None,
+) -> bool:
     """Remove the session with this directory, and return whether this process has removed it.
 
-    Return False if the session is in use, or if another process has removed it. If `oldest` is
-    given, also return False if the last use is after this moment.
+    Return False if the session is in use, or if another process has removed it. `unused_since` is a
+    moment such as `2026-01-31T09:30:00Z`: if the session was used after it, also return False.
 
     Pass the directory of a session only: everything in it is deleted. Raise ValueError if its name
     is not a session ID. Nothing else tells a session from another directory: a session whose
@@ -137,7 +143,7 @@ def remove_session(directory: Path, make_lock: MakeLock, oldest: str | None = No
         with lock.exclusively(0):
             # The caller has looked at the last use before, but without the lock. A run may have
             # used the session since then.
-            if oldest is not None and _last_used_at(directory) > oldest:
+            if unused_since is not None and _last_used_at(directory) > unused_since:
                 return False
             # Rename it first. Deleting takes many steps, and a run that opens the session between
             # two of them would get a directory in which some of the files are missing.
@@ -177,9 +183,11 @@ def _create_and_lock(
 
 def _state_of(directory: Path) -> SessionState:
     """Return the state of the session. Raise FileNotFoundError if it is gone."""
+    # Without a directory, this is an empty list.
     readers = living_readers(directory / _LOCK_NAME)
     return SessionState(
         session_id=directory.name,
+        # Without a directory, this raises FileNotFoundError.
         last_used_at=_last_used_at(directory),
         in_use_by=[record.pid for record, _ in readers],
         path=str(directory),

@@ -115,16 +115,16 @@ class Signals:
         for number, previous_handler in self._previous_handlers.items():
             signal.signal(number, previous_handler)
         if self._wake_up_pipe is not None:
-            # Before the pipe is closed: otherwise Python could write to a closed descriptor, or
-            # to an unrelated file that was opened since and has the same descriptor.
+            # Do this before closing the pipe. Otherwise Python could write to a closed descriptor,
+            # or to an unrelated file that was opened since and has the same descriptor.
             signal.set_wakeup_fd(self._previous_wake_up_descriptor)
             self.close()
 
     def listen(self) -> None:
-        """Prepare for `receive`: create the pipe that ends a wait. Call `close` afterwards.
+        """Prepare this object for `receive`: create the pipe that ends a wait.
 
-        This is for a thread other than the main thread. It cannot call `install`, so another thread
-        passes signals to it by calling `receive`.
+        This is for a thread other than the main thread. Such a thread cannot call `install`, so
+        another thread passes signals to it by calling `receive`. Call `close` afterwards.
         """
         self._wake_up_pipe = _WakeUpPipe()
 
@@ -140,7 +140,7 @@ class Signals:
 
     def receive(self, number: int) -> None:
         """Behave as if this signal had arrived. Any thread may call this."""
-        # Record it first: whoever is woken up looks at the record at once.
+        # Record the signal before waking the waiting thread, which then looks at the record.
         self._record(number, None)
         if self._wake_up_pipe is not None:
             self._wake_up_pipe.wake()
@@ -153,6 +153,8 @@ class Signals:
             # In the other order, its handler would find no time, and not recognize an echo.
             self._received_at = now
             self.received = number
+        # A second signal that comes sooner is an echo of the first one. For example, Ctrl-C reaches
+        # this process directly, and again through the program that started it.
         elif now - self._received_at >= _ECHO_SECONDS:
             self.is_repeated = True
 
@@ -176,8 +178,8 @@ class Signals:
         """Raise an error if the process has to stop.
 
         The error is Interrupted if a signal was received, and DeadlineExceeded if the deadline has
-        passed. It carries `uncertain_change`: a change elsewhere that may or may not have been
-        made.
+        passed. It carries `uncertain_change`: the description of a change elsewhere that may or may
+        not have been made, such as "the order at https://…".
         """
         # The signal comes first: its number decides how the process exits.
         if self.received is not None:
@@ -191,14 +193,15 @@ class Signals:
     def wait(self, seconds: float, descriptors: Sequence[int] = ()) -> list[int]:
         """Sleep until a descriptor is readable, a signal arrives, or the time or deadline is over.
 
-        The sleep also ends after a day. So call this in a loop that looks at the clock.
+        `seconds` must not be negative: poll() would sleep without a limit. The sleep also ends
+        after a day. So call this in a loop that looks at the clock.
 
         Return the descriptors that are readable. A pipe whose other end was closed counts as
         readable. The list is empty if something else ended the sleep. This raises no error if the
         process has to stop: call `check` afterwards.
 
-        Once a signal was received, each later call returns at once. Without `install` or `listen`,
-        a signal does not end the sleep.
+        Once a signal was received, each later call returns at once: nobody reads the byte in the
+        wake-up pipe. Without `install` or `listen`, a signal does not end the sleep.
         """
         watched = poll()
         for descriptor in descriptors:
@@ -219,7 +222,7 @@ class Signals:
         return readable
 
     @property
-    def woken(self) -> int:
+    def wake_up_descriptor(self) -> int:
         """A descriptor that is readable once a signal was received.
 
         It is for a wait outside of this class, such as an event loop. Do not read from it or close
@@ -241,19 +244,19 @@ class Signals:
         watched = poll()
         watched.register(descriptor, POLLOUT)
         remaining = memoryview(content)
-        had_to_stop = False
+        is_last_chance = False
         while remaining:
             is_writable = bool(watched.poll(_STALLED_SECONDS * 1000))
             if is_writable:
-                had_to_stop = False
+                is_last_chance = False
                 written_bytes = _write_some(descriptor, remaining)
                 remaining = remaining[written_bytes:]
-            elif had_to_stop:
+            elif is_last_chance:
                 return False
             else:
-                # Give up only after one more poll. The signal may have arrived at the end of this
-                # one, and the reader has a whole period from then on.
-                had_to_stop = self.is_over()
+                # If the process has to stop, the reader gets one more poll. The signal may have
+                # arrived at the end of this one, and the reader has a whole period from then on.
+                is_last_chance = self.is_over()
         return True
 
 
@@ -295,7 +298,7 @@ def _write_some(descriptor: int, content: memoryview) -> int:
 
 
 def die_by(number: int) -> NoReturn:
-    """Kill this process with a signal, so that its parent sees that signal as the cause.
+    """Kill this process with this signal, so that its parent sees the signal as the cause.
 
     A shell loop or `make` stops if a command was killed by SIGINT. It may continue if the command
     exits with a code, even with 130.

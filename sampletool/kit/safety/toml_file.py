@@ -46,7 +46,7 @@ except ImportError:
 if TYPE_CHECKING:
     from .lock import Hold, MakeLock
 
-_DEEPEST = 150
+_MAX_DEPTH = 150
 """The number of tables and lists that may be in each other, far below the limit of recursion."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -69,6 +69,11 @@ class TomlText:
     has_byte_order_mark: bool
     links: int
     """The number of hard links, which are the names of the file. It is 0 if there is no file."""
+
+    @property
+    def exists(self) -> bool:
+        """Whether there was a file."""
+        return self.links > 0
 
     @property
     def document(self) -> dict[str, Any]:
@@ -96,7 +101,7 @@ class TomlEdit:
         self.version = before.version
         """The version of the content that is in the file. A successful `write` changes it."""
         self.hold = hold
-        """The lock of the file, as long as this process holds it."""
+        """The lock of the file, or None if the file is not locked and will not be written."""
 
     def write(self) -> None:
         """Replace the file. Do nothing if the text is the old one, or if the file is not locked.
@@ -146,20 +151,22 @@ def editing_toml(
         resolved = resolve(path)
         lock = make_lock(lock_path_of(resolved), resolved.name)
         with lock.exclusively(timeout_seconds) as hold:
+            # While this process waited, the link may have been pointed at another file, which has
+            # another lock. Then start again.
             if resolve(path) != resolved:
                 continue
-            # Only a process that was killed leaves temporary files behind.
-            if hold.crashed is not None:
+            # Only a process that was killed leaves temporary files behind. Remove them.
+            if hold.crashed_writer is not None:
                 sweep(resolved)
             yield TomlEdit(read_toml(resolved), hold)
             return
 
 
 def read_toml(path: Path) -> TomlText:
-    """Return the content of the file, which is not parsed yet.
+    """Return the content of the file, which is not parsed yet. A missing file counts as empty.
 
     Raise UnsafePath if it is not a regular file or too large, InvalidToml if it is not UTF-8, and
-    OSError if it cannot be read.
+    OSError if it exists but cannot be read.
     """
     try:
         content = read_regular(path, MAX_TOML_BYTES)
@@ -190,7 +197,7 @@ def resolve(path: Path) -> Path:
 # of 256 KiB takes 0.1 s.
 @lru_cache(maxsize=4)
 def parse(text: str) -> dict[str, Any]:
-    """Return the parsed text. Do not change it: the next caller gets the same object.
+    """Return the parsed text. Do not change it: it is cached, so others get the same object.
 
     Raise ValueError if the text is not TOML, too large or nested too deep, or if a key or a number
     is too long.
@@ -201,9 +208,10 @@ def parse(text: str) -> dict[str, Any]:
     except RecursionError as error:
         raise ValueError("it is nested too deep") from error
     except tomllib.TOMLDecodeError:
+        # This is a ValueError with a good message.
         raise
     except ValueError as error:
-        # int() refuses more than 4,300 digits, with advice for programmers.
+        # int() refuses more than 4,300 digits. Its message is for programmers.
         raise ValueError("a number has too many digits") from error
     _refuse_deep(document)
     return document
@@ -212,7 +220,7 @@ def parse(text: str) -> dict[str, Any]:
 def lock_beside(resolved: Path) -> Path:
     """Return the path of the lock of a file: a hidden file in the same directory.
 
-    Create the directory if it does not exist.
+    The file may not exist yet. Create its directory if that does not exist either.
     """
     directory = resolved.parent
     if not directory.exists():
@@ -220,28 +228,28 @@ def lock_beside(resolved: Path) -> Path:
     return directory / f".{resolved.name}.lock"
 
 
-def _refuse_read_only(before: TomlText) -> None:
-    """Raise PermissionError if the file is there and this user should not write to it.
+def _refuse_read_only(content: TomlText) -> None:
+    """Raise PermissionError if the file of this content exists and is read-only for this user.
 
     Replacing a file needs no right to write to it, only to its directory. But a person who made a
     file read-only does not expect that a command changes it.
     """
-    if before.links == 0:
+    if not content.exists:
         return
-    has_write_bit = before.path.stat().st_mode & _ALL_WRITE_BITS
+    has_write_bit = content.path.stat().st_mode & _ALL_WRITE_BITS
     # For root, os.access() allows everything, so the bits are looked at too.
-    if not has_write_bit or not os.access(before.path, os.W_OK):
-        raise PermissionError(errno.EACCES, "the file is read-only", str(before.path))
+    if not has_write_bit or not os.access(content.path, os.W_OK):
+        raise PermissionError(errno.EACCES, "the file is read-only", str(content.path))
 
 
 def _refuse_deep(document: dict[str, Any]) -> None:
     """Raise ValueError if too many tables and lists are in each other.
 
     Many functions that read a document call themselves for each level. tomllib accepts a document
-    that is so deep that they could not end.
+    that is so deep that these functions would raise RecursionError.
     """
     level: list[Any] = [document]
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_DEPTH):
         next_level = []
         for container in level:
             next_level += _containers_in(container)

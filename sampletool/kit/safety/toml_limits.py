@@ -21,21 +21,35 @@ TOO_LARGE = f"larger than {MAX_TOML_BYTES // 1024} KiB"
 MAX_KEY_PARTS = 100
 """The number of parts of the longest key: `a.b.c` has three."""
 
-# A string or a comment. An unfinished one extends to the end of its line or of the text. It makes
-# the text invalid, so the text behind it does not matter. But if unfinished ones did not match,
-# each quote would make the search run to the end of the text. The time would be quadratic in the
-# number of quotes.
+# The four kinds of TOML strings, and comments. In double quotes, a backslash escapes the character
+# behind it, so `\"` does not end the string. In single quotes, a backslash has no such meaning.
+# Only strings in triple quotes can contain a line feed. They may end in up to five quotes: the last
+# three end the string, and the others belong to it.
+#
+# An unfinished string matches too. It extends to the end of its line, or of the text (\Z). It makes
+# the text invalid, so the text behind it does not matter. But if it did not match, each quote would
+# make the search run to the end of the text. The time would be quadratic in the number of quotes.
+_TRIPLE_DOUBLE_QUOTES = r'"{3} (?: \\. | [^\\] )*? (?: "{3,5} | \Z )'
+_TRIPLE_SINGLE_QUOTES = r"'{3} .*? (?: '{3,5} | \Z )"
+_DOUBLE_QUOTES = r'" (?: \\[^\n] | [^"\\\n] )* "?'
+_SINGLE_QUOTES = r"' [^'\n]* '?"
+_COMMENT = r"\# [^\n]*"
+
+# Triple quotes come first: otherwise `""` would match as an empty string.
 _STRING_OR_COMMENT = re.compile(
-    r"""
-      "{3} (?: \\. | [^\\] )*? (?: "{3,5} | \Z )
-    | '{3} .*? (?: '{3,5} | \Z )
-    | " (?: \\[^\n] | [^"\\\n] )* "?
-    | ' [^'\n]* '?
-    | \# [^\n]*
-    """,
+    "|".join(
+        [
+            _TRIPLE_DOUBLE_QUOTES,
+            _TRIPLE_SINGLE_QUOTES,
+            _DOUBLE_QUOTES,
+            _SINGLE_QUOTES,
+            _COMMENT,
+        ]
+    ),
+    # With VERBOSE, the blanks in the patterns are ignored. With DOTALL, a dot is also a line feed.
     re.VERBOSE | re.DOTALL,
 )
-_END_OF_KEY = re.compile(r"([=,\[\]{}\n])")
+_DELIMITER = re.compile(r"([=,\[\]{}\n])")
 
 
 class TextBeforeDelimiter(NamedTuple):
@@ -55,12 +69,14 @@ class TextBeforeDelimiter(NamedTuple):
 
 def check_limits(text: str) -> None:
     """Raise ValueError if the text is too long, or if one of its keys has too many parts."""
-    # A character has at least one byte. So this refuses no text that would fit into a file.
+    # The limit is in bytes, and a character has at least one. So a text with more characters than
+    # that is certainly too long. read_toml() has checked the bytes of a file.
     if len(text) > MAX_TOML_BYTES:
         raise ValueError(f"it is {TOO_LARGE}")
-    # Most files do not have so many dots, and need no closer look.
+    # A key of N parts has N - 1 dots. Most files do not have so many, and need no closer look.
     if text.count(".") < MAX_KEY_PARTS:
         return
+    # The pieces and delimiters are as long as the text, so this is the start of the piece in it.
     position = 0
     for piece in split_at_delimiters(text):
         parts = piece.dots + 1
@@ -71,17 +87,18 @@ def check_limits(text: str) -> None:
 
 
 def split_at_delimiters(text: str) -> Iterator[TextBeforeDelimiter]:
-    """Yield the pieces of a TOML text, with an `x` for each character of a string or a comment.
+    """Split a TOML text at each delimiter: `=`, `,`, a bracket, a brace or a line feed.
 
-    So together, the pieces and delimiters are as long as the text.
+    First, an `x` replaces each character of a string or a comment, so that no delimiter and no dot
+    in them counts. Together, the pieces and delimiters are as long as the text.
 
     A key is never split: it is on one line, and outside of a string it contains only dots, blanks,
     letters, digits, dashes and underscores. So a piece has at least as many dots as the key in it.
-    And it has few dots if it is no key, because a number or a date has at most one.
+    A piece that is not a key has few dots, because a number or a date has at most one.
     """
     without_strings = _STRING_OR_COMMENT.sub(lambda found: "x" * len(found.group()), text)
-    pieces = _END_OF_KEY.split(without_strings)
-    # With a group in the pattern, split() returns texts and delimiters in turn.
+    pieces = _DELIMITER.split(without_strings)
+    # The pattern has a group, so split() returns the delimiters too: text, delimiter, ..., text.
     for index in range(0, len(pieces) - 1, 2):
         yield TextBeforeDelimiter(text=pieces[index], delimiter=pieces[index + 1])
     yield TextBeforeDelimiter(text=pieces[-1], delimiter="")

@@ -8,7 +8,7 @@ from ..contract.errors import InvalidValues, Mistake, VersionConflict
 from ..contract.file_errors import EditRefused
 from ..safety.toml_file import TomlEdit
 from .precedence import Key, Scope, ScopeName, leaves_of, table_of
-from .toml_edit import CannotEdit, NotAValue, set_value, unset_value
+from .toml_edit import CannotEdit, WrongKind, set_value, unset_value
 from .toml_key import TomlTable, TomlValue, show_key, value_at
 
 
@@ -46,28 +46,38 @@ def set_values(
 ) -> Changed:
     """Set each key to its value, and write the file. The value None removes the key.
 
+    Keys are as the user writes them, relative to `scope.table`. A workspace's file has its settings
+    in the table [settings], so there, the key `jobs` is at the path settings.jobs.
+
     Raise VersionConflict, InvalidValues or EditRefused if the file cannot be changed like this.
     Then it stays as it was.
     """
     if if_version is not None and if_version != file.before.version:
         raise VersionConflict(path=str(scope.path), expected=if_version, actual=file.before.version)
-    table = table_of(scope, file.before)
+    # Each effect is about the settings from before all changes. Only `text` has the changes so far.
+    settings_before = table_of(scope, file.before)
     text = file.text
     changes = []
     try:
         for key, value in values.items():
-            # A file of 256 KiB takes a second for each key.
+            # Stop here if a signal has come: in a file of 256 KiB, each key takes a second.
             if file.hold is not None:
                 file.hold.signals.check()
-            effect = _effect(value_at(table, key), value)
+            old_value = value_at(settings_before, key)
+            effect = _effect(old_value, value)
             if effect != "unchanged":
-                text = _with_change(text, table, (*scope.table, *key), key, value)
+                text = _with_change(text, (*scope.table, *key), old_value, value)
             changes.append(Change(show_key(key), effect))
-    except NotAValue as error:
+    except WrongKind as error:
         raise InvalidValues(_mistake(error, scope, values)) from error
     except CannotEdit as error:
-        key = error.path[len(scope.table) :]
-        raise EditRefused(str(scope.path), error.reason, error.hint, key=show_key(key)) from error
+        refused_key = show_key(_user_key(error.path, scope))
+        raise EditRefused(
+            str(scope.path),
+            error.reason,
+            error.hint,
+            key=refused_key,
+        ) from error
     file.text = text
     file.write()
     return Changed(
@@ -80,7 +90,9 @@ def set_values(
 
 
 def set_key(file: TomlEdit, key: Key, value: TomlValue) -> None:
-    """Set one key of a file that is not a settings file. Its text changes, but nothing is written.
+    """Set one key of any TOML file. This changes `file.text`. To write the file, call `file.write`.
+
+    For the settings of the tool, use `set_values`, which also checks and reports the changes.
 
     Raise EditRefused if there is no safe edit, and ValueError if the text is not TOML.
     """
@@ -93,7 +105,8 @@ def set_key(file: TomlEdit, key: Key, value: TomlValue) -> None:
 
 def _effect(old_value: TomlValue, new_value: TomlValue) -> Effect:
     """Return the effect of a change. None is the value of a key that is not set."""
-    # In Python, 1 == 1.0 == True.
+    # Compare the types too, because in Python, 1 == 1.0 == True. (The types in a list are not
+    # compared: replacing [1] with [1.0] counts as unchanged.)
     if type(old_value) is type(new_value) and old_value == new_value:
         return "unchanged"
     if new_value is None:
@@ -103,14 +116,21 @@ def _effect(old_value: TomlValue, new_value: TomlValue) -> Effect:
     return "updated"
 
 
-def _with_change(text: str, table: TomlTable, path: Key, key: Key, value: TomlValue) -> str:
-    """Return the text with another value for the key, whose path in the file is `path`."""
-    if value is not None:
-        return set_value(text, path, value)
-    found = value_at(table, key)
-    if isinstance(found, dict):
-        raise NotAValue(path, path, found)
+def _with_change(text: str, path: Key, old_value: TomlValue, new_value: TomlValue) -> str:
+    """Return the text of the file with the new value at this path. None removes the key.
+
+    Raise WrongKind if a table would be removed, or as `set_value` does.
+    """
+    if new_value is not None:
+        return set_value(text, path, new_value)
+    if isinstance(old_value, dict):
+        raise WrongKind(path, obstacle=path, found=old_value)
     return unset_value(text, path)
+
+
+def _user_key(path: Key, scope: Scope) -> Key:
+    """Return the key as the user writes it: the path in the file, without the table of settings."""
+    return path[len(scope.table) :]
 
 
 def _overall_effect(changes: list[Change]) -> Effect:
@@ -126,44 +146,59 @@ def _overall_effect(changes: list[Change]) -> Effect:
     return effects.pop()
 
 
-def _mistake(error: NotAValue, scope: Scope, values: Mapping[Key, TomlValue]) -> Mistake:
-    """Return the mistake, and how to avoid it. Keys are as the user writes them."""
-    path = error.path[len(scope.table) :]
-    at = error.at[len(scope.table) :]
-    for other in values:
-        if _is_contradiction(path, other, values) or _is_contradiction(other, path, values):
-            message = f"{show_key(path)} and {show_key(other)} contradict each other"
-            return Mistake("KEY", "INVALID_VALUE", message, show_key(path), "Set only one of them.")
-    message = str(NotAValue(path, at, error.found))
-    hint = _how_to_make_way(error.found, at, scope)
-    return Mistake("KEY", "INVALID_VALUE", message, show_key(path), hint)
+def _mistake(error: WrongKind, scope: Scope, values: Mapping[Key, TomlValue]) -> Mistake:
+    """Return the mistake to report, and how to avoid it. It names keys as the user writes them."""
+    key = _user_key(error.path, scope)
+    obstacle = _user_key(error.obstacle, scope)
+    # The message of `error` names keys as they are in the file. This one does not.
+    message = str(WrongKind(key, obstacle, error.found))
+    hint = _removal_hint(obstacle, error.found, scope)
+    for other_key in values:
+        # Perhaps the obstacle is not from the file, but from another change of the same command.
+        if _is_contradiction(key, other_key, values) or _is_contradiction(other_key, key, values):
+            message = f"{show_key(key)} and {show_key(other_key)} contradict each other"
+            hint = "Set only one of them."
+            break
+    return Mistake(
+        param="KEY",
+        code="INVALID_VALUE",
+        message=message,
+        value=show_key(key),
+        suggestion=hint,
+    )
 
 
 def _is_contradiction(outer: Key, inner: Key, values: Mapping[Key, TomlValue]) -> bool:
-    """Return whether one change makes `outer` a value, and another makes it a table of `inner`."""
-    if len(outer) >= len(inner) or inner[: len(outer)] != outer:
+    """Return whether `outer` is set to a value although `inner`, a key below it, is set too.
+
+    For example, `a = 1` contradicts `a.b = 2`, because `a` cannot be a value and a table.
+    """
+    is_below = len(outer) < len(inner) and inner[: len(outer)] == outer
+    if not is_below:
         return False
-    # None removes a key. And below a table that is set, another key can be set.
+    # To set the table `a = {}` is no contradiction, because a.b can be set in it. Neither is the
+    # value None, which removes a key.
     outer_becomes_value = values[outer] is not None and not isinstance(values[outer], dict)
     return outer_becomes_value and values[inner] is not None
 
 
-def _how_to_make_way(found: TomlValue, at: Key, scope: Scope) -> str:
-    """Return a hint for the user: how to remove what was found at this key."""
+def _removal_hint(key: Key, found: TomlValue, scope: Scope) -> str:
+    """Return a hint for the user: how to remove the table or value that was found at this key."""
     if not isinstance(found, dict):
-        return f"Remove this key first: {show_key(at)}."
-    keys = [show_key(key) for key, _ in leaves_of(found, at)]
+        return f"Remove this key first: {show_key(key)}."
+    keys = [show_key(inner_key) for inner_key, _ in leaves_of(found, key)]
     if keys:
         noun = "these keys" if len(keys) > 1 else "this key"
         return f"Remove {noun} first: {', '.join(keys)}."
-    # Only headers are left, and no command removes a header.
-    headers = [f"[{show_key((*scope.table, *key))}]" for key in _empty_tables(found, at)]
+    # Only empty tables are left, and no command removes their headers. A header is shown as it is
+    # in the file, where it begins with the table of settings.
+    headers = [f"[{show_key((*scope.table, *inner))}]" for inner in _empty_tables(found, key)]
     noun = "the empty tables" if len(headers) > 1 else "the empty table"
     return f"Remove {noun} {', '.join(headers)} in a text editor."
 
 
 def _empty_tables(table: TomlTable, above: Key) -> list[Key]:
-    """Return the keys of the tables without content, in a table that contains only tables."""
+    """Return the keys of the empty tables in a table. It must contain nothing but tables."""
     if not table:
         return [above]
     keys = []

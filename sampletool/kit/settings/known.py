@@ -2,13 +2,15 @@
 
 A part brings settings in a file `settings.py` with a literal `SETTINGS`, like the one below. It
 gives each setting its kind, its default and its help. This file is imported only if a name is not a
-setting of the kit.
+setting of the kit. A setting that was renamed also has `former_names`, and one that is not to be
+used any more has `deprecated`, a sentence that says what to use instead. Both still work, with a
+warning.
 
 Users may set any other key too. The tool keeps such a key and ignores it.
 """
 
 from functools import cache
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from ..contract.answer import FORMATS
 from ..contract.duration import parse_duration, similar_duration
@@ -19,7 +21,20 @@ from ..parts import offered
 AUTO = "auto"
 """The value that lets each command choose, for example by the number of processors."""
 
-SETTINGS = {
+
+class KnownSetting(TypedDict):
+    """What the tool knows about one of its settings."""
+
+    kind: str
+    default: str
+    help: str
+    deprecated: NotRequired[str]
+    """A sentence that says what to use instead."""
+    former_names: NotRequired[tuple[str, ...]]
+    """Names that the setting had before. They still work, in files and in variables."""
+
+
+SETTINGS: dict[str, KnownSetting] = {
     "call_log": {
         "kind": "switch",
         "default": "on",
@@ -57,7 +72,7 @@ _EXPECTED = {
 
 
 @cache
-def all_known() -> dict[str, dict[str, str]]:
+def all_known() -> dict[str, KnownSetting]:
     """Return all settings of the kit and the parts, sorted by name."""
     settings = dict(SETTINGS)
     for module in offered("settings"):
@@ -65,11 +80,21 @@ def all_known() -> dict[str, dict[str, str]]:
     return dict(sorted(settings.items()))
 
 
-def find_known(name: str) -> dict[str, str] | None:
-    """Return the kind, the default and the help of a setting, or None if the tool has none."""
+def find_known(name: str) -> KnownSetting | None:
+    """Return what is known about a setting, or None if the tool has no setting of this name."""
     if name in SETTINGS:
         return SETTINGS[name]
     return all_known().get(name)
+
+
+def present_name(name: str) -> str:
+    """Return the name that a setting has now. A key that never was a setting keeps its name."""
+    if find_known(name) is not None:
+        return name
+    for known_name, known in all_known().items():
+        if name in known.get("former_names", ()):
+            return known_name
+    return name
 
 
 def check(name: str, value: Any, source: str) -> Any:
@@ -77,29 +102,41 @@ def check(name: str, value: Any, source: str) -> Any:
 
     Raise InvalidValues if the setting cannot have this value. The message names the source of it.
     """
-    known = find_known(name)
-    assert known is not None
+    setting = find_known(name)
+    assert setting is not None
+    # "auto" is the default. If the default is "auto" too, each command chooses.
+    value_to_read: Any = value
     if value == AUTO:
-        value_to_read: Any = known["default"]
-    else:
-        value_to_read = value
+        value_to_read = setting["default"]
     if value_to_read == AUTO:
         return None
-    kind = known["kind"]
     try:
-        return read_as(kind, value_to_read)
+        return read_as(setting["kind"], value_to_read)
     except ValueError as error:
         shown = quoted(value) if isinstance(value, str) else str(value)
-        message = f"Invalid value for {name}: {shown} ({source})"
+        mistake = Mistake(
+            param=name,
+            code="INVALID_VALUE",
+            message=f"Invalid value for {name}: {shown} ({source})",
+            value=str(value),
+            suggestion=_hint_for(setting, value),
+        )
+        raise InvalidValues(mistake) from error
+
+
+def _hint_for(setting: KnownSetting, invalid_value: Any) -> str:
+    """Return the hint that says which values the setting can have."""
+    kind = setting["kind"]
+    if setting["default"] == AUTO:
+        hint = f'Use {_EXPECTED[kind]}, or "auto".'
+    else:
         hint = f"Use {_EXPECTED[kind]}."
-        if known["default"] == AUTO:
-            hint = f'Use {_EXPECTED[kind]}, or "auto".'
-        if kind == "duration":
-            # Often only the unit is missing.
-            similar = similar_duration(str(value))
-            if similar is not None:
-                hint = f"{hint} Did you mean {similar}?"
-        raise InvalidValues(Mistake(name, "INVALID_VALUE", message, str(value), hint)) from error
+    if kind == "duration":
+        # Often only the unit is missing.
+        similar = similar_duration(str(invalid_value))
+        if similar is not None:
+            hint = f"{hint} Did you mean {similar}?"
+    return hint
 
 
 def read_as(kind: str, value: Any) -> Any:
@@ -108,6 +145,7 @@ def read_as(kind: str, value: Any) -> Any:
         return parse_duration(str(value))
     if kind == "count":
         return _read_count(value)
+    # 1 and 0 are accepted too: in Python, they are equal to True and False.
     if kind == "switch" and value in ("on", "off", True, False):
         return value in ("on", True)
     if kind == "format" and value in FORMATS:

@@ -20,14 +20,14 @@ from typing import Any
 from ..safety.toml_file import parse
 from ..safety.toml_limits import MAX_TOML_BYTES, TOO_LARGE
 from .toml_check import (
-    Gap,
-    Region,
+    Difference,
+    Template,
     documents_without,
-    find_region,
+    find_difference,
     is_blank,
-    is_where_value_was,
     reads_as,
     removes_one_key,
+    replaces_only_value,
     with_value,
 )
 from .toml_cost import is_expensive
@@ -41,8 +41,11 @@ _UNSAFE = "the edit would change other parts of the file"
 _EditedTable = Any
 """A table of tomlkit. Its classes have no useful base class: some of them only look like tables."""
 
+_PutValue = Callable[[_EditedTable, str], None]
+"""A function that puts a value somewhere into a document of tomlkit."""
+
 _AddKey = Callable[[_EditedTable, KeyPath, str], None]
-"""A function that adds a key to a table of tomlkit. The path starts in this table."""
+"""A function that adds a key and its value to a table of tomlkit. The path starts in this table."""
 
 
 class CannotEdit(Exception):
@@ -56,25 +59,25 @@ class CannotEdit(Exception):
         """What the user can do about it. It is empty if only a text editor helps."""
 
 
-class NotAValue(CannotEdit):
+class WrongKind(CannotEdit):
     """A change that is refused because a table is where a value is needed, or the reverse."""
 
-    def __init__(self, path: KeyPath, at: KeyPath, found: TomlValue) -> None:
-        if at == path:
-            reason = f"{show_key(at)} is a table, not a value"
+    def __init__(self, path: KeyPath, obstacle: KeyPath, found: TomlValue) -> None:
+        if obstacle == path:
+            reason = f"{show_key(obstacle)} is a table, not a value"
         else:
-            reason = f"{show_key(at)} is not a table"
+            reason = f"{show_key(obstacle)} is not a table"
         super().__init__(path, reason)
-        self.at = at
-        """The key that is in the way: `path`, or a beginning of it."""
+        self.obstacle = obstacle
+        """The key that is in the way: `path` if it is a table, or else a table above it."""
         self.found = found
-        """The table or the value of that key."""
+        """The table or the value of the obstacle."""
 
 
 def set_value(text: str, path: KeyPath, value: TomlValue) -> str:
     """Return the text with this value for the key. Missing tables are added.
 
-    Raise NotAValue if the value would replace a table, or if a part of the path is not a table.
+    Raise WrongKind if the value would replace a table, or if a key above it is not a table.
     Raise CannotEdit if there is no safe edit, and ValueError if the text is not TOML.
     """
     document = parse(text)
@@ -89,7 +92,7 @@ def set_value(text: str, path: KeyPath, value: TomlValue) -> str:
     _refuse_expensive(new_text, path)
     # tomlkit cannot parse a list in 100 lists. Without this check, the edit that adds one would be
     # the last edit of the file.
-    if _edit(new_text, lambda tables: None) is None:
+    if not _can_be_edited(new_text):
         raise CannotEdit(path, "the value is nested too deep")
     return new_text
 
@@ -100,7 +103,7 @@ def unset_value(text: str, path: KeyPath) -> str:
     The header of a table stays when its last key is removed, and so do empty braces. A table
     without a header, such as `a` in `a.b = 1`, disappears with its last key.
 
-    Raise NotAValue if the key is a table with a header. Raise CannotEdit if there is no such key or
+    Raise WrongKind if the key is a table with a header. Raise CannotEdit if there is no such key or
     no safe edit, and ValueError if the text is not TOML.
     """
     document = parse(text)
@@ -109,15 +112,17 @@ def unset_value(text: str, path: KeyPath) -> str:
         raise CannotEdit(path, "it is not set, or it is in a list of tables")
     _refuse_expensive(text, path)
 
-    def remove_key(tables: _EditedTable) -> None:
-        parent = _table_at(tables, path[:-1])
+    def remove_key(edited_document: _EditedTable) -> None:
+        parent = _table_at(edited_document, path[:-1])
         if not _is_written_as_value(parent[path[-1]]):
-            raise NotAValue(path, path, found)
+            raise WrongKind(path, path, found)
         del parent[path[-1]]
 
     new_text = _edit(text, remove_key)
-    if new_text is None or not removes_one_key(text, find_region(text, new_text)):
+    # The document shows no comments. So look at the texts too.
+    if new_text is None or not removes_one_key(text, find_difference(text, new_text)):
         raise CannotEdit(path, _UNSAFE)
+    # Whether tables that are empty now have disappeared depends on how they were written.
     for expected in documents_without(document, path):
         if reads_as(new_text, expected):
             return new_text
@@ -125,14 +130,17 @@ def unset_value(text: str, path: KeyPath) -> str:
 
 
 def _refuse_wrong_kind(document: TomlTable, path: KeyPath, value: TomlValue) -> None:
-    """Raise NotAValue if the value would replace a table, or if a part of the path is no table."""
+    """Raise WrongKind if the value would replace a table, or if a key above it is not a table."""
+    # For the path a.b.c, look at a and at a.b.
     for depth in range(1, len(path)):
-        found = value_at(document, path[:depth])
-        if found is not None and not isinstance(found, dict):
-            raise NotAValue(path, path[:depth], found)
-    found = value_at(document, path)
-    if isinstance(found, dict) and found and not isinstance(value, dict):
-        raise NotAValue(path, path, found)
+        path_above = path[:depth]
+        value_above = value_at(document, path_above)
+        if value_above is not None and not isinstance(value_above, dict):
+            raise WrongKind(path, path_above, value_above)
+    # A table may be replaced by a table, and `{}` by anything: no key is lost.
+    old_value = value_at(document, path)
+    if isinstance(old_value, dict) and old_value and not isinstance(value, dict):
+        raise WrongKind(path, path, old_value)
 
 
 def _refuse_expensive(text: str, path: KeyPath) -> None:
@@ -142,37 +150,57 @@ def _refuse_expensive(text: str, path: KeyPath) -> None:
 
 
 def _replace_value(text: str, document: TomlTable, path: KeyPath, value: TomlValue) -> str:
-    """Return the text with another value for a key that has one."""
+    """Return the text with another value for a key that has one.
+
+    Raise WrongKind if the old value is a table with a header or with dotted keys. Raise CannotEdit
+    if there is no safe edit.
+    """
     old_value = value_at(document, path)
-    placeholder = _new_placeholder()
 
-    def put_placeholder(tables: _EditedTable) -> None:
-        parent = _table_at(tables, path[:-1])
-        if not _is_written_as_value(parent[path[-1]]):
-            raise NotAValue(path, path, old_value)
-        parent[path[-1]] = placeholder
+    def put_value(edited_document: _EditedTable, new_value: str) -> None:
+        table = _table_at(edited_document, path[:-1])
+        if not _is_written_as_value(table[path[-1]]):
+            raise WrongKind(path, path, old_value)
+        table[path[-1]] = new_value
 
-    gap = _find_gap(_edit(text, put_placeholder), placeholder)
-    if gap is None or not is_where_value_was(gap, text, old_value):
+    template = _make_template(text, put_value)
+    # In rare cases, tomlkit also changes a comment or another key.
+    if template is None or not replaces_only_value(template, text, old_value):
         raise CannotEdit(path, _UNSAFE)
-    new_text = gap.filled(show_value(value))
+    new_text = template.filled(show_value(value))
     _refuse_large(new_text, path)
     if not reads_as(new_text, with_value(document, path, value)):
         raise CannotEdit(path, _UNSAFE)
     return new_text
 
 
-def _add_key(text: str, document: TomlTable, path: KeyPath, value: TomlValue) -> str:
-    """Return the text with a new key, in the first form that changes nothing else.
+def _make_template(text: str, put_value: _PutValue) -> Template | None:
+    """Put a value into the text with tomlkit, and return the new text with a gap in its place.
 
-    In a table that exists, this is a key, dotted if need be, below the last one. If no part of the
-    path exists, it is a new table at the end.
+    Return None if tomlkit fails.
     """
+    # A string that is in no file. So its place in the new text is certain.
+    placeholder = f"placeholder-{os.urandom(16).hex()}"
+    new_text = _edit(text, lambda edited_document: put_value(edited_document, placeholder))
+    if new_text is None:
+        return None
+    # tomlkit writes strings in double quotes.
+    before, found, after = new_text.partition(f'"{placeholder}"')
+    if not found:
+        return None
+    return Template(before, after)
+
+
+def _add_key(text: str, document: TomlTable, path: KeyPath, value: TomlValue) -> str:
+    """Return the text with a new key. Raise CannotEdit if every form changes something else too."""
     new_text = _first_safe_form(text, document, path, value)
     if new_text is None and not text.endswith("\n"):
         # tomlkit 0.15 adds the key to the last line if that is a dotted key of three or more parts.
+        # So end the last line first.
         ended_text = text + _newline_of(text)
         new_text = _first_safe_form(ended_text, document, path, value)
+        # A key in the middle of the file is no reason to change its last line. So accept only a key
+        # at the end.
         if new_text is not None and not new_text.startswith(ended_text):
             new_text = None
     if new_text is None:
@@ -186,18 +214,29 @@ def _first_safe_form(
     path: KeyPath,
     value: TomlValue,
 ) -> str | None:
-    """Return the text with a new key, or None if each form changes something else too."""
-    depth = _depth_of_nearest_table(document, path)
-    forms = [_add_new_table, _add_braces]
-    if depth > 0 or len(path) == 1:
-        forms.insert(0, _add_dotted_key)
+    """Return the text with a new key, or None if each form changes something else too.
+
+    If the table `a` exists, these are the forms of the key a.b.c, the usual one first:
+
+        b.c = value        below the last key of the table `a`
+        [a.b]              a new table, with `c = value` below the header
+        b = {c = value}    the only form that is possible if `a` is in braces
+    """
+    table_path = _nearest_table(document, path)
+    new_parts = path[len(table_path) :]
+    forms = [_add_dotted_key, _add_new_table, _add_braces]
+    if table_path == () and len(new_parts) > 1:
+        # At the top of a file, people do not write `a.b.c = value`. They write a header, [a.b].
+        forms.remove(_add_dotted_key)
+
     expected = with_value(document, path, value)
     for add_key in forms:
-        region = _region_of_new_key(text, path, depth, add_key, show_value(value))
-        if region is None:
+        difference = _insert_key(text, table_path, new_parts, add_key, show_value(value))
+        if difference is None:
             continue
-        _refuse_large(region.applied_to(text), path)
-        for candidate in (_above_next_header(text, region), region):
+        _refuse_large(difference.applied_to(text), path)
+        # Prefer the place that a person would choose. If it is not safe, keep the one of tomlkit.
+        for candidate in (_above_next_header(text, difference), difference):
             new_text = candidate.applied_to(text)
             if reads_as(new_text, expected):
                 return new_text
@@ -211,35 +250,35 @@ def _newline_of(text: str) -> str:
     return "\n"
 
 
-def _region_of_new_key(
+def _insert_key(
     text: str,
-    path: KeyPath,
-    depth: int,
+    table_path: KeyPath,
+    new_parts: KeyPath,
     add_key: _AddKey,
     value_text: str,
-) -> Region | None:
-    """Return what tomlkit adds for a new key, or None if it changes something else too.
+) -> Difference | None:
+    """Return the lines that tomlkit adds for a new key. Return None if it changes anything else.
 
-    `depth` is the number of parts of the path that are tables that exist.
+    `add_key` adds a key with these parts, relative to the existing table at `table_path`.
     """
-    placeholder = _new_placeholder()
 
-    def add(tables: _EditedTable) -> None:
-        add_key(_table_at(tables, path[:depth]), path[depth:], placeholder)
+    def put_value(edited_document: _EditedTable, new_value: str) -> None:
+        add_key(_table_at(edited_document, table_path), new_parts, new_value)
 
-    gap = _find_gap(_edit(text, add), placeholder)
-    if gap is None:
+    template = _make_template(text, put_value)
+    if template is None:
         return None
-    region = find_region(text, gap.filled(value_text))
-    if not is_blank(region.old):
+    difference = find_difference(text, template.filled(value_text))
+    # Adding a key may replace the blanks in `{ }`, and nothing else.
+    if not is_blank(difference.old):
         return None
-    # tomlkit ends each new line with a line feed, whatever the other lines end with.
-    lines = region.new.replace("\r\n", "\n").replace("\n", _newline_of(text))
-    return replace(region, new=lines)
+    # tomlkit ends each new line with a line feed, even if the other lines end with "\r\n".
+    new_lines = difference.new.replace("\r\n", "\n").replace("\n", _newline_of(text))
+    return replace(difference, new=new_lines)
 
 
 def _add_dotted_key(table: _EditedTable, path: KeyPath, value: str) -> None:
-    """Add `b.c = value`."""
+    """Add the key (b, c) to the table as `b.c = value`, and the key (c,) as `c = value`."""
     import tomlkit  # 10 ms, and most commands do not edit
 
     if len(path) == 1:
@@ -249,12 +288,13 @@ def _add_dotted_key(table: _EditedTable, path: KeyPath, value: str) -> None:
 
 
 def _add_new_table(table: _EditedTable, path: KeyPath, value: str) -> None:
-    """Add `[b]`, and `c = value` below it."""
-    import tomlkit
+    """Add the key (b, c, d) to the table `a` as a header `[a.b.c]`, and `d = value` below it."""
+    import tomlkit  # 10 ms, and most commands do not edit
 
     inner = tomlkit.table()
     inner[path[-1]] = value
     for part in reversed(path[1:-1]):
+        # A super table contains only tables, and gets no header of its own.
         outer = tomlkit.table(is_super_table=True)
         outer[part] = inner
         inner = outer
@@ -262,8 +302,11 @@ def _add_new_table(table: _EditedTable, path: KeyPath, value: str) -> None:
 
 
 def _add_braces(table: _EditedTable, path: KeyPath, value: str) -> None:
-    """Add `b = {c = value}`. Below a table in braces, tomlkit can add no other form."""
-    import tomlkit
+    """Add the key (b, c) to the table as `b = {c = value}`.
+
+    In a table that is itself in braces, tomlkit can add no other form.
+    """
+    import tomlkit  # 10 ms, and most commands do not edit
 
     inner: Any = value
     for part in reversed(path[1:]):
@@ -273,27 +316,37 @@ def _add_braces(table: _EditedTable, path: KeyPath, value: str) -> None:
     table[path[0]] = inner
 
 
-def _above_next_header(text: str, region: Region) -> Region:
-    """Return the region of a new key, moved above the comment that belongs to the next header.
+def _above_next_header(text: str, new_key: Difference) -> Difference:
+    """Return the new key in another place: above the comment that belongs to the next header.
 
-    tomlkit adds a key below all comments and blank lines of its table. But to a reader, a comment
-    directly above a header is about this header.
+    tomlkit adds a key at the end of its table. If a header follows, this is directly above it:
+
+        [a]
+        x = 1
+
+        # about b
+        [b]
+
+    The new key of the table `a` would separate `# about b` from [b]. So it moves below `x = 1`.
     """
-    next_line = text[region.start :].lstrip(" \t")
-    # A region that replaces blanks cannot be moved, because the blanks are only in this place.
-    if region.old or not next_line.startswith("["):
-        return region
-    start = _skip_lines_above(text, region.start, lambda line: line.startswith("#"))
-    start_of_blank_lines = _skip_lines_above(text, start, lambda line: line == "")
-    if start_of_blank_lines == start:
-        return replace(region, start=start)
+    next_line = text[new_key.start :].lstrip(" \t")
+    # A key that replaces the blanks in `{ }` cannot be moved out of the braces.
+    if new_key.old or not next_line.startswith("["):
+        return new_key
+    start_of_comment = _skip_lines_above(text, new_key.start, lambda line: line.startswith("#"))
+    start_of_blank_lines = _skip_lines_above(text, start_of_comment, lambda line: line == "")
+    if start_of_blank_lines == start_of_comment:
+        return replace(new_key, start=start_of_comment)
     # The blank lines separate the key from the header, so the key needs none of its own.
-    lines = region.new.rstrip("\r\n") + _newline_of(region.new)
-    return replace(region, start=start_of_blank_lines, new=lines)
+    lines = new_key.new.rstrip("\r\n") + _newline_of(new_key.new)
+    return replace(new_key, start=start_of_blank_lines, new=lines)
 
 
 def _skip_lines_above(text: str, position: int, is_skipped: Callable[[str], bool]) -> int:
-    """Return the start of the lines directly above the position for which `is_skipped` is true."""
+    """Return the start of the lines directly above the position for which `is_skipped` is true.
+
+    `is_skipped` gets each line without blanks around it. The position must be the start of a line.
+    """
     while position > 0:
         start = text.rfind("\n", 0, position - 1) + 1
         line = text[start:position].strip()
@@ -304,13 +357,16 @@ def _skip_lines_above(text: str, position: int, is_skipped: Callable[[str], bool
 
 
 def _edit(text: str, change: Callable[[_EditedTable], None]) -> str | None:
-    """Return the text after a change of its tables, or None if tomlkit fails to change it."""
-    import tomlkit
+    """Let `change` edit the document of tomlkit, and return its text, or None if tomlkit fails.
+
+    A CannotEdit that `change` raises is not a failure of tomlkit, and is raised again.
+    """
+    import tomlkit  # 10 ms, and most commands do not edit
 
     try:
-        tables = tomlkit.parse(text)
-        change(tables)
-        return tables.as_string()
+        edited_document = tomlkit.parse(text)
+        change(edited_document)
+        return edited_document.as_string()
     except CannotEdit:
         raise
     # There is no list of what tomlkit can raise. We saw ValueError, AttributeError and
@@ -319,40 +375,40 @@ def _edit(text: str, change: Callable[[_EditedTable], None]) -> str | None:
         return None
 
 
-def _table_at(tables: _EditedTable, path: KeyPath) -> _EditedTable:
+def _can_be_edited(text: str) -> bool:
+    """Return whether tomlkit can parse the text."""
+    return _edit(text, lambda _edited_document: None) is not None
+
+
+def _table_at(edited_document: _EditedTable, path: KeyPath) -> _EditedTable:
+    """Return the table at this path in a document of tomlkit."""
+    table = edited_document
     for part in path:
-        tables = tables[part]
-    return tables
+        table = table[part]
+    return table
 
 
 def _is_written_as_value(item: _EditedTable) -> bool:
-    """Return whether the item is behind `key =`. A table with a header or dotted keys is not."""
-    from tomlkit.items import AoT, InlineTable
+    """Return whether the item is the value in `key = value`.
+
+    A table in braces is. A table with a header or with dotted keys is not, and a list of tables
+    with headers is not.
+    """
+    from tomlkit.items import AoT, InlineTable  # 10 ms, and most commands do not edit
 
     return isinstance(item, InlineTable) or not isinstance(item, (dict, AoT))
 
 
-def _new_placeholder() -> str:
-    """Return a text that is in no file."""
-    return f"placeholder-{os.urandom(16).hex()}"
+def _nearest_table(document: TomlTable, path: KeyPath) -> KeyPath:
+    """Return the path of the innermost existing table above a key: () is the document itself.
 
-
-def _find_gap(text: str | None, placeholder: str) -> Gap | None:
-    """Return the gap where the placeholder is, or None if there is no text or no placeholder."""
-    if text is None:
-        return None
-    before, found, after = text.partition(f'"{placeholder}"')
-    if not found:
-        return None
-    return Gap(before, after)
-
-
-def _depth_of_nearest_table(document: TomlTable, path: KeyPath) -> int:
-    """Return how many parts of the path are tables that exist. The key itself does not count."""
+    For the key a.b.c, look for a.b, then for a. If one of them exists, it is a table: otherwise
+    `_refuse_wrong_kind` has refused the key before.
+    """
     for depth in range(len(path) - 1, 0, -1):
         if value_at(document, path[:depth]) is not None:
-            return depth
-    return 0
+            return path[:depth]
+    return ()
 
 
 def _refuse_large(new_text: str, path: KeyPath) -> None:

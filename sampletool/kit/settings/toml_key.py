@@ -15,9 +15,9 @@ TomlValue = Any
 TomlTable = dict[str, TomlValue]
 """A table, or a whole document."""
 
-_EXACT_INTEGER = 2**53 - 1
+_LARGEST_EXACT_INTEGER = 2**53 - 1
 """The largest integer that every JSON reader keeps exactly. Larger ones are kept as text."""
-_DEEPEST = 100
+_MAX_DEPTH = 100
 """The number of tables and lists that may be in each other, far below the limit of recursion."""
 
 
@@ -38,7 +38,7 @@ def _is_bare(part: str) -> bool:
 
 
 def show_plain(value: str | int) -> str:
-    """Return a text, an integer or a boolean as TOML. JSON writes them in the same way."""
+    """Return a text (in quotes), an integer or a boolean as TOML. JSON writes them alike."""
     # TOML forbids the character DEL in a text, but JSON does not.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
@@ -50,6 +50,7 @@ def show_value(value: TomlValue) -> str:
         return "{" + ", ".join(pairs) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(show_value(member) for member in value) + "]"
+    # A bool is an int.
     if isinstance(value, (str, int)):
         return show_plain(value)
     if isinstance(value, float):
@@ -65,7 +66,7 @@ def parse_key(text: str) -> KeyPath:
 
     Raise ValueError, whose text is a message for the user.
     """
-    # More dots than that can only be in quotes, where nobody needs them.
+    # A dot in quotes does not separate parts, but here it counts too. Nobody needs that many.
     if text.count(".") >= MAX_KEY_PARTS:
         parts = text.count(".") + 1
         raise ValueError(f"a key has at most {MAX_KEY_PARTS} parts, not {parts}")
@@ -74,27 +75,33 @@ def parse_key(text: str) -> KeyPath:
     except ValueError:
         from ..contract.mistyped import check_name  # 1 ms, and it is needed only for a wrong key
 
+        # This raises a better message for some mistakes, such as an unset variable.
         check_name(text)
         form = "dotted names such as build.jobs, with quotes around odd ones"
         raise ValueError(f"{quoted(text)} is not a key: {form}") from None
 
 
 def _read_key(text: str) -> KeyPath:
-    """Return the parts of a dotted key. Raise ValueError if it is not one."""
+    """Return the parts of a dotted key. Raise ValueError if the text is not one."""
+    # NOTHING has the words, such as "null", that programs write for a variable without a value.
     if text in NOTHING or not text.isprintable() or "=" in text:
         raise ValueError(f"{text} is not a key")
-    names = text.split(".")
-    if all(_is_bare(name) for name in names):
-        return tuple(names)
-    value: TomlValue = tomllib.loads(f"{text} = 0")
-    path: list[str] = []
-    while isinstance(value, dict):
-        # `[a]` and `# a` are TOML, but not a key.
-        if len(value) != 1:
+    parts = text.split(".")
+    if all(_is_bare(part) for part in parts):
+        return tuple(parts)
+
+    # Some parts are in quotes. tomllib reads `a."b.c" = 0` as {"a": {"b.c": 0}}. So the parts are
+    # the names of the tables, and of the 0 in the innermost one.
+    quoted_parts: list[str] = []
+    table_or_zero: TomlValue = tomllib.loads(f"{text} = 0")
+    while isinstance(table_or_zero, dict):
+        # If the text begins with a comment or a header, ` = 0` is in a comment, and this is {}.
+        if len(table_or_zero) != 1:
             raise ValueError(f"{text} is not a key")
-        ((part, value),) = value.items()
-        path.append(part)
-    return tuple(path)
+        part = next(iter(table_or_zero))
+        quoted_parts.append(part)
+        table_or_zero = table_or_zero[part]
+    return tuple(quoted_parts)
 
 
 def parse_value(text: str) -> TomlValue:
@@ -104,19 +111,31 @@ def parse_value(text: str) -> TomlValue:
     another way.
     """
     try:
-        check_limits(text)
-        document = tomllib.loads(f"value = {text}", parse_float=_exact_float)
-        # This fails if a comment follows the value.
-        tomllib.loads(f"value = [{text}]")
+        value = _read_value(text)
     except (ValueError, RecursionError):
-        return text
-    if document.keys() != {"value"} or "\n" in text:
-        return text
-    value = document["value"]
-    if type(value) is int and str(value) != text:
         return text
     if not _fits_json(value):
         return text
+    return value
+
+
+def _read_value(text: str) -> TomlValue:
+    """Return the value of a TOML text. Raise ValueError if it would be printed in another way.
+
+    Raise ValueError or RecursionError if the text is not exactly one value on one line.
+    """
+    check_limits(text)
+    # With a second line, `5` could be followed by another key.
+    if "\n" in text:
+        raise ValueError("a value has one line")
+    # In brackets, a value with a comment, such as `5 # five`, is not TOML: the closing bracket
+    # would be in the comment.
+    tomllib.loads(f"value = [{text}]")
+    value = tomllib.loads(f"value = {text}", parse_float=_exact_float)["value"]
+    # For example, `0x10`, `+5` and `1_000` are integers in TOML. A bool is not meant here, although
+    # it is an int.
+    if type(value) is int and str(value) != text:
+        raise ValueError(f"{text} would not be printed as it was typed")
     return value
 
 
@@ -128,14 +147,15 @@ def _exact_float(text: str) -> float:
     return value
 
 
-def _fits_json(value: TomlValue, depth: int = _DEEPEST) -> bool:
+def _fits_json(value: TomlValue, depth: int = _MAX_DEPTH) -> bool:
     """Return whether JSON can represent the value exactly, with at most `depth` levels."""
     if isinstance(value, dict):
         return depth > 0 and all(_fits_json(member, depth - 1) for member in value.values())
     if isinstance(value, list):
         return depth > 0 and all(_fits_json(member, depth - 1) for member in value)
     if isinstance(value, int):
-        return abs(value) <= _EXACT_INTEGER
+        return abs(value) <= _LARGEST_EXACT_INTEGER
+    # A float fits, because _exact_float() has refused nan and inf. A date does not.
     return isinstance(value, (str, float))
 
 

@@ -1,1 +1,1 @@
-"""What tests share: running the tool as a user would, and starting many together."""
+"""For tests: run the tool as a user would, check its responses, and hold locks meanwhile."""

@@ -1,11 +1,16 @@
-"""Counts for counted tests: the smallest that still fails when the mechanism is removed, or the large ones."""
+"""The two sizes of a test that counts: small in a usual run, large in `make soak`.
+
+The usual count is the smallest with which the test still fails when its mechanism is removed.
+"""
 
 import os
 
 from ..program import variable
 
 SOAK = os.environ.get(variable("TEST_SCALE")) == "soak"
+"""Whether this run is `make soak`."""
 
 
 def scale(usual: int, soak: int) -> int:
+    """Return the count for this run."""
     return soak if SOAK else usual

@@ -46,8 +46,8 @@ def run_blocking(
     If that has happened already, the function is not called. Raise OSError if no thread can be
     started.
 
-    `changes` names what the function changes elsewhere, such as "the order at https://…". When the
-    function is abandoned, it is not known whether the change was made, and the error says so.
+    `changes` names what the function changes elsewhere, such as "the order at https://…". If the
+    function is abandoned, nobody knows whether the change was made, and the error says so.
 
     The function must not take or release a lock, because it may be abandoned at any point: `Lock`
     raises RuntimeError in it. It must not start children either, because nothing would end them.
@@ -56,13 +56,14 @@ def run_blocking(
     call = _Call(partial(function, *args))
     call.start()
     try:
-        while not call.has_ended and not signals.is_over():
-            signals.wait(_LONGEST_WAIT_SECONDS, [call.end_descriptor])
+        while not call.is_done and not signals.is_over():
+            signals.wait(_LONGEST_WAIT_SECONDS, [call.done_descriptor])
     finally:
-        os.close(call.end_descriptor)
+        os.close(call.done_descriptor)
     # If the function has ended as well, its result counts: the caller learns what has happened. The
     # caller's next look at the signals ends the command.
-    if not call.has_ended:
+    if not call.is_done:
+        # The loop has ended because of a signal or the deadline, so this raises an error.
         signals.check(uncertain_change=changes)
     return call.take_result()
 
@@ -74,11 +75,15 @@ class _Call(Generic[T]):
     """What the function returned. Missing if it has raised an error or has not ended."""
 
     def __init__(self, function: Callable[[], T]) -> None:
+        self.is_done = False
+        """Whether the function has returned or raised an error."""
+        self.done_descriptor, self._done_writer = os.pipe()
+        """`done_descriptor` is readable once the function has ended. The caller closes it.
+
+        The thread closes `_done_writer`. This is what makes `done_descriptor` readable.
+        """
         self._function = function
         self._error: BaseException | None = None
-        self.has_ended = False
-        self.end_descriptor, self._end_writer = os.pipe()
-        """`end_descriptor` is the reading end of the pipe: readable once the function ended."""
 
     def start(self) -> None:
         """Start the thread. If that fails, close the pipe and raise OSError."""
@@ -87,8 +92,8 @@ class _Call(Generic[T]):
             thread.start()
         except RuntimeError as error:
             # Python does not say why the thread was refused: usually it is the limit of processes.
-            os.close(self.end_descriptor)
-            os.close(self._end_writer)
+            os.close(self.done_descriptor)
+            os.close(self._done_writer)
             raise OSError(errno.EAGAIN, str(error)) from error
 
     def take_result(self) -> T:
@@ -99,9 +104,9 @@ class _Call(Generic[T]):
         if self._error is None:
             return self._result
         error = self._error
-        # The traceback of the error refers to this frame. If the frame still referred to the error,
-        # only the garbage collector could free both, and what the function has opened. But the
-        # garbage collector is off in most commands (see start.py).
+        # Break a cycle: the error refers to its traceback, the traceback to this frame, and the
+        # frame to the error. Only the garbage collector frees a cycle, and it is off in most
+        # commands (see start.py). What the function has opened would stay open.
         self._error = None
         try:
             raise error
@@ -115,6 +120,6 @@ class _Call(Generic[T]):
         # Not only Exception: a SystemExit, for example, must reach the caller as well.
         except BaseException as error:
             self._error = error
-        # In this order: when the caller sees the end of the pipe, `has_ended` is set.
-        self.has_ended = True
-        os.close(self._end_writer)
+        # Set this first: closing the pipe wakes the caller, who then looks at it.
+        self.is_done = True
+        os.close(self._done_writer)

@@ -5,7 +5,7 @@ from sampletool.lab.scenario import Removal
 
 def without_lock(breaks: str) -> Removal:
     return Removal(
-        "kit/safety/lock.py:Lock._wait",
+        "kit/safety/lock.py:Lock._lock_file",
         says="going on without having got the lock",
         pattern="self._signals.received is None and try_lock(descriptor, operation)",
         instead="try_lock(descriptor, operation) or True",

@@ -45,7 +45,7 @@ def serve(context: Context) -> int:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for descriptor in (stdin, stdout):
         os.set_blocking(descriptor, True)
-    return asyncio.run(server(stdin, stdout, context.signals.woken))
+    return asyncio.run(server(stdin, stdout, context.signals.wake_up_descriptor))
 
 
 def command(

@@ -25,6 +25,7 @@ spec = CommandSpec(
     at_once=("build",),
     reads=("workspace",),
     destroys="The outputs that a target had; they can be built again.",
+    runs_what_it_is_given=True,
     before=("init .",),
     examples=("build", "build report", "build --dry-run"),
 )

@@ -11,9 +11,11 @@ from sampletool.kit.context import PATIENT_SECONDS, Context
 from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.file_errors import OutputExists
+from sampletool.kit.contract.library_errors import from_library_error
 from sampletool.kit.contract.mistyped import check_path
 from sampletool.kit.global_options import DryRunOption, strictly
-from sampletool.kit.program import WORKSPACE_FILE
+from sampletool.kit.places import home_directory
+from sampletool.kit.program import PROGRAM, WORKSPACE_FILE
 from sampletool.kit.safety.atomic_file import create, sweep
 from sampletool.kit.safety.errors import UnsafePath
 from sampletool.sample.output import lock_path
@@ -66,6 +68,26 @@ def make(context: Context, directory: Path, *, dry_run: bool) -> Made:
     return Made("created" if missing else "unchanged", str(directory), names)
 
 
+def refuse_wide_directory(directory: Path) -> None:
+    """Raise ToolError if the directory is the root directory or the home directory itself.
+
+    A workspace there would contain every directory below it: `config set` anywhere in the home
+    directory would change its settings instead of those of the user.
+    """
+    real_path = Path(os.path.realpath(directory))
+    home = home_directory()
+    if real_path == real_path.parent:
+        reason = "it is the root directory, so every directory would be in this workspace"
+    elif home is not None and real_path == Path(os.path.realpath(home)):
+        reason = "it is your home directory, so every directory in it would be in this workspace"
+    else:
+        return
+    error = from_library_error(UnsafePath(str(directory), reason))
+    raise error.with_hint(
+        f"Name a new directory, for example `{PROGRAM} init demo`. To use this directory anyway, add --force."
+    )
+
+
 def _missing(directory: Path, contents: dict[str, bytes]) -> set[str]:
     """Which files are not there; OUTPUT_EXISTS if something else is in the place of one, or of a directory."""
     there = {name for name in contents if os.path.lexists(directory / name)}
@@ -89,6 +111,10 @@ def command(
     directory: Annotated[
         str, typer.Argument(metavar="[DIR]", callback=strictly(check_path), help="Where; made if it is not there.")
     ] = ".",
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Allow the root directory and the home directory."),
+    ] = False,
     dry_run: DryRunOption = False,
 ) -> Made:
     """Make a small workspace to try everything in.
@@ -98,4 +124,7 @@ def command(
     context: Context = ctx.obj
     if not directory or not directory.isprintable() or os.path.basename(directory).startswith("-"):
         raise UnsafePath(directory, "that is not a name for a directory")
-    return make(context, context.cwd / directory, dry_run=dry_run)
+    path = context.cwd / directory
+    if not force:
+        refuse_wide_directory(path)
+    return make(context, path, dry_run=dry_run)

@@ -24,6 +24,7 @@ spec = CommandSpec(
     locks=("build", "session"),
     at_once=("build",),
     reads=("workspace",),
+    runs_what_it_is_given=True,
     before=("init .", "build"),
     examples=("test", "test --build", "test totals-add-up"),
 )

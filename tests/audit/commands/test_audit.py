@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.program import PACKAGE
-from sampletool.kit.testing.tool import Process, Ran, Tool, told_of
+from sampletool.kit.testing.tool import Process, Ran, Tool, describe_option
 from tests.audit.support import eventually, is_gone, processes_of, script
 
 _OURS = f"{shlex.quote(sys.executable)} -m sampletool"
@@ -121,7 +121,7 @@ def test_every_mistake_is_reported_at_once(tool: Tool) -> None:
 @pytest.mark.parametrize("runs", ["0", "1", "257"])
 def test_that_many_runs_cannot_meet(tool: Tool, runs: str) -> None:
     assert tool("audit", "--set", _SET, "--get", _GET, "--runs", runs).code == "USAGE_ERROR"
-    assert told_of(tool, "audit", "--runs").items() >= {"minimum": 2, "maximum": 256, "default": 32}.items()
+    assert describe_option(tool, "audit", "--runs").items() >= {"minimum": 2, "maximum": 256, "default": 32}.items()
 
 
 def test_a_command_that_is_not_there_is_named(tool: Tool) -> None:

@@ -19,7 +19,7 @@ from sampletool.kit.contract.file_errors import EditRefused
 from sampletool.kit.program import PACKAGE, PROGRAM
 from sampletool.kit.testing.tool import Ran, Tool
 from tests.kit.failing import failure_of
-from tests.kit.trees import ROOT, commit, copy_tree, make_environment, tracked
+from tests.kit.trees import ROOT, commit, copy_tree, make_environment, tracked_files
 
 _LEFT_OVER = re.compile(
     rf"{PACKAGE}|\b{PROGRAM}\.toml|[/\"'`]\.{PROGRAM}\b|{PROGRAM.upper()}_[A-Z]"
@@ -189,7 +189,7 @@ def test_the_first_commit_has_everything_and_nobody_s_ignored_names_or_hooks_mat
     data = tool("fork", "acme", GIT_DIR=str(ROOT / ".git"), GIT_INDEX_FILE=str(home / "index")).data
 
     tree = tool.cwd / "acme"
-    assert sorted(tracked(tree)) == data["files"] == sorted(set(files_below(tree)) - set(files_below_git(tree)))
+    assert sorted(tracked_files(tree)) == data["files"] == sorted(set(files_below(tree)) - set(files_below_git(tree)))
     assert in_project(tree, "git", "log", "--format=%s") == "Begin\n"
     assert os.access(tree / ".ci" / "run", os.X_OK)
 

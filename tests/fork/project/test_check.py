@@ -7,7 +7,7 @@ import pytest
 
 from sampletool.kit.testing.tool import Tool
 from tests.fork.commands.test_fork import in_project, made
-from tests.kit.trees import FEW_PLUGINS, make_environment, take_types, tracked
+from tests.kit.trees import FEW_PLUGINS, copy_mypy_cache, make_environment, tracked_files
 from tests.project.style import Counts, count
 
 
@@ -15,7 +15,7 @@ def test_a_fresh_project_passes_its_check_and_stays_as_it_is(tool: Tool, monkeyp
     tree = made(tool, "--ci", "github")
     monkeypatch.delenv("PYTHONPATH")
     make_environment(tree)
-    take_types(tree)
+    copy_mypy_cache(tree)
     same = "--ignore tests/kit/project/test_how_to.py"  # a page of the kit, of which our own check does what it says
     monkeypatch.setenv("PYTEST_ADDOPTS", f"-q -n0 -p no:cacheprovider {same}")
 
@@ -42,7 +42,7 @@ def test_with_long_names_its_lines_are_not_too_long(tool: Tool) -> None:
 
 def test_what_it_owns_besides_the_kit_is_small(tool: Tool) -> None:
     tree = made(tool)
-    own = [tree / path for path in tracked(tree) if path.endswith(".py") and "kit" not in Path(path).parts]
+    own = [tree / path for path in tracked_files(tree) if path.endswith(".py") and "kit" not in Path(path).parts]
 
     code, tests, example = Counts(), Counts(), Counts()
     for path in own:

@@ -11,7 +11,7 @@ from sampletool.kit import upgrade
 from sampletool.kit.checksums import folders as folders_of_kit
 from sampletool.kit.program import PACKAGE, PROGRAM
 from sampletool.kit.testing.tool import Tool
-from tests.kit.trees import ROOT, commit, copy_tree, make_environment, take_types, tracked
+from tests.kit.trees import ROOT, commit, copy_mypy_cache, copy_tree, make_environment, tracked_files
 
 _FRESH = f'''"""New in this kit."""
 
@@ -48,7 +48,7 @@ def test_a_fork_with_work_of_its_own_is_green_with_a_newer_kit(
     fork = tool.cwd / "acme-stock"
     monkeypatch.delenv("PYTHONPATH")
     python = str(make_environment(fork))
-    take_types(fork)
+    copy_mypy_cache(fork)
     (fork / "acme_stock" / "inventory" / "errors.py").write_text(
         (fork / "acme_stock" / "inventory" / "errors.py").read_text().replace("There are {there}", "Only {there}")
     )
@@ -102,4 +102,4 @@ def test_the_archives_of_a_fork_carry_its_list_of_checksums(tool: Tool) -> None:
     wheel, sdist = ({*upgrade.read(next((tool.cwd / "dist").glob(form)))} for form in ("*.whl", "*.tar.gz"))
     assert "acme/kit/CHECKSUMS" in wheel
     assert "acme-0.1.0/acme/kit/CHECKSUMS" in sdist
-    assert {path.removeprefix("acme-0.1.0/") for path in sdist} - {"PKG-INFO"} == {*tracked(fork)}
+    assert {path.removeprefix("acme-0.1.0/") for path in sdist} - {"PKG-INFO"} == {*tracked_files(fork)}

@@ -7,7 +7,7 @@ import sys
 from sampletool.fork.project import offered_parts
 from sampletool.kit.program import PACKAGE
 from sampletool.kit.testing.tool import Tool
-from tests.kit.trees import tracked
+from tests.kit.trees import tracked_files
 
 
 def test_from_a_wheel_it_is_the_same_to_the_byte(installed: dict[str, str], tool: Tool) -> None:
@@ -18,6 +18,6 @@ def test_from_a_wheel_it_is_the_same_to_the_byte(installed: dict[str, str], tool
     assert ran.returncode == 0, ran.stdout
 
     assert tool(*call, "checkout").status == 0
-    files = tracked(tool.cwd / "checkout")
-    assert tracked(tool.cwd / "wheel") == files
+    files = tracked_files(tool.cwd / "checkout")
+    assert tracked_files(tool.cwd / "wheel") == files
     assert filecmp.cmpfiles(tool.cwd / "wheel", tool.cwd / "checkout", files, shallow=False) == (files, [], [])

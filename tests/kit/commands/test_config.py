@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sampletool.kit.commands.config.get import shown
+from sampletool.kit.commands.config._showing import value_to_show as shown
 from sampletool.kit.program import variable
 from sampletool.kit.testing.tool import Tool
 
@@ -16,7 +16,10 @@ def test_get_tells_the_value_and_its_source(tool: Tool, workspace: Path) -> None
     assert workspace
 
 
-def test_flag_beats_environment_beats_project_beats_user_beats_default(tool: Tool, workspace: Path) -> None:
+def test_flag_beats_environment_beats_project_beats_user_beats_default(
+    tool: Tool,
+    workspace: Path,
+) -> None:
     def winner(*args: str, **environ: str) -> tuple[object, object]:
         data = tool("config", "get", "lock_timeout", *args, stdin=b"", **environ).data
         return data["value"], data["source"]
@@ -94,7 +97,10 @@ def test_list_tells_every_key_in_a_stable_order(tool: Tool, workspace: Path) -> 
     assert workspace
 
 
-def test_unset_removes_the_keys_that_are_there_and_leaves_the_rest_unchanged(tool: Tool, workspace: Path) -> None:
+def test_unset_removes_the_keys_that_are_there_and_leaves_the_rest_unchanged(
+    tool: Tool,
+    workspace: Path,
+) -> None:
     before = (workspace / "tool.toml").read_text()
     tool("config", "set", "a=1", "b=2")
 
@@ -178,7 +184,10 @@ def test_a_value_has_one_type_wherever_it_comes_from(
     assert workspace
 
 
-def test_a_key_that_is_deep_is_refused_or_shown_and_never_a_crash(tool: Tool, workspace: Path) -> None:
+def test_a_key_that_is_deep_is_refused_or_shown_and_never_a_crash(
+    tool: Tool,
+    workspace: Path,
+) -> None:
     for call in (["set", ".".join("a" * 900), "1"], ["get", ".".join("a" * 900)], ["unset", ".".join("a" * 900)]):
         ran = tool("config", *call)
         assert ran.code == "VALIDATION_ERROR"
@@ -191,3 +200,59 @@ def test_a_key_that_is_deep_is_refused_or_shown_and_never_a_crash(tool: Tool, wo
     assert tool("config", "get", deep).data["value"] == 1
     assert tool("config", "unset", deep).data["effect"] == "deleted"
     assert workspace
+
+
+def test_a_list_shows_200_characters_of_a_value_and_its_length(tool: Tool, workspace: Path) -> None:
+    long_list = [123] * 100
+    (workspace / "tool.toml").write_text(f"[settings]\nlong = '{'x' * 5000}'\nmany = {long_list}\n")
+
+    listed = {setting["key"]: setting for setting in tool("config", "list").data["settings"]}
+    text = tool("config", "list", "--format", "text").text
+    whole = tool("config", "get", "long").data["value"]
+
+    assert (listed["long"]["value"], listed["long"]["length"]) == ("x" * 200, 5000)
+    assert listed["many"]["value"] == str(long_list)[:200]
+    assert listed["many"]["length"] == 500
+    assert "length" not in listed["jobs"]
+    assert f"{'x' * 200}… (5000 characters)" in text
+    assert whole == "x" * 5000
+
+
+def test_a_list_can_show_the_origin_of_each_value(tool: Tool, workspace: Path) -> None:
+    ran = tool("config", "list", "--show-origin", "--lock-timeout", "3s", TOOL_JOBS="4")
+    text = tool("config", "list", "--show-origin", "--format", "text").text
+
+    origins = {setting["key"]: setting["origin"] for setting in ran.data["settings"]}
+    assert origins["level"] == str(workspace / "tool.toml")
+    assert origins["jobs"] == "TOOL_JOBS"
+    assert origins["lock_timeout"] == "--lock-timeout"
+    assert origins["session_ttl"] == "default"
+    assert text.splitlines()[0].split() == ["KEY", "VALUE", "SOURCE", "ORIGIN"]
+    assert "origin" not in tool("config", "list").data["settings"][0]
+
+
+def test_a_list_has_100_keys_and_a_cursor_for_the_others(tool: Tool, workspace: Path) -> None:
+    lines = [f"k{number:03} = 1" for number in range(102)]
+    (workspace / "tool.toml").write_text("\n".join(["[settings]", *lines]))
+
+    first = tool("config", "list")
+    rest = tool("config", "list", "--after", first.meta["next_cursor"])
+
+    keys = [setting["key"] for ran in (first, rest) for setting in ran.data["settings"]]
+    assert len(first.data["settings"]) == 100
+    assert keys == sorted(set(keys))
+    assert {"k000", "k101", "session_ttl"} <= set(keys)
+
+
+def test_a_key_that_looks_like_an_unset_variable_is_listed(tool: Tool, workspace: Path) -> None:
+    (workspace / "tool.toml").write_text('[settings]\nnull = 1\n"a\\u0007b" = 2\n')
+
+    settings = tool("config", "list").data["settings"]
+
+    assert {"null", '"a\\u0007b"'} <= {setting["key"] for setting in settings}
+
+
+def test_all_wrong_keys_of_an_unset_are_reported_at_once(tool: Tool) -> None:
+    ran = tool("config", "unset", "a b", "good", "=")
+
+    assert [mistake["value"] for mistake in ran.error["errors"]] == ["a b", "="]

@@ -50,13 +50,34 @@ def test_several_keys_are_one_change(tool: Tool, workspace: Path) -> None:
     assert settings == {"level": 2, "a": 1, "b": {"c": "x=y"}}
 
 
-def test_if_one_value_is_wrong_nothing_is_set_and_all_that_is_wrong_is_reported(tool: Tool, workspace: Path) -> None:
+def test_if_one_value_is_wrong_nothing_is_set_and_all_that_is_wrong_is_reported(
+    tool: Tool,
+    workspace: Path,
+) -> None:
     before = (workspace / "tool.toml").read_text()
 
     ran = tool("config", "set", "good=1", "jobs=many", "a b=2", "lock_timeout=5")
 
     assert (ran.status, ran.code) == (2, "VALIDATION_ERROR")
     assert [error["param"] for error in ran.error["errors"]] == ["jobs", "KEY", "lock_timeout"]
+    assert (workspace / "tool.toml").read_text() == before
+
+
+def test_all_mistakes_are_reported_at_once_also_a_missing_value(
+    tool: Tool,
+    workspace: Path,
+) -> None:
+    before = (workspace / "tool.toml").read_text()
+
+    ran = tool("config", "set", "jobs=0", "lock_timeout=x", "b")
+
+    assert [(mistake["param"], mistake["code"]) for mistake in ran.error["errors"]] == [
+        ("jobs", "INVALID_VALUE"),
+        ("lock_timeout", "INVALID_VALUE"),
+        ("VALUE", "MISSING"),
+    ]
+    for part in ("jobs: 0 ", "lock_timeout: 'x' ", "b has no value"):
+        assert part in ran.error["message"]
     assert (workspace / "tool.toml").read_text() == before
 
 
@@ -146,7 +167,10 @@ def test_a_value_that_cannot_be_set_comes_with_what_can(
     assert said in ran.error["message"]
 
 
-def test_an_edit_that_is_not_safe_is_refused_with_the_file_the_key_and_the_reason(tool: Tool, workspace: Path) -> None:
+def test_an_edit_that_is_not_safe_is_refused_with_the_file_the_key_and_the_reason(
+    tool: Tool,
+    workspace: Path,
+) -> None:
     text = "[settings]\na = {b = 1, c = 1979-05-27 }\n"
     (workspace / "tool.toml").write_text(text)
 
@@ -218,7 +242,10 @@ def test_if_version_is_compare_and_set(tool: Tool, workspace: Path) -> None:
     assert "level = 2" in (workspace / "tool.toml").read_text()
 
 
-def test_of_many_who_read_the_same_version_exactly_one_may_write(tool: Tool, workspace: Path) -> None:
+def test_of_many_who_read_the_same_version_exactly_one_may_write(
+    tool: Tool,
+    workspace: Path,
+) -> None:
     version = tool("config", "list").data["version"]
 
     results = tool.together(["config", "set", f"w{n}", "1", "--if-version", version] for n in range(6))
@@ -240,7 +267,10 @@ def test_a_dry_run_says_what_would_be_and_touches_nothing(tool: Tool, workspace:
     assert everything() == before
 
 
-def test_with_the_lock_held_the_answer_says_by_whom_and_when_to_come_back(tool: Tool, workspace: Path) -> None:
+def test_with_the_lock_held_the_answer_says_by_whom_and_when_to_come_back(
+    tool: Tool,
+    workspace: Path,
+) -> None:
     tool("config", "set", "warm", "1")
     with holding(workspace / ".tool" / "locks" / "tool.toml.lock") as other:
         ran = tool("config", "set", "a", "1", "--lock-timeout", "300ms")
@@ -277,7 +307,10 @@ def test_the_retry_loop_of_callers_works_unchanged(tool: Tool, workspace: Path) 
     assert min(pauses) >= 0.25
 
 
-def test_verbose_tells_the_story_of_the_lock_and_quiet_tells_nothing(tool: Tool, workspace: Path) -> None:
+def test_verbose_tells_the_story_of_the_lock_and_quiet_tells_nothing(
+    tool: Tool,
+    workspace: Path,
+) -> None:
     assert workspace
     told = tool("config", "set", "a", "1", "--verbose").stderr.decode()
     assert [line.split(":")[1].split()[0] for line in told.splitlines()] == ["asked", "got", "released"]
@@ -285,7 +318,10 @@ def test_verbose_tells_the_story_of_the_lock_and_quiet_tells_nothing(tool: Tool,
     assert tool("config", "set", "a", "3").stderr == b""
 
 
-def test_a_wrong_lock_timeout_in_the_file_does_not_keep_anybody_from_correcting_it(tool: Tool, workspace: Path) -> None:
+def test_a_wrong_lock_timeout_in_the_file_does_not_keep_anybody_from_correcting_it(
+    tool: Tool,
+    workspace: Path,
+) -> None:
     (workspace / "tool.toml").write_text("[settings]\nlock_timeout = 5\n")
 
     ran = tool("config", "set", "lock_timeout", "5s")
@@ -329,7 +365,10 @@ def test_a_file_system_without_locks_is_named(tool: Tool, workspace: Path, numbe
     assert (ended.status, Ran(ended.status, ended.stdout, b"").code) == (4, "LOCKS_UNSUPPORTED")
 
 
-def test_two_writers_and_a_reader_at_random_never_meet_half_a_file(tool: Tool, workspace: Path) -> None:
+def test_two_writers_and_a_reader_at_random_never_meet_half_a_file(
+    tool: Tool,
+    workspace: Path,
+) -> None:
     calls = [["config", "set", f"k{n}", str(random.random())] for n in range(6)]
     calls += [["config", "list"]] * 4
     random.shuffle(calls)

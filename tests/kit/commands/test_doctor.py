@@ -1,19 +1,29 @@
-"""tool doctor"""
+"""`tool doctor`."""
 
 import errno
 import os
+import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
-from sampletool.kit.commands import doctor
-from sampletool.kit.commands.doctor import probe_directories, probe_directory, probe_lock_files
+from sampletool import REPOSITORY
+from sampletool.kit.commands import _probes
+from sampletool.kit.commands._bug_report import tracker_address
+from sampletool.kit.commands._probes import probe_directories, probe_directory, probe_lock_files
+from sampletool.kit.program import PACKAGE, PROGRAM, __version__
 from sampletool.kit.testing.tool import Ran, Tool
 
 
-def test_a_healthy_machine_is_called_so_and_nothing_stays(tool: Tool, workspace: Path, home: Path) -> None:
-    tool("config", "list")  # from now on there is a log of calls
+def test_a_healthy_machine_is_reported_as_healthy_and_nothing_is_left(
+    tool: Tool,
+    workspace: Path,
+    home: Path,
+) -> None:
+    # It creates the log of commands.
+    tool("config", "list")
     before = {*workspace.rglob("*"), *home.rglob("*")}
 
     data = tool("doctor").data
@@ -21,18 +31,21 @@ def test_a_healthy_machine_is_called_so_and_nothing_stays(tool: Tool, workspace:
     assert data["healthy"] is True
     assert all(probe["ok"] for probe in data["probes"])
     assert {"python", "system", "typer"} <= data["versions"].keys()
+    assert next(iter(data["versions"].items())) == (PROGRAM, __version__)
     assert {*workspace.rglob("*"), *home.rglob("*")} == before
 
 
 @pytest.mark.parametrize("step", ["workspace", ".tool"])
-def test_a_workspace_that_cannot_be_written_is_found_although_its_disk_was_tried(
+def test_a_workspace_that_cannot_be_written_to_is_found_although_its_disk_was_probed(
     tool: Tool, workspace: Path, step: str
 ) -> None:
-    """The other places lie on the same disk, and can be written."""
+    """Refuse to write in one of several directories on the same disk."""
     place = workspace if step == "workspace" else workspace / ".tool"
     place.mkdir(exist_ok=True)
     with tool.stepped("doctor", watch=workspace) as stepped:
-        stepped.run_until(lambda event: event.name == "os.mkdir" and Path(event.path).parent == place)
+        stepped.run_until(
+            lambda event: event.name == "os.mkdir" and Path(event.path).parent == place,
+        )
         stepped.fail(errno.EACCES)
         ended = stepped.finish()
 
@@ -43,7 +56,10 @@ def test_a_workspace_that_cannot_be_written_is_found_although_its_disk_was_tried
     assert f"nothing can be written in {place}: permission denied" in failed["detail"]
 
 
-def test_lock_files_that_a_copy_shares_are_reported_until_they_are_used(tool: Tool, workspace: Path) -> None:
+def test_lock_files_that_a_copy_shares_are_reported_until_they_are_used(
+    tool: Tool,
+    workspace: Path,
+) -> None:
     tool("config", "set", "a", "1")
     locks = workspace / ".tool" / "locks"
     shutil.copytree(locks, workspace / "copy", copy_function=os.link)
@@ -121,14 +137,21 @@ def test_this_machine_keeps_the_promises(tmp_path: Path) -> None:
     assert failed(tmp_path) == set()
 
 
-def test_locks_that_do_not_exclude_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "_TAKE", doctor._TAKE.replace("LOCK_EX", "LOCK_SH"))
+def test_locks_that_do_not_exclude_are_found(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shared = _probes._TAKE_LOCK.replace("LOCK_EX", "LOCK_SH")
+    monkeypatch.setattr(_probes, "_TAKE_LOCK", shared)
 
     assert "lock excludes another process" in failed(tmp_path)
 
 
-def test_a_rename_that_is_seen_by_an_open_reader_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "replace", lambda path, content: path.write_bytes(content))
+def test_a_rename_that_is_seen_by_an_open_reader_is_found(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_probes, "replace", lambda path, content: path.write_bytes(content))
 
     assert "rename over an open file" in failed(tmp_path)
 
@@ -140,3 +163,99 @@ def test_an_fsync_that_fails_is_found(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(os, "fsync", fail)
 
     assert {"fsync of a directory"} <= failed(tmp_path)
+
+
+def test_the_paths_in_use_are_listed(tool: Tool, workspace: Path, home: Path) -> None:
+    paths = {used["name"]: used for used in tool("doctor").data["paths"]}
+    text = tool("doctor", "--format", "text").text
+
+    assert paths["settings of the workspace"]["path"] == str(workspace / "tool.toml")
+    assert paths["settings of the workspace"]["exists"] is True
+    assert paths["locks of the workspace"] == {
+        "name": "locks of the workspace",
+        "path": str(workspace / ".tool" / "locks"),
+        "exists": False,
+    }
+    assert {"your settings", "state", "locks of outputs", "sessions"} < set(paths)
+    assert all(path["path"].startswith(str(home.parent)) for path in paths.values())
+    assert re.search(r"^locks of the workspace +/.+/locks +does not exist$", text, re.MULTILINE)
+
+
+def test_outside_a_workspace_only_the_paths_of_the_user_are_listed(tool: Tool) -> None:
+    names = [used["name"] for used in tool("doctor").data["paths"]]
+
+    assert names == ["your settings", "state", "log of commands", "locks of outputs", "sessions"]
+
+
+def test_a_report_is_one_text_to_paste(tool: Tool, workspace: Path) -> None:
+    tool("config", "set", "level", "a-value-of-a-setting")
+
+    ran = tool("doctor", "--report")
+
+    assert ran.status == 0
+    assert ran.text.startswith(f"Versions\n  {PROGRAM} {__version__}\n  python 3.")
+    assert f"  settings of the workspace: {workspace}/tool.toml\n" in ran.text
+    assert f"  ok   writable: {workspace}\n" in ran.text
+    assert "a-value-of-a-setting" not in ran.text
+    assert ran.text.endswith(f"paste this text at {REPOSITORY}/issues\n")
+    assert tool("doctor", "--report", "--json").data.keys() == {"value"}
+
+
+def test_a_report_has_the_variables_that_matter_without_secrets(tool: Tool) -> None:
+    variables = {
+        "TERM": "dumb",
+        "TOOL_PROXY": "https://ann:hunter2@localhost/",
+        "TOOL_API_TOKEN": "hunter2",
+        "TOOL_TRACE_ID": "t\x1b[31m" + "x" * 1000,
+        "OTHER": "not-relevant",
+    }
+
+    text = tool("doctor", "--report", stdin=b"", **variables).text
+
+    lines = text.splitlines()
+    assert "  TERM=dumb" in lines
+    assert "  TOOL_PROXY=https://ann:***@localhost/" in lines
+    assert "  TOOL_API_TOKEN=***" in lines
+    assert "  TOOL_TRACE_ID=t\\x1b[31m" + "x" * 194 in lines
+    assert "hunter2" not in text
+    assert "not-relevant" not in text
+
+
+def test_a_report_names_the_last_crash_reports(tool: Tool) -> None:
+    directory = Path(tool.environ["TMPDIR"]) / f"{PROGRAM}-{os.geteuid()}" / "s1"
+    directory.mkdir(parents=True, mode=0o700)
+    directory.parent.chmod(0o700)
+    for number in range(7):
+        crash_report = directory / f"crash-{number}.txt"
+        crash_report.touch()
+        os.utime(crash_report, (number, number))
+
+    text = tool("doctor", "--report").text
+
+    shown = [f"crash-{number}.txt" in text for number in range(7)]
+    assert shown == [False, False, True, True, True, True, True]
+    assert text.index("crash-6.txt") < text.index("crash-5.txt")
+
+
+def test_a_report_has_no_path_of_the_home_directory(tool: Tool, home: Path) -> None:
+    text = tool("doctor", "--report", HOME=str(home)).text
+
+    assert f"{home}/" not in text
+    assert "  your settings: ~/" in text
+
+
+def test_a_report_is_written_even_if_the_checks_cannot_run(tool: Tool) -> None:
+    planted = Path(tool.environ["TMPDIR"]) / f"{PROGRAM}-{os.geteuid()}"
+    planted.symlink_to("/")
+
+    ran = tool("doctor", "--report")
+
+    assert ran.status == 0
+    assert "  FAIL all checks: this machine: " in ran.text
+    assert "  cannot be read: " in ran.text
+
+
+def test_without_a_repository_a_report_names_no_tracker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[PACKAGE], "REPOSITORY", "")
+
+    assert tracker_address() == ""

@@ -1,98 +1,172 @@
-"""tool lock list, tool lock release"""
+"""`tool lock list` and `tool lock release`."""
 
 import fcntl
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from sampletool.kit.commands.lock.list import HeldLock, Listing
+from sampletool.kit.commands.lock.release import Released
+from sampletool.kit.contract.table import laid_out
+from sampletool.kit.safety.holder import Holder
 from sampletool.kit.safety.lock_record import describe_me, write_record
 from sampletool.kit.testing.holding import Holding, holding
 from sampletool.kit.testing.tool import Tool
 
 
-def test_where_nothing_is_held_nothing_is_listed(tool: Tool, workspace: Path) -> None:
+@pytest.fixture
+def lock_path(tool: Tool, workspace: Path) -> Path:
+    """Return the lock of the settings of a workspace, which was used and is free."""
     tool("config", "set", "a", "1")
-
-    assert tool("lock", "list").data == {"locks": []}
-    assert workspace
+    return workspace / ".tool" / "locks" / "tool.toml.lock"
 
 
-def test_a_held_lock_is_listed_with_its_holder(tool: Tool, workspace: Path) -> None:
-    tool("config", "set", "a", "1")
-    with holding(workspace / ".tool" / "locks" / "tool.toml.lock") as other:
-        (held,) = tool("lock", "list").data["locks"]
+@pytest.fixture
+def holder(lock_path: Path) -> Iterator[Holding]:
+    """Return a process that holds the lock."""
+    with holding(lock_path) as holder:
+        yield holder
 
-    assert (held["lock"], held["shared"]) == ("tool.toml", False)
-    assert held["holders"][0]["pid"] == other.pid
+
+@pytest.mark.usefixtures("lock_path")
+def test_a_free_lock_is_not_listed(tool: Tool) -> None:
+    data = tool("lock", "list").data
+    text = tool("lock", "list", "--format", "text").text
+
+    assert data == {"locks": []}
+    assert text == "No lock is held.\n"
+
+
+def test_a_held_lock_is_listed_with_its_holder(tool: Tool, holder: Holding) -> None:
+    (held,) = tool("lock", "list").data["locks"]
+
+    assert (held["lock"], held["shared"], held["holder_count"]) == ("tool.toml", False, 1)
+    assert held["holders"][0]["pid"] == holder.pid
     assert held["holders"][0]["verified"] is True
 
 
-def test_releasing_what_a_living_holder_has_is_refused(tool: Tool, workspace: Path) -> None:
-    tool("config", "set", "a", "1")
-    with holding(workspace / ".tool" / "locks" / "tool.toml.lock") as other:
-        ran = tool("lock", "release", "tool.toml")
+def test_a_holder_that_is_running_keeps_its_lock(tool: Tool, holder: Holding) -> None:
+    ran = tool("lock", "release", "tool.toml")
 
-        assert (ran.status, ran.code) == (75, "LOCK_HELD")
-        assert other.process.poll() is None
+    assert (ran.status, ran.code) == (75, "LOCK_HELD")
+    assert holder.process.poll() is None
 
 
-def test_releasing_what_nobody_holds_changes_nothing(tool: Tool, workspace: Path) -> None:
-    tool("config", "set", "a", "1")
+@pytest.mark.usefixtures("lock_path")
+def test_the_release_of_a_free_lock_changes_nothing(tool: Tool) -> None:
+    data = tool("lock", "release", "tool.toml").data
 
-    assert tool("lock", "release", "tool.toml").data == {"effect": "unchanged", "lock": "tool.toml", "ended": []}
-    assert workspace
+    assert data == {"effect": "unchanged", "lock": "tool.toml", "ended": []}
 
 
-def test_a_lock_that_is_not_there_is_not_found(tool: Tool, workspace: Path) -> None:
-    tool("config", "set", "a", "1")
-
-    ran = tool("lock", "release", "tool.toml.lock")
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("tool.toml.lock", "'tool.toml'"), ("nope", "`tool lock list`")],
+)
+@pytest.mark.usefixtures("lock_path")
+def test_an_unknown_lock_is_not_found_with_a_hint(tool: Tool, name: str, hint: str) -> None:
+    ran = tool("lock", "release", name)
 
     assert (ran.status, ran.code) == (5, "LOCK_NOT_FOUND")
-    assert "'tool.toml'" in ran.error["suggestion"]
-    assert "`tool lock list`" in tool("lock", "release", "nope").error["suggestion"]
-    assert workspace
+    assert hint in ran.error["suggestion"]
 
 
-def test_a_holder_that_cannot_be_seen_is_listed_and_keeps_its_lock(tool: Tool, workspace: Path) -> None:
-    """A holder in another container, say: naive is that no lock is held, and that nothing was left behind."""
-    tool("config", "set", "a", "1")
-    path = workspace / ".tool" / "locks" / "tool.toml.lock"
-    with path.open("r+b") as file:
+def test_a_holder_that_cannot_be_seen_is_listed_and_keeps_its_lock(
+    tool: Tool,
+    lock_path: Path,
+) -> None:
+    """Hold a lock as a process in another container would.
+
+    A naive command lists no lock, and releases it.
+    """
+    with lock_path.open("r+b") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        write_record(file.fileno(), replace(describe_me("s-1", "build"), pid_namespace="pid:[1]"))
+        record = replace(describe_me("s-1", "build"), pid_namespace="pid:[1]")
+        write_record(file.fileno(), record)
 
         (held,) = tool("lock", "list").data["locks"]
         release = tool("lock", "release", "tool.toml")
 
-    assert (held["lock"], held["holders"][0]["state"], held["holders"][0]["verified"]) == (
-        "tool.toml",
-        "unknown",
-        False,
-    )
+    holder = held["holders"][0]
+    assert (held["lock"], holder["state"], holder["verified"]) == ("tool.toml", "unknown", False)
     assert (release.status, release.code) == (75, "LOCK_HELD")
 
 
-def test_a_dead_holder_s_child_is_forecast_and_then_ended(tool: Tool, workspace: Path) -> None:
-    tool("config", "set", "a", "1")
-    holder = Holding(workspace / ".tool" / "locks" / "tool.toml.lock", child="sleep")
-    child = holder.hear()["child"]
+def test_the_child_of_an_exited_holder_is_forecast_and_then_terminated(
+    tool: Tool,
+    lock_path: Path,
+) -> None:
+    holder = Holding(lock_path, child="sleep")
+    child_pid = holder.hear()["child"]
     holder.kill()
 
     forecast = tool("lock", "release", "tool.toml", "--dry-run").data
     released = tool("lock", "release", "tool.toml").data
+    again = tool("lock", "release", "tool.toml").data
 
-    assert forecast == released == {"effect": "deleted", "lock": "tool.toml", "ended": [child]}
-    assert tool("lock", "release", "tool.toml").data["effect"] == "unchanged"
+    assert forecast == released
+    assert released == {"effect": "deleted", "lock": "tool.toml", "ended": [child_pid]}
+    assert again["effect"] == "unchanged"
 
 
-def test_a_call_says_what_it_waited_for_and_after_whom_it_has_cleaned_up(tool: Tool, workspace: Path) -> None:
-    tool("config", "set", "a", "1")
-    with holding(workspace / ".tool" / "locks" / "tool.toml.lock") as other:
-        assert tool("config", "set", "a", "2", "--lock-timeout", "0").error["context"]["timeout_ms"] == 0
-        other.kill()
+def test_a_command_reports_its_wait_and_a_holder_that_was_killed(
+    tool: Tool,
+    holder: Holding,
+) -> None:
+    refused = tool("config", "set", "a", "2", "--lock-timeout", "0")
+    holder.kill()
 
-    after = tool("config", "set", "a", "3", "--verbose")
+    ran = tool("config", "set", "a", "3", "--verbose")
 
-    assert after.meta.get("recovered_from", {}).get("pid") == other.pid
-    assert after.meta["waited_ms"] >= 0
-    assert b"lock tool.toml: got by pid" in after.stderr
+    assert refused.error["context"]["timeout_ms"] == 0
+    assert ran.meta.get("recovered_from", {}).get("pid") == holder.pid
+    assert ran.meta["waited_ms"] >= 0
+    assert b"lock tool.toml: got by pid" in ran.stderr
+
+
+def _held(holder_count: int) -> HeldLock:
+    holders = []
+    if holder_count:
+        holders.append(Holder(7, "running", True, command="build", age_ms=2000))
+    return HeldLock(
+        lock="build",
+        path="/l",
+        shared=True,
+        holders=holders,
+        holder_count=holder_count,
+    )
+
+
+def _table(held: HeldLock) -> list[str]:
+    return laid_out(Listing([held], next_cursor=None).lines(), None, colour=False)
+
+
+def test_the_text_is_a_table_with_a_row_for_each_holder() -> None:
+    assert _table(_held(1)) == [
+        "LOCK   STATE    COMMAND  HELD BY",
+        "build  running  build    process 7, started 2s ago",
+    ]
+
+
+def test_the_text_counts_the_holders_that_are_not_listed() -> None:
+    assert _table(_held(3))[2].split() == ["build", "and", "2", "more"]
+
+
+def test_a_lock_that_is_just_being_taken_has_a_row_too() -> None:
+    assert _table(_held(0))[1].split()[:3] == ["build", "unknown", "unknown"]
+
+
+@pytest.mark.parametrize(
+    ("pids", "line"),
+    [
+        ([], "build: nothing to release"),
+        ([7], "build: released, terminated process 7"),
+        ([7, 8], "build: released, terminated processes 7, 8"),
+    ],
+)
+def test_the_text_of_a_release_names_the_processes(pids: list[int], line: str) -> None:
+    released = Released(effect="unchanged", lock="build", ended=pids)
+
+    assert released.lines() == [line]

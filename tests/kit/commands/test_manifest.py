@@ -1,4 +1,4 @@
-"""tool manifest"""
+"""`tool manifest`."""
 
 import json
 import os
@@ -7,128 +7,248 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sampletool.kit.app import root
+from sampletool.kit.app import root_command
+from sampletool.kit.commands.manifest import _count_fitting, describe, find_commands
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import UsageMistakes
 from sampletool.kit.program import PACKAGE, PROGRAM, WORKSPACE_FILE
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.forked import run_python
 from sampletool.kit.testing.schema import described
-from sampletool.kit.testing.tool import Ran, Tool, declared_specs, told_of
-from tests.kit.trees import ROOT, files
+from sampletool.kit.testing.tool import Ran, Tool, declared_specs, describe_option
+from tests.kit.trees import ROOT, file_states
 
-_INDEX_BYTES = 6000
-_ENTRY_BYTES = 9000
+_MAX_INDEX_BYTES = 6000
+_MAX_DESCRIPTION_BYTES = 6000
+_MAX_ORDINARY_DESCRIPTION_BYTES = 2400
+_MAX_RESPONSE_BYTES = 64 * 1024
 
 
-def test_the_index_names_every_command_and_costs_little(tool: Tool) -> None:
+def _params() -> Iterator[dict[str, Any]]:
+    """Yield every argument and option of every command."""
+    for entry in described().values():
+        yield from entry["arguments"]
+        yield from entry["options"]
+
+
+def _flags(entry: dict[str, Any]) -> set[str]:
+    flags = set()
+    for option in entry["options"]:
+        flags.update(option["flags"])
+    return flags
+
+
+def test_the_index_names_every_command_and_is_short(tool: Tool) -> None:
     ran = tool("manifest")
 
-    assert {entry["command"].replace(" ", ".") for entry in ran.data["commands"]} == described().keys()
-    assert all(entry.keys() == {"command", "summary", "effect"} for entry in ran.data["commands"])
-    assert len(ran.stdout) < _INDEX_BYTES
+    names = {entry["command"].replace(" ", ".") for entry in ran.data["commands"]}
+    assert names == described().keys()
+    for entry in ran.data["commands"]:
+        assert entry.keys() == {"command", "summary", "effect"}
+    assert len(ran.stdout) < _MAX_INDEX_BYTES
 
 
-def test_every_command_is_described_with_how_it_can_end() -> None:
+@pytest.mark.parametrize("command", list(described()))
+def test_every_command_is_described(command: str) -> None:
+    entry = described()[command]
+
+    assert entry["summary"]
+    assert entry["examples"]
+    assert {"type", "anyOf"} & entry["data"].keys()
+    assert len(json.dumps(entry)) < _MAX_DESCRIPTION_BYTES
+
+
+def test_the_first_line_of_each_help_text_has_at_most_72_characters() -> None:
+    for entry in described().values():
+        assert len(entry["summary"]) <= 72, entry["command"]
+
+
+def test_the_description_of_an_ordinary_command_is_short(tool: Tool) -> None:
+    data = tool("manifest", "config", "set").data
+
+    assert len(json.dumps(data, separators=(",", ":"))) < _MAX_ORDINARY_DESCRIPTION_BYTES
+
+
+def test_no_response_of_the_manifest_is_longer_than_64_kib(tool: Tool) -> None:
+    arguments: list[str] = []
+    for name in described():
+        arguments.append(name)
+
+    for call in (["--all", "--schema"], ["--all", "--limit", "10000"], arguments, ["--skill"], []):
+        ran = tool("manifest", *call)
+
+        assert len(ran.stdout) <= _MAX_RESPONSE_BYTES, call
+        assert "truncated" not in ran.meta if ran.stdout.startswith(b"{") else True
+
+
+def test_pages_that_end_early_are_the_whole_list_together(tool: Tool) -> None:
+    commands: list[dict[str, Any]] = []
+    cursor: list[str] = []
+    page_count = 0
+    while page_count == 0 or cursor:
+        ran = tool("manifest", "--all", *cursor)
+        commands += ran.data["commands"]
+        page_count += 1
+        cursor = []
+        if "next_cursor" in ran.meta:
+            cursor = ["--after", ran.meta["next_cursor"]]
+
+    assert page_count > 1
+    assert commands == json.loads(json.dumps(list(described().values())))
+
+
+def test_a_page_of_descriptions_has_a_limit_and_a_cursor(tool: Tool) -> None:
+    first = tool("manifest", "--all", "--limit", "2")
+    second = tool("manifest", "--all", "--limit", "1", "--after", first.meta["next_cursor"])
+    wrong = tool("manifest", "--all", "--after", "nonsense")
+
+    shown = [entry["command"] for ran in (first, second) for entry in ran.data["commands"]]
+    assert shown == sorted(name.replace(".", " ") for name in described())[:3]
+    assert wrong.code == "VALIDATION_ERROR"
+
+
+def test_one_description_fits_on_a_page_however_long_it_is() -> None:
+    long_description = {"command": "long", "help": "x" * 1_000_000}
+
+    count = _count_fitting([long_description, {"command": "short"}])
+
+    assert count == 1
+
+
+def test_every_command_that_changes_something_has_a_dry_run() -> None:
+    for entry in described().values():
+        if entry["effect"] in ("nothing", "scratch") or entry["command"] == "task work":
+            continue
+        assert "--dry-run" in _flags(entry), entry["command"]
+
+
+def test_only_a_command_that_changes_something_can_destroy_something() -> None:
+    for entry in described().values():
+        if entry["destroys"]:
+            assert entry["effect"] != "nothing", entry["command"]
+            assert entry["destroys"].endswith("."), entry["command"]
+
+
+def test_each_description_says_whether_the_command_runs_what_it_is_given() -> None:
     for name, entry in described().items():
-        assert {int(number) for number in entry["exit_statuses"]} == set(declared_specs()[name].exit_statuses())
-        assert entry["summary"]
-        assert entry["examples"], name
-        assert {"type", "anyOf"} & entry["data"].keys(), name
-        assert len(str(entry)) < _ENTRY_BYTES, name
+        assert entry["runs_what_it_is_given"] is declared_specs()[name].runs_what_it_is_given
 
 
-def test_whatever_changes_something_can_be_forecast() -> None:
-    for entry in described().values():
-        flags = {flag for option in entry["options"] for flag in option["flags"]}
-        if entry["effect"] not in ("nothing", "scratch") and entry["command"] != "task work":
-            assert "--dry-run" in flags, entry["command"]
+def test_the_error_codes_of_every_command_are_described_once(tool: Tool) -> None:
+    shared = tool("manifest", "--schema").data["errors"]
+
+    assert {"INTERNAL_ERROR", "INTERRUPTED", "IO_ERROR", "NO_SPACE", "USAGE_ERROR"} <= shared.keys()
+    for name, entry in described().items():
+        declared = {error.code for error in declared_specs()[name].all_errors()}
+        assert shared.keys() | entry["errors"].keys() == declared, name
+    assert described()["config.set"]["errors"].keys() == {
+        "VERSION_CONFLICT",
+        "LOCK_HELD",
+        "NESTED_CALL",
+        "LOCKS_UNSUPPORTED",
+    }
 
 
-def test_what_destroys_nothing_changes_nothing_that_was_there() -> None:
-    for entry in described().values():
-        assert not entry["destroys"] or (entry["effect"] != "nothing" and entry["destroys"].endswith(".")), entry
+def test_what_is_unusual_about_a_command_is_in_its_description() -> None:
+    (command,) = (found for name, found in find_commands(root_command([])) if name == "config get")
+    usual = describe("config get", command)
+    command.spec = replace(command.spec, deprecated="Use that.", former_names=("fetch",))
+
+    unusual = describe("config get", command)
+
+    assert not {"deprecated", "former_names", "needs_terminal"} & usual.keys()
+    assert (unusual["deprecated"], unusual["former_names"]) == ("Use that.", ["fetch"])
+    assert described()["config.edit"]["needs_terminal"] is True
 
 
-def test_some_commands_and_groups_can_be_asked_for_and_nothing_else_is_described(tool: Tool) -> None:
-    asked = tool("manifest", "config.get", "lock").data
+def test_several_commands_and_groups_can_be_described_together(tool: Tool) -> None:
+    data = tool("manifest", "config.get", "lock").data
+    one = tool("manifest", "config", "get").data
 
-    assert asked.keys() == {"commands"}
-    assert [entry["command"] for entry in asked["commands"]] == ["config get", "lock list", "lock release"]
-    assert tool("manifest", "config", "get").data["commands"] == asked["commands"][:1]
-
-
-def test_all_is_all_of_it(tool: Tool) -> None:
-    manifest = tool("manifest", "--all").data
-
-    assert manifest["commands"] == json.loads(json.dumps([*described().values()]))
-    assert manifest.keys() > tool("manifest", "--schema").data.keys()
+    assert data.keys() == {"commands"}
+    names = [entry["command"] for entry in data["commands"]]
+    assert names == ["config get", "lock list", "lock release"]
+    assert one["commands"] == data["commands"][:1]
 
 
-def test_all_of_it_comes_in_pages_too(tool: Tool) -> None:
-    names = [*described()]
-    page = tool("manifest", "--all", "--limit", "2")
-    more = tool("manifest", "--all", "--limit", "1", "--after", page.meta["next_cursor"])
-
-    shown = [entry["command"] for ran in (page, more) for entry in ran.data["commands"]]
-    assert shown == sorted(name.replace(".", " ") for name in names)[:3]
-    assert tool("manifest", "--all", "--after", "nonsense").code == "VALIDATION_ERROR"
-
-
-def test_a_command_that_is_not_there_is_not_found(tool: Tool) -> None:
+def test_a_command_that_does_not_exist_is_not_found(tool: Tool) -> None:
     ran = tool("manifest", "config", "gte")
+    among_others = tool("manifest", "lock", "config", "gte")
 
     assert (ran.status, ran.code) == (5, "COMMAND_NOT_FOUND")
     assert "'config get'" in ran.error["suggestion"]
-    assert "'config get'" in tool("manifest", "lock", "config", "gte").error["suggestion"]
+    assert "'config get'" in among_others.error["suggestion"]
 
 
-def test_what_a_call_takes_is_described_in_words_of_callers(tool: Tool) -> None:
-    params = [param for entry in described().values() for param in (*entry["arguments"], *entry["options"])]
-    params += tool("manifest", "--schema").data["options"]
+def test_parameters_are_described_as_a_caller_writes_them(tool: Tool) -> None:
+    params = [*_params(), *tool("manifest", "--schema").data["options"]]
 
-    kinds = {"string", "integer", "number", "boolean", "duration", "path", "choice"}
-    assert {param["type"] for param in params} <= kinds
-    assert all(param["choices"] for param in params if param["type"] == "choice")
-    assert all("default" not in param for param in params if param["required"])
-    assert all(flag[:2] != "--" or flag.islower() for param in params for flag in param.get("flags", ()))
-    assert all("{" not in entry["usage"] for entry in described().values())
+    types = {"string", "integer", "number", "boolean", "duration", "path", "choice"}
+    for param in params:
+        assert param["type"] in types
+        assert param["type"] != "choice" or param["choices"]
+        assert not ("default" in param and param.get("required"))
+        for flag in param.get("flags", ()):
+            assert not flag.startswith("--") or flag.islower()
+    for entry in described().values():
+        assert "{" not in entry["usage"]
 
 
-def test_what_every_command_takes_is_described_once(tool: Tool) -> None:
-    told = {option["flags"][0]: option for option in tool("manifest", "--schema").data["options"]}
+def test_required_and_repeatable_are_stated_only_where_they_are_true() -> None:
+    for param in _params():
+        assert param.get("required", True) is True
+        assert param.get("repeatable", True) is True
+    (keys,) = described()["config.unset"]["arguments"]
+    assert (keys["required"], keys["repeatable"]) == (True, True)
 
-    assert told["--format"]["choices"] == ["json", "jsonl", "text"]
-    assert (told["--timeout"]["type"], told["--cwd"]["type"], told["--json"]["type"]) == ("duration", "path", "boolean")
-    assert (told["--timeout"]["variable"], told["--lock-timeout"]["variable"]) == ("TOOL_TIMEOUT", "TOOL_LOCK_TIMEOUT")
-    assert told["--session-id"]["completion"]
-    assert not {flag for option in described()["config.get"]["options"] for flag in option["flags"]} & told.keys()
+
+def test_options_of_every_command_are_described_once(tool: Tool) -> None:
+    shared = {}
+    for option in tool("manifest", "--schema").data["options"]:
+        shared[option["flags"][0]] = option
+
+    assert shared["--format"]["choices"] == ["json", "jsonl", "text"]
+    types = [shared[flag]["type"] for flag in ("--timeout", "--cwd", "--json")]
+    assert types == ["duration", "path", "boolean"]
+    variables = [shared[flag]["variable"] for flag in ("--timeout", "--lock-timeout")]
+    assert variables == ["TOOL_TIMEOUT", "TOOL_LOCK_TIMEOUT"]
+    assert shared["--session-id"]["completion"]
+    assert not _flags(described()["config.get"]) & shared.keys()
 
 
 def test_an_option_of_a_command_is_found_by_its_flag(tool: Tool) -> None:
-    assert told_of(tool, "config set", "--if-version").items() >= {"metavar": "VERSION", "required": False}.items()
+    option = describe_option(tool, "config set", "--if-version")
+
+    assert option["metavar"] == "VERSION"
+    assert "required" not in option
 
 
-def test_every_error_code_is_described_with_its_status_and_meaning(tool: Tool) -> None:
-    statuses = tool("manifest", "--schema").data["exit_statuses"]
+def test_every_error_is_described_with_its_exit_code_and_meaning(tool: Tool) -> None:
+    schema = tool("manifest", "--schema").data
 
+    described_errors = [*schema["errors"].items()]
+    for entry in described().values():
+        described_errors += entry["errors"].items()
+    for code, error in described_errors:
+        assert error["meaning"].endswith("."), code
+        assert str(error["exit_status"]) in schema["exit_statuses"], code
+        if error["retryable"]:
+            assert code in ("LOCK_HELD", "STORE_UNAVAILABLE")
     for name, entry in described().items():
-        for code, told in entry["errors"].items():
-            assert told["meaning"].endswith("."), code
-            assert statuses[str(told["exit_status"])] == entry["exit_statuses"][str(told["exit_status"])]
-        retryable = {code for code, told in entry["errors"].items() if told["retryable"]}
-        assert retryable <= {"LOCK_HELD", "STORE_UNAVAILABLE"}
-        assert ("LOCK_HELD" in retryable) >= bool(declared_specs()[name].locks)
-    assert "STORE_UNAVAILABLE" not in described()["config.get"]["errors"]
+        assert ("LOCK_HELD" in entry["errors"]) >= bool(declared_specs()[name].locks), name
 
 
-def test_how_long_a_lock_is_waited_for_is_described(tool: Tool) -> None:
-    waits = {lock["lock"]: lock["waits"] for entry in described().values() for lock in entry["locks"]}
+def test_the_wait_for_each_lock_is_described() -> None:
+    waits = {}
+    for entry in described().values():
+        for lock in entry["locks"]:
+            waits[lock["lock"]] = lock["waits"]
 
     assert waits["settings file"] == "10s"
     assert set(waits.values()) <= {"10s", "0ms"}
@@ -137,15 +257,24 @@ def test_how_long_a_lock_is_waited_for_is_described(tool: Tool) -> None:
 def test_an_effect_is_one_of_the_words_of_the_contract() -> None:
     words = {"created", "updated", "deleted", "unchanged"}
     for entry in described().values():
+        if entry["command"] == "manifest":
+            continue
         for effect in members_of(entry["data"], "effect"):
-            assert set(effect.get("enum", ["?"])) <= words or entry["command"] == "manifest", entry["command"]
+            assert set(effect.get("enum", ["?"])) <= words, entry["command"]
 
 
 def members_of(schema: dict[str, Any], wanted: str) -> Iterator[dict[str, Any]]:
+    """Yield the schema of each member of this name, at any depth."""
     for name, member in schema.get("properties", {}).items():
-        yield from [member] if name == wanted else members_of(member, wanted)
-    for member in (*schema.get("anyOf", []), *([schema["items"]] if "items" in schema else [])):
-        yield from members_of(member, wanted)
+        if name == wanted:
+            yield member
+        else:
+            yield from members_of(member, wanted)
+    inner_schemas = [*schema.get("anyOf", [])]
+    if "items" in schema:
+        inner_schemas.append(schema["items"])
+    for inner in inner_schemas:
+        yield from members_of(inner, wanted)
 
 
 def test_settings_and_variables_that_count_are_described(tool: Tool) -> None:
@@ -161,7 +290,7 @@ def mistakes_of(example: str) -> list[str]:
     """Of a call that is parsed and, because of a mistake of its own, never runs."""
     args = ["--lock-timeout", "never", *shlex.split(example)]
     with pytest.raises(UsageMistakes) as caught:
-        root(args).main(args=args, prog_name="tool", standalone_mode=False, obj=Context(Signals()))
+        root_command(args).main(args=args, prog_name="tool", standalone_mode=False, obj=Context(Signals()))
     return [mistake.message for mistake in caught.value.mistakes[1:]]
 
 
@@ -190,7 +319,11 @@ def call_of(tool: Tool, line: str) -> Ran:
 
 
 @pytest.mark.parametrize("command", list(described()))
-def test_a_caller_that_knows_only_the_manifest_calls_every_command(tool: Tool, tmp_path: Path, command: str) -> None:
+def test_a_caller_that_knows_only_the_manifest_calls_every_command(
+    tool: Tool,
+    tmp_path: Path,
+    command: str,
+) -> None:
     """The plugin checks each answer against the schemas.
 
     The examples really run, those of the lab and of `test` too: all of them together take nine seconds.
@@ -214,12 +347,15 @@ def test_a_caller_that_knows_only_the_manifest_calls_every_command(tool: Tool, t
         (tool.cwd / WORKSPACE_FILE).touch()
 
     for line in lines:
-        before = files(tmp_path)
+        before = file_states(tmp_path)
         ran = call_of(tool, line)
+        if not ran.answer["ok"] and declared_specs()[command].needs_terminal:
+            assert ran.code == "NO_TERMINAL"
+            continue
         assert ran.answer["ok"], (line, ran.answer)
         if line in entry["examples"]:
             assert locks_of(ran) <= {each["lock"] for each in entry["locks"]}, line
-            assert entry["effect"] != "nothing" or files(tmp_path) == before, f"{line} changes files"
+            assert entry["effect"] != "nothing" or file_states(tmp_path) == before, f"{line} changes files"
 
 
 def locks_of(ran: Ran) -> set[str]:
@@ -228,7 +364,10 @@ def locks_of(ran: Ran) -> set[str]:
     return {"settings file" if name in (WORKSPACE_FILE, "config.toml") else name for name in taken}
 
 
-def test_the_skill_lists_every_command_and_its_loop_raises_after_its_last_try(tool: Tool, workspace: Path) -> None:
+def test_the_skill_lists_every_command_and_its_loop_raises_after_its_last_try(
+    tool: Tool,
+    workspace: Path,
+) -> None:
     skill = tool("manifest", "--skill").text
     (loop,) = re.findall(r"^```python\n(.*?)^```$", skill, re.M | re.S)
     loop = loop.replace(f'["{PROGRAM}"', f'[{sys.executable!r}, "-m", {PACKAGE!r}')

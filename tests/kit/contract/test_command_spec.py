@@ -1,22 +1,38 @@
-"""What a command declares, and what follows from it."""
+"""sampletool/kit/contract/command_spec.py: what a command promises, and what follows from it."""
 
 import pytest
 
-from sampletool.kit.contract.command_spec import CommandSpec
-from sampletool.kit.contract.errors import ExitStatus, KeyNotFound
+from sampletool.kit.contract.command_spec import CommandSpec, errors_of_every_command, written_out
+from sampletool.kit.contract.errors import ExitStatus, KeyNotFound, VersionConflict
+from sampletool.kit.program import PROGRAM
 from sampletool.kit.testing.tool import Tool, declared_specs
 
 
-def test_a_command_that_takes_a_lock_can_end_as_locks_do() -> None:
-    free, locking = CommandSpec(effect="nothing"), CommandSpec(effect="files", locks=("build",))
+def test_a_command_with_a_lock_can_end_with_the_errors_of_locks() -> None:
+    without_lock = CommandSpec(effect="nothing")
+    with_lock = CommandSpec(effect="files", locks=("build",))
 
-    assert ExitStatus.LOCK_HELD not in free.exit_statuses()
-    assert ExitStatus.LOCK_HELD in locking.exit_statuses()
-    assert {error.code for error in locking.own_errors()} == {"LOCK_HELD", "NESTED_CALL", "LOCKS_UNSUPPORTED"}
+    codes = {error.code for error in with_lock.own_errors()}
+
+    assert codes == {"LOCK_HELD", "NESTED_CALL", "LOCKS_UNSUPPORTED"}
+    assert ExitStatus.LOCK_HELD in with_lock.exit_statuses()
+    assert ExitStatus.LOCK_HELD not in without_lock.exit_statuses()
 
 
-def test_a_status_follows_from_its_error() -> None:
-    assert {4, 5} & set(CommandSpec(effect="nothing", errors=(KeyNotFound,)).exit_statuses()) == {5}
+def test_the_exit_code_of_an_error_is_one_of_the_command() -> None:
+    plain = CommandSpec(effect="nothing")
+    with_error = CommandSpec(effect="nothing", errors=(VersionConflict,))
+
+    added = set(with_error.exit_statuses()) - set(plain.exit_statuses())
+
+    assert added == {ExitStatus.CONFLICT}
+
+
+def test_the_errors_of_every_command_are_no_errors_of_its_own() -> None:
+    spec = CommandSpec(effect="nothing", errors=(KeyNotFound,))
+
+    assert spec.own_errors() == [KeyNotFound.kind()]
+    assert spec.all_errors() == [*errors_of_every_command(), KeyNotFound.kind()]
 
 
 def test_an_error_that_is_not_declared_fails_the_test_that_meets_it(
@@ -26,3 +42,14 @@ def test_an_error_that_is_not_declared_fails_the_test_that_meets_it(
 
     with pytest.raises(AssertionError, match=r"does not declare .*KEY_NOT_FOUND"):
         tool("config", "get", "nope")
+
+
+@pytest.mark.parametrize(
+    ("example", "written"),
+    [
+        ("config list", f"{PROGRAM} config list"),
+        ("echo text | state set key -", f"echo text | {PROGRAM} state set key -"),
+    ],
+)
+def test_an_example_is_written_with_the_name_of_the_program(example: str, written: str) -> None:
+    assert written_out(example) == written

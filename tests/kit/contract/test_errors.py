@@ -26,6 +26,7 @@ from sampletool.kit.contract.errors import (
     did_you_mean,
 )
 from sampletool.kit.contract.file_errors import PathError
+from sampletool.kit.contract.text import MAX_ECHOED_CHARACTERS, MAX_SENTENCE_CHARACTERS
 from sampletool.kit.parts import offered
 from sampletool.kit.program import PACKAGE, PROGRAM
 
@@ -261,6 +262,95 @@ def test_an_internal_error_names_its_report() -> None:
     assert without_file.message == "The tool failed unexpectedly (ValueError). The report is on stderr."
     assert "report" not in without_file.context
     assert with_file.exit_status == 1
+
+
+# Long values
+
+
+_LONG = "x" * 100_000
+
+
+def test_a_long_fact_is_short_in_the_message_the_hint_and_the_context() -> None:
+    error = CommandNotFound(command=_LONG)
+    hint = error.with_hint(f"Did you mean {_LONG}?").suggestion
+
+    assert len(error.message) < MAX_ECHOED_CHARACTERS + 50
+    assert len(error.context["command"]) == MAX_ECHOED_CHARACTERS
+    assert len(str(error)) < MAX_ECHOED_CHARACTERS + 50
+    assert hint.startswith("Did you mean xxx")
+    assert len(hint) <= MAX_SENTENCE_CHARACTERS
+
+
+def test_a_message_and_a_suggestion_that_replace_the_templates_are_short() -> None:
+    error = ToolError(f"Cannot read {_LONG}.", f"Run `rm {_LONG}`.")
+
+    assert error.message.startswith("Cannot read xxx")
+    assert len(error.message) < MAX_ECHOED_CHARACTERS + 50
+    assert len(error.suggestion) <= MAX_SENTENCE_CHARACTERS
+
+
+def test_a_path_in_the_context_and_in_a_command_to_copy_stays_whole() -> None:
+    path = "/" + "x" * 700
+
+    error = ToolError("It is missing.", f"Run `touch {path}`.", path=path)
+
+    assert error.context["path"] == path
+    assert error.suggestion == f"Run `touch {path}`."
+
+
+def test_the_texts_in_a_list_of_facts_are_short_and_other_facts_stay() -> None:
+    error = ToolError("x", "y", names=["short", _LONG, 7], count=10**300, missing=None)
+
+    short, long, number = error.context["names"]
+    assert (short, number) == ("short", 7)
+    assert len(long) == MAX_SENTENCE_CHARACTERS
+    assert error.context["count"] == 10**300
+    assert "missing" not in error.context
+
+
+def test_everything_in_a_mistake_is_short() -> None:
+    mistake = Mistake(
+        param=f"--{_LONG}",
+        code="UNKNOWN_OPTION",
+        message=f"No such option: {_LONG}",
+        value=_LONG,
+        suggestion=f"Did you mean {_LONG}?",
+    )
+
+    error = InvalidValues(mistake)
+
+    (shown,) = error.describe()["errors"]
+    assert len(shown.param) == MAX_ECHOED_CHARACTERS
+    assert len(shown.message) < MAX_ECHOED_CHARACTERS + 50
+    assert len(shown.value) == MAX_ECHOED_CHARACTERS
+    assert len(shown.suggestion) <= MAX_SENTENCE_CHARACTERS
+    assert len(error.message) < MAX_ECHOED_CHARACTERS + 50
+
+
+def test_an_ordinary_mistake_is_not_changed() -> None:
+    mistake = Mistake("KEY", "INVALID_VALUE", "a is given twice", "a", "Give it once.")
+    bare_mistake = Mistake("KEY", "MISSING", "the key is missing")
+
+    assert InvalidValues(mistake, bare_mistake).mistakes == [mistake, bare_mistake]
+
+
+def test_the_same_mistake_is_reported_once() -> None:
+    twice = [Mistake("--fields", "UNKNOWN_FIELD", "there is no field 'a'")] * 2
+    other = Mistake("--fields", "UNKNOWN_FIELD", "there is no field 'b'")
+
+    error = InvalidValues(*twice, other)
+
+    assert error.mistakes == [twice[0], other]
+    assert error.message == "there is no field 'a'; there is no field 'b'."
+
+
+def test_100_mistakes_are_reported_and_the_others_are_counted() -> None:
+    mistakes = [Mistake("KEY", "INVALID_VALUE", f"wrong {number}") for number in range(1000)]
+
+    error = InvalidValues(*mistakes)
+
+    assert error.mistakes == mistakes[:100]
+    assert error.message.endswith("wrong 99; and 900 more mistakes.")
 
 
 def test_a_hint_can_name_the_program() -> None:

@@ -1,30 +1,118 @@
-"""What is refused as a name, and what is not."""
+"""sampletool/kit/contract/mistyped.py: probable mistakes are refused as names, and nothing else."""
+
+import unicodedata
 
 import pytest
 
+from sampletool.kit.contract import mistyped
 from sampletool.kit.contract.mistyped import Mistyped, begins_as_json, check_name, check_path
+from sampletool.kit.contract.text import NOTHING
+
+_CHECK_THE_SCRIPT = "Check the script that built this command line."
+
+
+@pytest.mark.parametrize("word", NOTHING)
+def test_the_text_for_an_unset_variable_is_no_path(word: str) -> None:
+    with pytest.raises(Mistyped) as caught:
+        check_path(word)
+
+    assert str(caught.value) == f"'{word}' looks like an unset variable"
+    assert caught.value.value == word
+    assert caught.value.suggestion == _CHECK_THE_SCRIPT
 
 
 @pytest.mark.parametrize(
-    ("text", "meant"),
+    ("text", "problem", "meant"),
     [
-        ("undefined", ""),
-        ("level\n", "level"),
-        ("a%2Fb", "a/b"),
-        ("\u2013level", "level"),
-        ('"level"', "level"),
-        ('{"a": 1', ""),
-        ("\uff4c\uff45vel", "level"),
-        ("cafe\u0301", "caf\u00e9"),
-        ("l\u0435vel", ""),
+        ("level\n", "begins or ends with white space", "level"),
+        (" level", "begins or ends with white space", "level"),
+        ("a%2Fb", "is percent-encoded", "a/b"),
+        ("a%c3%a9", "is percent-encoded", "a\u00e9"),
     ],
 )
-def test_what_is_probably_no_name_is_refused_with_what_was_meant(text: str, meant: str) -> None:
-    with pytest.raises(Mistyped) as refused:
+def test_a_path_that_is_probably_mistyped_is_refused_with_the_path_that_was_meant(
+    text: str, problem: str, meant: str
+) -> None:
+    with pytest.raises(Mistyped, match=problem) as caught:
+        check_path(text)
+
+    assert caught.value.suggestion == f"Did you mean '{meant}'?"
+
+
+_DASHES = {
+    "\u2012": "FIGURE DASH",
+    "\u2013": "EN DASH",
+    "\u2014": "EM DASH",
+    "\u2015": "HORIZONTAL BAR",
+    "\u2212": "MINUS SIGN",
+}
+
+
+@pytest.mark.parametrize("dash", _DASHES, ids=_DASHES.values())
+def test_a_dash_of_a_word_processor_at_the_beginning_is_refused(dash: str) -> None:
+    with pytest.raises(Mistyped, match="begins with a dash that is not `-`") as caught:
+        check_path(f"{dash}{dash}x")
+
+    assert unicodedata.name(dash) == _DASHES[dash]
+    assert caught.value.suggestion == "Did you mean 'x'?"
+
+
+def test_every_dash_is_tested() -> None:
+    assert set(mistyped._DASHES) == set(_DASHES)
+
+
+@pytest.mark.parametrize("text", ["[2026]/cafe\u0301/\uff4c.json", "a\u2013b", "100%", "%zz", ""])
+def test_a_path_may_have_any_letters(text: str) -> None:
+    check_path(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem", "meant"),
+    [
+        ("level ", "begins or ends with white space", "level"),
+        ('"level"', "is JSON, not a name", "level"),
+        ("\uff4c\uff45vel", "has letters in an unusual form", "level"),
+        ("cafe\u0301", "has letters in an unusual form", "caf\u00e9"),
+    ],
+)
+def test_a_name_that_is_probably_mistyped_is_refused_with_the_name_that_was_meant(
+    text: str, problem: str, meant: str
+) -> None:
+    with pytest.raises(Mistyped, match=problem) as caught:
         check_name(text)
 
-    assert refused.value.suggestion == (f"Did you mean '{meant}'?" if meant else refused.value.suggestion)
-    assert ("Did you mean" in refused.value.suggestion) == bool(meant)
+    assert caught.value.suggestion == f"Did you mean '{meant}'?"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("undefined", "looks like an unset variable"),
+        ('{"a": 1', "is JSON, not a name"),
+        ('["a"]', "is JSON, not a name"),
+        ('""', "is JSON, not a name"),
+    ],
+)
+def test_where_it_is_not_known_which_name_was_meant_the_hint_is_to_check_the_script(
+    text: str,
+    problem: str,
+) -> None:
+    with pytest.raises(Mistyped, match=problem) as caught:
+        check_name(text)
+
+    assert caught.value.suggestion == _CHECK_THE_SCRIPT
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["a\u0430", "a\u03b1", "\u0430\u03b1", "level-l\u0435vel"],
+    ids=["Latin and Cyrillic", "Latin and Greek", "Cyrillic and Greek", "the second word"],
+)
+def test_a_word_with_letters_of_two_alphabets_is_refused(word: str) -> None:
+    with pytest.raises(Mistyped, match="letters of several alphabets in one word") as caught:
+        check_name(word)
+
+    assert caught.value.suggestion == _CHECK_THE_SCRIPT
 
 
 @pytest.mark.parametrize(
@@ -35,23 +123,26 @@ def test_what_is_probably_no_name_is_refused_with_what_was_meant(text: str, mean
         "run-7",
         "100%",
         "\u0441\u0447\u0451\u0442",
-        "\u65e5\u672c",
+        "\u65e5\u672cabc",
+        "ms-\u043c\u0441",
         "a/b:c",
         "[x]",
+        'a"',
+        '"a',
         "nullable",
-        "ms-\u043c\u0441",
     ],
 )
-def test_what_may_be_a_name_is_one(text: str) -> None:
+def test_an_ordinary_name_is_accepted(text: str) -> None:
     check_name(text)
 
 
-def test_a_path_may_have_any_letters() -> None:
-    check_path("[2026]/cafe\u0301/\uff4c.json")
+@pytest.mark.parametrize("inside", ['"', "{", "}", "[", "]", "0", "9", "-"])
+@pytest.mark.parametrize("bracket", ["{", "["])
+def test_a_bracket_followed_by_what_json_allows_is_json(bracket: str, inside: str) -> None:
+    assert begins_as_json(f"{bracket}{inside}")
+    assert begins_as_json(f" {bracket}\n{inside} and then anything")
 
 
-@pytest.mark.parametrize(
-    ("text", "is_json"), [('{"a', True), ("[1,", True), ("{}", True), ("[urgent] x", False), ("{name}", False)]
-)
-def test_what_begins_as_json(text: str, is_json: bool) -> None:
-    assert begins_as_json(text) == is_json
+@pytest.mark.parametrize("text", ["[urgent] x", "{name}", "a [1]", "1", '"a"', "["])
+def test_other_text_is_not_json(text: str) -> None:
+    assert not begins_as_json(text)

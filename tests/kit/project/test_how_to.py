@@ -12,7 +12,7 @@ import pytest
 from sampletool.kit.parts import part_names
 from sampletool.kit.program import PACKAGE
 from sampletool.kit.testing.tool import Tool
-from tests.kit.trees import ROOT, copy_tree, make_environment, take_types
+from tests.kit.trees import ROOT, copy_mypy_cache, copy_tree, make_environment
 
 _PAGE = ROOT / "docs" / "kit" / "how-to.md"
 _FILE = re.compile(r"^\*\*([\w/.]+\.py)\*\*[^\n]*\n\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -57,7 +57,7 @@ def test_no_line_of_its_code_is_longer_than_the_rules_allow() -> None:
 
 def test_its_own_tests_pass_and_so_do_those_of_the_house(tree: Path, tool: Tool) -> None:
     python = make_environment(tree)
-    take_types(tree)
+    copy_mypy_cache(tree)
     environ = {**tool.environ, "PYTHONPATH": str(tree), "PYTEST_ADDOPTS": "-q -n0 -p no:cacheprovider"}
 
     def run(*call: str) -> None:

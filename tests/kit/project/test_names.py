@@ -105,9 +105,9 @@ def test_an_old_python_can_read_what_refuses_it(file: str) -> None:
 
 
 def old_pythons() -> list[Path]:
-    """Those that pyenv has installed for this user: for 2.7 there is nothing else to ask."""
+    """Return the old versions of Python 3 that pyenv has installed for this user."""
     installed = Path(pwd.getpwuid(os.geteuid()).pw_dir, ".pyenv", "versions")
-    return sorted(path for path in installed.glob("*/bin/python") if re.match(r"2|3\.\d\.|3\.10", path.parts[-3]))
+    return sorted(path for path in installed.glob("*/bin/python") if re.match(r"3\.\d\.|3\.10", path.parts[-3]))
 
 
 def test_every_old_python_that_is_here_gets_an_answer_that_refuses_it() -> None:

@@ -15,15 +15,18 @@ from sampletool.kit.settings import known
 from tests.kit.trees import ROOT
 
 _FACTS = known.all_known()["jobs"]
+_OPTIONAL_FACTS = {"deprecated", "former_names"}
 _KINDS = ("count", "duration", "text")
 
 
 def faults_of(name: str, facts: Any) -> list[str]:
     """What is wrong with one setting of a part, in words of how to correct it."""
-    if not isinstance(facts, dict) or set(facts) != {*_FACTS}:
+    if not isinstance(facts, dict) or {*facts} - _OPTIONAL_FACTS != {*_FACTS}:
         return [f"{name}: give it exactly {', '.join(_FACTS)}"]
     faults = [
-        f"{name}: {fact} has to be a text" for fact, text in facts.items() if not isinstance(text, str) or not text
+        f"{name}: {fact} has to be a text"
+        for fact, text in facts.items()
+        if fact != "former_names" and (not isinstance(text, str) or not text)
     ]
     if not (name.isidentifier() and name == name.lower()):
         faults.append(f"{name}: write it in lower_snake, as it is a part of TOOL_…")
@@ -34,6 +37,8 @@ def faults_of(name: str, facts: Any) -> list[str]:
             known.read_as(facts["kind"], facts["default"])
         except ValueError as error:
             faults.append(f"{name}: the default: {error}")
+    if not all(isinstance(former, str) for former in facts.get("former_names", ())):
+        faults.append(f"{name}: former_names is a tuple of texts")
     if not str(facts["help"]).endswith("."):
         faults.append(f"{name}: end the help with a full stop")
     return faults
@@ -57,11 +62,14 @@ _RIGHT = {"kind": "count", "default": "5", "help": "So many."}
         ("few", {**_RIGHT, "default": 5}),
         ("few", {**_RIGHT, "default": "none"}),
         ("few", {**_RIGHT, "help": "So many"}),
+        ("few", {**_RIGHT, "former_names": (5,)}),
+        ("few", {**_RIGHT, "deprecated": ""}),
         ("few-pieces", _RIGHT),
     ],
 )
 def test_a_wrong_setting_is_named(name: str, facts: Any) -> None:
     assert faults_of("few", _RIGHT) == []
+    assert faults_of("few", {**_RIGHT, "former_names": ("some",), "deprecated": "Use many."}) == []
     assert [fault.partition(":")[0] for fault in faults_of(name, facts)] == [name]
 
 

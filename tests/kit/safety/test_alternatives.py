@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from sampletool.kit.call_log import _OF_META, _SUBJECTS, call_of
+from sampletool.kit.call_log import _LOGGED_META, _SUBJECT_MEMBERS, call_of
 from sampletool.kit.contract.answer import Answer
 from sampletool.kit.contract.errors import LockNotFound
-from sampletool.kit.places import _TEMPORARY, session_root
+from sampletool.kit.places import _TEMPORARY_DIRECTORY_VARIABLES, session_root
 from sampletool.kit.program import PACKAGE
 from sampletool.kit.safety import processes
 from sampletool.kit.safety.errors import UnsafePath
@@ -142,18 +142,18 @@ def test_a_file_without_any_bit_to_write_is_read_only_also_for_root(tmp_path: Pa
 
 
 def test_the_variables_of_the_temporary_directory_are_the_ones_that_are_tested() -> None:
-    assert _TEMPORARY == ("TMPDIR", "TEMP", "TMP")
+    assert _TEMPORARY_DIRECTORY_VARIABLES == ("TMPDIR", "TEMP", "TMP")
 
 
-@pytest.mark.parametrize("name", _TEMPORARY)
+@pytest.mark.parametrize("name", _TEMPORARY_DIRECTORY_VARIABLES)
 def test_each_variable_names_the_temporary_directory_where_none_before_it_does(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    position = _TEMPORARY.index(name)
-    for each in _TEMPORARY:
+    position = _TEMPORARY_DIRECTORY_VARIABLES.index(name)
+    for each in _TEMPORARY_DIRECTORY_VARIABLES:
         (tmp_path / each).mkdir()
         monkeypatch.setenv(each, str(tmp_path / each))
-    for before in _TEMPORARY[:position]:
+    for before in _TEMPORARY_DIRECTORY_VARIABLES[:position]:
         monkeypatch.setenv(before, str(tmp_path / "missing"))
 
     assert session_root().parent == tmp_path / name
@@ -208,16 +208,16 @@ def answer_about(data: Any = None, **meta: Any) -> Answer:
 
 
 def test_the_logged_members_are_the_ones_that_are_tested() -> None:
-    assert set(_OF_META) == set(META)
-    assert _SUBJECTS == ("key", "name", "id", "queue", "lock", "path", "output")
+    assert set(_LOGGED_META) == set(META)
+    assert _SUBJECT_MEMBERS == ("key", "name", "id", "queue", "lock", "path", "output")
 
 
-@pytest.mark.parametrize("member", _OF_META)
+@pytest.mark.parametrize("member", _LOGGED_META)
 def test_each_member_of_meta_is_logged(member: str) -> None:
     assert call_of(answer_about())[member] == META[member]
 
 
-@pytest.mark.parametrize("subject", _SUBJECTS)
+@pytest.mark.parametrize("subject", _SUBJECT_MEMBERS)
 def test_each_subject_is_logged_and_no_other_member(subject: str) -> None:
     facts = {"lock": "build", "value": "never logged", subject: f"the {subject}"}
 
@@ -233,7 +233,7 @@ def test_each_state_of_a_process_counts_as_alive_or_not(
     monkeypatch.setattr(Path, "read_text", lambda _path: f"12 (a ) name) {' '.join(fields)}\n")
 
     stat = processes._Stat(pid=12, group=77, start_ticks=4242) if STATES[state] else None
-    assert processes._stat("12") == stat
+    assert processes._read_stat("12") == stat
 
 
 @pytest.mark.parametrize("state", ["Z", "X"])
@@ -243,7 +243,7 @@ def test_a_process_whose_main_thread_has_ended_counts_as_alive_while_another_run
     fields = [state, "1", "77", *["0"] * 14, "2", "0", "4242"]
     monkeypatch.setattr(Path, "read_text", lambda _path: f"12 (name) {' '.join(fields)}\n")
 
-    assert processes._stat("12") == processes._Stat(pid=12, group=77, start_ticks=4242)
+    assert processes._read_stat("12") == processes._Stat(pid=12, group=77, start_ticks=4242)
 
 
 @pytest.mark.parametrize(

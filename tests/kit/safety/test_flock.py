@@ -47,7 +47,7 @@ from sampletool.kit.safety.flock import EXCLUSIVE, SHARED, Waiter, try_lock, unl
 signal.alarm(15)  # rather than wait without end
 
 def is_over(waiter):
-    return select.select([waiter.end_descriptor], [], [], 10)[0] == [waiter.end_descriptor]
+    return select.select([waiter.done_descriptor], [], [], 10)[0] == [waiter.done_descriptor]
 
 files_before = os.listdir("/proc/self/fd")
 first, second, third = [os.open(sys.argv[1], os.O_RDWR | os.O_CREAT) for _ in range(3)]
@@ -56,9 +56,9 @@ unlock(first)
 unlock(second)
 print("exclusive", try_lock(first, EXCLUSIVE), try_lock(second, SHARED))
 with Waiter(second, SHARED) as waiter:
-    print("waiting", waiter.has_ended, waiter.has_won())
+    print("waiting", waiter.is_done, waiter.has_lock())
     unlock(first)
-    print("won", is_over(waiter), waiter.has_ended, waiter.has_won())
+    print("won", is_over(waiter), waiter.is_done, waiter.has_lock())
 print("held", try_lock(first, EXCLUSIVE))
 with Waiter(third, EXCLUSIVE) as waiter:
     os.close(third)
@@ -148,13 +148,13 @@ def test_a_waiter_gets_the_lock_when_it_is_released(descriptors: list[int]) -> N
     holder, waiting, other = descriptors
     try_lock(holder, EXCLUSIVE)
     with Waiter(waiting, EXCLUSIVE) as waiter:
-        assert not is_readable(waiter.end_descriptor)
-        assert not waiter.has_won()
+        assert not is_readable(waiter.done_descriptor)
+        assert not waiter.has_lock()
 
         unlock(holder)
 
-        assert is_readable(waiter.end_descriptor, PATIENCE_SECONDS)
-        assert waiter.has_won()
+        assert is_readable(waiter.done_descriptor, PATIENCE_SECONDS)
+        assert waiter.has_lock()
     assert not can_lock(other, SHARED)
 
 
@@ -163,7 +163,7 @@ def test_a_waiter_for_a_shared_lock_shares_it(descriptors: list[int]) -> None:
     try_lock(holder, EXCLUSIVE)
     with Waiter(waiting, SHARED) as waiter:
         unlock(holder)
-        assert is_readable(waiter.end_descriptor, PATIENCE_SECONDS)
+        assert is_readable(waiter.done_descriptor, PATIENCE_SECONDS)
 
     assert can_lock(other, SHARED)
     assert not can_lock(holder, EXCLUSIVE)
@@ -173,7 +173,7 @@ def test_a_lock_that_is_won_by_a_waiter_is_released_with_the_descriptor_of_its_c
     tmp_path: Path,
 ) -> None:
     with (tmp_path / "lock").open("w") as lock, Waiter(lock.fileno(), EXCLUSIVE) as waiter:
-        assert is_readable(waiter.end_descriptor, PATIENCE_SECONDS)
+        assert is_readable(waiter.done_descriptor, PATIENCE_SECONDS)
 
     with (tmp_path / "lock").open("w") as next_lock:
         assert can_lock(next_lock.fileno(), EXCLUSIVE)
@@ -190,7 +190,7 @@ def test_a_lock_that_is_won_after_its_caller_has_given_up_is_released(
 
         unlock(holder)
 
-        assert is_readable(waiter.end_descriptor, PATIENCE_SECONDS)
+        assert is_readable(waiter.done_descriptor, PATIENCE_SECONDS)
     assert can_lock(other, EXCLUSIVE)
 
 
@@ -200,7 +200,7 @@ from sampletool.kit.safety.flock import EXCLUSIVE, Waiter
 
 signal.alarm(15)  # rather than wait without end
 with open(sys.argv[1], "w") as lock, Waiter(lock.fileno(), EXCLUSIVE) as waiter:
-    print(waiter.has_won())
+    print(waiter.has_lock())
 """
 
 
@@ -223,10 +223,10 @@ def test_a_process_that_has_given_up_exits_while_its_thread_still_waits(
 def test_the_error_of_the_kernel_is_raised_to_who_asks(descriptors: list[int]) -> None:
     no_operation = 0
     with Waiter(descriptors[0], no_operation) as waiter:
-        assert is_readable(waiter.end_descriptor, PATIENCE_SECONDS)
+        assert is_readable(waiter.done_descriptor, PATIENCE_SECONDS)
 
         with pytest.raises(OSError, match=os.strerror(errno.EINVAL)):
-            waiter.has_won()
+            waiter.has_lock()
 
 
 def test_a_thread_that_cannot_be_started_is_an_error_of_the_wait(
@@ -240,10 +240,10 @@ def test_a_thread_that_cannot_be_started_is_an_error_of_the_wait(
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
     with Waiter(descriptors[0], EXCLUSIVE) as waiter:
-        assert is_readable(waiter.end_descriptor)
+        assert is_readable(waiter.done_descriptor)
 
         with pytest.raises(OSError, match="can't start new thread") as raised:
-            waiter.has_won()
+            waiter.has_lock()
     assert raised.value.errno == errno.EAGAIN
 
 
@@ -277,6 +277,6 @@ def test_a_waiter_leaves_no_descriptor_open(descriptors: list[int]) -> None:
     before = set(os.listdir("/proc/self/fd"))
 
     with Waiter(descriptors[0], EXCLUSIVE) as waiter:
-        assert is_readable(waiter.end_descriptor, PATIENCE_SECONDS)
+        assert is_readable(waiter.done_descriptor, PATIENCE_SECONDS)
 
     assert set(os.listdir("/proc/self/fd")) == before

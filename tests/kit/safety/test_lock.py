@@ -121,11 +121,11 @@ def test_a_release_lets_the_waiter_that_it_woke_run_first(path: Path) -> None:
 
 def test_a_free_lock_is_taken_at_once_and_its_file_is_private(path: Path) -> None:
     with make_lock(path).exclusively(0) as hold:
-        assert hold.crashed is None
+        assert hold.crashed_writer is None
         assert path.stat().st_mode & 0o777 == 0o600
 
     with make_lock(path).exclusively(0) as next_hold:
-        assert next_hold.crashed is None
+        assert next_hold.crashed_writer is None
 
 
 def test_the_holder_is_named_and_verified(path: Path) -> None:
@@ -221,10 +221,10 @@ def test_a_lock_is_free_after_kill_9_and_the_next_holder_knows(path: Path) -> No
         other.kill()
 
     with make_lock(path).exclusively(0) as hold:
-        assert hold.crashed is not None
-        assert hold.crashed.pid == other.pid
+        assert hold.crashed_writer is not None
+        assert hold.crashed_writer.pid == other.pid
     with make_lock(path).exclusively(0) as next_hold:
-        assert next_hold.crashed is None
+        assert next_hold.crashed_writer is None
 
 
 def test_a_reader_learns_of_a_crash_and_the_next_one_does_not(path: Path) -> None:
@@ -232,9 +232,9 @@ def test_a_reader_learns_of_a_crash_and_the_next_one_does_not(path: Path) -> Non
         other.kill()
 
     with make_lock(path).shared(0) as hold:
-        assert hold.crashed is not None
+        assert hold.crashed_writer is not None
     with make_lock(path).shared(0) as next_hold:
-        assert next_hold.crashed is None
+        assert next_hold.crashed_writer is None
 
 
 def test_a_reader_that_clears_a_crash_keeps_the_usual_duration(
@@ -249,7 +249,7 @@ def test_a_reader_that_clears_a_crash_keeps_the_usual_duration(
         other.kill()
 
     with make_lock(path).shared(0) as hold:
-        assert hold.crashed is not None
+        assert hold.crashed_writer is not None
 
     assert usual_ms(path) == 3000
 
@@ -260,12 +260,12 @@ def test_a_hold_without_a_record_neither_reads_nor_writes_one(path: Path) -> Non
     before = path.read_bytes()
 
     with make_lock(path).exclusively(0, recorded=False) as hold:
-        assert (hold.crashed, hold.usual_ms) == (None, None)
+        assert (hold.crashed_writer, hold.usual_ms) == (None, None)
         assert path.read_bytes() == before
 
     assert path.read_bytes() == before
     with make_lock(path).exclusively(0) as next_hold:
-        assert next_hold.crashed is not None
+        assert next_hold.crashed_writer is not None
 
 
 def test_a_process_that_takes_its_own_lock_again_is_refused_and_names_itself(path: Path) -> None:
@@ -618,7 +618,7 @@ def test_an_orphan_keeps_the_lock_and_is_named(path: Path) -> None:
         os.kill(orphan, signal.SIGKILL)
 
     with make_lock(path).exclusively(5) as hold:
-        assert hold.crashed is not None
+        assert hold.crashed_writer is not None
 
 
 def test_a_reader_that_exits_leaves_its_share_to_a_child_that_still_works(path: Path) -> None:

@@ -22,7 +22,7 @@ from sampletool.kit.safety.lock_record import (
     describe_me,
     living_readers,
     read_record,
-    readers_of,
+    reader_directory_of,
     registered,
     write_record,
 )
@@ -445,7 +445,7 @@ def test_readers_are_listed_by_age_with_the_status_of_their_files(
     ):
         inodes = [os.fstat(descriptor).st_ino for descriptor in (first, second, last)]
         # The order of the names in a directory is arbitrary. Without sorting, it could be right.
-        for names in permutations(os.listdir(readers_of(path))):
+        for names in permutations(os.listdir(reader_directory_of(path))):
             with monkeypatch.context() as patched:
                 patched.setattr(os, "listdir", lambda _directory, names=names: names)
                 readers = living(path)
@@ -456,7 +456,7 @@ def test_readers_are_listed_by_age_with_the_status_of_their_files(
 
 def test_a_lock_that_was_never_shared_has_no_readers(tmp_path: Path) -> None:
     assert living_pids(tmp_path / "lock") == []
-    assert not readers_of(tmp_path / "lock").exists()
+    assert not reader_directory_of(tmp_path / "lock").exists()
 
 
 def test_the_file_of_a_killed_reader_is_removed_by_the_next_process_that_looks(
@@ -481,7 +481,7 @@ def test_a_reader_that_has_not_written_its_record_yet_is_not_listed_and_keeps_it
 
         assert living_pids(path) == []
 
-        assert len(os.listdir(readers_of(path))) == 1
+        assert len(os.listdir(reader_directory_of(path))) == 1
 
 
 def test_a_reader_creates_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -517,8 +517,8 @@ def test_a_reader_does_not_use_a_file_that_is_already_there(
 def test_one_file_that_cannot_be_opened_does_not_hide_the_other_readers(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     with registered(path, me()):
-        (readers_of(path) / "0-link").symlink_to(tmp_path / "nowhere")
-        (readers_of(path) / "z-link").symlink_to(tmp_path / "nowhere")
+        (reader_directory_of(path) / "0-link").symlink_to(tmp_path / "nowhere")
+        (reader_directory_of(path) / "z-link").symlink_to(tmp_path / "nowhere")
 
         assert living_pids(path) == [os.getpid()]
 
@@ -527,8 +527,8 @@ def test_one_file_that_cannot_be_opened_does_not_hide_the_other_readers(tmp_path
 def test_a_link_to_the_file_of_a_reader_is_not_another_reader(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     with registered(path, me()):
-        [name] = os.listdir(readers_of(path))
-        (readers_of(path) / "link").symlink_to(name)
+        [name] = os.listdir(reader_directory_of(path))
+        (reader_directory_of(path) / "link").symlink_to(name)
 
         pids = living_pids(path)
 
@@ -537,7 +537,7 @@ def test_a_link_to_the_file_of_a_reader_is_not_another_reader(tmp_path: Path) ->
 
 def test_a_file_in_place_of_the_directory_of_readers_contains_no_readers(tmp_path: Path) -> None:
     path = tmp_path / "lock"
-    readers_of(path).touch()
+    reader_directory_of(path).touch()
 
     pids = living_pids(path)
 
@@ -551,7 +551,7 @@ def test_reader_files_are_neither_read_nor_removed_if_others_may_write_there(
     planted = tmp_path / "planted"
     planted.mkdir(mode=0o700)
     (planted / "victim").touch(mode=0o600)
-    readers_of(path).symlink_to(planted)
+    reader_directory_of(path).symlink_to(planted)
 
     assert living_pids(path) == []
     with pytest.raises(UnsafeDirectory), registered(path, me()):

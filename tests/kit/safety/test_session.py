@@ -21,8 +21,8 @@ from sampletool.kit.safety.holder import Owners
 from sampletool.kit.safety.lock import Lock
 from sampletool.kit.safety.lock_record import describe_me
 from sampletool.kit.safety.session import (
+    correct_last_use,
     is_session_id,
-    limit_last_use,
     list_sessions,
     open_session,
     remove_session,
@@ -398,7 +398,7 @@ def test_a_session_that_was_used_after_the_given_moment_is_kept(
 ) -> None:
     directory = make_session(root, "s", last_used)
 
-    assert remove_session(directory, make_lock, oldest=utc(NOW)) == is_removed
+    assert remove_session(directory, make_lock, unused_since=utc(NOW)) == is_removed
     assert directory.exists() != is_removed
 
 
@@ -481,14 +481,14 @@ def test_a_last_use_in_the_future_becomes_now(root: Path, last_used: float, limi
     """The clocks of a file server and of this machine may differ by a minute."""
     directory = make_session(root, "s", last_used)
 
-    failure = failure_of(lambda: limit_last_use(directory, NOW))
+    failure = failure_of(lambda: correct_last_use(directory, NOW))
 
     assert failure is None
     assert directory.stat().st_mtime == limited
 
 
 def test_a_session_that_is_gone_has_no_last_use_to_limit(root: Path) -> None:
-    failure = failure_of(lambda: limit_last_use(root / "s", NOW))
+    failure = failure_of(lambda: correct_last_use(root / "s", NOW))
 
     assert failure is None
     assert not root.exists()
@@ -553,10 +553,10 @@ def test_a_session_is_removed_when_it_has_not_been_used_for_a_week(
 
 def test_sessions_are_listed_and_cleaned_by_hand(tool: Tool) -> None:
     assert tool("session", "list").data == {"sessions": []}
-    nothing = {"effect": "unchanged", "removed": [], "in_use": [], "unused_for": "7d"}
-    assert tool("session", "clean").data == nothing
+    nothing = tool("session", "clean").data
+    assert (nothing["effect"], nothing["unused_for"]) == ("unchanged", "7d")
     text = tool("session", "clean", "--format", "text", TOOL_SESSION_TTL="36h").text
-    assert text == "Nothing has been unused for 1.5d (session_ttl).\n"
+    assert text == "No session has been unused for 1.5d (session_ttl).\n"
     root = session_root()
     with open_session(root, "mine", make_lock, 1):
         ran = tool("session", "list")

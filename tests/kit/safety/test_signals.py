@@ -468,7 +468,7 @@ def test_a_thread_that_gets_no_signals_can_be_sent_one() -> None:
     sender.start()
     signals.wait(10)
     took = time.monotonic() - began
-    woken = select.select([signals.woken], [], [], 0)[0]
+    woken = select.select([signals.wake_up_descriptor], [], [], 0)[0]
     sender.join()
     signals.close()
 
@@ -482,7 +482,7 @@ def test_before_a_signal_the_wake_up_descriptor_is_not_readable() -> None:
     signals = Signals()
     signals.listen()
 
-    woken = select.select([signals.woken], [], [], 0)[0]
+    woken = select.select([signals.wake_up_descriptor], [], [], 0)[0]
     signals.close()
 
     assert not woken
@@ -498,7 +498,7 @@ def test_a_signal_is_received_even_if_the_wake_up_pipe_is_full() -> None:
             signals.receive(signal.SIGTERM)
     except BlockingIOError as full:
         error = full
-    ends_at_once = select.select([signals.woken], [], [], 0)[0]
+    ends_at_once = select.select([signals.wake_up_descriptor], [], [], 0)[0]
     signals.close()
 
     assert error is None

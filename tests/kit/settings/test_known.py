@@ -4,7 +4,15 @@ import pytest
 
 from sampletool.kit.contract.errors import InvalidValues
 from sampletool.kit.settings import known as known_module
-from sampletool.kit.settings.known import SETTINGS, all_known, check, find_known, read_as
+from sampletool.kit.settings.known import (
+    SETTINGS,
+    KnownSetting,
+    all_known,
+    check,
+    find_known,
+    present_name,
+    read_as,
+)
 from tests.kit.failing import failure_of, outcome_of
 
 
@@ -129,3 +137,14 @@ def test_a_key_that_is_no_setting_of_the_tool_is_not_known() -> None:
     assert find_known("colour") is None
     assert find_known("jobs") == all_known()["jobs"]
     assert list(all_known()) == sorted(all_known())
+
+
+def test_a_former_name_leads_to_the_present_one_and_any_other_key_to_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    renamed: KnownSetting = {**SETTINGS["jobs"], "former_names": ("workers",)}
+    monkeypatch.setattr(known_module, "all_known", lambda: {"jobs": renamed})
+
+    assert present_name("workers") == "jobs"
+    assert present_name("jobs") == "jobs"
+    assert present_name("colour") == "colour"

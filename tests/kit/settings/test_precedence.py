@@ -1,6 +1,6 @@
 """The first source that has a value wins, and each source is named."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,8 @@ from sampletool.kit.places import config_file
 from sampletool.kit.program import WORKSPACE_FILE, variable
 from sampletool.kit.safety.errors import InvalidToml
 from sampletool.kit.safety.toml_file import read_toml
-from sampletool.kit.settings.known import all_known
-from sampletool.kit.settings.precedence import Scope, Settings, leaves_of, table_of
+from sampletool.kit.settings.known import SETTINGS, KnownSetting, all_known
+from sampletool.kit.settings.precedence import Scope, Settings, Source, leaves_of, table_of
 from tests.kit.failing import failure_of, outcome_of
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -43,7 +43,16 @@ def settings_of(
 
 def sources_of(settings: Settings, *key: str) -> object:
     """Return the sources as plain tuples, or the exception that was raised."""
-    return outcome_of(lambda: [tuple(source) for source in settings.sources(key)])
+    return outcome_of(lambda: [facts_of(source) for source in settings.sources(key)])
+
+
+def source_of(settings: Settings, *key: str) -> object:
+    """Return the source that wins as a plain tuple, or the exception that was raised."""
+    return outcome_of(lambda: facts_of(settings.find(key)))
+
+
+def facts_of(source: Source) -> tuple[object, ...]:
+    return source.name, source.value, source.where
 
 
 def test_a_flag_wins_over_the_environment_the_files_and_the_default(
@@ -102,8 +111,8 @@ def test_a_key_that_the_tool_does_not_know_comes_from_files_only(
     monkeypatch.setenv(variable("t.a"), "4")
     settings = settings_of(project, {"t.a": "5"})
 
-    source = outcome_of(lambda: settings.find(("t", "a")))
-    other = outcome_of(lambda: settings.find(("t", "b")))
+    source = source_of(settings, "t", "a")
+    other = source_of(settings, "t", "b")
 
     assert source == ("project", "project", str(project / WORKSPACE_FILE))
     assert other == ("user", "user", str(config_file()))
@@ -125,7 +134,7 @@ def test_a_variable_has_the_type_that_its_value_would_have_in_a_file(
 ) -> None:
     monkeypatch.setenv(variable(name), text)
 
-    source = outcome_of(lambda: settings_of(None).find((name,)))
+    source = source_of(settings_of(None), name)
 
     assert source == ("environment", value, variable(name))
     assert isinstance(source, tuple)
@@ -143,7 +152,7 @@ def test_an_empty_variable_does_not_count(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_flag_is_named_as_it_is_typed() -> None:
     settings = settings_of(None, {"lock_timeout": "5s"})
 
-    source = outcome_of(lambda: settings.find(("lock_timeout",)))
+    source = source_of(settings, "lock_timeout")
 
     assert source == ("flag", "5s", "--lock-timeout")
 
@@ -239,3 +248,97 @@ def test_the_leaves_of_a_table_are_its_values_and_lists() -> None:
 
     assert leaves == [(("a",), 1), (("t", "u", "b"), [1, {"x": 1}]), (("t", "c"), "text")]
     assert leaves_below == [(("above", "u", "b"), [1, {"x": 1}]), (("above", "c"), "text")]
+
+
+@pytest.fixture
+def renamed_setting(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Add the setting `helpers`, which was called `workers` and `crew.size` before."""
+    helpers: KnownSetting = {
+        "kind": "count",
+        "default": "auto",
+        "help": "How many help.",
+        "former_names": ("workers", "crew.size"),
+    }
+    with monkeypatch.context() as patch:
+        patch.setitem(SETTINGS, "helpers", helpers)
+        all_known.cache_clear()
+        yield
+    all_known.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("content", "former_name"), [("workers = 4", "workers"), ("crew.size = 4", "crew.size")]
+)
+@pytest.mark.usefixtures("renamed_setting")
+def test_a_former_name_in_a_file_still_works_and_the_warning_names_the_file_and_the_new_name(
+    project: Path, content: str, former_name: str
+) -> None:
+    path = project / WORKSPACE_FILE
+    path.write_text(f"[settings]\n{content}\n")
+    warnings: list[tuple[str, str]] = []
+    settings = Settings(lambda: project, warn=lambda *warning: warnings.append(warning))
+
+    values = [settings.value("helpers"), settings.value("helpers")]
+
+    assert values == [4, 4]
+    message = f"{former_name} in {path} is now called helpers. Rename it there."
+    assert warnings == [("DEPRECATED", message)]
+
+
+@pytest.mark.usefixtures("renamed_setting")
+def test_a_former_name_of_a_variable_still_works_with_a_warning(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable("workers"), "4")
+    warnings: list[tuple[str, str]] = []
+    settings = Settings(lambda: project, warn=lambda *warning: warnings.append(warning))
+
+    value = settings.value("helpers")
+
+    assert value == 4
+    message = f"{variable('workers')} is now called {variable('helpers')}. "
+    assert warnings == [("DEPRECATED", f"{message}Set {variable('helpers')} instead.")]
+
+
+@pytest.mark.usefixtures("renamed_setting")
+def test_the_present_name_wins_over_a_former_one_of_the_same_place_only(
+    project: Path, user_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = project / WORKSPACE_FILE
+    path.write_text("[settings]\nworkers = 3\n")
+    user_file.write_text("helpers = 2\nworkers = 1\n")
+    monkeypatch.setenv(variable("helpers"), "6")
+    monkeypatch.setenv(variable("workers"), "5")
+
+    sources = list(settings_of(project).sources(("helpers",)))
+
+    assert [(source.value, source.former_name) for source in sources] == [
+        (6, None),
+        (3, "workers"),
+        (2, None),
+        ("auto", None),
+    ]
+
+
+@pytest.mark.usefixtures("renamed_setting")
+def test_a_former_name_is_listed_under_the_present_name(project: Path) -> None:
+    (project / WORKSPACE_FILE).write_text("[settings]\nworkers = 3\n")
+
+    names = settings_of(project, files_only=True).names()
+
+    assert names == ["helpers"]
+
+
+def test_a_deprecated_setting_is_reported_if_it_has_a_value(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs: KnownSetting = {**SETTINGS["jobs"], "deprecated": "Use helpers."}
+    monkeypatch.setitem(SETTINGS, "jobs", jobs)
+    warnings: list[tuple[str, str]] = []
+
+    Settings(lambda: None, warn=lambda *warning: warnings.append(warning)).value("jobs")
+    assert warnings == []
+
+    Settings(lambda: project, warn=lambda *warning: warnings.append(warning)).value("jobs")
+    path = project / WORKSPACE_FILE
+    assert warnings == [("DEPRECATED", f"jobs ({path}) is deprecated. Use helpers.")]

@@ -4,14 +4,14 @@ import pytest
 
 from sampletool.kit.safety.toml_file import parse
 from sampletool.kit.settings.toml_check import (
-    Gap,
-    Region,
+    Difference,
+    Template,
     documents_without,
-    find_region,
+    find_difference,
     is_blank,
-    is_where_value_was,
     reads_as,
     removes_one_key,
+    replaces_only_value,
     with_value,
 )
 from tests.kit.failing import outcome_of
@@ -20,24 +20,24 @@ from tests.kit.failing import outcome_of
 @pytest.mark.parametrize(
     ("old", "new", "region"),
     [
-        ("a = 1\n", "a = 1\n", Region(6, "", "")),
-        ("", "a = 1\n", Region(0, "", "a = 1\n")),
-        ("a = 1\n", "", Region(0, "a = 1\n", "")),
-        ("a = 1\nb = 2\n", "b = 2\n", Region(0, "a = 1\n", "")),
-        ("a = 1\nb = 2\n", "a = 1\n", Region(6, "b = 2\n", "")),
-        ("a = 1\n", "a = 1\nb = 2\n", Region(6, "", "b = 2\n")),
-        ("a = 1 # why\n", "a = 3 # why\n", Region(4, "1", "3")),
-        ("a1 = 1\na2 = 2\n", "a2 = 2\n", Region(0, "a1 = 1\n", "")),
-        ("a2 = 2\n", "a1 = 1\na2 = 2\n", Region(0, "", "a1 = 1\n")),
-        ("x = 0\na1 = 1\na2 = 2\n", "x = 0\na2 = 2\n", Region(6, "a1 = 1\n", "")),
-        ("t = {a = 1, b = 2}\n", "t = {b = 2}\n", Region(5, "a = 1, ", "")),
-        ("t = {a = 1, ab = 2}\n", "t = {ab = 2}\n", Region(6, " = 1, a", "")),
+        ("a = 1\n", "a = 1\n", Difference(6, "", "")),
+        ("", "a = 1\n", Difference(0, "", "a = 1\n")),
+        ("a = 1\n", "", Difference(0, "a = 1\n", "")),
+        ("a = 1\nb = 2\n", "b = 2\n", Difference(0, "a = 1\n", "")),
+        ("a = 1\nb = 2\n", "a = 1\n", Difference(6, "b = 2\n", "")),
+        ("a = 1\n", "a = 1\nb = 2\n", Difference(6, "", "b = 2\n")),
+        ("a = 1 # why\n", "a = 3 # why\n", Difference(4, "1", "3")),
+        ("a1 = 1\na2 = 2\n", "a2 = 2\n", Difference(0, "a1 = 1\n", "")),
+        ("a2 = 2\n", "a1 = 1\na2 = 2\n", Difference(0, "", "a1 = 1\n")),
+        ("x = 0\na1 = 1\na2 = 2\n", "x = 0\na2 = 2\n", Difference(6, "a1 = 1\n", "")),
+        ("t = {a = 1, b = 2}\n", "t = {b = 2}\n", Difference(5, "a = 1, ", "")),
+        ("t = {a = 1, ab = 2}\n", "t = {ab = 2}\n", Difference(6, " = 1, a", "")),
     ],
 )
 def test_the_region_is_the_smallest_that_differs_from_the_start_of_a_line_if_possible(
-    old: str, new: str, region: Region
+    old: str, new: str, region: Difference
 ) -> None:
-    found = outcome_of(lambda: find_region(old, new))
+    found = outcome_of(lambda: find_difference(old, new))
 
     assert found == region
     assert region.applied_to(old) == new
@@ -65,7 +65,7 @@ def test_the_lines_of_one_key_or_a_part_of_braces_are_one_key(
     removed: str,
     new: str,
 ) -> None:
-    region = Region(start, removed, new)
+    region = Difference(start, removed, new)
 
     is_one_key = outcome_of(lambda: removes_one_key(old, region))
 
@@ -99,7 +99,7 @@ def test_the_lines_of_one_key_or_a_part_of_braces_are_one_key(
     ids=repr,
 )
 def test_anything_more_than_one_key_is_told(old: str, start: int, removed: str, new: str) -> None:
-    region = Region(start, removed, new)
+    region = Difference(start, removed, new)
 
     is_one_key = outcome_of(lambda: removes_one_key(old, region))
 
@@ -120,21 +120,23 @@ def test_anything_more_than_one_key_is_told(old: str, start: int, removed: str, 
         ("a = 1 # why\n", "a = 1 # why\n", False),
     ],
 )
-def test_the_gap_must_be_where_the_old_value_was(before: str, after: str, expected: bool) -> None:
-    gap = Gap(before, after)
+def test_the_template_must_be_where_the_old_value_was(
+    before: str, after: str, expected: bool
+) -> None:
+    template = Template(before, after)
 
-    is_there = outcome_of(lambda: is_where_value_was(gap, "a = 1 # why\n", 1))
+    is_there = outcome_of(lambda: replaces_only_value(template, "a = 1 # why\n", 1))
 
     assert is_there is expected
 
 
-def test_a_gap_in_place_of_a_value_of_another_type_is_not_where_it_was() -> None:
-    gap = Gap("a = ", "\n")
+def test_a_template_in_place_of_a_value_of_another_type_is_not_where_it_was() -> None:
+    template = Template("a = ", "\n")
 
-    is_there = outcome_of(lambda: is_where_value_was(gap, "a = 1\n", 1.0))
+    is_there = outcome_of(lambda: replaces_only_value(template, "a = 1\n", 1.0))
 
     assert is_there is False
-    assert gap.filled("2") == "a = 2\n"
+    assert template.filled("2") == "a = 2\n"
 
 
 @pytest.mark.parametrize(

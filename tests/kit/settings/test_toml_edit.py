@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sampletool.kit.safety.toml_limits import MAX_TOML_BYTES
-from sampletool.kit.settings.toml_edit import CannotEdit, NotAValue, set_value, unset_value
+from sampletool.kit.settings.toml_edit import CannotEdit, WrongKind, set_value, unset_value
 from sampletool.kit.settings.toml_key import KeyPath, parse_key, show_key, value_at
 from tests.kit.failing import failure_of, outcome_of
 
@@ -351,8 +351,8 @@ def test_a_removed_key_takes_only_its_own_line_with_it(before: str, key: str, af
 def test_a_key_below_a_value_is_refused(text: str) -> None:
     error = failure_of(lambda: set_value(text, ("a", "b"), 1))
 
-    assert isinstance(error, NotAValue)
-    assert (error.path, error.at) == (("a", "b"), ("a",))
+    assert isinstance(error, WrongKind)
+    assert (error.path, error.obstacle) == (("a", "b"), ("a",))
     assert error.found == tomllib.loads(text)["a"]
     assert str(error) == "a.b cannot be changed: a is not a table"
 
@@ -365,15 +365,15 @@ def test_a_table_that_is_not_in_braces_is_not_replaced(text: str, value: object)
 
     error = failure_of(lambda: set_value(text, ("a", "b"), value))
 
-    assert isinstance(error, NotAValue)
-    assert error.at == error.path == ("a", "b")
+    assert isinstance(error, WrongKind)
+    assert error.obstacle == error.path == ("a", "b")
     assert error.found == tomllib.loads(text)["a"]["b"]
     assert str(error) == "a.b cannot be changed: a.b is a table, not a value"
 
 
 @pytest.mark.parametrize("text", ["a = {b = {c = 1}}\n", "[a]\nb = {c = 1}\n", "a.b = {c = 1}\n"])
 def test_a_table_in_braces_can_be_replaced_by_another_but_not_by_a_value(text: str) -> None:
-    with pytest.raises(NotAValue, match=r"a\.b is a table"):
+    with pytest.raises(WrongKind, match=r"a\.b is a table"):
         set_value(text, ("a", "b"), 1)
 
     assert set_value(text, ("a", "b"), {"d": 2}) == text.replace("c = 1", "d = 2")
@@ -382,7 +382,7 @@ def test_a_table_in_braces_can_be_replaced_by_another_but_not_by_a_value(text: s
 
 @pytest.mark.parametrize("text", ["[a]\nx = 1\n", "[[a]]\nx = 1\n", "a.x = 1\n"])
 def test_a_table_that_is_not_in_braces_is_not_removed(text: str) -> None:
-    with pytest.raises(NotAValue, match="a is a table, not a value"):
+    with pytest.raises(WrongKind, match="a is a table, not a value"):
         unset_value(text, ("a",))
 
 

@@ -1,11 +1,14 @@
 """tool init"""
 
 import os
+import pwd
 import shlex
 import tomllib
+from pathlib import Path
 
 import pytest
 
+from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import Tool
 from sampletool.sample.commands import build, init, test
@@ -108,3 +111,91 @@ def test_init_that_was_killed_anywhere_can_be_run_again(tool: Tool) -> None:
             break
         place, kills = place + scale(5, 1), kills + 1
     assert kills > 5
+
+
+# The root directory and the home directory
+
+
+@pytest.mark.parametrize("root", ["/", "//", "/usr/..", "link"])
+def test_the_root_directory_is_refused_by_any_of_its_names(root: str, tmp_path: Path) -> None:
+    """Only the function that decides is called: a mistake must not write to the root directory."""
+    path = Path(root)
+    if root == "link":
+        path = tmp_path / "link"
+        path.symlink_to("/")
+
+    with pytest.raises(ToolError) as caught:
+        init.refuse_wide_directory(path)
+
+    assert caught.value.code == "UNSAFE_PATH"
+    assert "root directory" in caught.value.message
+    assert "--force" in caught.value.suggestion
+
+
+@pytest.fixture
+def user_home(tool: Tool) -> Path:
+    """Return the home directory of the user."""
+    return Path(tool.environ["HOME"])
+
+
+@pytest.mark.parametrize("options", [[], ["--dry-run"]])
+def test_the_home_directory_is_refused(tool: Tool, user_home: Path, options: list[str]) -> None:
+    before = sorted(user_home.iterdir())
+
+    ran = tool("init", user_home, *options)
+
+    assert (ran.status, ran.code) == (2, "UNSAFE_PATH")
+    assert "it is your home directory" in ran.error["message"]
+    assert "--force" in ran.error["suggestion"]
+    assert sorted(user_home.iterdir()) == before
+
+
+def test_the_home_directory_is_refused_by_the_name_of_a_link_and_as_the_current_directory(
+    tool: Tool, user_home: Path, tmp_path: Path
+) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(user_home)
+
+    assert tool("init", link).code == "UNSAFE_PATH"
+    assert tool("init", "-C", user_home).code == "UNSAFE_PATH"
+    assert not (user_home / "tool.toml").exists()
+
+
+@pytest.mark.homeless
+def test_a_home_that_is_a_link_is_compared_by_its_real_path(tool: Tool, tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    target.mkdir()
+    (tmp_path / "home-link").symlink_to(target)
+    at_home = Tool({**tool.environ, "HOME": str(tmp_path / "home-link")}, tool.cwd)
+
+    assert at_home("init", target).code == "UNSAFE_PATH"
+    assert list(target.iterdir()) == []
+
+
+def test_with_force_the_home_directory_becomes_a_workspace(tool: Tool, user_home: Path) -> None:
+    ran = tool("init", user_home, "--force")
+
+    assert ran.data["effect"] == "created"
+    assert (user_home / "tool.toml").is_file()
+
+
+def test_a_directory_in_the_home_directory_is_accepted(tool: Tool, user_home: Path) -> None:
+    assert tool("init", user_home / "demo").data["effect"] == "created"
+
+
+def test_an_empty_home_is_not_the_root_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As for a shell, an empty HOME is as none. The home directory is then in the user database."""
+    monkeypatch.setenv("HOME", "")
+
+    init.refuse_wide_directory(tmp_path)
+    with pytest.raises(ToolError, match="home directory"):
+        init.refuse_wide_directory(Path(pwd.getpwuid(os.geteuid()).pw_dir))
+
+
+def test_without_any_home_only_the_root_directory_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr(os, "geteuid", lambda: 4_000_000)
+
+    init.refuse_wide_directory(tmp_path)
+    with pytest.raises(ToolError, match="root directory"):
+        init.refuse_wide_directory(Path("/"))

@@ -11,7 +11,7 @@ import pytest
 
 from sampletool.kit.places import state_directory
 from sampletool.kit.testing.scale import scale
-from sampletool.kit.testing.tool import Ran, Tool, told_of
+from sampletool.kit.testing.tool import Ran, Tool, describe_option
 from tests.state.support.waiting import wait_until
 
 
@@ -190,7 +190,7 @@ def test_a_task_goes_from_hand_to_hand(tool: Tool, workspace: Path) -> None:
 def test_the_manifest_tells_defaults_choices_and_limits(
     tool: Tool, command: str, flag: str, described: dict[str, object]
 ) -> None:
-    assert told_of(tool, command, flag).items() >= described.items()
+    assert describe_option(tool, command, flag).items() >= described.items()
 
 
 def test_a_claim_may_be_written_as_it_is_printed(tool: Tool, workspace: Path) -> None:

@@ -18,7 +18,7 @@ from sampletool.kit.safety.errors import LockTimeout
 from sampletool.kit.testing.holding import make_lock
 from sampletool.kit.testing.tool import Process, Tool
 from sampletool.state.commands.task.work import spec
-from tests.kit.trees import files
+from tests.kit.trees import file_states
 from tests.state.support.waiting import is_alive, wait_for_line, wait_for_pid, wait_until, wait_until_stopped
 
 Outage = Callable[[Path], AbstractContextManager[object]]
@@ -187,11 +187,11 @@ def test_a_command_that_is_not_there_claims_nothing(tool: Tool, workspace: Path)
 
 @pytest.mark.parametrize("queue", ["", "x" * 201])
 def test_a_queue_that_cannot_be_leaves_nothing_behind(tool: Tool, workspace: Path, tmp_path: Path, queue: str) -> None:
-    before = files(tmp_path)
+    before = file_states(tmp_path)
 
     assert tool("task", "work", queue, "--", "true").code == "VALIDATION_ERROR"
 
-    assert files(tmp_path) == before
+    assert file_states(tmp_path) == before
     assert workspace
 
 

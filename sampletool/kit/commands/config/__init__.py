@@ -1,5 +1,5 @@
-"""Settings in TOML that many may change at once.
+"""Settings in TOML that many processes can change at the same time.
 
-No change is lost. In a workspace they are the [settings] of its own file; elsewhere, and with --global, they
-are your own.
+No change is lost. In a workspace, the settings are in the table [settings] of its file. Elsewhere,
+and with --global, they are in your own file.
 """

@@ -1,4 +1,4 @@
-"""What the commands of the settings share: their specs and parameters."""
+"""What the commands that read or change settings share."""
 
 from typing import Annotated
 
@@ -6,33 +6,37 @@ import typer
 
 from ...completion import offering
 from ...context import Context
-from ...contract.command_spec import CommandSpec
-from ...contract.errors import InvalidValues, KeyNotFound, Mistake, VersionConflict
+from ...contract.errors import InvalidValues, Mistake
 from ...program import WORKSPACE_FILE
+from ...settings.known import present_name
 from ...settings.precedence import Key, Scope, Settings
-from ...settings.toml_key import parse_key
-
-reads_settings = CommandSpec(effect="nothing", errors=(KeyNotFound,), reads=("settings",))
-changes_settings = CommandSpec(
-    effect="settings", errors=(VersionConflict,), locks=("settings file",), reads=("settings",)
-)
+from ...settings.toml_key import parse_key, show_key
 
 
 def settings_of(context: Context, in_user_file: bool) -> Settings:
-    """What applies to this call; or what the user's own file says, and nothing else."""
-    return Settings(lambda: None, files_only=True) if in_user_file else context.settings
+    """Return all settings of this command, or with --global only those in the user's file."""
+    if in_user_file:
+        return Settings(lambda: None, files_only=True, warn=context.warn)
+    return context.settings
 
 
 def scope_to_change(context: Context, in_user_file: bool) -> Scope:
-    """The workspace's settings; outside one, or if asked for, the user's."""
+    """Return the settings file to change: the workspace's, or the user's.
+
+    Outside of a workspace this is the user's file. Warn if the user did not ask for that.
+    """
     scope = settings_of(context, in_user_file).scopes[0]
     if scope.name == "user" and not in_user_file:
-        reason = f"There is no {WORKSPACE_FILE} here or above, so this is about your own settings in {scope.path}."
-        context.warn("USER_SETTINGS", reason)
+        message = (
+            f"There is no {WORKSPACE_FILE} here or in a parent directory. "
+            f"This command uses your own settings in {scope.path}."
+        )
+        context.warn("USER_SETTINGS", message)
     return scope
 
 
 def read_key(text: str) -> Key:
+    """Return the parts of a dotted key. Raise InvalidValues if the text is not one."""
     try:
         return parse_key(text)
     except ValueError as error:
@@ -40,10 +44,36 @@ def read_key(text: str) -> Key:
         raise InvalidValues(Mistake("KEY", "INVALID_VALUE", str(error), text, hint)) from error
 
 
+def read_present_key(context: Context, text: str) -> Key:
+    """Return the parts of a dotted key. Replace the former name of a setting, with a warning.
+
+    Raise InvalidValues if the text is not a key.
+    """
+    key = read_key(text)
+    name = show_key(key)
+    current_name = present_name(name)
+    if current_name == name:
+        return key
+    warn_of_former_name(context, name, current_name)
+    return read_key(current_name)
+
+
+def warn_of_former_name(context: Context, former_name: str, name: str) -> None:
+    """Warn that the command line has the former name of a setting."""
+    context.warn("DEPRECATED", f"{former_name} is now called {name}. Write {name} instead.")
+
+
 @offering
 def setting_keys(context: Context) -> list[str]:
+    """Return the keys that a shell can complete."""
     return context.settings.names()
 
 
-GlobalOption = Annotated[bool, typer.Option("--global", help="Use your own settings, also inside a workspace.")]
-IfVersionOption = Annotated[str | None, typer.Option(metavar="VERSION", help="Only if the version is still this one.")]
+GlobalOption = Annotated[
+    bool,
+    typer.Option("--global", help="Use your own settings file, even in a workspace."),
+]
+IfVersionOption = Annotated[
+    str | None,
+    typer.Option(metavar="VERSION", help="Change the file only if it is at this version."),
+]

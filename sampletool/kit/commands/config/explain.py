@@ -1,50 +1,99 @@
-"""Why a setting has the value it has."""
+"""Show why a setting has its value."""
 
-from typing import Annotated, Any, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import typer
 
 from ...context import Context
 from ...contract.answer import UNTRUSTED, value_text
+from ...contract.command_spec import CommandSpec
+from ...contract.errors import KeyNotFound
 from ...settings.known import find_known
 from ...settings.precedence import SourceName
 from ...settings.toml_key import show_key
-from ._options import read_key, reads_settings
-from .get import KeyArgument, RevealOption, shown
+from ._options import read_present_key
+from ._showing import RevealOption, value_to_show
+from .get import KeyArgument
 
-spec = reads_settings._replace(examples=("config explain jobs",))
+spec = CommandSpec(
+    effect="nothing",
+    errors=(KeyNotFound,),
+    reads=("settings",),
+    examples=("config explain jobs",),
+)
 
 
-class Given(NamedTuple):
+@dataclass(frozen=True)
+class Candidate:
+    """A source that gives the key a value. The first one wins."""
+
     source: SourceName
     where: str
     value: Annotated[Any, UNTRUSTED]
     wins: bool
+    former_name: str | None
+    """The former name of the setting, if the source uses this name."""
+
+    def line(self) -> str:
+        """Return the source with its value, and an arrow if it wins."""
+        arrow = "->" if self.wins else "  "
+        origin = self.where
+        if self.former_name is not None:
+            origin = f"{self.where}, as {self.former_name}"
+        return f"{arrow} {self.source}: {value_text(self.value)}  ({origin})"
 
 
-class Explanation(NamedTuple):
+@dataclass(frozen=True)
+class Explanation:
+    """The value of a key, and all its sources."""
+
     key: str
     value: Annotated[Any, UNTRUSTED]
     source: SourceName
-    sources: list[Given]
+    sources: list[Candidate]
     help: str | None
+    deprecated: str | None
+    """What to use instead of a deprecated setting."""
 
     def lines(self) -> list[str]:
-        lines = [f"{self.key} = {value_text(self.value)}", *([self.help] if self.help else [])]
-        for given in self.sources:
-            lines.append(f"{'->' if given.wins else '  '} {given.source}: {value_text(given.value)}  ({given.where})")
+        """Return the value, what the setting is for, and a line for each source."""
+        lines = [f"{self.key} = {value_text(self.value)}"]
+        if self.help is not None:
+            lines.append(self.help)
+        if self.deprecated is not None:
+            lines.append(f"Deprecated. {self.deprecated}")
+        for candidate in self.sources:
+            lines.append(candidate.line())
         return lines
 
 
-def command(ctx: typer.Context, key: KeyArgument, reveal: RevealOption = False) -> Explanation:
+def command(
+    ctx: typer.Context,
+    key: KeyArgument,
+    reveal: RevealOption = False,
+) -> Explanation:
     """Show each source of a value, and which one wins."""
     context: Context = ctx.obj
-    settings, path = context.settings, read_key(key)
-    winner = settings.find(path)
-    given = [
-        Given(source.name, source.where, shown(path, source.value, reveal=reveal), source == winner)
-        for source in settings.sources(path)
-    ]
+    path = read_present_key(context, key)
+    winner = context.settings.find(path)
+    candidates = []
+    for source in context.settings.sources(path):
+        candidate = Candidate(
+            source=source.name,
+            where=source.where,
+            value=value_to_show(path, source.value, reveal=reveal),
+            wins=source == winner,
+            former_name=source.former_name,
+        )
+        candidates.append(candidate)
     name = show_key(path)
     known = find_known(name)
-    return Explanation(name, given[0].value, winner.name, given, known["help"] if known else None)
+    return Explanation(
+        key=name,
+        value=candidates[0].value,
+        source=winner.name,
+        sources=candidates,
+        help=known["help"] if known is not None else None,
+        deprecated=known.get("deprecated") if known is not None else None,
+    )

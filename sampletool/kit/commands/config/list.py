@@ -1,49 +1,133 @@
-"""Every setting that has a value."""
+"""List every setting that has a value."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import typer
 
 from ...context import Context
-from ...contract.answer import value_text
+from ...contract.answer import UNTRUSTED, value_text
+from ...contract.command_spec import CommandSpec
 from ...contract.errors import InvalidValues
 from ...contract.table import Line, heads
 from ...pages import AfterOption, LimitOption, page_of
 from ...settings.known import find_known
-from ._options import GlobalOption, reads_settings, settings_of
-from .get import RevealOption, Setting, show
+from ...settings.precedence import Key, Settings, SourceName
+from ...settings.toml_key import show_key
+from ._options import GlobalOption, settings_of
+from ._showing import RevealOption, excerpt, value_to_show
 
-spec = reads_settings._replace(examples=("config list",))
+spec = CommandSpec(
+    effect="nothing",
+    reads=("settings",),
+    examples=("config list", "config list --show-origin"),
+)
 
 
-class Listing(NamedTuple):
-    settings: list[Setting]
+@dataclass(frozen=True)
+class ListedSetting:
+    """One key of the list, with the start of its value."""
+
+    key: str
+    value: Annotated[Any, UNTRUSTED]
+    """The value. Of one with more than 200 characters, this is the start of its text."""
+    source: SourceName
     version: str
-    next_cursor: str | None = None
+    """The version of the file that `config set` would change. Pass it to --if-version."""
+    length: int | None
+    """The number of characters of a value that is not shown whole."""
+    origin: str | None
+    """The file, the variable or the option that the value comes from."""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """One page of settings."""
+
+    settings: list[ListedSetting]
+    version: str
+    next_cursor: str | None
 
     def lines(self) -> list[Line]:
-        rows = [(one.key, value_text(one.value), one.source) for one in self.settings]
-        return [heads("key", "value", "source"), *rows]
+        """Return a table. It has a column for the origins if they were requested."""
+        if not self.settings:
+            return ["No key has a value."]
+        has_origins = self.settings[0].origin is not None
+        titles = ["key", "value", "source"]
+        if has_origins:
+            titles.append("origin")
+        rows = [heads(*titles)]
+        for setting in self.settings:
+            cells = [setting.key, _value_cell(setting), setting.source]
+            if setting.origin is not None:
+                cells.append(setting.origin)
+            rows.append(tuple(cells))
+        return rows
+
+
+def _value_cell(setting: ListedSetting) -> str:
+    text = value_text(setting.value)
+    if setting.length is None:
+        return text
+    return f"{text}… ({setting.length} characters)"
+
+
+def _list_setting(
+    settings: Settings,
+    key: Key,
+    *,
+    reveal: bool,
+    show_origin: bool,
+) -> ListedSetting:
+    source = settings.find(key)
+    shown = excerpt(value_to_show(key, source.value, reveal=reveal))
+    return ListedSetting(
+        key=show_key(key),
+        value=shown.value,
+        source=source.name,
+        version=settings.version,
+        length=shown.length,
+        origin=source.where if show_origin else None,
+    )
+
+
+def _warn_of_invalid_values(context: Context, settings: Settings) -> None:
+    """Warn of each setting of the tool that has an invalid value."""
+    for name in settings.names():
+        if find_known(name) is None:
+            continue
+        try:
+            settings.value(name)
+        except InvalidValues as error:
+            context.warn("INVALID_VALUE", error.message)
 
 
 def command(
     ctx: typer.Context,
     in_user_file: GlobalOption = False,
+    show_origin: Annotated[
+        bool,
+        typer.Option("--show-origin", help="Show the file, variable or option of each value, too."),
+    ] = False,
     reveal: RevealOption = False,
-    limit: LimitOption = 1000,
+    limit: LimitOption = 100,
     after: AfterOption = None,
 ) -> Listing:
     """List every key that has a value, and its source.
 
-    A value that the tool cannot use is listed too, with a warning.
+    The list shows at most 200 characters of a value. `config get` shows all of them. A value that
+    the tool cannot use is listed too, with a warning.
     """
     context: Context = ctx.obj
     settings = settings_of(context, in_user_file)
-    for name in filter(find_known, settings.names()):
-        try:
-            settings.value(name)
-        except InvalidValues as error:
-            context.warn("INVALID_VALUE", error.message)
-    page = page_of(settings.names(), limit, after, str)
-    values = [show(settings, name, reveal=reveal) for name in page.rows]
-    return Listing(values, settings.version, page.next_cursor)
+    _warn_of_invalid_values(context, settings)
+    page = page_of(settings.keys(), limit, after, show_key)
+    listed = []
+    for key in page.rows:
+        setting = _list_setting(settings, key, reveal=reveal, show_origin=show_origin)
+        listed.append(setting)
+    return Listing(
+        settings=listed,
+        version=settings.version,
+        next_cursor=page.next_cursor,
+    )

@@ -1,25 +1,34 @@
-"""Which file `config set` would change."""
+"""Show which file `config set` would change."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import typer
 
+from ...contract.command_spec import CommandSpec
 from ...settings.precedence import ScopeName
-from ._options import GlobalOption, reads_settings, settings_of
+from ._options import GlobalOption, settings_of
 
-spec = reads_settings._replace(examples=("config path --global",))
+spec = CommandSpec(
+    effect="nothing",
+    reads=("settings",),
+    examples=("config path", "config path --global"),
+)
 
 
-class Location(NamedTuple):
+@dataclass(frozen=True)
+class Location:
+    """A settings file, which may not exist yet."""
+
     path: str
     scope: ScopeName
     exists: bool
 
     def lines(self) -> list[str]:
+        """Return the path."""
         return [self.path]
 
 
 def command(ctx: typer.Context, in_user_file: GlobalOption = False) -> Location:
-    """Show which file `config set` would change."""
+    """Show the path of the file that `config set` would change."""
     scope = settings_of(ctx.obj, in_user_file).scopes[0]
-    return Location(str(scope.path), scope.name, scope.path.exists())
+    return Location(path=str(scope.path), scope=scope.name, exists=scope.path.exists())

@@ -1,64 +1,160 @@
-"""Set one key or several at once, atomically, keeping everything else in the file as it is."""
+"""Set one key, or several in one change. Everything else in the file stays as it is."""
 
-from typing import Annotated, Any
+from dataclasses import dataclass, field
+from typing import Annotated
 
 import typer
 
 from ...context import Context
-from ...contract.errors import InvalidValues, Mistake, did_you_mean
+from ...contract.command_spec import CommandSpec
+from ...contract.errors import InvalidValues, Mistake, VersionConflict, did_you_mean
 from ...contract.text import is_secret
 from ...global_options import AllowEmptyOption, DryRunOption
 from ...program import PROGRAM
 from ...settings.change import Changed, set_values
-from ...settings.known import all_known, check, find_known
+from ...settings.known import all_known, check, find_known, present_name
 from ...settings.precedence import Key
-from ...settings.toml_key import parse_value, show_key
-from ._options import GlobalOption, IfVersionOption, changes_settings, read_key, scope_to_change, setting_keys
-
-spec = changes_settings._replace(
-    reads=("settings", "stdin"),
-    destroys="The value that a key had.",
-    examples=("config set key1 val1", "config set jobs=4 lock_timeout=30s", "echo s3cret | config set api.token -"),
+from ...settings.toml_key import TomlValue, parse_value, show_key
+from ...stdin import read_stdin
+from ._options import (
+    GlobalOption,
+    IfVersionOption,
+    read_key,
+    scope_to_change,
+    setting_keys,
+    warn_of_former_name,
 )
 
+spec = CommandSpec(
+    effect="settings",
+    errors=(VersionConflict,),
+    locks=("settings file",),
+    reads=("settings", "stdin"),
+    destroys="The value that a key had.",
+    examples=(
+        "config set key1 val1",
+        "config set jobs=4 lock_timeout=30s",
+        "echo s3cret | config set api.token -",
+    ),
+)
 
-def read_arguments(words: list[str], *, as_text: bool) -> dict[Key, Any]:
-    """KEY VALUE, or KEY=VALUE several times; every mistake of all of them at once."""
-    if not _is_one_pair(words) and (alone := [word for word in words if "=" not in word]):
-        hint = f"Write `{PROGRAM} config set KEY VALUE`, with quotes around a VALUE of several words, or KEY=VALUE..."
-        raise InvalidValues(*(Mistake("VALUE", "MISSING", f"{word} has no value", word, hint) for word in alone))
-    pairs = [words] if _is_one_pair(words) else [word.split("=", 1) for word in words]
-    values: dict[Key, Any] = {}
+_MAX_STDIN_BYTES = 1024 * 1024
+_ARGV_WARNING = "Other users can read a command line. Use `-` as VALUE and pipe in the secret."
+_SIMILAR = 0.75
+"""How similar a key must be to a setting of the tool to be taken for a misspelling of it."""
+
+
+@dataclass(frozen=True)
+class Assignments:
+    """The keys and values of a command line."""
+
+    values: dict[Key, TomlValue] = field(default_factory=dict)
+    present_names: dict[str, str] = field(default_factory=dict)
+    """The present name of each setting that was given by a former name, by the former name."""
+
+
+def read_arguments(arguments: list[str], *, as_text: bool) -> Assignments:
+    """Read `KEY VALUE`, or one `KEY=VALUE` or several.
+
+    Raise InvalidValues with the mistakes of all arguments.
+    """
+    assignments = Assignments()
     mistakes: list[Mistake] = []
-    for name, text in pairs:
-        try:
-            key, value = read_key(name), text if as_text else parse_value(text)
-            text.encode()
-            if find_known(show_key(key)):
-                check(show_key(key), value, "command line")
-            if key in values:
-                mistakes.append(Mistake("KEY", "INVALID_VALUE", f"{name} is given twice", name))
-            values[key] = value
-        except InvalidValues as error:
-            mistakes += error.mistakes
-        except UnicodeEncodeError:
-            mistakes.append(Mistake(name, "INVALID_VALUE", f"the value of {name} is not UTF-8 text"))
+    if _is_one_pair(arguments):
+        name, text = arguments
+        mistakes += _read_pair(assignments, name, text, as_text=as_text)
+    else:
+        for argument in arguments:
+            name, separator, text = argument.partition("=")
+            if separator:
+                mistakes += _read_pair(assignments, name, text, as_text=as_text)
+            else:
+                mistakes.append(_missing_value(argument))
     if mistakes:
         raise InvalidValues(*mistakes)
-    return values
+    return assignments
 
 
-def _is_one_pair(words: list[str]) -> bool:
-    return len(words) == 2 and "=" not in words[0]
+def _is_one_pair(arguments: list[str]) -> bool:
+    return len(arguments) == 2 and "=" not in arguments[0]
 
 
-def _warn(context: Context, values: dict[Key, Any], *, are_in_argv: bool) -> None:
-    names = [show_key(key) for key in values]
-    for name in names:
-        if not find_known(name) and (hint := did_you_mean(name, list(all_known()), nearness=0.75)):
-            context.warn("UNKNOWN_KEY", f"{name} is not a setting of the tool itself; it is kept. {hint}")
-    if are_in_argv and any(map(is_secret, names)):
-        context.warn("SECRET_IN_ARGV", "Other users can see a command line; pass `-` as VALUE and the secret on stdin.")
+def _read_pair(
+    assignments: Assignments,
+    written_name: str,
+    text: str,
+    *,
+    as_text: bool,
+) -> list[Mistake]:
+    """Add one key and its value to the assignments, and return what is wrong with them."""
+    try:
+        written_key = read_key(written_name)
+        value = text if as_text else parse_value(text)
+        name = present_name(show_key(written_key))
+        if find_known(name) is not None:
+            check(name, value, "command line")
+    except InvalidValues as error:
+        return error.mistakes
+    if not _is_utf8(text):
+        message = f"the value of {written_name} is not UTF-8 text"
+        return [Mistake(written_name, "INVALID_VALUE", message)]
+
+    key = written_key
+    if name != show_key(written_key):
+        key = read_key(name)
+        assignments.present_names[show_key(written_key)] = name
+    if key in assignments.values:
+        message = f"{written_name} is given twice"
+        return [Mistake("KEY", "INVALID_VALUE", message, written_name)]
+    assignments.values[key] = value
+    return []
+
+
+def _missing_value(argument: str) -> Mistake:
+    hint = (
+        f"Write `{PROGRAM} config set KEY VALUE` or `{PROGRAM} config set KEY=VALUE...`. "
+        "Put quotes around a VALUE with spaces."
+    )
+    return Mistake("VALUE", "MISSING", f"{argument} has no value", argument, hint)
+
+
+def _is_utf8(text: str) -> bool:
+    """Return whether the text is UTF-8. A byte that is not becomes a lone surrogate in Python."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _warn_about_names(context: Context, assignments: Assignments) -> None:
+    """Warn of former names, of deprecated settings and of keys that may be misspelled."""
+    for former_name, name in assignments.present_names.items():
+        warn_of_former_name(context, former_name, name)
+    for key in assignments.values:
+        name = show_key(key)
+        known = find_known(name)
+        if known is None:
+            hint = did_you_mean(name, list(all_known()), nearness=_SIMILAR)
+            if hint:
+                message = f"{name} is not a setting of the tool itself; it is kept. {hint}"
+                context.warn("UNKNOWN_KEY", message)
+        elif known.get("deprecated"):
+            context.warn("DEPRECATED", f"{name} is deprecated. {known['deprecated']}")
+
+
+def _warn_about_secrets(context: Context, assignments: Assignments) -> None:
+    """Warn if a secret is on the command line."""
+    for key in assignments.values:
+        if is_secret(show_key(key)):
+            context.warn("SECRET_IN_ARGV", _ARGV_WARNING)
+            return
+
+
+def _read_value_from_stdin(context: Context, *, allow_empty: bool) -> str:
+    """Return what stdin contains, without the end of the last line."""
+    content = read_stdin(context.signals, _MAX_STDIN_BYTES, allow_empty=allow_empty)
+    return content.removesuffix("\n").removesuffix("\r")
 
 
 def command(
@@ -66,29 +162,35 @@ def command(
     words: Annotated[
         list[str],
         typer.Argument(
-            metavar="KEY VALUE | KEY=VALUE...", help="`-` reads VALUE from stdin.", autocompletion=setting_keys
+            metavar="KEY VALUE | KEY=VALUE...",
+            help="`-` as the only VALUE reads it from stdin.",
+            autocompletion=setting_keys,
         ),
     ],
     in_user_file: GlobalOption = False,
-    as_text: Annotated[bool, typer.Option("--string", help="Take every value as text.")] = False,
+    as_text: Annotated[
+        bool,
+        typer.Option("--string", help="Store every value as text, even a number."),
+    ] = False,
     allow_empty: AllowEmptyOption = False,
     if_version: IfVersionOption = None,
     dry_run: DryRunOption = False,
 ) -> Changed:
     """Set one key, or several in one change.
 
-    A value that is TOML and would print back as typed is kept as that, any other as text. Any dotted key may be set;
-    the settings of the tool itself are checked.
+    You can set any dotted key. The tool checks the values of its own settings. A value such as 5,
+    true or [1, 2] is stored as TOML. Any other value is stored as text.
     """
     context: Context = ctx.obj
+    arguments = words
     is_on_stdin = _is_one_pair(words) and words[1] == "-"
     if is_on_stdin:
-        from ...stdin import read_stdin
-
-        value = read_stdin(context.signals, 1024 * 1024, allow_empty=allow_empty)
-        words = [words[0], value.removesuffix("\n").removesuffix("\r")]
-    values = read_arguments(words, as_text=as_text)
-    _warn(context, values, are_in_argv=not is_on_stdin)
+        value = _read_value_from_stdin(context, allow_empty=allow_empty)
+        arguments = [words[0], value]
+    assignments = read_arguments(arguments, as_text=as_text)
+    _warn_about_names(context, assignments)
+    if not is_on_stdin:
+        _warn_about_secrets(context, assignments)
     scope = scope_to_change(context, in_user_file)
     with context.editing(scope.path, dry_run=dry_run) as file:
-        return set_values(file, scope, values, if_version)
+        return set_values(file, scope, assignments.values, if_version)

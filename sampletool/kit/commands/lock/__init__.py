@@ -1,1 +1,1 @@
-"""See who holds which lock, and free a stuck one."""
+"""See which processes hold which locks, and free a lock that is stuck."""

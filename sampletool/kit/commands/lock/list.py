@@ -1,6 +1,7 @@
-"""Every lock that is held, and by whom."""
+"""List the locks that are held, and the processes that hold them."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from pathlib import Path
 
 import typer
 
@@ -10,39 +11,82 @@ from ...contract.lock_held import describe_process
 from ...contract.table import Line, heads
 from ...pages import AfterOption, LimitOption, page_of
 from ...places import all_locks, lock_name
-from ...safety.holder import Holder
+from ...safety.holder import Holder, Owners
 from ...safety.lock_owners import find_held_locks
 
 spec = CommandSpec(effect="nothing", reads=("locks",), examples=("lock list",))
 
+_MAX_HOLDERS = 10
+"""How many holders of one lock are listed. A shared lock can have hundreds."""
 
-class HeldLock(NamedTuple):
+
+@dataclass(frozen=True)
+class HeldLock:
+    """A lock and its holders."""
+
     lock: str
     path: str
     shared: bool
     holders: list[Holder]
+    """The first ten holders. There are none if the lock is just being taken."""
+    holder_count: int
+
+    def rows(self) -> list[Line]:
+        """Return a row for each holder."""
+        if not self.holders:
+            return [(self.lock, "unknown", "unknown", "a process that has just taken it")]
+        rows: list[Line] = []
+        for holder in self.holders:
+            command = holder.command if holder.command else "unknown"
+            rows.append((self.lock, holder.state, command, describe_process(holder)))
+        unlisted_count = self.holder_count - len(self.holders)
+        if unlisted_count > 0:
+            rows.append((self.lock, "", "", f"and {unlisted_count} more"))
+        return rows
 
 
-class Listing(NamedTuple):
+@dataclass(frozen=True)
+class Listing:
+    """One page of locks."""
+
     locks: list[HeldLock]
-    next_cursor: str | None = None
+    next_cursor: str | None
 
     def lines(self) -> list[Line]:
-        rows: list[Line] = [
-            (held.lock, holder.state, holder.command or "unknown", describe_process(holder))
-            for held in self.locks
-            for holder in held.holders
-        ]
-        return [heads("lock", "state", "command", "by"), *rows] if rows else ["No lock is held."]
+        """Return a table with a row for each holder."""
+        if not self.locks:
+            return ["No lock is held."]
+        lines = [heads("lock", "state", "command", "held by")]
+        for held in self.locks:
+            lines += held.rows()
+        return lines
 
 
-def command(ctx: typer.Context, limit: LimitOption = 1000, after: AfterOption = None) -> Listing:
-    """List the locks that are held.
+def _held_lock(path: Path, owners: Owners) -> HeldLock:
+    return HeldLock(
+        lock=lock_name(path),
+        path=str(path),
+        shared=owners.shared,
+        holders=owners.holders[:_MAX_HOLDERS],
+        holder_count=len(owners.holders),
+    )
 
-    Those of this workspace, of your outputs and of your settings.
+
+def _position(held: HeldLock) -> str:
+    """Return where a lock is in the list. Locks of two directories can have the same name."""
+    return f"{held.lock} {held.path}"
+
+
+def command(ctx: typer.Context, limit: LimitOption = 100, after: AfterOption = None) -> Listing:
+    """List the locks that are held, and by which process.
+
+    These are the locks of the workspace, of your output files and of your settings. For each lock,
+    the list names up to 10 processes.
     """
     context: Context = ctx.obj
-    found = find_held_locks(all_locks(context.workspace_or_none), context.signals.check)
-    held = [HeldLock(lock_name(path), str(path), owners.shared, owners.holders) for path, owners in found]
-    page = page_of(held, limit, after, lambda one: f"{one.lock} {one.path}")
-    return Listing(page.rows, page.next_cursor)
+    lock_paths = all_locks(context.workspace_or_none)
+    held_locks = []
+    for path, owners in find_held_locks(lock_paths, context.signals.check):
+        held_locks.append(_held_lock(path, owners))
+    page = page_of(held_locks, limit, after, _position)
+    return Listing(locks=page.rows, next_cursor=page.next_cursor)

@@ -1,6 +1,8 @@
-"""Clear what a dead holder's children still hold."""
+"""Free a lock whose holder has exited, by terminating the children that still have it."""
 
-from typing import Annotated, NamedTuple
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -19,43 +21,72 @@ spec = CommandSpec(
     effect="locks",
     errors=(LockNotFound, LockTimeout),
     reads=("locks",),
-    destroys="What processes that a dead holder left behind were doing: they are ended.",
+    destroys="The work of processes that inherited the lock from a process that has exited.",
     before=("config set --global key1 val1",),
-    examples=("lock release config.toml",),
+    examples=("lock release config.toml", "lock release config.toml --dry-run"),
 )
 
 
-class Released(NamedTuple):
+@dataclass(frozen=True)
+class Released:
+    """The processes that were terminated to free a lock."""
+
     effect: Effect
     lock: str
     ended: list[int]
+    """The process IDs."""
 
     def lines(self) -> list[str]:
+        """Return one line."""
         if not self.ended:
-            return [f"{self.lock}: nothing was left behind."]
-        return [f"{self.lock}: ended {', '.join(map(str, self.ended))}, left behind by a holder that has ended."]
+            return [f"{self.lock}: nothing to release"]
+        noun = "process" if len(self.ended) == 1 else "processes"
+        pids = ", ".join(str(pid) for pid in self.ended)
+        return [f"{self.lock}: released, terminated {noun} {pids}"]
+
+
+def _locks_by_name(context: Context) -> dict[str, Path]:
+    return {lock_name(path): path for path in all_locks(context.workspace_or_none)}
+
+
+def _raise_if_held(lock_path: Path, context: Context) -> None:
+    """Raise LockTimeout if a running process holds the lock."""
+    for _, owners in find_held_locks([lock_path], context.signals.check):
+        raise LockTimeout(lock_name(lock_path), owners)
 
 
 @offering
 def lock_names(context: Context) -> list[str]:
-    return [lock_name(path) for path in all_locks(context.workspace_or_none)]
+    """Return the locks that a shell can complete."""
+    return list(_locks_by_name(context))
 
 
 def command(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="LOCK", help="As `lock list` shows it.", autocompletion=lock_names)],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="LOCK",
+            help="The name that `lock list` shows.",
+            autocompletion=lock_names,
+        ),
+    ],
     dry_run: DryRunOption = False,
 ) -> Released:
-    """Free a lock whose holder has died.
+    """Free a lock whose holder has exited.
 
-    Ends the processes that the dead holder left behind and that keep it. A living holder is never harmed.
+    The children of the holder that still have the lock are terminated. A holder that is running is
+    never terminated: then the command fails with LOCK_HELD.
     """
     context: Context = ctx.obj
-    known = {lock_name(path): path for path in all_locks(context.workspace_or_none)}
-    if name not in known:
-        raise LockNotFound(lock=name, suggestion=did_you_mean(name, list(known)))
-    ended = find_orphans(known[name]) if dry_run else end_orphans(known[name], context.signals)
-    if not ended and not dry_run:
-        for _, owners in find_held_locks([known[name]], context.signals.check):
-            raise LockTimeout(name, owners)
-    return Released("deleted" if ended else "unchanged", name, ended)
+    paths = _locks_by_name(context)
+    if name not in paths:
+        raise LockNotFound(lock=name, suggestion=did_you_mean(name, list(paths)))
+    lock_path = paths[name]
+    if dry_run:
+        ended = find_orphans(lock_path)
+    else:
+        ended = end_orphans(lock_path, context.signals)
+        if not ended:
+            _raise_if_held(lock_path, context)
+    return Released(effect="deleted" if ended else "unchanged", lock=name, ended=ended)

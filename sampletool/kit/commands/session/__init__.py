@@ -1,1 +1,1 @@
-"""Outputs and logs that calls left behind."""
+"""List and remove sessions: the outputs and logs that earlier commands left behind."""

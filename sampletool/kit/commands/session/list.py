@@ -1,6 +1,6 @@
-"""Which sessions have a directory, and which processes use them."""
+"""List the sessions that have a directory, and the processes that use them."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import typer
 
@@ -13,25 +13,40 @@ from ...safety.session import SessionState, list_sessions
 spec = CommandSpec(effect="nothing", reads=("sessions",), examples=("session list",))
 
 
-class Listing(NamedTuple):
+@dataclass(frozen=True)
+class Listing:
+    """One page of sessions."""
+
     sessions: list[SessionState]
-    next_cursor: str | None = None
+    next_cursor: str | None
 
     def lines(self) -> list[Line]:
+        """Return a table with a row for each session."""
         if not self.sessions:
-            return ["No session has left anything."]
+            return ["There is no session."]
         lines: list[Line] = [heads("session", "last used", "used by", "path")]
         for session in self.sessions:
-            users = ", ".join(str(pid) for pid in session.in_use_by) or "-"
-            lines.append((session.session_id, session.last_used_at, users, session.path))
+            lines.append((session.session_id, session.last_used_at, _users(session), session.path))
         return lines
 
 
-def command(ctx: typer.Context, limit: LimitOption = 1000, after: AfterOption = None) -> Listing:
-    """List your session directories, newest first.
+def _users(session: SessionState) -> str:
+    """Return the processes that use the session, or a dash."""
+    if not session.in_use_by:
+        return "-"
+    return ", ".join(str(pid) for pid in session.in_use_by)
 
-    When each was last used, and by whom it is in use.
+
+def _position(session: SessionState) -> str:
+    """Return where a session is in the list."""
+    return f"{session.last_used_at} {session.session_id}"
+
+
+def command(ctx: typer.Context, limit: LimitOption = 100, after: AfterOption = None) -> Listing:
+    """List your sessions, most recently used first.
+
+    The list shows when each session was last used, and which processes use it now.
     """
-    found = list_sessions(session_root())
-    newest = page_of(found, limit, after, lambda one: f"{one.last_used_at} {one.session_id}", descending=True)
-    return Listing(newest.rows, newest.next_cursor)
+    sessions = list_sessions(session_root())
+    page = page_of(sessions, limit, after, _position, descending=True)
+    return Listing(sessions=page.rows, next_cursor=page.next_cursor)

@@ -23,6 +23,7 @@ from sampletool.lab.tried import trying
 spec = CommandSpec(
     effect="scratch",
     errors=(CannotTry, RaceFound, TooManySchedules),
+    runs_what_it_is_given=True,
     examples=("lab try counter.py", 'lab try counter.py --schedule "A1 B1 A2 B2"'),
 )
 MOST_SCHEDULES = 1000

@@ -115,7 +115,7 @@ scenario = Scenario(
         Removal(
             "kit/safety/lock.py:Lock._acquire",
             says="waiting until the other one is done",
-            pattern="deadline = asked_at + patience_seconds",
+            pattern="deadline = asked_at + seconds_to_wait",
             instead="deadline = asked_at + 60",
             breaks="had to wait",
         ),

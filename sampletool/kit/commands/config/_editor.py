@@ -1,0 +1,135 @@
+"""Run the user's text editor at the terminal, and wait until the user closes it."""
+
+import os
+import shlex
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ...context import Context
+from ...contract.errors import ExitStatus, ToolError
+from ...safety.errors import SafetyError
+
+_VARIABLES = ("VISUAL", "EDITOR")
+"""Variables that name the editor. The first one that is not empty wins."""
+
+_KEYBOARD_SIGNALS = (signal.SIGINT, signal.SIGQUIT)
+"""Signals that a terminal sends for Ctrl-C and Ctrl-\\, to each process that runs in it."""
+
+_GRACE_SECONDS = 5.0
+"""How long an editor may save its own files after SIGTERM, before SIGKILL ends it."""
+
+
+class NoTerminal(ToolError):
+    """The command opens an editor, and stdin or stderr is not a terminal."""
+
+    code, exit_status = "NO_TERMINAL", ExitStatus.PRECONDITION
+    sentence = "An editor needs a terminal, and {stream} is not one."
+    advice = (
+        "Run the command at a terminal, without redirecting {stream}. "
+        "A script can use `{PROGRAM} config set` instead."
+    )  # fmt: skip
+
+
+class NoEditor(ToolError):
+    """No variable names the editor, or its value cannot be split into words."""
+
+    code, exit_status = "NO_EDITOR", ExitStatus.PRECONDITION
+    sentence = "Cannot open an editor: {reason}."
+    advice = "Set the variable to your editor, for example: `export VISUAL=nano`."
+
+
+class EditorFailed(ToolError):
+    """The editor could not be started, was killed, or exited with another code than 0."""
+
+    code, exit_status = "EDITOR_FAILED", ExitStatus.PRECONDITION
+    sentence = 'The editor "{editor}" {reason}. Nothing was changed.'
+    advice = "Check the editor in the variable VISUAL or EDITOR, then run the command again."
+
+
+def find_editor() -> list[str]:
+    """Return the command line of the user's editor. Raise NoEditor if there is none."""
+    for variable_name in _VARIABLES:
+        value = os.environ.get(variable_name, "").strip()
+        if not value:
+            continue
+        try:
+            return shlex.split(value)
+        except ValueError as error:
+            reason = f"{variable_name} cannot be split into words ({str(error).lower()})"
+            raise NoEditor(reason=reason) from error
+    raise NoEditor(reason="neither VISUAL nor EDITOR is set")
+
+
+def refuse_without_terminal() -> None:
+    """Raise NoTerminal unless a person can use an editor here."""
+    # Nothing is checked about stdout. While a command runs, descriptor 1 leads to stderr, so the
+    # editor is shown at the terminal even in `x=$(tool config edit)`.
+    for descriptor, stream in ((0, "stdin"), (2, "stderr")):
+        if not os.isatty(descriptor):
+            raise NoTerminal(stream=stream)
+
+
+def run_editor(editor: list[str], path: Path, context: Context) -> None:
+    """Open a file in the editor, and return when the user has closed it.
+
+    Raise EditorFailed if the editor fails. If the process is asked to stop by SIGTERM, SIGHUP or
+    the deadline, end the editor and raise Interrupted or DeadlineExceeded.
+    """
+    with _keyboard_belongs_to_editor() as ignore_keyboard:
+        try:
+            process = subprocess.Popen([*editor, str(path)])
+        except OSError as error:
+            reason = f"cannot be started: {(error.strerror or str(error)).lower()}"
+            raise EditorFailed(editor=editor[0], reason=reason) from error
+        ignore_keyboard()
+        try:
+            exit_code = context.blocking(process.wait)
+        except SafetyError:
+            _end(process)
+            raise
+    if exit_code < 0:
+        reason = f"was killed by {signal.Signals(-exit_code).name}"
+        raise EditorFailed(editor=editor[0], reason=reason)
+    if exit_code > 0:
+        raise EditorFailed(editor=editor[0], reason=f"exited with code {exit_code}")
+
+
+@contextmanager
+def _keyboard_belongs_to_editor() -> Iterator[Callable[[], None]]:
+    """Do not react to Ctrl-C and Ctrl-\\ until the block ends. Start the editor in the block.
+
+    The editor must not inherit that: in many editors, Ctrl-C means something. A process inherits
+    ignored signals when it is started, but no handlers. So these signals have a handler until the
+    editor is started. Then call the function that is yielded, which ignores them. (A handler
+    would be enough to survive, but each wait of this process would return at once afterwards.)
+    """
+    previous_handlers = {}
+    for number in _KEYBOARD_SIGNALS:
+        handler = signal.getsignal(number)
+        # nohup and `&` in a script start this process with ignored signals. They stay ignored.
+        if handler != signal.SIG_IGN:
+            previous_handlers[number] = handler
+            signal.signal(number, lambda _number, _frame: None)
+
+    def ignore() -> None:
+        for number in previous_handlers:
+            signal.signal(number, signal.SIG_IGN)
+
+    try:
+        yield ignore
+    finally:
+        for number, handler in previous_handlers.items():
+            signal.signal(number, handler)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ask the editor to exit, so that it can save its recovery file. Then kill it."""
+    process.terminate()
+    try:
+        process.wait(_GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,62 @@
+"""How a response shows the value of a setting: without secrets, and a long one only in part."""
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import Annotated, Any
+
+import typer
+
+from ...contract.answer import value_text
+from ...contract.text import MASK, is_secret, redact
+from ...settings.precedence import Key
+from ...settings.toml_key import TomlValue, show_key
+
+MAX_LISTED_CHARACTERS = 200
+"""The length of a value in a list. A command that is asked for one value shows all of it."""
+
+RevealOption = Annotated[
+    bool,
+    typer.Option("--reveal", help="Show the values of secret keys, too."),
+]
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """A value, or the start of a long one."""
+
+    value: Any
+    length: int | None
+    """The number of characters of the whole value. It is None if `value` is the whole value."""
+
+
+def value_to_show(key: Key, value: TomlValue, *, reveal: bool) -> Any:
+    """Return the value for a response.
+
+    Unless `reveal` is set, replace secrets. A value that JSON does not know, such as a date, is
+    returned as a text.
+    """
+    if isinstance(value, dict):
+        shown = {}
+        for name, member in value.items():
+            shown[name] = value_to_show((*key, name), member, reveal=reveal)
+        return shown
+    if not reveal and is_secret(show_key(key)):
+        return MASK
+    if isinstance(value, list):
+        return [value_to_show(key, member, reveal=reveal) for member in value]
+    if isinstance(value, str):
+        return value if reveal else redact(value)
+    if isinstance(value, int):
+        return value
+    if isinstance(value, float) and isfinite(value):
+        return value
+    # A date, a time, `nan` or `inf`, as TOML writes it.
+    return str(value).replace(" ", "T")
+
+
+def excerpt(value: Any) -> Excerpt:
+    """Return the value. Of a long one, return the start of its text."""
+    text = value_text(value)
+    if len(text) <= MAX_LISTED_CHARACTERS:
+        return Excerpt(value=value, length=None)
+    return Excerpt(value=text[:MAX_LISTED_CHARACTERS], length=len(text))

@@ -1,0 +1,197 @@
+"""Edit a settings file in a text editor, without losing what other processes change meanwhile.
+
+1. Read the file, and note its version.
+2. Open a private copy in the editor. No lock is held now: the user may take an hour.
+3. Check the copy when the editor is closed: it must be TOML, and the tool must accept its settings.
+4. Lock the file. If it is still at the version of step 1, replace it, else fail.
+
+If step 3 or 4 fails, the copy is kept and the error names it, so that no typing is lost.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from ...context import PATIENT_SECONDS, Context
+from ...contract.answer import Effect
+from ...contract.command_spec import CommandSpec
+from ...contract.errors import ExitStatus, InvalidValues, Mistake, ToolError
+from ...contract.expected import EXPECTED, to_tool_error
+from ...global_options import DryRunOption
+from ...places import toml_lock
+from ...program import PROGRAM
+from ...safety.toml_file import TomlEdit, TomlText, editing_toml, parse, read_toml, resolve
+from ...settings.known import all_known, check
+from ...settings.precedence import Scope, ScopeName, table_of
+from ...settings.toml_key import parse_key, value_at
+from ._editor import (
+    EditorFailed,
+    NoEditor,
+    NoTerminal,
+    find_editor,
+    refuse_without_terminal,
+    run_editor,
+)
+from ._options import GlobalOption, scope_to_change
+
+
+class ChangedMeanwhile(ToolError):
+    """Another process changed the file while it was open in the editor."""
+
+    code, exit_status = "VERSION_CONFLICT", ExitStatus.CONFLICT
+    sentence = (
+        "Another process changed {path} while it was open in the editor. "
+        "Your version was not written."
+    )  # fmt: skip
+    advice = "To see the difference, run `diff {path} {copy}`."
+
+
+spec = CommandSpec(
+    effect="settings",
+    errors=(NoTerminal, NoEditor, EditorFailed, ChangedMeanwhile),
+    locks=("settings file",),
+    reads=("settings",),
+    destroys="The settings that you remove or replace in the editor.",
+    needs_terminal=True,
+    examples=("config edit", "config edit --global"),
+)
+
+
+@dataclass(frozen=True)
+class Edited:
+    """A settings file after the edit."""
+
+    effect: Effect
+    scope: ScopeName
+    path: str
+    version: str
+
+    def lines(self) -> list[str]:
+        """Return what happened to the file."""
+        return [f"{self.path}: {self.effect}"]
+
+
+def command(
+    ctx: typer.Context,
+    in_user_file: GlobalOption = False,
+    dry_run: DryRunOption = False,
+) -> Edited:
+    """Edit a settings file in your text editor.
+
+    The editor is the one in $VISUAL or $EDITOR. The tool checks the file when you close the editor,
+    and writes it only if no other process has changed it meanwhile. With --dry-run, the tool checks
+    your changes and then discards them.
+    """
+    context: Context = ctx.obj
+    refuse_without_terminal()
+    editor = find_editor()
+    scope = scope_to_change(context, in_user_file)
+    before = read_toml(resolve(scope.path))
+    with _private_copy(before) as copy:
+        run_editor(editor, copy, context)
+        after = _read_copy(copy, editor)
+        if after.text == before.text:
+            return _result("unchanged", scope, before.version)
+        _check(scope, after)
+        if dry_run:
+            return _result(_effect_of_writing(before), scope, before.version)
+        with _locked(context, scope, before) as file:
+            _refuse_if_changed(file.before, before, copy)
+            file.text = after.text
+            file.write()
+            return _result(_effect_of_writing(before), scope, file.version)
+
+
+@contextmanager
+def _private_copy(before: TomlText) -> Iterator[Path]:
+    """Yield the path of a copy that only this user can read.
+
+    Remove the copy when the block ends. But if the block fails and the copy differs from the
+    original by then, keep the copy and name it in the hint of the error.
+    """
+    directory = Path(tempfile.mkdtemp(prefix=f"{PROGRAM}-edit-"))
+    copy = directory / before.path.name
+    copy.write_text(before.text, encoding="utf-8", newline="")
+    try:
+        yield copy
+    except EXPECTED as error:
+        if not _is_worth_keeping(copy, before):
+            shutil.rmtree(directory)
+            raise
+        tool_error = to_tool_error(error)
+        hint = f"{tool_error.suggestion} Your version is kept in {copy}."
+        raise tool_error.with_hint(hint) from error
+    shutil.rmtree(directory)
+
+
+def _is_worth_keeping(copy: Path, before: TomlText) -> bool:
+    """Return whether the copy has anything that the original did not have."""
+    try:
+        return copy.read_bytes() != before.text.encode()
+    except FileNotFoundError:
+        return False
+
+
+def _read_copy(copy: Path, editor: list[str]) -> TomlText:
+    """Return what the editor has saved. Raise EditorFailed if it removed the file."""
+    after = read_toml(copy)
+    if after.links == 0:
+        raise EditorFailed(editor=editor[0], reason="removed the file")
+    return after
+
+
+def _check(scope: Scope, after: TomlText) -> None:
+    """Raise InvalidToml or InvalidValues, with all mistakes, if the tool cannot use the text."""
+    table = table_of(scope, after)
+    mistakes: list[Mistake] = []
+    for name, known in all_known().items():
+        for written_name in (name, *known.get("former_names", ())):
+            value = value_at(table, parse_key(written_name))
+            if value is None:
+                continue
+            try:
+                check(name, value, str(scope.path))
+            except InvalidValues as error:
+                mistakes += error.mistakes
+    if mistakes:
+        raise InvalidValues(*mistakes)
+
+
+def _locked(
+    context: Context,
+    scope: Scope,
+    before: TomlText,
+) -> AbstractContextManager[TomlEdit]:
+    """Return the file, locked for writing."""
+    try:
+        parse(before.text)
+    except ValueError:
+        # `context.editing` looks for a lock_timeout in the settings, and fails if they are not
+        # TOML. Then nobody could repair the file with this command.
+        return editing_toml(scope.path, PATIENT_SECONDS, context.make_lock, toml_lock)
+    return context.editing(scope.path)
+
+
+def _refuse_if_changed(now: TomlText, before: TomlText, copy: Path) -> None:
+    if now.version != before.version or (now.links == 0) != (before.links == 0):
+        raise ChangedMeanwhile(
+            path=str(now.path),
+            copy=str(copy),
+            expected=before.version,
+            actual=now.version,
+        )
+
+
+def _effect_of_writing(before: TomlText) -> Effect:
+    if before.links == 0:
+        return "created"
+    return "updated"
+
+
+def _result(effect: Effect, scope: Scope, version: str) -> Edited:
+    return Edited(effect=effect, scope=scope.name, path=str(scope.path), version=version)

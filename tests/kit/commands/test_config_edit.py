@@ -1,0 +1,351 @@
+"""`tool config edit`, at a terminal, with editors that are small scripts."""
+
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sampletool.kit.program import PACKAGE, WORKSPACE_FILE
+from sampletool.kit.testing.tool import Tool
+
+_TOOL = f"{sys.executable} -m {PACKAGE}"
+
+_TAKE_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""A program that makes its stdin its controlling terminal, and then becomes another program.
+
+Without this, Ctrl-C would be a character, and not a signal to every process at the terminal.
+"""
+
+_BEFORE = "# A workspace.\n\n[settings]\n# how careful\nlevel = 1  # not more\n"
+
+
+class Terminal:
+    """A command that runs at a terminal of its own."""
+
+    def __init__(self, tool: Tool, *arguments: str, **environ: str) -> None:
+        self.master, slave = pty.openpty()
+        command_line = [sys.executable, "-m", PACKAGE, *arguments]
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _TAKE_TERMINAL, *command_line],
+            cwd=tool.cwd,
+            env={**tool.environ, **environ},
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
+        )
+        os.close(slave)
+        self.shown = ""
+
+    def wait_for(self, text: str) -> None:
+        """Read what is shown until the text is there."""
+        while text not in self.shown:
+            chunk = self._read()
+            assert chunk, f"{text!r} is not in {self.shown!r}"
+
+    def press(self, key: bytes) -> None:
+        os.write(self.master, key)
+
+    def finish(self) -> int:
+        """Read everything that is shown, and return the exit code."""
+        while self._read():
+            pass
+        return self.process.wait()
+
+    def close(self) -> None:
+        os.close(self.master)
+        # The whole session, because the editor may still run after a test has failed.
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def _read(self) -> str:
+        # Linux reports EIO when no process has the terminal open any more.
+        with suppress(OSError):
+            chunk = os.read(self.master, 65_536).decode().replace("\r\n", "\n")
+            self.shown += chunk
+            return chunk
+        return ""
+
+
+class Editing:
+    """Runs `config edit` with an editor that is a shell script. Its `$1` is the file to edit."""
+
+    def __init__(self, tool: Tool) -> None:
+        self.tool = tool
+        self._terminals: list[Terminal] = []
+
+    def start(self, script: str, *arguments: str, **environ: str) -> Terminal:
+        editor = self.tool.cwd.parent / "editor"
+        editor.write_text(f"#!/bin/sh\nset -e\n{script}\n")
+        editor.chmod(0o755)
+        variables = {"VISUAL": str(editor), "TERM": "dumb", "COLUMNS": "1000", **environ}
+        terminal = Terminal(self.tool, "config", "edit", *arguments, **variables)
+        self._terminals.append(terminal)
+        return terminal
+
+    def run(self, script: str, *arguments: str, **environ: str) -> dict[str, Any]:
+        """Run the command to its end, and return its response."""
+        terminal = self.start(script, "--json", *arguments, **environ)
+        exit_code = terminal.finish()
+        (line,) = re.findall(r'^\{"ok".*\}$', terminal.shown, re.MULTILINE)
+        response: dict[str, Any] = json.loads(line)
+        assert exit_code == response["meta"]["exit_code"]
+        return response
+
+    def copies(self) -> list[Path]:
+        """Return the copies that are left."""
+        return list(Path(self.tool.environ["TMPDIR"]).glob("tool-edit-*/*"))
+
+    def close(self) -> None:
+        for terminal in self._terminals:
+            terminal.close()
+        for copy in self.copies():
+            shutil.rmtree(copy.parent)
+
+
+@pytest.fixture
+def editing(tool: Tool) -> Iterator[Editing]:
+    """Run editors at a terminal, in the directory of `tool`."""
+    editing = Editing(tool)
+    yield editing
+    editing.close()
+
+
+@pytest.fixture
+def file(workspace: Path) -> Path:
+    """Return the settings file of a workspace."""
+    path = workspace / WORKSPACE_FILE
+    path.write_text(_BEFORE)
+    return path
+
+
+def test_the_file_is_written_as_the_editor_saved_it_and_the_copy_is_removed(
+    editing: Editing,
+    file: Path,
+) -> None:
+    response = editing.run('echo "jobs = 3" >> "$1"')
+
+    assert response["data"]["effect"] == "updated"
+    assert response["data"]["path"] == str(file)
+    assert file.read_text() == f"{_BEFORE}jobs = 3\n"
+    assert response["data"]["version"] == editing.tool("config", "get", "jobs").data["version"]
+    assert editing.copies() == []
+
+
+def test_the_editor_gets_a_private_copy_at_the_terminal(editing: Editing, file: Path) -> None:
+    response = editing.run('test -t 0; test -t 1; test -t 2; stat -c %a "$(dirname "$1")" >&2')
+
+    assert response["data"]["effect"] == "unchanged"
+    terminal = editing.start('stat -c "mode %a" "$(dirname "$1")"; basename "$1"')
+    assert terminal.finish() == 0
+    assert f"mode 700\n{WORKSPACE_FILE}\n" in terminal.shown
+    assert file.read_text() == _BEFORE
+    assert editing.copies() == []
+
+
+def test_a_missing_file_is_created(editing: Editing, home: Path) -> None:
+    response = editing.run('echo "jobs = 3" > "$1"', "--global")
+
+    path = home / "xdg_config_home" / PACKAGE / "config.toml"
+    assert response["data"]["effect"] == "created"
+    assert path.read_text() == "jobs = 3\n"
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_missing_file_stays_missing_if_nothing_is_written(editing: Editing, home: Path) -> None:
+    response = editing.run("true", "--global")
+
+    assert response["data"]["effect"] == "unchanged"
+    assert not (home / "xdg_config_home" / PACKAGE / "config.toml").exists()
+
+
+def test_all_problems_are_reported_at_once_and_the_copy_is_kept(
+    editing: Editing,
+    file: Path,
+) -> None:
+    response = editing.run('printf "jobs = 0\\nlock_timeout = 5\\n" >> "$1"')
+
+    error = response["error"]
+    (copy,) = editing.copies()
+    assert error["code"] == "VALIDATION_ERROR"
+    assert [mistake["param"] for mistake in error["errors"]] == ["jobs", "lock_timeout"]
+    assert str(copy) in error["suggestion"]
+    assert copy.read_text() == f"{_BEFORE}jobs = 0\nlock_timeout = 5\n"
+    assert file.read_text() == _BEFORE
+
+
+def test_a_text_that_is_not_toml_is_not_written_and_the_copy_is_kept(
+    editing: Editing,
+    file: Path,
+) -> None:
+    response = editing.run('echo "jobs =" >> "$1"')
+
+    (copy,) = editing.copies()
+    assert response["error"]["code"] == "INVALID_TOML"
+    assert str(copy) in response["error"]["suggestion"]
+    assert file.read_text() == _BEFORE
+
+
+def test_a_file_that_is_not_toml_can_be_repaired(editing: Editing, file: Path) -> None:
+    file.write_text("[settings]\njobs =\n")
+
+    response = editing.run('printf "[settings]\\njobs = 2\\n" > "$1"')
+
+    assert response["data"]["effect"] == "updated"
+    assert file.read_text() == "[settings]\njobs = 2\n"
+
+
+def test_a_change_of_another_process_is_never_overwritten(editing: Editing, file: Path) -> None:
+    response = editing.run(f'{_TOOL} config set other 1 > set.json; echo "jobs = 3" >> "$1"')
+
+    error = response["error"]
+    (copy,) = editing.copies()
+    assert json.loads((file.parent / "set.json").read_text())["ok"], "no lock is held meanwhile"
+    assert (error["code"], error["exit_code"]) == ("VERSION_CONFLICT", 6)
+    assert error["suggestion"].startswith(f"To see the difference, run `diff {file} {copy}`.")
+    assert file.read_text() == f"{_BEFORE}other = 1\n"
+    assert copy.read_text() == f"{_BEFORE}jobs = 3\n"
+
+
+def test_a_file_that_another_process_creates_meanwhile_is_not_replaced(
+    editing: Editing,
+    home: Path,
+) -> None:
+    script = f'{_TOOL} config set --global other 1; echo "jobs = 3" > "$1"'
+
+    terminal = editing.start(script, "--global")
+
+    assert terminal.finish() == 6
+    assert (home / "xdg_config_home" / PACKAGE / "config.toml").read_text() == "other = 1\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("exit 3", "exited with code 3"),
+        ("kill -KILL $$", "was killed by SIGKILL"),
+        ('rm "$1"', "removed the file"),
+    ],
+)
+def test_if_the_editor_fails_nothing_changes(
+    editing: Editing,
+    file: Path,
+    script: str,
+    reason: str,
+) -> None:
+    response = editing.run(script)
+
+    assert response["error"]["code"] == "EDITOR_FAILED"
+    assert reason in response["error"]["message"]
+    assert file.read_text() == _BEFORE
+    assert editing.copies() == []
+
+
+def test_what_was_typed_before_the_editor_failed_is_kept(editing: Editing, file: Path) -> None:
+    response = editing.run('echo "jobs = 3" >> "$1"; exit 1')
+
+    (copy,) = editing.copies()
+    assert str(copy) in response["error"]["suggestion"]
+    assert copy.read_text() == f"{_BEFORE}jobs = 3\n"
+    assert file.read_text() == _BEFORE
+
+
+@pytest.mark.parametrize(
+    ("visual", "editor", "code", "part"),
+    [
+        ("", "", "NO_EDITOR", "neither VISUAL nor EDITOR is set"),
+        (" ", "no-such-editor --wait", "EDITOR_FAILED", '"no-such-editor" cannot be started'),
+        ("'", "true", "NO_EDITOR", "VISUAL cannot be split into words"),
+    ],
+)
+@pytest.mark.usefixtures("file")
+def test_an_editor_that_cannot_be_found_is_an_error_with_a_hint(
+    editing: Editing, visual: str, editor: str, code: str, part: str
+) -> None:
+    response = editing.run("exit 9", VISUAL=visual, EDITOR=editor)
+
+    assert response["error"]["code"] == code
+    assert part in response["error"]["message"]
+    assert "VISUAL" in response["error"]["suggestion"]
+
+
+def test_the_editor_may_have_arguments_and_no_shell_reads_them(
+    editing: Editing,
+    file: Path,
+) -> None:
+    visual = "sed -i 's/level = 1/level = 2; $(id)/' "
+
+    response = editing.run("exit 9", VISUAL=visual.replace("; $(id)", ""), EDITOR="false")
+    refused = editing.run("exit 9", VISUAL=visual)
+
+    assert response["data"]["effect"] == "updated"
+    assert "level = 2  # not more" in file.read_text()
+    assert refused["data"]["effect"] == "unchanged"
+
+
+def test_without_a_terminal_no_editor_is_opened(tool: Tool, workspace: Path) -> None:
+    ran = tool("config", "edit", VISUAL=f"touch {workspace}/opened")
+
+    assert (ran.status, ran.code) == (4, "NO_TERMINAL")
+    assert "config set" in ran.error["suggestion"]
+    assert not (workspace / "opened").exists()
+
+
+def test_a_dry_run_checks_the_changes_and_discards_them(editing: Editing, file: Path) -> None:
+    response = editing.run('echo "jobs = 3" >> "$1"', "--dry-run")
+
+    assert (response["data"]["effect"], response["meta"]["dry_run"]) == ("updated", True)
+    assert file.read_text() == _BEFORE
+    assert editing.copies() == []
+
+
+@pytest.mark.parametrize("key", [b"\x03", b"\x1c"], ids=["Ctrl-C", "Ctrl-backslash"])
+def test_the_keyboard_belongs_to_the_editor(editing: Editing, file: Path, key: bytes) -> None:
+    script = """
+        trap 'echo interrupted' INT QUIT
+        echo ready
+        # The signal ends `read` with an error.
+        read line || true
+        echo "jobs = 3" >> "$1"
+        """
+    terminal = editing.start(script)
+    terminal.wait_for("ready")
+
+    terminal.press(key)
+    terminal.wait_for("interrupted")
+    terminal.press(b"\n")
+    exit_code = terminal.finish()
+
+    assert exit_code == 0, terminal.shown
+    assert file.read_text() == f"{_BEFORE}jobs = 3\n"
+
+
+def test_a_signal_to_the_command_alone_ends_the_editor_and_keeps_the_copy(
+    editing: Editing,
+    file: Path,
+) -> None:
+    terminal = editing.start('echo "jobs = 3" >> "$1"; echo ready; exec sleep 60')
+    terminal.wait_for("ready")
+
+    terminal.process.terminate()
+    exit_code = terminal.finish()
+
+    (copy,) = editing.copies()
+    assert exit_code == -signal.SIGTERM
+    assert str(copy) in terminal.shown
+    assert file.read_text() == _BEFORE
