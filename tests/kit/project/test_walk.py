@@ -11,7 +11,15 @@ import pytest
 
 from sampletool.kit.program import PACKAGE
 from sampletool.kit.testing.tool import Tool
-from tests.kit.project.walk import PAGE, Visit, corrections, trace, visits_on_page
+from tests.kit.project.walk import (
+    COMMAND,
+    PAGE,
+    Visit,
+    corrections,
+    trace,
+    visits_on_page,
+    with_present_names,
+)
 from tests.kit.trees import ROOT
 
 _MAP_ROW = re.compile(r"^\| ((?:`[a-z_]+`(?:, )?)+) \|", re.MULTILINE)
@@ -32,7 +40,7 @@ def test_the_walk_is_the_whole_path_of_a_command(
     settings = workspace / "tool.toml"
     settings.write_text("")
 
-    traced = trace(["config", "set", "a", "1"], workspace, tool.environ, tmp_path / "trace")
+    traced = trace(COMMAND, workspace, tool.environ, tmp_path / "trace")
 
     assert corrections(visits_on_page(page), traced) == []
     assert settings.read_text() == "[settings]\na = 1\n"
@@ -69,6 +77,15 @@ def test_a_row_of_the_page_is_read_as_it_was_printed() -> None:
     rows = [f"{visit.row()} It does something. |\n" for visit in _TRACED]
 
     assert visits_on_page("".join(rows)) == _TRACED
+
+
+def test_renamed_functions_are_corrected_and_the_text_stays() -> None:
+    old = replace(_TRACED[1], function="Renamed.run", caller="a.renamed")
+    row = f"{old.row()} It does something. |\n"
+
+    corrected = with_present_names(f"Before.\n\n{row}\nAfter.\n", _TRACED)
+
+    assert corrected == f"Before.\n\n{_TRACED[1].row()} It does something. |\n\nAfter.\n"
 
 
 def test_the_map_shows_the_layers_in_their_order(page: str) -> None:

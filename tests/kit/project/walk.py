@@ -4,6 +4,12 @@ The architecture page shows the result for `tool config set a 1`. To see the tra
 as rows for that page, run it in a directory of your own:
 
     python -m tests.kit.project.walk config set a 1
+
+If functions of files on the page were renamed, this command corrects their rows:
+
+    python -m tests.kit.project.walk --update
+
+Rows to add, remove or move are printed. They need an author, who knows what to say about them.
 """
 
 import json
@@ -13,11 +19,15 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from sampletool.kit.program import PACKAGE, PROGRAM
+from sampletool.kit.program import PACKAGE, PROGRAM, WORKSPACE_FILE
 from tests.kit.trees import ROOT
 
 PAGE = "docs/kit/architecture.md"
+COMMAND = ["config", "set", "a", "1"]
+"""The command that the page follows. It runs in a workspace without settings."""
+
 _ROW = re.compile(r"^\| (`[^`]*`) \|([^|]*)\|([^|]*)\| [^|]+ \|$", re.MULTILINE)
 
 _TRACED = """
@@ -132,14 +142,36 @@ def corrections(shown: list[Visit], traced: list[Visit]) -> list[str]:
     return [f"{PAGE}: {correction}" for correction in found]
 
 
-def main(command: list[str]) -> None:
-    """Print the rows of the table."""
-    trace_path = Path(f"{os.getpid()}.trace").absolute()
-    try:
-        for visit in trace(command, Path.cwd(), dict(os.environ), trace_path):
+def with_present_names(text: str, traced: list[Visit]) -> str:
+    """Return the page with the functions and callers of the trace in the rows that it has."""
+    for shown in visits_on_page(text):
+        for visit in traced:
+            if visit.file == shown.file:
+                text = text.replace(shown.row(), visit.row())
+    return text
+
+
+def _update_page(scratch: Path) -> None:
+    # With settings of the user, the command would take another path.
+    environ = {"PATH": os.environ["PATH"], "HOME": str(scratch), "TMPDIR": str(scratch)}
+    workspace = scratch / "workspace"
+    workspace.mkdir()
+    (workspace / WORKSPACE_FILE).touch()
+    traced = trace(COMMAND, workspace, environ, scratch / "trace")
+    page = ROOT / PAGE
+    page.write_text(with_present_names(page.read_text(), traced))
+    for correction in corrections(visits_on_page(page.read_text()), traced):
+        print(correction)
+
+
+def main(arguments: list[str]) -> None:
+    """Correct the page, or print the rows of a command."""
+    with TemporaryDirectory() as scratch:
+        if arguments == ["--update"]:
+            _update_page(Path(scratch))
+            return
+        for visit in trace(arguments, Path.cwd(), dict(os.environ), Path(scratch, "trace")):
             print(visit.row())
-    finally:
-        trace_path.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":
