@@ -94,7 +94,7 @@ def test_a_command_of_several_lines_is_one_command(tmp_path: Path) -> None:
 
 def test_the_loop_for_agents_understands_the_answer_whatever_form_a_project_has_set(tmp_path: Path) -> None:
     (loop,) = re.findall(r"^```python\n(.*?)^```$", (_ROOT / "AGENTS.md").read_text(), re.M | re.S)
-    (tmp_path / "loop.py").write_text(f"{loop}\nprint(answer['data']['changes'])\n")
+    (tmp_path / "loop.py").write_text(f"{loop}\nprint(response['data']['changes'])\n")
     terminal = Terminal(tmp_path)
     terminal.run("echo '[settings]' > tool.toml && tool config set format text")
 
