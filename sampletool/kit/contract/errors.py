@@ -10,10 +10,9 @@ exception is a bug in the tool, and is reported as INTERNAL_ERROR. See expected.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from enum import IntEnum
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from ..program import PACKAGE, PROGRAM, WORKSPACE_FILE
 from .text import MAX_SENTENCE_CHARACTERS, shorten, shorten_sentence
@@ -62,8 +61,7 @@ def category(exit_code: int) -> str:
     return ExitStatus(exit_code).name
 
 
-@dataclass(frozen=True)
-class ErrorKind:
+class ErrorKind(NamedTuple):
     """What the documentation says about all errors that have the same code."""
 
     code: str
@@ -225,8 +223,7 @@ def did_you_mean(word: str, known: list[str], nearness: float = 0.6) -> str:
     return f"Did you mean {' or '.join(proposals)}?"
 
 
-@dataclass(frozen=True)
-class Mistake:
+class Mistake(NamedTuple):
     """One thing that is wrong with the caller's input."""
 
     param: str
@@ -244,8 +241,7 @@ class Mistake:
         suggestion = self.suggestion
         if suggestion is not None:
             suggestion = shorten_sentence(suggestion)
-        return replace(
-            self,
+        return self._replace(
             # The name of an unknown option comes from the caller too.
             param=shorten(self.param),
             message=shorten_sentence(self.message),

@@ -536,7 +536,6 @@ def test_writers_and_readers_at_random_never_meet_half_a_file(tool: Tool, file: 
     assert len(settings_in(file)) == 7
 
 
-@pytest.mark.xfail(strict=True, reason="Context does not pass `warn` to Settings yet")
 @pytest.mark.parametrize("command", [["get", "helpers"], ["list"], ["explain", "helpers"]])
 def test_a_former_name_in_a_file_is_reported_with_the_file(
     tool: Tool,

@@ -7,7 +7,6 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -158,7 +157,7 @@ def test_the_error_codes_of_every_command_are_described_once(tool: Tool) -> None
 def test_what_is_unusual_about_a_command_is_in_its_description() -> None:
     (command,) = (found for name, found in find_commands(root_command([])) if name == "config get")
     usual = describe("config get", command)
-    command.spec = replace(command.spec, deprecated="Use that.", former_names=("fetch",))
+    command.spec = command.spec._replace(deprecated="Use that.", former_names=("fetch",))
 
     unusual = describe("config get", command)
 
