@@ -28,7 +28,7 @@ from sampletool.kit.testing.tool import Tool
         ("lock list", r"No lock is held\.\n"),
         ("session list", r"There is no session\.\n"),
         ("session clean", r"No session has been unused for 7d \(session_ttl\)\.\n"),
-        ("log", r"The log has no such command\.\n"),
+        ("log", r"The log has no matching command\.\n"),
         (
             "manifest",
             r"COMMAND +EFFECT +WHAT IT DOES\n(.+\n)*"
