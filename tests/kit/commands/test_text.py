@@ -39,7 +39,7 @@ from sampletool.kit.testing.tool import Tool
             "manifest config get",
             r'\{\n(.+\n)* +"summary": "Show the value of a key.",\n(.+\n)*\}\n',
         ),
-        ("doctor", r"tool +\S+\npython +3\..+\n(.*\n)+/.+\n(.*\n)*  ok +writable\n(.*\n)+"),
+        ("doctor", r"\S+ +\S+\npython +3\..+\n(.*\n)+/.+\n(.*\n)*  ok +writable\n(.*\n)+"),
     ],
 )
 def test_each_command_shows_its_result_as_text(
