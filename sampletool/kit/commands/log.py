@@ -75,7 +75,7 @@ class Calls:
     def lines(self) -> list[Line]:
         """Return a table with a row for each run."""
         if not self.calls:
-            return ["The log has no such command."]
+            return ["The log has no matching command."]
         return [heads("at", "command", "result", "took", "about"), *(c.row() for c in self.calls)]
 
 

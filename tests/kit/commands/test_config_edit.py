@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from sampletool.kit.commands.config._editor import run_editor
-from sampletool.kit.program import PACKAGE, WORKSPACE_FILE
+from sampletool.kit.program import PACKAGE, PROGRAM, WORKSPACE_FILE
 from sampletool.kit.testing.tool import Tool
 
 _TOOL = f"{sys.executable} -m {PACKAGE}"
@@ -110,7 +110,7 @@ class Editing:
 
     def copies(self) -> list[Path]:
         """Return the copies that are left."""
-        return list(Path(self.tool.environ["TMPDIR"]).glob("tool-edit-*/*"))
+        return list(Path(self.tool.environ["TMPDIR"]).glob(f"{PROGRAM}-edit-*/*"))
 
     def close(self) -> None:
         for terminal in self._terminals:
