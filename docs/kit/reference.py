@@ -12,6 +12,7 @@ from sampletool.kit.app import root_command
 from sampletool.kit.commands.manifest import describe, describe_shared, find_commands
 from sampletool.kit.contract.command_spec import ERRORS_OF_EVERY_COMMAND, CommandSpec
 from sampletool.kit.contract.errors import INTERRUPTED, ErrorKind, ExitStatus
+from sampletool.kit.contract.help_page import option_item
 from sampletool.kit.contract.library_errors import kind_of
 from sampletool.kit.parts import offered
 from sampletool.kit.program import PROGRAM, variable
@@ -170,20 +171,17 @@ def _wait(duration: str) -> str:
 
 def _params(params: Iterable[Described]) -> str:
     """Return a table of options and arguments. A column that would be empty is left out."""
-    rows = [[_param_name(param), param.get("help", ""), _default(param)] for param in params]
+    rows = []
+    for param in params:
+        item = option_item({"required": False, **param})
+        rows.append([f"`{item.name}`", item.meaning, _default(param)])
     if any(default for _, _, default in rows):
         return _table("option or argument", "what it does", "default", rows=rows)
     return _table("option or argument", "what it does", rows=[row[:2] for row in rows])
 
 
-def _param_name(param: Described) -> str:
-    """Return what to write on the command line: `--limit N`, or `KEY`."""
-    flags = ", ".join(param.get("flags", ()))
-    return f"`{flags} {param.get('metavar', '')}`".replace("` ", "`").replace(" `", "`")
-
-
 def _default(param: Described) -> str:
-    """Return the default of an option, and the numbers that it accepts."""
+    """Return the default of an option, the numbers that it accepts, and its former names."""
     remarks = []
     if param.get("required"):
         remarks.append("required")
@@ -197,6 +195,8 @@ def _default(param: Described) -> str:
         remarks.append(f"{minimum} to {maximum}")
     elif minimum is not None:
         remarks.append(f"at least {minimum}")
+    for flag in param.get("deprecated_flags", ()):
+        remarks.append(f"`{flag}` is deprecated")
     return "; ".join(remarks)
 
 

@@ -21,7 +21,7 @@ KIT_README = DOCS.parent / PACKAGE / "kit" / "README.md"
 KIT_PAGE = "kit/how-to"
 """The page of the site that has its content. In the repository, this file has only a link to it."""
 _LINK_TO_KIT_README = re.compile(rf"\]\((\.\./)+{PACKAGE}/kit/README\.md(?P<anchor>#[\w-]+)?\)")
-"""A link to that file. On the site, it would be a download."""
+"""A link to that file. Sphinx finds no page there, so the site needs a link to its own page."""
 
 
 def add_what_only_the_site_has(_app: object, page: str, source: list[str]) -> None:

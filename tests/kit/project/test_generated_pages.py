@@ -40,6 +40,21 @@ def test_an_option_is_shown_with_what_it_does_its_default_and_its_limits() -> No
     assert re.search(r"^\| `--limit N` \| Return at most N items\. \| `\d+`; 1 to 10000 \|$", page, re.M)
 
 
+def test_the_former_flag_of_an_option_is_shown_as_deprecated() -> None:
+    option = {
+        "flags": ["--at-least", "--min"],
+        "metavar": "N",
+        "help": "Count only items with at least N pieces.",
+        "default": 0,
+        "deprecated_flags": {"--min": "Use --at-least."},
+    }
+
+    table = reference._params([option])
+
+    assert "| `--at-least N` | Count only items with at least N pieces. |" in table
+    assert "| `0`; `--min` is deprecated |" in table
+
+
 def test_a_column_in_which_each_cell_would_be_empty_is_left_out() -> None:
     for path, content in made().items():
         for table in re.findall(r"(?:^\|.*\n)+", content, re.MULTILINE):
