@@ -41,7 +41,7 @@ class Build(BuildHookInterface[Any]):
         self._created = TemporaryDirectory()
         share = Path(self._created.name)
 
-        self._write_man_pages(share / _MAN_DIRECTORY)
+        self._run_python("-m", f"{self._package}.kit.manual", str(share / _MAN_DIRECTORY))
         for shell, path in _COMPLETION_FILES.items():
             self._write(share / path.format(program=self._program), self._completion(shell))
         for_agents = share / self._program
@@ -59,10 +59,6 @@ class Build(BuildHookInterface[Any]):
         """Remove the files that `initialize` has created."""
         if version != "editable":
             self._created.cleanup()
-
-    def _write_man_pages(self, directory: Path) -> None:
-        directory.mkdir(parents=True)
-        self._run_python("-m", f"{self._package}.kit.manual", str(directory))
 
     def _completion(self, shell: str) -> str:
         """Return the completion script for a shell."""

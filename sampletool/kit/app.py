@@ -95,16 +95,9 @@ def error_response(error: ToolError, command: str) -> bytes:
 
 
 def root_command(args: list[str]) -> CommandFolder:
-    """Return the command of the whole tool, which contains all others.
-
-    `args` is the command line that it will parse. If that begins with the name of a command, the
-    options of the whole tool, such as --version, are left out.
-    """
-    # Building options takes as long as building a command. `help` and `version` are no commands:
-    # `tool help` shows these options, and `tool version` is told about --version.
-    names_command = bool(args) and args[0].isidentifier() and args[0] not in ("help", "version")
-    options = {} if names_command else whole_tool()
-    return CommandFolder(command_packages(), PROGRAM, import_module(PACKAGE).__doc__, options)
+    """Return the command for the whole tool."""
+    about = import_module(PACKAGE).__doc__
+    return CommandFolder(command_packages(), PROGRAM, about, whole_tool())
 
 
 def _run_and_respond(args: list[str], *, ends_process: bool) -> int:

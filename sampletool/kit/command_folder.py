@@ -1,265 +1,366 @@
-"""A Typer group whose commands are the files of a folder, imported on demand.
+"""A Typer group whose commands are the files of a folder. Adding a command is adding a file.
 
-The file name is the command name and a sub-folder is a group: adding a command is adding a file. A file provides
-`spec` and `command`. All mistakes of a command line are collected, on every level, for one answer.
+The name of a file is the name of its command, and a folder in the folder is a group of commands.
+Only the file of the command that runs is imported.
+
+A command file defines `spec`, what the command promises, and `command`, a function with annotated
+parameters for Typer. FileCommand and CommandFolder are Typer's classes for a command and a group,
+with three changes: they take the global options, collect all mistakes of a command line (see
+lenient_parsing.py), and show our help pages. The parser tells the context what it understands (see
+parse_level.py).
 """
 
 import os
-import re
-from copy import copy
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NoReturn, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
-import typer
 from typer.core import TyperCommand, TyperGroup
 
-from .contract.command_spec import written_out
+from .contract.command_spec import CommandSpec
 from .contract.errors import CommandIncomplete, Mistake, UsageMistakes, did_you_mean
-from .global_options import (
-    HelpRequested,
-    command_of,
-    describe,
-    described_options,
-    global_options,
-    parameters_of,
-    take_given,
-)
+from .contract.fields import read_fields
+from .contract.manifest import schema_of
+from .global_options import HelpRequested, color_in, described_options
+from .lenient_parsing import CommandLevel
+from .parse_level import may_have_options, parse_level
 from .parts import TOP
 from .program import PROGRAM, __version__
+from .settings_notices import show_settings
+from .typer_parameters import TyperParameter, command_of, describe, parameters_of
 
 if TYPE_CHECKING:
-    from .command_line import GlobalOptions
-    from .context import Context
-    from .contract.fields import FieldTree
-    from .contract.help_page import Item, Page
-
-_MISTAKES = f"{__name__}.mistakes"
+    from .contract.help_page import ItemSection, Page
 
 
-class _Collecting:
-    """A command that takes the options of `global_options`, and goes on after a mistake to find the others."""
+class FileCommand(TyperCommand):
+    """The command of one file."""
 
-    params: Any
-    help: Any
-    hints: Any
-    """The annotations of its parameters."""
-    spec: Any = None
-    _may_have_options = True
-    """Whether a word that is parsed here may be an option: making those of all commands takes as long as parsing."""
-
-    def get_params(self, ctx: Any) -> Any:
-        """Those of the command, then what every command takes."""
-        everywhere = global_options() if self._may_have_options else ()
-        return [self._lenient.get(param.name, param) for param in (*self.params, *everywhere)]
-
-    @cached_property
-    def _lenient(self) -> dict[str, Any]:
-        """What takes the place of a parameter whose mistake has been seen."""
-        return {}
-
-    @cached_property
-    def described(self) -> list[dict[str, Any]]:
-        return describe(self.params, self.hints)
-
-    def usage(self, command_path: str) -> str:
-        arguments = [(param["metavar"], param["required"]) for param in self.described if "flags" not in param]
-        pieces = [metavar if is_required or metavar[0] == "[" else f"[{metavar}]" for metavar, is_required in arguments]
-        below = ["COMMAND [ARGS]..."] if isinstance(self, TyperGroup) else []
-        return " ".join([command_path, "[OPTIONS]", *pieces, *below])
-
-    def page(self, ctx: Any) -> "Page":
-        """What every command takes is listed once, by the whole tool; else nobody would find a command's own."""
-        from .contract.help_page import Page, option_item
-
-        sections = self.commands_listed(ctx) if isinstance(self, CommandFolder) else []
-        for title, has_flags in ("Arguments", False), ("Options", True):
-            sections.append((title, [option_item(each) for each in self.described if ("flags" in each) == has_flags]))
-        names = ", ".join(option["flags"][0] for option in described_options())
-        footer = f"Every command also takes {names}: see `{PROGRAM} --help`."
-        if ctx.parent is None:
-            everywhere = [option_item(option) for option in described_options()]
-            sections.append(("Every command takes, before or after its name", everywhere))
-            footer = f"`{PROGRAM} help COMMAND` shows the options of a command and examples."
-        examples = [(written_out(example), "") for example in (self.spec.examples if self.spec else ())]
-        return Page(self.usage(ctx.command_path), self.help or "", [*sections, ("Examples", examples)], footer)
-
-    def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        if ctx.parent is None and args[:1] == ["help"]:
-            args = [*args[1:], "--help"]
-        command = ".".join(ctx.command_path.split()[1:])
-        command_line = replace(ctx.obj.command_line, command=command, spec=self.spec)
-        ctx.obj.understand(command_line)
-        mistakes: list[Mistake] = ctx.meta.setdefault(_MISTAKES, [])
-        own = args[:1] if isinstance(self, TyperGroup) else args  # behind the name of a command all belongs to that
-        self._may_have_options = ctx.resilient_parsing or not own or any(word[:1] == "-" for word in own)
-        left: list[str] | None = list(args)
-        rest: list[str] = []
-        while left is not None:
-            try:
-                rest = super().parse_args(ctx, list(left))  # type: ignore[misc]
-                break
-            except typer.TyperException as error:
-                mistake = _understand(error, [*self.described, *described_options()])
-                if mistake.code != "EXTRA_ARGUMENT" or not any(m.code == "UNKNOWN_OPTION" for m in mistakes):
-                    mistakes.append(mistake)
-                if param := getattr(error, "param", None):
-                    self._lenient[param.name] = taking = copy(param)
-                    taking.process_value = lambda ctx, value: value
-                else:
-                    left = _leave_out(left, mistake.param)
-        if self._may_have_options:
-            given = take_given(ctx)
-            asks_for_help = given.pop("help", False)
-            if ctx.params.get("raw") and command_line.options.format is None:
-                given.setdefault("format", "raw")
-            command_line = command_line.with_options(given)
-            ctx.obj.understand(replace(command_line, dry_run=bool(ctx.params.get("dry_run"))))
-            if asks_for_help and not ctx.resilient_parsing:
-                raise HelpRequested(self.page(ctx).text)
-            if ctx.parent is None and ctx.params.get("version"):
-                raise HelpRequested(lambda width, bold: __version__)
-        if mistakes and not isinstance(self, TyperGroup):
-            is_about_arguments = any(mistake.code in ("MISSING", "EXTRA_ARGUMENT") for mistake in mistakes)
-            raise UsageMistakes(mistakes, ctx.command_path, self.usage(ctx.command_path) if is_about_arguments else "")
-        return rest
-
-
-class FileCommand(_Collecting, TyperCommand):
-    """One command file."""
-
-    def invoke(self, ctx: Any) -> Any:
-        context: Context = ctx.obj
-        if context.options.fields is not None:
-            context.select_fields(self._read_fields(ctx))
-        context.begin()
-        return super().invoke(ctx)
-
-    def _read_fields(self, ctx: Any) -> "FieldTree":
-        from .contract.fields import read_fields
-        from .contract.manifest import schema_of
-
-        options: GlobalOptions = ctx.obj.options
-        assert options.fields is not None
-        fields, mistakes = read_fields(options.fields, schema_of(self.hints.get("return")))
-        if options.format in ("text", "raw"):
-            mistakes.append(Mistake("--fields", "INVALID_VALUE", "--fields is of JSON, not of text"))
-        if mistakes:
-            raise UsageMistakes(mistakes, ctx.command_path)
-        return fields
+    context_class = CommandLevel
+    spec: CommandSpec
 
     @cached_property
     def hints(self) -> dict[str, Any]:
+        """The annotations of the parameters, and of what the command returns."""
         return get_type_hints(self.callback, include_extras=True)
 
+    @cached_property
+    def described(self) -> list[dict[str, Any]]:
+        """What the manifest says about the parameters."""
+        return describe(self.params, self.hints)
 
-class CommandFolder(_Collecting, TyperGroup):
-    """One folder of command files."""
+    def get_params(self, ctx: Any) -> list[TyperParameter]:
+        """Return the parameters to parse: those of the command, then the global options."""
+        level: CommandLevel = ctx
+        return level.parameters(self.params)
 
-    def __init__(self, packages: list[str], name: str, about: str | None, options: Any = None) -> None:
-        self._packages, self.hints = packages, options or {}
-        found = [(name, package) for package in packages for name in _names_in(package)]
-        self._package_of = dict(sorted(found))
-        names: Any = dict.fromkeys(self._package_of)
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words after the name of the command. This is the last level.
+
+        Raise UsageMistakes if the command line has a mistake on any level.
+        """
+        level: CommandLevel = ctx
+        level.may_have_options = may_have_options(args, level)
+        rest = parse_level(self, level, args, super().parse_args)
+        mistakes = level.mistakes + self._select_fields(level)
+        if mistakes:
+            path = level.command_path
+            codes = {mistake.code for mistake in mistakes}
+            is_about_arguments = not codes.isdisjoint(("MISSING", "EXTRA_ARGUMENT"))
+            usage = self.usage(path) if is_about_arguments else ""
+            raise UsageMistakes(mistakes, path, usage)
+        return rest
+
+    def _select_fields(self, level: CommandLevel) -> list[Mistake]:
+        """Tell the context which fields --fields selects. Return the mistakes in it."""
+        options = level.obj.options
+        if options.fields is None:
+            return []
+        fields, mistakes = read_fields(options.fields, schema_of(self.hints.get("return")))
+        if options.format in ("text", "raw"):
+            message = f"--fields needs JSON output, but the format is {options.format}"
+            mistakes.append(Mistake("--fields", "INVALID_VALUE", message))
+        if not mistakes:
+            level.obj.select_fields(fields)
+        return mistakes
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command, and return its result."""
+        level: CommandLevel = ctx
+        context = level.obj
+        context.begin()
+        if self.spec.deprecated:
+            message = f"`{level.command_path}` is deprecated. {self.spec.deprecated}"
+            context.warn("DEPRECATED", message)
+        if context.options.verbose > 1:
+            show_settings(context.settings, context.notice)
+        return super().invoke(ctx)
+
+    def usage(self, command_path: str) -> str:
+        """Return the usage of the command, such as `tool config get [OPTIONS] KEY`."""
+        # Importing this at the top would cost every command 2 ms.
+        from .command_help import usage_line
+
+        return usage_line(command_path, self.described, is_group=False)
+
+    def page(self, level: CommandLevel) -> "Page":
+        """Return the help page of the command."""
+        # 2 ms, as in `usage`.
+        from .command_help import command_page
+
+        return command_page(level.command_path, self.help or "", self.described, self.spec)
+
+
+class CommandFolder(TyperGroup):
+    """The commands of one folder. The commands of the whole tool are in a folder of each part."""
+
+    context_class = CommandLevel
+    spec: CommandSpec | None = None
+    """None: a group promises nothing."""
+
+    def __init__(
+        self,
+        packages: list[str],
+        name: str,
+        about: str | None,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Find the commands in the folders of these packages, without importing them.
+
+        `options` has the annotations of the options that only this folder takes.
+        """
+        self._packages = packages
+        self.hints: Mapping[str, Any] = options if options is not None else {}
+        found: dict[str, str] = {}
+        for package in packages:
+            for command_name in _names_in(package):
+                found[command_name] = package
+        self._package_of = dict(sorted(found.items()))
+        # Each name gets its command when the command is needed.
+        not_loaded: dict[str, Any] = dict.fromkeys(self._package_of)
         super().__init__(
             name=name,
             help=about,
-            params=parameters_of(self.hints) if options else [],
+            commands=not_loaded,
             add_help_option=False,
             rich_markup_mode=None,
-            commands=names,
+            # `invoke` notices that no command follows, so Typer need not.
+            invoke_without_command=True,
         )
 
-    def commands_listed(self, ctx: Any) -> "list[tuple[str, list[Item]]]":
-        """Those of each part below its own heading: the largest part first, the kit last."""
-        sections = []
-        sources = list(self._package_of.values())
-        for package in [*sorted(self._packages[1:], key=sources.count, reverse=True), self._packages[0]]:
-            names = [name for name, other in self._package_of.items() if other == package]
-            title = "Commands" if ctx.parent else first_line(import_module(package).__doc__).rstrip(".")
-            sections.append((title, [(name, first_line(self.get_command(ctx, name).help)) for name in names]))
-        return sections
+    @cached_property
+    def _options(self) -> list[TyperParameter]:
+        """The options that only this folder takes."""
+        return parameters_of(self.hints)
+
+    @cached_property
+    def described(self) -> list[dict[str, Any]]:
+        """What the manifest says about the options that only this folder takes."""
+        return describe(self._options, self.hints)
+
+    def get_params(self, ctx: Any) -> list[TyperParameter]:
+        """Return the options to parse: those of the folder, then the global options."""
+        level: CommandLevel = ctx
+        own_options = self._options if level.may_have_options and self.hints else []
+        return level.parameters(own_options)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the options before the name of the command.
+
+        Keep the mistakes: the words that follow may have some too.
+        """
+        level: CommandLevel = ctx
+        if level.parent is None and args[:1] == ["help"]:
+            args = [*args[1:], "--help"]
+        # The first word that is no option ends this level.
+        level.may_have_options = may_have_options(args[:1], level)
+        rest = parse_level(self, level, args, super().parse_args)
+        if level.params.pop("version", False):
+            raise HelpRequested(_name_and_version)
+        return rest
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that follows, and return its result."""
+        level: CommandLevel = ctx
+        result = super().invoke(level)
+        if level.invoked_subcommand is not None:
+            return result
+        wants_json = level.obj.options.format in ("json", "jsonl")
+        if level.parent is None and not level.mistakes and not wants_json:
+            raise HelpRequested(self.page(level).text)
+        message = f"A command is missing after `{level.command_path}`"
+        raise self._usage_error(level, Mistake("COMMAND", "MISSING", message))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return the command of this name, or None if there is none. Import its file if needed."""
         if cmd_name in self.commands and self.commands[cmd_name] is None:
             self.commands[cmd_name] = load(self._package_of[cmd_name], cmd_name)
         return self.commands.get(cmd_name)
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        command = self.get_command(ctx, args[0])
-        if command is None and not ctx.resilient_parsing:
-            self._fail(ctx, "UNKNOWN_COMMAND", f"No such command: {ctx.command_path} {args[0]}", args[0])
-        return args[0] if command else None, command, args[1:]
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """Return the name of the command that follows, the command, and the words after its name.
 
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except typer.TyperException as error:
-            if vars(error).get("ctx") != ctx:
-                raise
-            if ctx.parent is None and not ctx.meta[_MISTAKES]:
-                raise HelpRequested(self.page(ctx).text) from None
-            self._fail(ctx, "MISSING", f"A command is missing after `{ctx.command_path}`")
+        Raise UsageMistakes if there is no such command.
+        """
+        level: CommandLevel = ctx
+        name = args[0]
+        if level.parent is None and name not in self.commands:
+            args = self._resolve_help(level, args)
+            name = args[0]
+        command = self.get_command(level, name)
+        if command is not None:
+            return name, command, args[1:]
+        if level.resilient_parsing:
+            return None, None, args[1:]
+        new_name = self._find_former_name(name)
+        if new_name is None:
+            raise self._unknown_command(level, args)
+        path = level.command_path
+        message = f"`{path} {name}` has a new name. Use `{path} {new_name}`."
+        level.obj.warn("DEPRECATED", message)
+        return new_name, self.get_command(level, new_name), args[1:]
 
-    def _fail(self, ctx: Any, code: str, message: str, typed: str | None = None) -> NoReturn:
+    def _resolve_help(self, level: CommandLevel, args: list[str]) -> list[str]:
+        """Return the words with `--help` in place of `help`.
+
+        Raise HelpRequested if they ask for the page of the tool or of a help topic.
+        """
+        # 2 ms, as in `usage`.
+        from .help_topics import TOPICS
+
+        if args[0] == "help":
+            # An option came before it, as in `tool --color never help output`.
+            args = [*args[1:], "--help"]
+        if args == ["--help"]:
+            raise HelpRequested(self.page(level).text)
+        if args[0] in TOPICS and _asks_for_help(args):
+            _understand_color(level, args)
+            raise HelpRequested(TOPICS[args[0]]().text)
+        return args
+
+    def _find_former_name(self, former_name: str) -> str | None:
+        """Return the present name of a command that had another name, or None."""
+        for name in self._package_of:
+            spec = self.get_command(None, name).spec
+            if spec is not None and former_name in spec.former_names:
+                return name
+        return None
+
+    def _unknown_command(self, level: CommandLevel, args: list[str]) -> UsageMistakes:
+        """Return the error if the first word is no command. It proposes similar words."""
+        name = args[0]
+        path = level.command_path
+        message = f"No such command: {path} {name}"
         known = list(self.commands)
-        all_of_them = f"The commands are {', '.join(known)}; see `{ctx.command_path} --help`."
-        flags = [flag for option in (*self.described, *described_options()) for flag in option["flags"]]
-        suggestion = did_you_mean(typed or "", [*known, *flags]) or all_of_them
-        mistake = Mistake("COMMAND", code, message, typed, suggestion)
-        raise UsageMistakes([*ctx.meta[_MISTAKES], mistake], ctx.command_path)
+        for option in (*self.described, *described_options()):
+            known += option["flags"]
+        if level.parent is None:
+            # 2 ms, as in `usage`.
+            from .help_topics import TOPICS
+
+            if _asks_for_help(args):
+                known += TOPICS
+            else:
+                known += [f"help {topic}" for topic in TOPICS]
+        hint = did_you_mean(name, known)
+        _understand_color(level, args)
+        mistake = Mistake("COMMAND", "UNKNOWN_COMMAND", message, name, hint)
+        return self._usage_error(level, mistake)
+
+    def _usage_error(self, level: CommandLevel, mistake: Mistake) -> UsageMistakes:
+        """Return the error with this mistake and those before it."""
+        path = level.command_path
+        if not mistake.suggestion:
+            names = ", ".join(self.commands)
+            hint = f"The commands are {names}. For help, run `{path} --help`."
+            mistake = replace(mistake, suggestion=hint)
+        return UsageMistakes([*level.mistakes, mistake], path)
+
+    def usage(self, command_path: str) -> str:
+        """Return the usage of the group, such as `tool config [OPTIONS] COMMAND [ARGS]...`."""
+        # Importing this at the top would cost every command 2 ms.
+        from .command_help import usage_line
+
+        return usage_line(command_path, self.described, is_group=True)
+
+    def page(self, level: CommandLevel) -> "Page":
+        """Return the help page of the tool, or of a group."""
+        # 2 ms, as in `usage`.
+        from .command_help import group_page, tool_page
+
+        about = self.help or ""
+        if level.parent is not None:
+            return group_page(level.command_path, about, self._command_section("Commands"))
+        sections = []
+        for package in self._packages:
+            title = first_line(import_module(package).__doc__).rstrip(".")
+            sections.append(self._command_section(title, package))
+        # The kit comes last, because the parts are what the tool is for.
+        kit_section, *part_sections = sections
+        part_sections.sort(key=lambda section: len(section.items), reverse=True)
+        return tool_page(about, self.described, [*part_sections, kit_section])
+
+    def _command_section(self, title: str, package: str | None = None) -> "ItemSection":
+        """Return the list of the commands in one package, or in all of them."""
+        # 2 ms, as in `usage`.
+        from .command_help import command_item
+        from .contract.help_page import ItemSection
+
+        items = []
+        for name, package_of_name in self._package_of.items():
+            if package in (None, package_of_name):
+                command = self.get_command(None, name)
+                items.append(command_item(name, command.help or "", command.spec))
+        return ItemSection(title, items)
 
 
 def load(package: str, name: str) -> FileCommand | CommandFolder:
+    """Import the file or the folder of a command, and return its command.
+
+    Raise CommandIncomplete if the file does not define everything that it must define.
+    """
     module = import_module(f"{package}.{name.replace('-', '_')}")
     if hasattr(module, "__path__"):
         return CommandFolder([module.__name__], name, module.__doc__)
-    missing = [part for part in ("spec", "command") if not hasattr(module, part)]
+    missing = [member for member in ("spec", "command") if not hasattr(module, member)]
     if missing:
-        raise CommandIncomplete(file=module.__name__.replace(".", "/") + ".py", missing=missing)
+        file = module.__name__.replace(".", "/") + ".py"
+        raise CommandIncomplete(file=file, missing=missing)
     command: FileCommand = command_of(module.command, FileCommand)
     command.spec = module.spec
     return command
 
 
 def first_line(text: str | None) -> str:
+    """Return the first line of a docstring, or "" if there is none."""
     return (text or "").partition("\n")[0]
 
 
 def _names_in(package: str) -> list[str]:
-    """Read from its folder: importing what each part has would cost every call more than reading the settings."""
-    files = os.listdir(f"{TOP}/{package.replace('.', '/')}")
-    names = (name.removesuffix(".py") for name in files if name.endswith(".py") or "." not in name)
-    return [name.replace("_", "-") for name in names if not name.startswith("_")]
+    """Return the names of the commands in a package: those of its files and folders."""
+    # Importing the packages would cost every command more than reading the settings.
+    names = []
+    for file_name in os.listdir(f"{TOP}/{package.replace('.', '/')}"):
+        is_module = file_name.endswith(".py")
+        is_folder = "." not in file_name
+        if (is_module or is_folder) and not file_name.startswith("_"):
+            names.append(file_name.removesuffix(".py").replace("_", "-"))
+    return names
 
 
-def _understand(error: Any, known: list[dict[str, Any]]) -> Mistake:
-    """What Typer says about one mistake, in our words."""
-    option, param = getattr(error, "option_name", None), getattr(error, "param", None)
-    metavar: dict[str, Any] = {
-        flag: each.get("metavar") for each in known for flag in each.get("flags", (each["name"],))
-    }
-    if option is not None and hasattr(error, "possibilities"):
-        is_number = re.fullmatch(r"-[0-9.]+", option)
-        dashes = f"If {option} is the start of a value, write `--` before it."
-        suggestion = dashes if is_number else did_you_mean(option, [flag for flag in metavar if flag[0] == "-"])
-        return Mistake(option, "UNKNOWN_OPTION", f"No such option: {option}", suggestion=suggestion or None)
-    message = error.format_message().rstrip(".")
-    if option is not None:
-        hint = f"Write {option} {metavar[option]}." if metavar.get(option) else None
-        return Mistake(option, "INVALID_VALUE", message, suggestion=hint)
-    if param is not None:
-        name = param.opts[0] if param.param_type_name == "option" else metavar[param.name]
-        code = "MISSING" if type(error).__name__ == "MissingParameter" else "INVALID_VALUE"
-        return Mistake(name, code, message, *(getattr(error.__cause__, fact, None) for fact in ("value", "suggestion")))
-    return Mistake("ARGUMENTS", "EXTRA_ARGUMENT", message)
+def _understand_color(level: CommandLevel, unparsed: list[str]) -> None:
+    """Tell the context about --color in words that are not parsed, because they have no command."""
+    color = color_in(unparsed)
+    if color is not None:
+        context = level.obj
+        context.understand(context.command_line.with_options({"color": color}))
 
 
-def _leave_out(args: list[str], name: str) -> list[str] | None:
-    """The command line without this mistake, to look for the next; None when there is nothing left to look at."""
-    behind = args.index("--") if "--" in args else len(args)
-    for position, token in enumerate(args[:behind]):
-        if token.split("=")[0] == name or (len(name) == 2 and re.match(f"-[^-]*{re.escape(name[1])}", token)):
-            return args[:position] + args[position + 1 :]
-    return None
+def _asks_for_help(words: list[str]) -> bool:
+    return "--help" in words or "-h" in words
+
+
+def _name_and_version(_width: int, _bold: bool) -> str:
+    return f"{PROGRAM} {__version__}"

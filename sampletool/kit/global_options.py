@@ -1,165 +1,273 @@
-"""The options that every command takes, before or after its name; and --dry-run, of all that change something.
+"""The global options, which every command takes, and options that several commands share.
 
-The former are parameters of every command and group, so that one parser sees them all: lifting them out of argv first
-would misread `--message --json` and everything behind `--`. The innermost one given wins.
+Global options come before or after the name of the command. They are parameters of every command
+and of every group, so Typer's parser finds them wherever they are. Taking them out of the command
+line first would misread `--message --json`, and everything after `--`. If an option is given more
+than once, the last one wins.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
-from inspect import Parameter, Signature
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
-from typer.main import get_command
 
 from .command_line import ColorName
 from .completion import offering
 from .contract.answer import FORMATS, Format, FormatName
 from .contract.duration import parse_duration, parse_limit
+from .typer_parameters import TyperParameter, describe, parameters_of
 
 if TYPE_CHECKING:
     from .context import Context
 
-
-def format_in_arguments(args: list[str]) -> Format | None:
-    """Return the format that a command line selects, even if the rest of it is wrong."""
-    chosen: Format | None = None
-    for position, word in enumerate(args):
-        if word == "--":
-            break
-        previous = args[position - 1] if position > 0 else ""
-        if word == "--json":
-            chosen = "json"
-        elif word == "--raw":
-            chosen = "raw"
-        elif previous == "--format":
-            chosen = _format_named(word)
-        elif word.startswith("--format="):
-            chosen = _format_named(word.removeprefix("--format="))
-        if chosen is not None:
-            break
-    return chosen
-
-
-def _format_named(name: str) -> Format | None:
-    """Return the format of this name, or None if there is none."""
-    for known in FORMATS:
-        if name == known:
-            return known
-    return None
+COLORS: tuple[ColorName, ...] = get_args(ColorName)
 
 
 class HelpRequested(Exception):
-    """Not an answer: text for a person, which its argument makes for a width, bold or not."""
+    """A request for help or for the version, which ends the command. It is not an error.
 
-    def __init__(self, text: Callable[..., str]) -> None:
+    Its argument returns the text for a width in columns, with or without bold headings.
+    """
+
+    def __init__(self, text: Callable[[int, bool], str]) -> None:
+        """Take the function that returns the text."""
         super().__init__()
         self.text = text
 
 
-def command_of(function: Callable[..., Any], kind: Any = None) -> Any:
-    """The command that Typer makes of a function."""
-    app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    app.command(cls=kind, add_help_option=False)(function)
-    return get_command(app)
+def checked_by(check: Callable[[str], object]) -> Callable[[Any], Any]:
+    """Return a function for `callback=`, which calls `check` with each value that is given.
 
+    `check` raises ValueError, with a message for the user, if the value is wrong.
+    """
 
-def parameters_of(annotations: Mapping[str, Any]) -> Any:
-    """The parameters that Typer makes of annotations."""
-
-    def function(**_values: Any) -> None: ...
-
-    named = [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotations[name]) for name in annotations
-    ]
-    function.__signature__ = Signature(named)  # type: ignore[attr-defined]
-    return command_of(function).params
-
-
-@cache
-def global_options() -> Any:
-    return parameters_of(_every_command())
-
-
-def describe(params: list[Any], hints: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """As programs and help read them. Imported when it is asked for: most calls describe nothing."""
-    from .contract.manifest import describe_param
-
-    return [describe_param(param, hints[param.name]) for param in params]
-
-
-@cache
-def described_options() -> list[dict[str, Any]]:
-    return describe(global_options(), _every_command())
-
-
-def strictly(check: Callable[[str], object]) -> Callable[..., Any]:
-    """For `callback=`: `check` of contract/mistyped.py looks at every value that is given."""
-
-    def checked(value: Any) -> Any:
-        for text in value if isinstance(value, list) else [] if value is None else [value]:
+    def check_values(value: Any) -> Any:
+        if value is None:
+            return None
+        values = value if isinstance(value, list) else [value]
+        for one_value in values:
             try:
-                check(str(text))
+                check(str(one_value))
             except ValueError as error:
                 raise typer.BadParameter(str(error)) from error
         return value
 
-    return checked
+    return check_values
 
 
-RawOption = Annotated[bool, typer.Option("--raw", help="Print the value as it is, and nothing else.")]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would change; change nothing.")]
-AllowEmptyOption = Annotated[bool, typer.Option("--allow-empty", help="Let stdin be empty.")]
+# Options that many commands share
+
+RawOption = Annotated[
+    bool,
+    typer.Option("--raw", help="Print only the value, without JSON or quotes around it."),
+]
+DryRunOption = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Show what would change, without changing anything."),
+]
+AllowEmptyOption = Annotated[
+    bool,
+    typer.Option("--allow-empty", help="Accept an empty value from stdin."),
+]
 
 
-def take_given(ctx: typer.Context) -> dict[str, Any]:
-    """Move the options that every command takes out of the parameters, and return those that were given."""
-    given: dict[str, Any] = {}
-    for name in [name for name in ctx.params if name in _every_command()]:
-        value = ctx.params.pop(name)
-        if value is not None:
-            given |= {"format": "json"} if name == "json" else {name: value}
-    return given
-
-
-def _value(name: str, metavar: str, help: str, *other: str, check: Callable[[str], object] = str, **more: Any) -> Any:
-    return Annotated[str, typer.Option(name, *other, metavar=metavar, help=help, callback=strictly(check), **more)]
+# Options that every command takes
 
 
 @offering
-def _sessions(_context: "Context") -> list[str]:
+def _session_ids(_context: "Context") -> list[str]:
+    # Only completion needs these imports, which take several milliseconds.
     from .places import session_root
     from .safety.session import list_sessions
 
     return [session.session_id for session in list_sessions(session_root())]
 
 
-@cache
-def _every_command() -> dict[str, Any]:
-    """Made where a word may be an option: most calls have none."""
-    return {
-        "color": Annotated[ColorName, typer.Option("--color", help="When to print in color.")],
-        "json": Annotated[bool, typer.Option("--json", help="Answer in one line of JSON.")],
-        "format": Annotated[FormatName, typer.Option("--format", help="How to answer; text is for a terminal.")],
-        "fields": _value("--fields", "NAME,...", "Only these of the data, such as tasks.id; JSON."),
-        "quiet": Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notices on stderr.")],
-        "verbose": Annotated[
-            int, typer.Option("--verbose", "-v", count=True, help="Print on stderr what happens to locks.")
-        ],
-        "session_id": _value(
-            "--session-id", "ID", "Keep outputs together with calls of the same id.", autocompletion=_sessions
+GLOBAL_OPTIONS: dict[str, Any] = {
+    "json": Annotated[
+        bool,
+        typer.Option("--json", help="Print one line of JSON. The same as --format json."),
+    ],
+    "format": Annotated[
+        FormatName,
+        typer.Option(
+            "--format",
+            help="Print the output in this format.",
+            show_default="text on a terminal, otherwise json",
         ),
-        "cwd": _value("--cwd", "DIR", "Run as if started in this directory.", "-C"),
-        "lock_timeout": _value("--lock-timeout", "DURATION", "The wait for locks: 0, 500ms, 5s.", check=parse_duration),
-        "timeout": _value("--timeout", "DURATION", "Stop the call after this long: 30s, 5m.", check=parse_limit),
-        "help": Annotated[bool, typer.Option("--help", "-h", help="Show this text.")],
-    }
+    ],
+    "fields": Annotated[
+        str,
+        typer.Option(
+            "--fields",
+            metavar="NAME,...",
+            help="Return only these fields, for example `tasks.id` (JSON only).",
+        ),
+    ],
+    "color": Annotated[
+        ColorName,
+        typer.Option(
+            "--color",
+            help="Choose when to use colors.",
+            show_default="auto",
+        ),
+    ],
+    "quiet": Annotated[
+        bool,
+        typer.Option(
+            "--quiet",
+            "-q",
+            help="Print no progress and no notices, and in text no result of a change.",
+        ),
+    ],
+    "verbose": Annotated[
+        int,
+        typer.Option(
+            "--verbose",
+            "-v",
+            count=True,
+            help="Show what happens to locks, and add the duration and the directory to JSON. "
+            "With -vv, also show the settings files and where each setting comes from.",
+        ),
+    ],
+    "session_id": Annotated[
+        str,
+        typer.Option(
+            "--session-id",
+            metavar="ID",
+            help="Keep the outputs of all commands with this ID in one directory.",
+            autocompletion=_session_ids,
+            show_default="a new directory for each command",
+        ),
+    ],
+    "cwd": Annotated[
+        str,
+        typer.Option(
+            "--cwd",
+            "-C",
+            metavar="DIR",
+            help="Run as if started in this directory.",
+        ),
+    ],
+    "lock_timeout": Annotated[
+        str,
+        typer.Option(
+            "--lock-timeout",
+            metavar="DURATION",
+            help="Wait at most this long for a lock, for example 0, 500ms or 5s.",
+            callback=checked_by(parse_duration),
+            show_default="depends on the command",
+        ),
+    ],
+    "timeout": Annotated[
+        str,
+        typer.Option(
+            "--timeout",
+            metavar="DURATION",
+            help="Stop the command after this time, for example 30s or 5m.",
+            callback=checked_by(parse_limit),
+            show_default="no limit",
+        ),
+    ],
+    "help": Annotated[bool, typer.Option("--help", "-h", help="Show this help.")],
+}
+"""The annotation of each global option, by the name of its parameter."""
+
+
+@cache
+def global_options() -> list[TyperParameter]:
+    """Return the parameters of Typer for the global options. They are the same on every level."""
+    return parameters_of(GLOBAL_OPTIONS)
+
+
+@cache
+def described_options() -> list[dict[str, Any]]:
+    """Return the descriptions of the global options, for the manifest and the help."""
+    return describe(global_options(), GLOBAL_OPTIONS)
+
+
+def take_global_options(parsed: dict[str, Any]) -> dict[str, Any]:
+    """Remove the global options from the parsed parameters. Return those that were given."""
+    given: dict[str, Any] = {}
+    # Typer has put them in the order of the command line. So the last of --json and --format wins.
+    for name in list(parsed):
+        if name not in GLOBAL_OPTIONS:
+            continue
+        value = parsed.pop(name)
+        if value is None:
+            continue
+        if name == "json":
+            given["format"] = "json"
+        else:
+            given[name] = value
+    return given
 
 
 def whole_tool() -> dict[str, Any]:
-    """Of the whole tool only. What the last two do is in completion.py."""
+    """Return the annotations of the options that only the tool itself takes, not its commands.
+
+    The last two only appear in the help: app.py handles them before parsing (see completion.py).
+    """
     return {
-        "version": Annotated[bool, typer.Option("--version", "-V", help="Show the version.")],
-        "show_completion": _value("--show-completion", "[SHELL]", "Print what makes bash, zsh or fish complete words."),
-        "install_completion": _value("--install-completion", "[SHELL]", "Put it into the files of the shell."),
+        "version": Annotated[
+            bool,
+            typer.Option("--version", "-V", help="Show the name and the version."),
+        ],
+        "show_completion": Annotated[
+            str,
+            typer.Option(
+                "--show-completion",
+                metavar="[SHELL]",
+                help="Print the completion script for bash, zsh or fish.",
+            ),
+        ],
+        "install_completion": Annotated[
+            str,
+            typer.Option(
+                "--install-completion",
+                metavar="[SHELL]",
+                help="Install the completion script for bash, zsh or fish.",
+            ),
+        ],
     }
+
+
+# Options of a command line that was not parsed to its end
+
+
+def format_in_arguments(args: list[str]) -> Format | None:
+    """Return the format that a command line selects, even if the rest of it is wrong."""
+    for word, value in _words_before_dashes(args):
+        if word == "--json":
+            return "json"
+        if word == "--raw":
+            return "raw"
+        if word == "--format":
+            for known_format in FORMATS:
+                if value == known_format:
+                    return known_format
+    return None
+
+
+def color_in(args: list[str]) -> ColorName | None:
+    """Return the value of --color in a command line, even if the rest of it is wrong."""
+    for word, value in _words_before_dashes(args):
+        if word == "--color":
+            for known_color in COLORS:
+                if value == known_color:
+                    return known_color
+    return None
+
+
+def _words_before_dashes(args: list[str]) -> list[tuple[str, str]]:
+    """Return each word before `--`, and its value if it is an option that takes one."""
+    words = []
+    for position, word in enumerate(args):
+        if word == "--":
+            break
+        name, equals_sign, value = word.partition("=")
+        if not equals_sign:
+            value = "".join(args[position + 1 : position + 2])
+        words.append((name, value))
+    return words

@@ -3,9 +3,11 @@
 This is the only module of the kit that knows in which package the kit is.
 """
 
+import sys
+
 from .. import PROGRAM, __version__
 
-__all__ = ["PACKAGE", "PROGRAM", "WORKSPACE_DIRECTORY", "WORKSPACE_FILE", "__version__", "variable"]
+__all__ = ["DOCUMENTATION", "PACKAGE", "PROGRAM", "WORKSPACE_DIRECTORY", "WORKSPACE_FILE", "__version__", "variable"]
 
 PACKAGE = __name__.removesuffix(".kit.program")
 """The package that contains the kit, such as `sampletool`."""
@@ -15,6 +17,9 @@ WORKSPACE_FILE = f"{PROGRAM}.toml"
 
 WORKSPACE_DIRECTORY = f".{PROGRAM}"
 """The directory in a workspace that the tool uses for its own files, such as locks."""
+
+DOCUMENTATION: str = getattr(sys.modules[PACKAGE], "DOCUMENTATION", "")
+"""The address of the documentation, or "" if the package does not name one."""
 
 
 def variable(name: str) -> str:

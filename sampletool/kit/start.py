@@ -27,7 +27,7 @@ _PRECONDITION = 4
 def main() -> int:
     """Run the command in `sys.argv`, and end the process.
 
-    Return only if the tool cannot run here. The result is the exit code.
+    If the tool cannot run here, print an error and return the exit code.
     """
     if sys.platform == "win32":
         return _refuse(
@@ -51,7 +51,9 @@ def main() -> int:
     # Everything before this line has to run before the rest of the tool is imported.
     from .app import main as run_command
 
-    return _end_process(run_command())
+    exit_code = run_command()
+    _end_process(exit_code)
+    return exit_code
 
 
 def _reset_signals() -> None:
@@ -113,7 +115,7 @@ def _refuse(code: str, message: str, suggestion: str, found: str) -> int:
     return _PRECONDITION
 
 
-def _end_process(exit_code: int) -> int:
+def _end_process(exit_code: int) -> None:
     """End the process at once.
 
     Without this, a thread that is left behind would keep the process running. It also saves 12% of

@@ -1,16 +1,18 @@
-"""The log of calls loses no line: not beside other writers, not while files are put away, not to kill -9."""
+"""sampletool/kit/call_log.py: no line is lost, whatever other processes do at the same time."""
 
-import json
 import os
 import resource
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 
-from sampletool.kit.call_log import append
+from sampletool.kit.call_log import append, call_of
 from sampletool.kit.commands.log import read_calls
+from sampletool.kit.contract.answer import Answer
+from sampletool.kit.contract.errors import KeyNotFound
 from sampletool.kit.safety.errors import UnsafePath
 from sampletool.kit.stepping.tracer import SteppedProcess
 from sampletool.kit.testing.forked import LONGEST_SECONDS, fork_server, start_python
@@ -20,144 +22,237 @@ _APPEND = """
 import sys
 from pathlib import Path
 from sampletool.kit.call_log import append
+directory, count, name, max_bytes = sys.argv[1:]
 call = {"at": "2026-01-01T00:00:00Z", "command": "log", "exit_code": 0, "duration_ms": 1}
-for n in range(int(sys.argv[2])):
-    append(Path(sys.argv[1]), {**call, "request_id": f"{sys.argv[3]}-{n}"}, max_bytes=int(sys.argv[4]))
+for number in range(int(count)):
+    append(Path(directory), {**call, "request_id": f"{name}-{number}"}, int(max_bytes))
 """
-_NAIVE = """
+"""A program that appends lines."""
+
+_APPEND_NAIVELY = """
 import os, sys
 from pathlib import Path
-log = Path(sys.argv[1], "calls.jsonl")
-for n in range(int(sys.argv[2])):
+directory, count, name, processes = sys.argv[1:]
+log = Path(directory, "calls.jsonl")
+call = '{"at":"2026","command":"log","exit_code":0,"duration_ms":1,"request_id":"%s-%d"}'
+for number in range(int(count)):
     before = log.read_text()
-    log.with_name(f"read-by-{sys.argv[3]}").touch()
-    while len(list(log.parent.glob("read-by-*"))) < int(sys.argv[4]):
+    log.with_name(f"read-by-{name}").touch()
+    while len(list(log.parent.glob("read-by-*"))) < int(processes):
         os.sched_yield()
-    line = '{"at":"2026","command":"log","exit_code":0,"duration_ms":1,"request_id":"%s-%d"}' % (sys.argv[3], n)
-    log.write_text(f"{before}{line}\\n")
+    log.write_text(before + call % (name, number) + "\\n")
 """
-"""The first time nobody writes before all have read, so that it does not depend on luck that a line is lost."""
+"""A program that reads the log, adds a line and writes the log back.
 
-
-def call(name: str) -> dict[str, object]:
-    return {"at": "2026-01-01T00:00:00Z", "command": "log", "exit_code": 0, "duration_ms": 1, "request_id": name}
-
-
-def names(directory: Path) -> list[str]:
-    return [each.request_id for each in read_calls(directory)]
-
-
-def run_writers(script: str, directory: Path, writers: int, calls: int, last: int) -> None:
-    words = ["-c", script, str(directory), str(calls)]
-    processes = [start_python(*words, str(writer), str(last)) for writer in range(writers)]
-    for process in processes:
-        process.communicate(timeout=LONGEST_SECONDS)
-    assert [process.returncode for process in processes] == [0] * writers
-
-
-def expected(writers: int, calls: int) -> list[str]:
-    return sorted(f"{writer}-{n}" for writer in range(writers) for n in range(calls))
+It waits until every process has read the log, so that lines are lost each time.
+"""
 
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    (tmp_path / "state").mkdir(mode=0o700)
-    return tmp_path / "state"
+    """Return an empty directory for a log."""
+    directory = tmp_path / "state"
+    directory.mkdir(mode=0o700)
+    return directory
 
 
-def test_many_writers_lose_no_line_while_files_are_put_away(directory: Path) -> None:
-    """Naive is to read the log, to add a line, and to write it back."""
-    writers, calls = scale(6, 50), 40
-    append(directory, call("0-00"))
-    largest = writers * calls * (directory / "calls.jsonl").stat().st_size * 6 // 10
+@pytest.fixture
+def append_script(tmp_path: Path) -> Path:
+    """Return the file of a program that appends lines."""
+    script = tmp_path / "append.py"
+    script.write_text(_APPEND)
+    return script
+
+
+def _call(name: str) -> dict[str, object]:
+    return {
+        "at": "2026-01-01T00:00:00Z",
+        "command": "log",
+        "exit_code": 0,
+        "duration_ms": 1,
+        "request_id": name,
+    }
+
+
+def _names(directory: Path) -> list[str]:
+    """Return the names of the calls in the log, the newest first."""
+    return [call.request_id for call in read_calls(directory)]
+
+
+def _start_stepped(
+    script: Path,
+    directory: Path,
+    name: str,
+    max_bytes: int,
+) -> SteppedProcess:
+    """Start the program, which appends one line. It stops before each change to the directory."""
+    return SteppedProcess(
+        [str(script), str(directory), "1", name, str(max_bytes)],
+        watch=directory,
+        fork_server=fork_server(),
+    )
+
+
+# Several processes at the same time
+
+
+def _run_processes(program: str, directory: Path, processes: int, count: int, last: int) -> None:
+    """Run the program in several processes at the same time. `last` is its last argument."""
+    running = []
+    for number in range(processes):
+        arguments = [str(directory), str(count), str(number), str(last)]
+        running.append(start_python("-c", program, *arguments))
+    for process in running:
+        process.communicate(timeout=LONGEST_SECONDS)
+    assert [process.returncode for process in running] == [0] * processes
+
+
+def test_many_processes_lose_no_line_while_files_are_put_away(directory: Path) -> None:
+    processes = scale(6, 50)
+    lines_of_each = 40
+    # A file has room for more than half of the lines, so that one file is put away.
+    append(directory, _call("0-00"))
+    line_bytes = (directory / "calls.jsonl").stat().st_size
+    max_bytes = processes * lines_of_each * line_bytes * 6 // 10
     (directory / "calls.jsonl").unlink()
 
-    run_writers(_APPEND, directory, writers, calls, largest)
+    _run_processes(_APPEND, directory, processes, lines_of_each, max_bytes)
 
-    assert sorted(names(directory)) == expected(writers, calls)
-    assert (directory / "calls.before.jsonl").stat().st_size > largest
-    (directory / "calls.before.jsonl").unlink()
-    (directory / "calls.jsonl").write_text("")
-    run_writers(_NAIVE, directory, writers, 1, writers)
-    assert len(names(directory)) < writers
+    expected = []
+    for process in range(processes):
+        expected += [f"{process}-{number}" for number in range(lines_of_each)]
+    assert sorted(_names(directory)) == sorted(expected)
+    assert (directory / "calls.before.jsonl").stat().st_size > max_bytes
 
 
-def stopped_at_each_event(directory: Path) -> Iterable[SteppedProcess]:
-    """One that appends a line and puts the file away, stopped before its first event, its second, and so on."""
-    script = directory.parent / "script.py"
-    script.write_text(_APPEND)
+def test_processes_that_write_the_log_back_lose_lines(directory: Path) -> None:
+    """The naive way."""
+    processes = scale(6, 50)
+    (directory / "calls.jsonl").touch()
+
+    _run_processes(_APPEND_NAIVELY, directory, processes, 1, processes)
+
+    assert len(_names(directory)) < processes
+
+
+def test_a_line_that_is_written_to_a_removed_file_is_written_again(
+    directory: Path,
+    append_script: Path,
+) -> None:
+    with _start_stepped(append_script, directory, "late", max_bytes=1000) as stepped:
+        stepped.run_until("os.write")
+        (directory / "calls.jsonl").unlink()
+        stepped.finish()
+
+    assert _names(directory) == ["late-0"]
+
+
+def test_no_process_waits_for_one_that_is_stopped_while_it_puts_a_file_away(
+    directory: Path,
+    append_script: Path,
+) -> None:
+    with _start_stepped(append_script, directory, "stopped", max_bytes=1) as stepped:
+        stepped.run_until("os.rename")
+
+        append(directory, _call("meanwhile"), max_bytes=1)
+
+        assert _names(directory)[0] == "meanwhile"
+
+
+def test_a_file_that_another_process_has_just_put_away_is_not_put_away_again(
+    directory: Path,
+    append_script: Path,
+) -> None:
+    with _start_stepped(append_script, directory, "second", max_bytes=1) as stepped:
+        stepped.run_until("fcntl.flock")
+        (directory / "calls.jsonl").rename(directory / "calls.before.jsonl")
+        ran = stepped.finish()
+
+    assert (ran.status, ran.stderr) == (0, b"")
+    assert _names(directory) == ["second-0"]
+
+
+def test_the_new_file_of_another_process_is_not_put_away(
+    directory: Path,
+    append_script: Path,
+) -> None:
+    with _start_stepped(append_script, directory, "second", max_bytes=1) as stepped:
+        stepped.run_until("fcntl.flock")
+        (directory / "calls.jsonl").rename(directory / "calls.before.jsonl")
+        append(directory, _call("new"))
+        stepped.finish()
+
+    assert (directory / "calls.jsonl").exists()
+    assert _names(directory) == ["new", "second-0"]
+
+
+# A process that is killed
+
+
+def _stop_at_each_event(script: Path, directory: Path) -> Iterator[SteppedProcess]:
+    """Yield a process that is stopped before its first event, one before its second, and so on.
+
+    Each process appends a line and puts the file away.
+    """
     for steps in range(1, 20):
-        with SteppedProcess(
-            [str(script), str(directory), "1", f"at-{steps}", "1"], watch=directory, fork_server=fork_server()
-        ) as stepped:
+        with _start_stepped(script, directory, f"at-{steps}", max_bytes=1) as stepped:
             for _ in range(steps):
                 if stepped.at is not None:
                     stepped.step()
             if stepped.at is None:
                 return
             yield stepped
-    raise AssertionError("it does not end")
+    raise AssertionError("the program does not end")
 
 
-def test_kill_9_at_any_moment_leaves_whole_lines_and_the_next_call_is_logged(directory: Path) -> None:
+def test_kill_9_at_any_moment_leaves_whole_lines_and_the_next_line_is_logged(
+    directory: Path,
+    append_script: Path,
+) -> None:
     killed = 0
-    for stepped in stopped_at_each_event(directory):
+    for stepped in _stop_at_each_event(append_script, directory):
         stepped.kill()
         killed += 1
-        append(directory, call(f"next-{killed}"))
-        assert names(directory)[0] == f"next-{killed}"
-        lines = [line for path in directory.iterdir() for line in path.read_text().splitlines()]
-        assert len(lines) == len(names(directory))
 
+        append(directory, _call(f"next-{killed}"))
+
+        assert _names(directory)[0] == f"next-{killed}"
+        lines = [line for path in directory.iterdir() for line in path.read_text().splitlines()]
+        assert len(lines) == len(_names(directory))
     assert killed >= 3
 
 
-def test_a_line_that_comes_after_its_file_was_removed_is_written_again(directory: Path) -> None:
-    script = directory.parent / "script.py"
-    script.write_text(_APPEND)
-    with SteppedProcess(
-        [str(script), str(directory), "1", "late", "1000"], watch=directory, fork_server=fork_server()
-    ) as stepped:
-        stepped.run_until("os.write")
-        (directory / "calls.jsonl").unlink()
-        stepped.finish()
-
-    assert names(directory) == ["late-0"]
+# The two files
 
 
 def test_two_files_are_kept(directory: Path) -> None:
-    for n in range(5):
-        append(directory, call(str(n)), max_bytes=1)
-    append(directory, call("last"))
+    for number in range(5):
+        append(directory, _call(str(number)), max_bytes=1)
+    append(directory, _call("last"))
 
-    assert sorted(path.name for path in directory.iterdir()) == ["calls.before.jsonl", "calls.jsonl"]
-    assert names(directory) == ["last", "4"]
-
-
-def test_nobody_waits_for_a_process_that_is_stopped_while_it_puts_a_file_away(directory: Path) -> None:
-    script = directory.parent / "script.py"
-    script.write_text(_APPEND)
-    with SteppedProcess(
-        [str(script), str(directory), "1", "stopped", "1"], watch=directory, fork_server=fork_server()
-    ) as stepped:
-        stepped.run_until("os.rename")
-        append(directory, call("beside"), max_bytes=1)
-
-        assert names(directory)[0] == "beside"
+    files = sorted(path.name for path in directory.iterdir())
+    assert files == ["calls.before.jsonl", "calls.jsonl"]
+    assert _names(directory) == ["last", "4"]
 
 
-def test_a_file_that_another_process_has_just_put_away_is_not_missed(directory: Path) -> None:
-    script = directory.parent / "script.py"
-    script.write_text(_APPEND)
-    with SteppedProcess(
-        [str(script), str(directory), "1", "second", "1"], watch=directory, fork_server=fork_server()
-    ) as stepped:
-        stepped.run_until("fcntl.flock")
-        (directory / "calls.jsonl").rename(directory / "calls.before.jsonl")
-        ran = stepped.finish()
+def test_a_file_is_put_away_only_when_it_is_larger_than_the_limit(directory: Path) -> None:
+    append(directory, _call("1"))
+    size = (directory / "calls.jsonl").stat().st_size
 
-    assert (ran.status, ran.stderr) == (0, b"")
-    assert names(directory) == ["second-0"]
+    append(directory, _call("2"), max_bytes=2 * size)
+    assert not (directory / "calls.before.jsonl").exists()
+
+    append(directory, _call("3"), max_bytes=3 * size - 1)
+    assert (directory / "calls.before.jsonl").exists()
+
+
+def test_other_users_cannot_read_the_log(directory: Path) -> None:
+    append(directory, _call("1"))
+
+    assert (directory / "calls.jsonl").stat().st_mode & 0o077 == 0
+
+
+# What is in the place of the log
 
 
 def test_a_link_in_the_place_of_the_log_is_not_followed(directory: Path) -> None:
@@ -166,33 +261,37 @@ def test_a_link_in_the_place_of_the_log_is_not_followed(directory: Path) -> None
     (directory / "calls.jsonl").symlink_to(target)
 
     with pytest.raises(OSError, match="symbolic links"):
-        append(directory, call("1"))
+        append(directory, _call("1"))
     with pytest.raises(OSError, match="symbolic links"):
-        names(directory)
+        _names(directory)
 
     assert target.read_text() == "mine"
 
 
-def refused_at_once(work: Callable[[], object]) -> bool:
-    """In a thread: a wait for a FIFO has no end."""
-    refused = []
+def _is_refused_at_once(function: Callable[[], object]) -> bool:
+    """Return whether the function raises UnsafePath, and does not wait.
+
+    It runs in a thread, because a wait for a FIFO has no end.
+    """
+    refusals = []
 
     def run() -> None:
         try:
-            work()
+            function()
         except UnsafePath as error:
-            refused.append(error)
-        except OSError:  # not refused, but found out too late
+            refusals.append(error)
+        except OSError:
+            # It was opened, and then something failed.
             pass
 
     thread = Thread(target=run, daemon=True)
     thread.start()
     thread.join(5)
-    return bool(refused)
+    return bool(refusals)
 
 
 @pytest.mark.parametrize("kind", ["FIFO", "second name"])
-def test_what_is_not_a_file_of_the_log_alone_is_refused_at_once(directory: Path, kind: str) -> None:
+def test_a_fifo_or_a_file_with_a_second_name_is_refused_at_once(directory: Path, kind: str) -> None:
     path = directory / "calls.jsonl"
     if kind == "FIFO":
         os.mkfifo(path)
@@ -200,40 +299,130 @@ def test_what_is_not_a_file_of_the_log_alone_is_refused_at_once(directory: Path,
         path.touch()
         (directory.parent / "precious").hardlink_to(path)
 
-    assert refused_at_once(lambda: append(directory, call("1")))
-    assert refused_at_once(lambda: names(directory))
+    assert _is_refused_at_once(lambda: append(directory, _call("1")))
+    assert _is_refused_at_once(lambda: _names(directory))
     assert path.stat().st_size == 0
 
 
-def test_a_line_behind_one_that_a_full_disk_has_torn_is_not_lost(directory: Path) -> None:
-    append(directory, call("1"))
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, ((directory / "calls.jsonl").stat().st_size + 20, hard))
+def test_a_line_after_one_that_a_full_disk_has_cut_is_not_lost(directory: Path) -> None:
+    append(directory, _call("1"))
+    soft_limit, hard_limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    room_for_a_part = (directory / "calls.jsonl").stat().st_size + 20
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room_for_a_part, hard_limit))
     try:
-        append(directory, call("torn"))
+        append(directory, _call("cut"))
     finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    append(directory, call("2"))
-    append(directory, call("3"))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft_limit, hard_limit))
 
-    assert names(directory) == ["3", "2", "1"]
+    append(directory, _call("2"))
+    append(directory, _call("3"))
+
+    assert _names(directory) == ["3", "2", "1"]
     assert len((directory / "calls.jsonl").read_text().splitlines()) == 4
 
 
-def test_what_is_no_line_of_ours_is_passed_over(directory: Path) -> None:
-    append(directory, call("1"))
-    wrong: list[tuple[str, object]] = [
-        ("at", 5),
-        ("at", None),
-        ("code", None),
-        ("duration_ms", "1"),
-        ("exit_code", 1.5),
-    ]
-    wrong += [("dry_run", 1), ("about", 5), ("about", [5]), ("about", None), ("unknown", "x")]
-    with (directory / "calls.jsonl").open("ab") as log:
-        log.write(b'{"torn\n[]\n{"at": 1}\n\xff\n' + b"[" * 3000 + b"\n")
-        log.write(b"".join(json.dumps({**call("wrong"), name: value}).encode() + b"\n" for name, value in wrong))
-    append(directory, call("2"))
+_INVALID_MEMBERS: list[tuple[str, object]] = [
+    ("at", 5),
+    ("at", None),
+    ("code", None),
+    ("duration_ms", "1"),
+    ("exit_code", 1.5),
+    ("dry_run", 1),
+    ("about", 5),
+    ("about", [5]),
+    ("about", None),
+    ("unknown", "x"),
+]
 
-    assert names(directory) == ["2", "1"]
-    assert os.stat(directory / "calls.jsonl").st_mode & 0o077 == 0
+
+@pytest.mark.parametrize(("member", "value"), _INVALID_MEMBERS)
+def test_a_line_with_an_invalid_member_is_skipped(
+    directory: Path,
+    member: str,
+    value: object,
+) -> None:
+    append(directory, _call("1"))
+    append(directory, {**_call("invalid"), member: value})
+    append(directory, _call("2"))
+
+    assert _names(directory) == ["2", "1"]
+
+
+@pytest.mark.parametrize("line", [b'{"cut', b"[]", b'{"at": 1}', b"\xff", b"[" * 3000, b""])
+def test_a_line_that_the_tool_did_not_write_is_skipped(directory: Path, line: bytes) -> None:
+    append(directory, _call("1"))
+    with (directory / "calls.jsonl").open("ab") as log:
+        log.write(line + b"\n")
+    append(directory, _call("2"))
+
+    assert _names(directory) == ["2", "1"]
+
+
+# What is logged of a response
+
+_META = {
+    "command": "config.set",
+    "exit_code": 0,
+    "duration_ms": 7,
+    "request_id": "1",
+    "timestamp": "2026-01-01T00:00:00Z",
+    "schema_version": "1.0",
+}
+
+
+def _answer(result: Any, error: KeyNotFound | None = None) -> Answer:
+    return Answer(result=result, error=error, warnings=[], meta=_META)
+
+
+def test_a_line_has_the_facts_of_the_response_and_no_value() -> None:
+    result = {"effect": "updated", "key": "jobs", "value": "never logged"}
+
+    line = call_of(_answer(result))
+
+    assert line == {
+        "at": "2026-01-01T00:00:00Z",
+        "command": "config.set",
+        "exit_code": 0,
+        "duration_ms": 7,
+        "request_id": "1",
+        "effect": "updated",
+        "about": ["jobs"],
+    }
+
+
+def test_the_line_of_a_failure_has_its_code_and_the_subject_of_the_error() -> None:
+    line = call_of(_answer(None, KeyNotFound(key="jobs", where="/w/tool.toml")))
+
+    assert line["code"] == "KEY_NOT_FOUND"
+    assert line["about"] == ["jobs"]
+    assert "effect" not in line
+
+
+def test_a_result_that_is_not_an_object_has_no_subjects() -> None:
+    assert call_of(_answer(["a"]))["about"] == []
+
+
+def test_the_subjects_of_listed_items_are_logged_once_each_and_of_20_items_at_most() -> None:
+    items: list[Any] = [{"key": f"key{number}"} for number in range(30)]
+    result = {"path": "/w", "changes": ["no object", {"key": "key0"}, *items], "count": 30}
+
+    subjects = call_of(_answer(result))["about"]
+
+    assert subjects == ["/w", *[f"key{number}" for number in range(19)]]
+
+
+def test_a_subject_is_short_and_has_no_password() -> None:
+    url = "redis://user:hunter2@host/" + "x" * 5000
+
+    (subject,) = call_of(_answer({"name": url}))["about"]
+
+    assert subject.startswith("redis://user:***@host/xxx")
+    assert len(subject) == 200
+
+
+def test_a_password_that_goes_beyond_the_end_of_a_subject_is_masked() -> None:
+    url = f"redis://user:{'hunter2' * 50}@host"
+
+    (subject,) = call_of(_answer({"name": url}))["about"]
+
+    assert subject == "redis://user:***@host"

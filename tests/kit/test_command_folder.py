@@ -1,6 +1,7 @@
-"""Commands are files; options go before and after; one answer has all mistakes of a call."""
+"""Commands are files, and one response has all mistakes of a command line."""
 
 import re
+from collections.abc import Iterator
 
 import pytest
 
@@ -8,12 +9,50 @@ from sampletool.kit.app import root_command
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import ExitStatus
 from sampletool.kit.global_options import HelpRequested
+from sampletool.kit.program import PROGRAM, __version__
 from sampletool.kit.safety.signals import Signals
-from sampletool.kit.testing.tool import Tool
+from sampletool.kit.testing.tool import Ran, Tool, ended
+
+_BOLD = "\x1b[1m"
+
+
+def commands_of(tool: Tool) -> list[str]:
+    """Return the names of all commands, such as `config set`."""
+    return [entry["command"] for entry in tool("manifest").data["commands"]]
+
+
+def pages_of(tool: Tool) -> list[str]:
+    """Return the names of all commands, of their groups, and of the tool itself, which is ""."""
+    commands = commands_of(tool)
+    groups = {command.split()[0] for command in commands if " " in command}
+    return ["", *sorted(groups), *commands]
+
+
+def help_of(command: str, width: int = 80) -> str:
+    """Return the help page of a command, of a group, or of the tool if the name is empty."""
+    args = [*command.split(), "--help"]
+    with pytest.raises(HelpRequested) as caught:
+        root_command(args).main(args=args, prog_name=PROGRAM, standalone_mode=False, obj=Context(Signals()))
+    return caught.value.text(width, False)
+
+
+def without_examples(page: str) -> Iterator[str]:
+    """Yield the lines of a page that are broken at its width. Command lines to copy are not."""
+    is_example = False
+    for line in page.splitlines():
+        if line == "Examples:":
+            is_example = True
+        elif not line:
+            is_example = False
+        if not is_example:
+            yield line
+
+
+# Where options can be
 
 
 @pytest.mark.parametrize(
-    "call",
+    "args",
     [
         ["--session-id", "s", "config", "get", "jobs"],
         ["config", "--session-id", "s", "get", "jobs"],
@@ -22,11 +61,14 @@ from sampletool.kit.testing.tool import Tool
         ["--session-id", "outer", "config", "get", "jobs", "--session-id=s"],
     ],
 )
-def test_an_option_may_stand_anywhere_and_the_innermost_wins(tool: Tool, call: list[str]) -> None:
-    assert tool(*call).meta["session_id"] == "s"
+def test_a_global_option_works_in_every_place_and_the_last_one_wins(
+    tool: Tool,
+    args: list[str],
+) -> None:
+    assert tool(*args).meta["session_id"] == "s"
 
 
-def test_what_stands_behind_two_dashes_is_no_option(tool: Tool) -> None:
+def test_a_word_after_two_dashes_is_not_an_option(tool: Tool) -> None:
     ran = tool("config", "set", "--", "message", "--format=text")
 
     assert ran.text.startswith("{")
@@ -34,11 +76,22 @@ def test_what_stands_behind_two_dashes_is_no_option(tool: Tool) -> None:
     assert tool("config", "get", "message").data["value"] == "--format=text"
 
 
-def test_all_mistakes_of_a_call_are_in_one_answer(tool: Tool) -> None:
+def test_the_last_of_two_options_for_the_format_wins(tool: Tool) -> None:
+    text_last = tool("config", "get", "jobs", "--json", "--format", "text")
+    json_last = tool("config", "get", "jobs", "--format", "text", "--json")
+
+    assert text_last.text == "auto\n"
+    assert json_last.data["value"] == "auto"
+
+
+# Mistakes
+
+
+def test_one_response_has_the_mistakes_of_all_levels(tool: Tool) -> None:
     ran = tool("--bogus", "config", "--lock-timeout", "soon", "get", "--reveel", "--format", "xml")
 
     assert (ran.status, ran.code) == (ExitStatus.USAGE, "USAGE_ERROR")
-    assert [(error["param"], error["code"]) for error in ran.error["errors"]] == [
+    assert [(mistake["param"], mistake["code"]) for mistake in ran.error["errors"]] == [
         ("--bogus", "UNKNOWN_OPTION"),
         ("--lock-timeout", "INVALID_VALUE"),
         ("--reveel", "UNKNOWN_OPTION"),
@@ -48,22 +101,50 @@ def test_all_mistakes_of_a_call_are_in_one_answer(tool: Tool) -> None:
     assert "--reveal" in ran.error["errors"][2]["suggestion"]
 
 
-def test_a_word_too_many_is_a_mistake_beside_the_others(tool: Tool) -> None:
+def test_the_same_option_can_be_wrong_on_two_levels(tool: Tool) -> None:
+    ran = tool("--timeout", "soon", "config", "list", "--timeout", "late")
+
+    assert [mistake["param"] for mistake in ran.error["errors"]] == ["--timeout", "--timeout"]
+    assert "'soon'" in ran.error["message"]
+    assert "'late'" in ran.error["message"]
+
+
+def test_an_argument_too_many_is_reported_with_the_other_mistakes(tool: Tool) -> None:
     ran = tool("config", "path", "extra", "--lock-timeout", "soon")
 
-    assert [error["code"] for error in ran.error["errors"]] == ["INVALID_VALUE", "EXTRA_ARGUMENT"]
+    assert [mistake["code"] for mistake in ran.error["errors"]] == [
+        "INVALID_VALUE",
+        "EXTRA_ARGUMENT",
+    ]
     assert "(extra)" in ran.error["message"]
-    assert ran.error["suggestion"] == "Usage: `tool config path [OPTIONS]`. For help, run `tool config path --help`."
+    usage = "Usage: `tool config path [OPTIONS]`."
+    assert ran.error["suggestion"] == f"{usage} For help, run `tool config path --help`."
 
 
-def test_an_unknown_letter_among_others_hides_no_other_mistake(tool: Tool) -> None:
-    for letters in ("-qx", "-xq", "-x5"):
-        ran = tool("config", "get", letters, "--bogus")
-        assert [error["param"] for error in ran.error["errors"]] == ["-x", "--bogus", "KEY"]
+def test_the_value_of_an_unknown_option_is_not_reported_as_an_argument_too_many(tool: Tool) -> None:
+    ran = tool("config", "get", "jobs", "--scope", "user")
+
+    assert [mistake["code"] for mistake in ran.error["errors"]] == ["UNKNOWN_OPTION"]
+
+
+def test_a_wrong_field_is_reported_with_the_other_mistakes(tool: Tool) -> None:
+    ran = tool("config", "get", "jobs", "--bogus", "--fields", "nonsense")
+
+    assert [mistake["code"] for mistake in ran.error["errors"]] == [
+        "UNKNOWN_OPTION",
+        "UNKNOWN_FIELD",
+    ]
+
+
+@pytest.mark.parametrize("letters", ["-qx", "-xq", "-x5"])
+def test_an_unknown_letter_among_others_hides_no_other_mistake(tool: Tool, letters: str) -> None:
+    ran = tool("config", "get", letters, "--bogus")
+
+    assert [mistake["param"] for mistake in ran.error["errors"]] == ["-x", "--bogus", "KEY"]
 
 
 @pytest.mark.parametrize(
-    ("call", "hint"),
+    ("args", "hint"),
     [
         (["confg"], "'config'"),
         (["config", "sett"], "'set'"),
@@ -71,35 +152,44 @@ def test_an_unknown_letter_among_others_hides_no_other_mistake(tool: Tool) -> No
         (["config", "get", "--revel", "x"], "--reveal"),
         (["config", "set", "n", "-5"], "write `--` before it."),
         (["config", "set", "api.token", "x", "-5"], "write `--` before it."),
-        (["config", "get"], "Usage: `tool config get [OPTIONS] KEY`. For help, run `tool config get --help`."),
+        (
+            ["config", "get"],
+            "Usage: `tool config get [OPTIONS] KEY`. For help, run `tool config get --help`.",
+        ),
         (["config", "list", "--format"], "Write --format json|jsonl|text."),
         (["version"], "Did you mean '--version'"),
         (["config", "get", "--scope", "x"], "For help, run `tool config get --help`."),
         (["config", "get", "--token", "x"], "For help, run `tool config get --help`."),
         (["config", "get", "--revael", "x"], "Did you mean '--reveal'?"),
+        (["exit-code"], "Did you mean 'help exit-codes'?"),
+        (["help", "exit-code"], "Did you mean 'exit-codes'?"),
+        (["help", "confg"], "Did you mean 'config'?"),
     ],
 )
-def test_a_mistake_comes_with_a_way_out(tool: Tool, call: list[str], hint: str) -> None:
-    ran = tool(*call)
+def test_a_mistake_has_a_hint(tool: Tool, args: list[str], hint: str) -> None:
+    ran = tool(*args)
 
     assert ran.status == ExitStatus.USAGE
     assert hint in ran.error["suggestion"]
 
 
-def test_the_sentences_of_several_mistakes_read_as_one(tool: Tool) -> None:
+def test_the_messages_of_several_mistakes_are_one_sentence(tool: Tool) -> None:
     message = tool("--bogus", "config", "nope", "--wrong").error["message"]
 
     assert message == "No such option: --bogus; No such command: tool config nope."
 
 
-def test_a_usage_error_has_the_form_that_was_asked_for(tool: Tool) -> None:
-    ran = tool("config", "get", "--bogus", "--format", "text")
-    assert (ran.stdout, ran.stderr.partition(b" -")[0]) == (b"", b"Error: No such option:")
-    assert tool("confg", "--format", "text").stdout == b""
-    assert tool("config", "get", "--bogus", "--format=text", "--json").code == "USAGE_ERROR"
+def test_a_usage_error_has_the_requested_format(tool: Tool) -> None:
+    text = tool("config", "get", "--bogus", "--format", "text")
+    unknown_command = tool("confg", "--format", "text")
+    json_last = tool("config", "get", "--bogus", "--format=text", "--json")
+
+    assert (text.stdout, text.stderr.partition(b" -")[0]) == (b"", b"Error: No such option:")
+    assert unknown_command.stdout == b""
+    assert json_last.code == "USAGE_ERROR"
 
 
-def test_a_usage_error_names_the_command_it_belongs_to(tool: Tool) -> None:
+def test_a_usage_error_names_its_command(tool: Tool) -> None:
     assert tool("config", "get", "--bogus").meta["command"] == "config.get"
 
 
@@ -108,81 +198,240 @@ def test_a_flag_takes_no_value(tool: Tool, option: str) -> None:
     assert tool("config", "list", f"{option}=yes").code == "USAGE_ERROR"
 
 
-def help_of(command: str, width: int = 80) -> str:
-    args = [*command.split(), "--help"]
-    with pytest.raises(HelpRequested) as asked:
-        root_command(args).main(args=args, prog_name="tool", standalone_mode=False, obj=Context(Signals()))
-    return asked.value.text(width, False)
+def test_a_missing_command_is_an_error_in_json_and_help_otherwise(tool: Tool) -> None:
+    in_json = tool("--json")
+
+    assert (in_json.code, in_json.status) == ("USAGE_ERROR", ExitStatus.USAGE)
+    assert [mistake["code"] for mistake in in_json.error["errors"]] == ["MISSING"]
+    page = tool("--help").text
+    assert tool().text == tool("--help", "--json").text == tool("--quiet").text == page
 
 
-def test_help_of_every_command_is_there_and_its_summary_fits_into_a_line(
-    tool: Tool,
-) -> None:
-    commands = [entry["command"] for entry in tool("manifest").data["commands"]]
-    groups = {command.split()[0] for command in commands if " " in command}
-    listed = {above: help_of(above) for above in ("", *groups)}
-    for command in (*commands, *groups):
-        text = help_of(command)
-        usage, _, summary, *_ = text.splitlines()
-        above, _, name = command.rpartition(" ")
-        assert usage.startswith(f"Usage: tool {command} ")
+# Help
+
+
+def test_every_help_page_begins_with_the_usage_and_a_summary_of_one_line(tool: Tool) -> None:
+    for command in pages_of(tool):
+        page = help_of(command)
+        usage, _, summary, *_ = page.splitlines()
+
+        assert usage.startswith(f"Usage: tool {command}".rstrip())
         assert "{" not in usage, f"{command}: give the argument a metavar: {usage}"
-        assert summary.strip().endswith("."), f"{command}: end the first line of the help with a full stop: {summary}"
-        assert len(summary.strip()) <= 55, (
-            f"{command}: more than 55 characters in the first line of the help: {summary}"
-        )
-        assert re.search(rf"^  {name} +{re.escape(summary.strip())}$", listed[above], re.MULTILINE)
-        assert not re.search(r"<(str|int|float|path|choice)", text), f"{command}: give the option a metavar: {text}"
-        wide = [line for line in text.partition("Examples:")[0].splitlines() if len(line) > 80]
-        assert wide == [], f"{command}: these words cannot be broken into lines of 80"
+        assert summary.strip().endswith("."), f"{command}: end the summary with a full stop"
+        assert len(summary.strip()) <= 72, f"{command}: more than 72 characters: {summary}"
+        assert not re.search(r"<(str|int|float|path|choice)", page), f"{command}: add a metavar"
 
 
-def test_what_every_command_takes_is_listed_once(tool: Tool) -> None:
+def test_every_help_page_fits_into_80_columns(tool: Tool) -> None:
+    for command in pages_of(tool):
+        wide = [line for line in without_examples(help_of(command)) if len(line) > 80]
+
+        assert wide == [], command
+
+
+def test_the_page_of_a_group_lists_its_commands_with_their_summaries(tool: Tool) -> None:
+    for command in commands_of(tool):
+        group, _, name = command.rpartition(" ")
+        summary = help_of(command, 10_000).splitlines()[2].strip()
+
+        rows = help_of(group, 10_000).splitlines()
+
+        assert any(re.fullmatch(rf"  {name} +{re.escape(summary)}", row) for row in rows), command
+
+
+def test_only_the_page_of_the_tool_describes_the_global_options(tool: Tool) -> None:
     assert "--lock-timeout DURATION" in tool("--help").text
-    for command in (["config"], ["config", "set"]):
-        text = tool(*command, "--help").text
-        assert "--lock-timeout DURATION" not in text
-        assert "Every command also takes --json, --format," in text
-        assert "see `tool --help`" in " ".join(text.split())
+    for args in (["config"], ["config", "set"]):
+        page = tool(*args, "--help").text
+        assert "--lock-timeout DURATION" not in page
+        assert "Global options, described in `tool --help`:\n  --json, --format," in page
 
 
 @pytest.mark.parametrize("command", ["", "config", "config set"])
-def test_help_is_the_same_however_it_is_asked_for(tool: Tool, command: str) -> None:
-    asked = {tool("help", *command.split()).text, tool(*command.split(), "-h").text, help_of(command) + "\n"}
+def test_help_is_the_same_however_it_is_requested(tool: Tool, command: str) -> None:
+    words = command.split()
+    pages = {
+        help_of(command) + "\n",
+        tool("help", *words).text,
+        tool("--quiet", "help", *words).text,
+        tool(*words, "-h").text,
+        tool(*words, "--help", "--json").text,
+    }
 
-    assert len(asked) == 1
+    assert len(pages) == 1
+
+
+def test_an_option_is_shown_with_its_default_and_its_limits() -> None:
+    config_list = help_of("config list", 110)
+    whole_tool = " ".join(help_of("", 110).split())
+
+    assert re.search(r"--limit N .*\[default: \d+; 1 to 10000\]", config_list)
+    assert re.search(r"--timeout DURATION .* \[default: no limit\]", whole_tool)
 
 
 def test_examples_are_shown_as_they_are_typed(tool: Tool) -> None:
     assert "\n  echo s3cret | tool config set api.token -\n" in tool("help", "config", "set").text
 
 
-def test_help_of_what_is_not_there_is_a_mistake(tool: Tool) -> None:
-    assert tool("help", "confg").error["suggestion"] == "Did you mean 'config'?"
-
-
-def test_the_version_has_a_short_option(tool: Tool) -> None:
-    assert tool("-V").text == tool("--version").text
+@pytest.mark.parametrize("option", ["-V", "--version"])
+def test_the_version_is_printed_with_the_name_of_the_tool(tool: Tool, option: str) -> None:
+    assert tool(option).text == f"tool {__version__}\n"
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
-def test_help_is_as_wide_as_the_terminal_and_breaks_between_words_only(tool: Tool, width: int) -> None:
+def test_help_is_as_wide_as_the_terminal(tool: Tool, width: int) -> None:
     assert tool("--help", COLUMNS=str(width)).text == help_of("", width) + "\n"
-    for entry in ({"command": ""}, *tool("manifest").data["commands"]):
-        wide, text = help_of(entry["command"], 10_000), help_of(entry["command"], width)
+    for command in pages_of(tool):
+        page = help_of(command, width)
 
-        assert set(text.split()) == set(wide.split())
-        indented = [line for line in text.partition("Examples:")[0].splitlines() if len(line) > width]
-        assert [line for line in indented if len(line.split()) > 1 and width >= 60] == []
+        # A line is only longer if a name or a word is.
+        if width >= 60:
+            long = [line for line in without_examples(page) if len(line) > width]
+            assert [line for line in long if len(line.split()) > 1] == [], command
+        assert set(page.split()) == set(help_of(command, 10_000).split()), command
 
 
 def test_commands_are_listed_below_the_heading_of_their_part(tool: Tool) -> None:
-    headings = [line for line in tool("--help").text.splitlines() if line.endswith(":")]
+    page = tool("--help").text
 
-    assert "Settings, locks, sessions and this machine:" in headings
-    assert re.search(r"^Settings,.*:\n  config ", tool("--help").text, re.MULTILINE)
+    assert re.search(r"^Settings,.*:\n  config ", page, re.MULTILINE)
 
 
-def test_headings_are_bold_where_colour_is_wanted(tool: Tool) -> None:
-    assert "\x1b[1mUsage:\x1b[0m tool [OPTIONS]" in tool("--help", FORCE_COLOR="1").text
+def test_color_governs_help_and_usage_errors(tool: Tool) -> None:
+    heading = f"{_BOLD}Usage:\x1b[0m tool [OPTIONS]"
+
+    assert heading in tool("--help", FORCE_COLOR="1").text
+    assert heading in tool("--help", "--color", "always").text
+    assert _BOLD in tool("--color", "always", "help", "config").text
+    assert _BOLD in tool("help", "output", "--color", "always").text
     assert "\x1b" not in tool("--help").text
+    assert "\x1b" not in tool("--help", "--color", "never", FORCE_COLOR="1").text
+    for args in (["confg"], ["config", "get"], ["config", "nope"]):
+        ran = tool(*args, "--format", "text", "--color", "always")
+        assert ran.stderr.startswith(b"\x1b[31mError:"), args
+
+
+# Renamed and deprecated commands and options
+
+_RENAMED = """
+import sys, types
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from sampletool.kit import command_folder
+from sampletool.kit.contract.command_spec import CommandSpec
+from sampletool.kit.contract.deprecation import DeprecatedFlag
+from sampletool.kit.start import main
+
+@dataclass(frozen=True)
+class Painted:
+    color: str
+    def lines(self): return [self.color]
+
+def paint(
+    name: str,
+    tone: Annotated[
+        str,
+        typer.Option("--tone", "--colour", metavar="NAME", help="Use this tone."),
+        DeprecatedFlag("--colour", instead="Use --tone."),
+    ] = "red",
+    thick: Annotated[
+        bool,
+        typer.Option("--thick"),
+        DeprecatedFlag("--thick", instead="Lines have one width."),
+    ] = False,
+) -> Painted:
+    "Paint a thing."
+    return Painted(tone)
+
+def draw() -> Painted:
+    "Draw a thing."
+    return Painted("black")
+
+specs = {
+    "paint": CommandSpec(effect="nothing", former_names=("brush", "dye"), examples=("paint x",)),
+    "draw": CommandSpec(effect="nothing", deprecated="Use `tool paint`."),
+}
+for name, function in (("paint", paint), ("draw", draw)):
+    module = types.ModuleType(f"sampletool.kit.commands.{name}")
+    module.spec, module.command = specs[name], function
+    sys.modules[module.__name__] = module
+real_names = command_folder._names_in
+command_folder._names_in = lambda package: (
+    [*real_names(package), *specs] if package == "sampletool.kit.commands" else real_names(package)
+)
+sys.argv = ["tool", *sys.argv[1:]]
+sys.exit(main())
+"""
+
+
+def with_renamed_commands(tool: Tool, *args: str) -> Ran:
+    """Run the tool with two more commands, one of which had other names before."""
+    return ended(tool.start(*args, program=["-c", _RENAMED]))
+
+
+def warnings_of(ran: Ran) -> list[tuple[str, str]]:
+    return [(warning["code"], warning["message"]) for warning in ran.answer["warnings"]]
+
+
+@pytest.mark.parametrize("former_name", ["brush", "dye"])
+def test_a_former_name_of_a_command_works_with_a_warning(tool: Tool, former_name: str) -> None:
+    ran = with_renamed_commands(tool, former_name, "wall", "--tone", "blue")
+
+    assert ran.data == {"color": "blue"}
+    assert ran.meta["command"] == "paint"
+    message = f"`tool {former_name}` has a new name. Use `tool paint`."
+    assert warnings_of(ran) == [("DEPRECATED", message)]
+
+
+def test_the_present_name_of_a_command_has_no_warning(tool: Tool) -> None:
+    ran = with_renamed_commands(tool, "paint", "wall", "--tone", "--colour")
+
+    assert ran.data == {"color": "--colour"}
+
+
+def test_a_deprecated_command_works_with_a_warning(tool: Tool) -> None:
+    ran = with_renamed_commands(tool, "draw")
+
+    assert ran.data == {"color": "black"}
+    assert warnings_of(ran) == [("DEPRECATED", "`tool draw` is deprecated. Use `tool paint`.")]
+
+
+@pytest.mark.parametrize("option", [["--colour", "blue"], ["--colour=blue"]])
+def test_a_former_flag_sets_the_option_with_a_warning(tool: Tool, option: list[str]) -> None:
+    ran = with_renamed_commands(tool, "paint", "wall", *option)
+
+    assert ran.data == {"color": "blue"}
+    assert warnings_of(ran) == [("DEPRECATED", "--colour is deprecated. Use --tone.")]
+
+
+def test_the_present_flag_and_a_value_after_two_dashes_have_no_warning(tool: Tool) -> None:
+    ran = with_renamed_commands(tool, "paint", "--tone", "blue", "--", "--colour")
+
+    assert warnings_of(ran) == []
+
+
+def test_help_shows_what_is_deprecated(tool: Tool) -> None:
+    paint = with_renamed_commands(tool, "paint", "--help").text
+    draw = with_renamed_commands(tool, "draw", "--help").text
+    all_commands = with_renamed_commands(tool, "--help").text
+
+    assert "Formerly `tool brush` and `tool dye`. A former name still works" in paint
+    assert re.search(r"--tone NAME +Use this tone. \[default: red; deprecated: --colour\]", paint)
+    assert re.search(r"--thick +Deprecated. Lines have one width.", paint)
+    assert "\n  Deprecated. Use `tool paint`.\n" in draw
+    assert re.search(r"\n  draw +Draw a thing. \[deprecated\]\n", all_commands)
+    assert "brush" not in all_commands
+
+
+def test_the_manifest_marks_what_is_deprecated(tool: Tool) -> None:
+    described = with_renamed_commands(tool, "manifest", "paint", "draw").data["commands"]
+    commands = {entry["command"]: entry for entry in described}
+    options = {option["name"]: option for option in commands["paint"]["options"]}
+
+    assert commands["paint"]["former_names"] == ["brush", "dye"]
+    assert commands["draw"]["deprecated"] == "Use `tool paint`."
+    assert options["tone"]["deprecated_flags"] == {"--colour": "Use --tone."}
+    assert options["thick"]["deprecated_flags"] == {"--thick": "Lines have one width."}

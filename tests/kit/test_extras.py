@@ -1,4 +1,4 @@
-"""sampletool/kit/extras.py: what is missing is said in the words of how the tool was installed."""
+"""sampletool/kit/extras.py: the error for a missing extra says how to install it."""
 
 import sys
 from pathlib import Path
@@ -9,27 +9,54 @@ from sampletool.kit.contract.errors import ExtraNotInstalled
 from sampletool.kit.extras import needing
 
 
+@pytest.fixture
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the directory of the environment that the tool seems to be installed in."""
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    return tmp_path
+
+
 @pytest.mark.parametrize(
-    ("receipt", "words"),
+    ("receipt", "command"),
     [
         ("uv-receipt.toml", "uv tool install 'sampletool[much]'"),
         ("pipx_metadata.json", "pipx install --force 'sampletool[much]'"),
         ("pyvenv.cfg", "pip install 'sampletool[much]'"),
     ],
 )
-def test_a_missing_extra_is_named_in_the_words_of_how_the_tool_was_installed(
-    receipt: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_hint_is_a_command_of_the_installer_that_installed_the_tool(
+    environment: Path,
+    receipt: str,
+    command: str,
 ) -> None:
-    (tmp_path / receipt).touch()
-    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    (environment / receipt).touch()
 
-    with pytest.raises(ExtraNotInstalled) as missing, needing("much", "More"):
+    with pytest.raises(ExtraNotInstalled) as caught, needing("much", "More"):
         raise ModuleNotFoundError(name="driver")
 
-    assert missing.value.describe()["suggestion"] == f"Install it: `{words}`."
-    assert missing.value.message == 'More needs the extra "much", which is not installed.'
+    assert caught.value.suggestion == f"Install it: `{command}`."
+    assert caught.value.message == 'More needs the extra "much", which is not installed.'
 
 
-def test_a_module_of_ours_that_is_missing_is_a_fault_of_ours() -> None:
+def test_another_hint_can_replace_the_usual_one() -> None:
+    with pytest.raises(ExtraNotInstalled) as caught, needing("much", "More", "Use less."):
+        raise ModuleNotFoundError(name="driver")
+
+    assert caught.value.suggestion == "Use less."
+
+
+def test_a_missing_module_without_a_name_counts_as_a_missing_extra() -> None:
+    with pytest.raises(ExtraNotInstalled), needing("much", "More"):
+        raise ModuleNotFoundError
+
+
+def test_a_missing_module_of_our_own_is_a_bug() -> None:
     with pytest.raises(ModuleNotFoundError), needing("much", "More"):
         raise ModuleNotFoundError(name="sampletool.gone")
+
+
+def test_another_error_is_not_changed() -> None:
+    with pytest.raises(ImportError) as caught, needing("much", "More"):
+        raise ImportError("cannot import name 'x'")
+
+    assert type(caught.value) is ImportError

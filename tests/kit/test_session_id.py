@@ -1,26 +1,78 @@
-"""The id of a session becomes the name of a directory, so it is checked wherever it comes from."""
+"""sampletool/kit/session_id.py: a session id becomes the name of a directory, so it is checked."""
 
 import pytest
 
 from sampletool.kit.contract.errors import InvalidValues
+from sampletool.kit.contract.text import NOTHING
 from sampletool.kit.session_id import check_session_id
 from sampletool.kit.testing.tool import Tool
 
+_RULE = "Use 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit."
+
 
 @pytest.mark.parametrize("session_id", ["a", "A-1.b_c", "0" * 64])
-def test_ordinary_ids_are_taken(session_id: str) -> None:
+def test_an_ordinary_id_is_accepted(session_id: str) -> None:
     assert check_session_id(session_id, "--session-id") == session_id
 
 
 @pytest.mark.parametrize(
-    "session_id", ["", ".", "..", "a/b", "/a", "-a", "a b", "a\n", "\na", "a" * 65, "a..b", ".hidden", "ü", "a\0", "~"]
+    "session_id",
+    [
+        ".",
+        "..",
+        "a/b",
+        "/a",
+        "-a",
+        "a b",
+        "a\n",
+        "\na",
+        "a" * 65,
+        "a..b",
+        ".hidden",
+        "\u00fc",
+        "a\0",
+        "~",
+    ],
 )
-def test_an_id_that_could_leave_its_place_is_refused_with_its_source(session_id: str) -> None:
-    with pytest.raises(InvalidValues, match="TOOL_SESSION_ID"):
+def test_an_id_that_could_lead_to_another_directory_is_refused(session_id: str) -> None:
+    with pytest.raises(InvalidValues) as caught:
         check_session_id(session_id, "TOOL_SESSION_ID")
+
+    (mistake,) = caught.value.mistakes
+    assert mistake.param == "TOOL_SESSION_ID"
+    assert mistake.value == session_id
+    assert mistake.message.endswith(" is not a session id (from TOOL_SESSION_ID)")
+    assert str(mistake.suggestion).endswith(_RULE)
+
+
+def test_an_empty_id_is_refused() -> None:
+    with pytest.raises(InvalidValues) as caught:
+        check_session_id("", "--session-id")
+
+    (mistake,) = caught.value.mistakes
+    assert mistake.message == "the session id is empty (from --session-id)"
+    assert mistake.suggestion == _RULE
+
+
+@pytest.mark.parametrize("word", NOTHING)
+def test_the_text_for_an_unset_variable_is_refused(word: str) -> None:
+    with pytest.raises(InvalidValues) as caught:
+        check_session_id(word, "--session-id")
+
+    assert caught.value.suggestion.startswith("Check the script that built this command line.")
+
+
+def test_the_id_that_was_probably_meant_is_proposed() -> None:
+    with pytest.raises(InvalidValues) as caught:
+        check_session_id('"monday"', "--session-id")
+
+    assert caught.value.suggestion == f"Did you mean 'monday'? {_RULE}"
 
 
 def test_an_id_is_checked_wherever_it_comes_from(tool: Tool) -> None:
-    for ran in (tool("config", "list", "--session-id", "../x"), tool("config", "list", TOOL_SESSION_ID="../x")):
+    from_option = tool("config", "list", "--session-id", "../x")
+    from_variable = tool("config", "list", TOOL_SESSION_ID="../x")
+
+    for ran in (from_option, from_variable):
         assert ran.text.startswith('{"ok":false')
         assert (ran.code, ran.error["errors"][0]["value"]) == ("VALIDATION_ERROR", "../x")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sampletool import __version__
+from sampletool import PROGRAM, __version__
 from sampletool.kit.safety.signals import HANDLED
 from sampletool.kit.testing.forked import run_python
 from sampletool.kit.testing.tool import COMMAND, Tool, ended
@@ -18,6 +18,12 @@ from tests.kit.added_command import start_added
 from tests.kit.waiting import wait_until
 
 # Standard descriptors that are closed
+
+
+def test_the_version_is_printed_after_the_name_of_the_tool_in_every_format(tool: Tool) -> None:
+    assert tool("--version").text == f"{PROGRAM} {__version__}\n"
+    assert tool("--json", "--version").text == f"{PROGRAM} {__version__}\n"
+
 
 _CLOSE_AND_EXECUTE = """
 import os, sys
@@ -88,6 +94,7 @@ def test_an_old_python_is_refused_in_one_line_of_json(tool: Tool) -> None:
     assert completed.stdout.endswith("\n")
     (line,) = completed.stdout.splitlines()
     answer = json.loads(line)
+    assert not answer["ok"]
     error = answer["error"]
     assert error["code"] == "PYTHON_TOO_OLD"
     assert error["message"] == "The tool needs Python 3.11 or newer. This is Python 3.10.9."
@@ -267,11 +274,6 @@ return Result("done")
 # The entry points
 
 
-def test_the_version_is_the_same_wherever_the_option_is(tool: Tool) -> None:
-    assert tool("--version").text == f"{__version__}\n"
-    assert tool("--json", "--version").text == f"{__version__}\n"
-
-
 def test_the_tool_runs_as_a_module_and_as_a_script() -> None:
     script = Path(sys.executable).with_name("tool")
     if not script.exists():
@@ -286,4 +288,4 @@ def test_the_tool_runs_as_a_module_and_as_a_script() -> None:
             check=True,
             env=dict(os.environ),
         )
-        assert completed.stdout == f"{__version__}\n"
+        assert completed.stdout == f"{PROGRAM} {__version__}\n"

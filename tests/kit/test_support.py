@@ -1,4 +1,4 @@
-"""What tests are made with does what tests rely on."""
+"""sampletool/kit/testing: what tests use does what they rely on."""
 
 import os
 import signal
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.testing.console import Terminal
-from sampletool.kit.testing.tool import Ran, Tool
+from sampletool.kit.testing.tool import Ran, Tool, ended
 
 
 def test_what_a_test_left_running_ends_with_it_and_keeps_no_pipe_open(tmp_path: Path) -> None:
@@ -31,7 +31,7 @@ def test_a_page_is_read_in_one_shell_that_stays_where_it_went(tmp_path: Path) ->
     assert terminal.run("pwd") == "~\n"
 
 
-def test_a_relative_path_in_an_answer_is_noticed(tool: Tool, workspace: Path) -> None:
+def test_a_relative_path_in_a_response_is_noticed(tool: Tool, workspace: Path) -> None:
     right = tool("config", "path")
     assert right.data["path"] == str(workspace / "tool.toml")
 
@@ -39,3 +39,22 @@ def test_a_relative_path_in_an_answer_is_noticed(tool: Tool, workspace: Path) ->
 
     with pytest.raises(AssertionError, match=r'must be absolute: .*"path":"tool.toml"'):
         _ = wrong.data
+
+
+def test_a_response_that_does_not_fit_its_schema_is_noticed(tool: Tool) -> None:
+    right = tool("config", "path")
+
+    wrong = Ran(0, right.stdout.replace(b'"scope":"user"', b'"scope":"nowhere"'), b"")
+
+    with pytest.raises(AssertionError, match=r"\$\.data\.scope: 'nowhere' is not one of"):
+        _ = wrong.answer
+
+
+def test_an_exit_code_other_than_the_one_in_the_response_is_noticed(tool: Tool) -> None:
+    response = tool("config", "path").text
+    program = f"import sys; sys.stdout.write({response!r}); sys.exit(3)"
+
+    process = tool.start(program=["-c", program])
+
+    with pytest.raises(AssertionError, match="the exit code is 3, and 0 in the response"):
+        ended(process)

@@ -16,7 +16,7 @@ from sampletool.kit.context import Context
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.duration import parse_limit
 from sampletool.kit.contract.errors import ProgramNotFound
-from sampletool.kit.global_options import DryRunOption, strictly
+from sampletool.kit.global_options import DryRunOption, checked_by
 from sampletool.kit.safety.signals import Signals
 
 spec = CommandSpec(
@@ -41,7 +41,7 @@ def audit(candidate: Candidate, signals: Signals, runs: int, say: Callable[[str]
 
 
 def _option(name: str, metavar: str, check: Callable[[str], object], help: str) -> Any:
-    return typer.Option(name, metavar=metavar, callback=strictly(check), help=help)
+    return typer.Option(name, metavar=metavar, callback=checked_by(check), help=help)
 
 
 def command(

@@ -20,7 +20,7 @@ from sampletool.kit.contract.duration import parse_limit
 from sampletool.kit.contract.errors import ExitStatus, ProgramNotFound
 from sampletool.kit.contract.mistyped import check_name
 from sampletool.kit.contract.text import quoted
-from sampletool.kit.global_options import DryRunOption, strictly
+from sampletool.kit.global_options import DryRunOption, checked_by
 from sampletool.kit.places import state_directory
 from sampletool.kit.program import variable
 from sampletool.kit.safety.children import Children
@@ -140,11 +140,11 @@ def command(
     argv: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", help="The program; no shell runs it.")],
     lock: Annotated[
         str | None,
-        typer.Option(metavar="NAME", callback=strictly(check_lock), help="The lock.  [default: the program]"),
+        typer.Option(metavar="NAME", callback=checked_by(check_lock), help="The lock.  [default: the program]"),
     ] = None,
     retries: Annotated[int, typer.Option(min=0, max=1000, metavar="N", help="Tries after LOCK_HELD.")] = 5,
     until: Annotated[
-        str, typer.Option(metavar="DURATION", callback=strictly(parse_limit), help="No more tries after this long.")
+        str, typer.Option(metavar="DURATION", callback=checked_by(parse_limit), help="No more tries after this long.")
     ] = "1m",
     dry_run: DryRunOption = False,
 ) -> RanSafely:

@@ -21,7 +21,7 @@ from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import InvalidValues, Mistake, ProgramNotFound, did_you_mean
 from sampletool.kit.contract.file_errors import OutputExists
 from sampletool.kit.contract.mistyped import check_name, check_path
-from sampletool.kit.global_options import DryRunOption, strictly
+from sampletool.kit.global_options import DryRunOption, checked_by
 from sampletool.kit.program import PACKAGE
 
 spec = CommandSpec(
@@ -31,7 +31,7 @@ spec = CommandSpec(
 )
 
 _NAME = re.compile(r"[a-z](-?[a-z0-9]){0,39}")
-_NAMED, _IN = strictly(check_name), strictly(check_path)
+_NAMED, _IN = checked_by(check_name), checked_by(check_path)
 _PARTS = offering(lambda _: offered_parts())
 _OF_SHELLS = """alias bg break builtin case cd command continue do done echo esac eval exec exit export false fg fi
 function jobs kill let local printf pwd read return select set shift source test then time trap true

@@ -20,7 +20,7 @@ from ..contract.answer import Effect
 from ..contract.command_spec import CommandSpec
 from ..contract.duration import parse_limit, say_duration
 from ..contract.table import Line, heads
-from ..global_options import strictly
+from ..global_options import checked_by
 from ..pages import AfterOption, LimitOption, first_page, read_cursor, wrong_cursor
 from ..places import state_directory
 from ..safety.clock import utc
@@ -152,7 +152,7 @@ def command(
         str,
         typer.Option(
             metavar="DURATION",
-            callback=strictly(parse_limit),
+            callback=checked_by(parse_limit),
             help="Show commands that were run in this period, such as 1h.",
         ),
     ] = "7d",

@@ -22,6 +22,7 @@ from ..contract.duration import say_duration
 from ..contract.errors import CommandNotFound, category, did_you_mean
 from ..contract.manifest import describe_errors, envelope_schema, schema_of
 from ..contract.table import Line, heads
+from ..environment import ENVIRONMENT
 from ..global_options import described_options
 from ..pages import AfterOption, LimitOption, Page, first_page, page_of, read_cursor
 from ..program import PACKAGE, PROGRAM, variable
@@ -41,18 +42,6 @@ spec = CommandSpec(
 
 _MAX_PAGE_BYTES = 48 * 1024
 """The size of the descriptions on one page. With the rest of the response, they fit in 64 KiB."""
-
-_ENVIRONMENT = {
-    variable("SESSION_ID"): "Like --session-id.",
-    variable("TIMEOUT"): "Like --timeout.",
-    variable("TRACE_ID"): "A text that each response repeats in meta.trace_id.",
-    variable("CONFIG_DIR"): "The directory of your own settings.",
-    variable("STATE_DIR"): "The directory of the log, and of locks and data outside a workspace.",
-    variable("CEILING_DIRECTORIES"): "Do not look for a workspace in these directories or above.",
-    "TMPDIR": "The directory in which sessions are created.",
-    "NO_COLOR": "If it is set, the output has no colors.",
-    "FORCE_COLOR": "If it is set, the output has colors, even in a pipe.",
-}
 
 Command = Any
 """A command that Typer has created, with the additions of command_folder.FileCommand."""
@@ -190,7 +179,7 @@ def _with_variable(param: Described) -> Described:
     if "flags" not in param:
         return param
     name = param["name"]
-    if variable(name) in _ENVIRONMENT or find_known(name) is not None:
+    if variable(name) in ENVIRONMENT or find_known(name) is not None:
         return {**param, "variable": variable(name)}
     return param
 
@@ -215,7 +204,7 @@ def describe_shared(commands: Commands) -> Description:
         errors=describe_errors(errors_of_every_command()),
         exit_statuses=_exit_statuses_of(commands),
         settings=settings,
-        environment=_ENVIRONMENT,
+        environment=ENVIRONMENT,
     )
 
 

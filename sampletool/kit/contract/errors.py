@@ -23,6 +23,9 @@ _MAX_LISTED = 10
 _MAX_MISTAKES = 100
 """How many mistakes one error has. A command line of 2 MB can have a million of them."""
 
+_MAX_PATH_CHARACTERS = 4096
+"""PATH_MAX of Linux. No file has a path of this length."""
+
 _CONSTANT_FACTS = {"PROGRAM": PROGRAM, "PACKAGE": PACKAGE, "WORKSPACE_FILE": WORKSPACE_FILE}
 """The values that every message and hint can use, in addition to the facts of the failure."""
 
@@ -170,10 +173,10 @@ def _shorten_fact(fact: Any) -> Any:
         return [_shorten_item(item) for item in fact]
     if not isinstance(fact, str):
         return fact
-    # A program may want to open the file, so a path stays whole.
-    is_path = fact.startswith("/")
-    if is_path:
-        return shorten(fact, MAX_SENTENCE_CHARACTERS)
+    # A program may want to open the file, so its path stays whole.
+    may_be_a_file = fact.startswith("/") and len(fact) < _MAX_PATH_CHARACTERS
+    if may_be_a_file:
+        return fact
     return shorten(fact)
 
 

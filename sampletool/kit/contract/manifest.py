@@ -10,6 +10,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from .answer import META_MEMBERS, SCHEMA_VERSION
+from .deprecation import find_deprecated_flags
 from .errors import ErrorKind, Mistake
 
 Schema = dict[str, Any]
@@ -36,28 +37,48 @@ def describe_param(param: Any, hint: Any) -> dict[str, Any]:
     value_type = _value_type_of(hint)
     declarations = getattr(hint, "__metadata__", ())
     is_option = param.param_type_name == "option"
-    is_flag = is_option and value_type is bool
+    # `-vv` is a flag that is counted.
+    is_counted = getattr(param, "count", False)
+    is_flag = is_option and (value_type is bool or is_counted)
     choices = typing.get_args(value_type)
     metavar = param.metavar or "|".join(choices) or _default_metavar(param, value_type)
 
     described: dict[str, Any] = {"name": param.name}
     if is_option:
         described["flags"] = [*param.opts, *param.secondary_opts]
-    described["type"] = _type_name(value_type, metavar)
+    described["type"] = _type_name(value_type, metavar, is_flag=is_flag)
     if choices:
         described["choices"] = list(choices)
     described.update(_limits_in(declarations))
     if not is_flag:
         if param.default not in (None, ""):
             described["default"] = param.default
+        if isinstance(getattr(param, "show_default", None), str):
+            # The words for a default that has no fixed value.
+            described["shown_default"] = param.show_default
         described["metavar"] = metavar
     described["required"] = param.required
-    described["repeatable"] = param.multiple or param.nargs == -1
+    described["repeatable"] = param.multiple or param.nargs == -1 or is_counted
     if any(getattr(each, "autocompletion", None) for each in declarations):
         described["completion"] = True
     if param.help is not None:
         described["help"] = param.help
+    deprecated_flags = _deprecated_flags(param, hint)
+    if deprecated_flags:
+        described["deprecated_flags"] = deprecated_flags
     return described
+
+
+def _deprecated_flags(param: Any, hint: Any) -> dict[str, str]:
+    """Return the deprecated flags of an option, each with what to use instead.
+
+    Raise ValueError if a mark names a flag that the option does not have.
+    """
+    deprecated = find_deprecated_flags([hint])
+    for flag in deprecated:
+        if flag not in param.opts:
+            raise ValueError(f"{flag} is marked as deprecated, but {param.opts} do not contain it")
+    return deprecated
 
 
 def _value_type_of(hint: Any) -> Any:
@@ -70,7 +91,10 @@ def _value_type_of(hint: Any) -> Any:
     return hint
 
 
-def _type_name(value_type: Any, metavar: str) -> str:
+def _type_name(value_type: Any, metavar: str, *, is_flag: bool) -> str:
+    """Return the type of the values, as the manifest calls it."""
+    if is_flag:
+        return "boolean"
     if typing.get_origin(value_type) is typing.Literal:
         return "choice"
     if metavar in _TYPES_BY_METAVAR:

@@ -70,7 +70,7 @@ _SETTINGS_FILES = (WORKSPACE_FILE, f"~/.config/{PACKAGE}/config.toml")
 
 
 @dataclass(frozen=True)
-class _Command:
+class DocumentedCommand:
     """A command, as its man page describes it."""
 
     name: str
@@ -99,7 +99,7 @@ def build_man_pages() -> dict[str, str]:
     commands = []
     for name, command in find_commands(folder):
         commands.append(
-            _Command(
+            DocumentedCommand(
                 name=name,
                 paragraphs=_paragraphs(command.help),
                 manifest=describe(name, command),
@@ -107,7 +107,7 @@ def build_man_pages() -> dict[str, str]:
         )
     pages = [_tool_page(folder, commands)]
     for each in commands:
-        pages.append(_command_page(each, commands))
+        pages.append(command_page(each, commands))
     return {f"{page.name}.1": page.render() for page in pages}
 
 
@@ -140,7 +140,8 @@ def _paragraphs(help_text: str | None) -> list[str]:
 # The page of a command
 
 
-def _command_page(command: _Command, all_commands: list[_Command]) -> RoffPage:
+def command_page(command: DocumentedCommand, all_commands: list[DocumentedCommand]) -> RoffPage:
+    """Return the page of a command. It refers to the related ones among all commands."""
     page = _new_page(command.page_name)
     manifest = command.manifest
 
@@ -174,7 +175,7 @@ def _command_page(command: _Command, all_commands: list[_Command]) -> RoffPage:
     return page
 
 
-def _add_description(page: RoffPage, command: _Command) -> None:
+def _add_description(page: RoffPage, command: DocumentedCommand) -> None:
     page.heading("DESCRIPTION")
     for paragraph in command.paragraphs:
         page.paragraph(with_bold_code(paragraph))
@@ -238,7 +239,7 @@ def _add_environment(page: RoffPage, options: list[dict[str, Any]]) -> None:
 # The page of the whole tool
 
 
-def _tool_page(folder: CommandFolder, commands: list[_Command]) -> RoffPage:
+def _tool_page(folder: CommandFolder, commands: list[DocumentedCommand]) -> RoffPage:
     page = _new_page(PROGRAM)
     paragraphs = _paragraphs(folder.help)
     shared = _shared_facts()
@@ -364,12 +365,12 @@ def _describe_limits(parameter: dict[str, Any]) -> list[str]:
 def _describe_use(parameter: dict[str, Any]) -> list[str]:
     """Return a sentence about whether the parameter may be missing, or be given several times."""
     is_option = "flags" in parameter
-    if is_option and parameter["required"]:
+    if is_option and parameter.get("required", False):
         return ["This option is required."]
-    if is_option and parameter["repeatable"]:
+    if is_option and parameter.get("repeatable", False):
         return ["You can repeat this option."]
     if is_option:
         return []
-    if parameter["required"]:
+    if parameter.get("required", False):
         return ["This argument is required."]
     return ["This argument is optional."]

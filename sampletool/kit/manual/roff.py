@@ -136,7 +136,6 @@ class RoffPage:
             " ".join(text.split()),
             width=_LINE_CHARACTERS,
             break_long_words=False,
-            break_on_hyphens=False,
         )
         for line in lines:
             self._add_line(line)

@@ -127,7 +127,7 @@ class Settings:
         key: Key,
         former_names: tuple[str, ...],
     ) -> Iterator[Source]:
-        """Yield the value of the key in a settings file, or else that of one of its former names."""
+        """Yield the value of the key in a settings file, or else of one of its former names."""
         table = self._tables[scope.name]
         value = value_at(table, key)
         if value is not None:

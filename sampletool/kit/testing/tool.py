@@ -228,7 +228,7 @@ def describe_option(tool: Tool, command: str, flag: str) -> dict[str, Any]:
 def check_envelope(response: dict[str, Any]) -> None:
     """Fail unless the response fits its schema, and its members agree with each other."""
     problems = problems_of(response)
-    assert problems == []
+    assert problems == [], problems
     meta = response["meta"]
     assert None not in meta.values()
     assert response["ok"] == ("error" not in response)

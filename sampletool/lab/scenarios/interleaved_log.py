@@ -86,14 +86,14 @@ scenario = Scenario(
     steps=(Step("write", "os.write", LOG),),
     mechanisms=(
         Removal(
-            "kit/call_log.py:append",
+            "kit/call_log.py:_append_once",
             says="writing it in two pieces",
             pattern="os.write(descriptor, line)",
             instead="os.write(descriptor, line[:7])\nos.write(descriptor, line[7:])",
             breaks="the log has a line that nobody wrote",
         ),
         Removal(
-            "kit/call_log.py:append",
+            "kit/call_log.py:_append_once",
             says="looking for the end of the file, instead of letting the kernel append",
             pattern="with opened_log(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as descriptor:\n    ...",
             instead="""\

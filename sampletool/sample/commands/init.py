@@ -13,7 +13,7 @@ from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.file_errors import OutputExists
 from sampletool.kit.contract.library_errors import from_library_error
 from sampletool.kit.contract.mistyped import check_path
-from sampletool.kit.global_options import DryRunOption, strictly
+from sampletool.kit.global_options import DryRunOption, checked_by
 from sampletool.kit.places import home_directory
 from sampletool.kit.program import PROGRAM, WORKSPACE_FILE
 from sampletool.kit.safety.atomic_file import create, sweep
@@ -109,7 +109,7 @@ def _has(path: Path, content: bytes) -> bool:
 def command(
     ctx: typer.Context,
     directory: Annotated[
-        str, typer.Argument(metavar="[DIR]", callback=strictly(check_path), help="Where; made if it is not there.")
+        str, typer.Argument(metavar="[DIR]", callback=checked_by(check_path), help="Where; made if it is not there.")
     ] = ".",
     force: Annotated[
         bool,

@@ -18,7 +18,7 @@ from sampletool.kit.contract.file_errors import FileNotFound, OutputExists, Perm
 from sampletool.kit.contract.mistyped import check_path
 from sampletool.kit.contract.table import Line, heads
 from sampletool.kit.contract.text import counted, printable_data
-from sampletool.kit.global_options import DryRunOption, strictly
+from sampletool.kit.global_options import DryRunOption, checked_by
 from sampletool.kit.places import session_root
 from sampletool.kit.safety.errors import UnsafePath
 from sampletool.kit.safety.lock import Hold
@@ -181,7 +181,7 @@ def command(
         str | None,
         typer.Option(
             metavar="FILE",
-            callback=strictly(check_path),
+            callback=checked_by(check_path),
             help="Where to write; `-` for the answer alone.  [default: result.json in the session]",
         ),
     ] = None,

@@ -10,7 +10,7 @@ from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.duration import parse_duration
 from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.contract.mistyped import check_name
-from sampletool.kit.global_options import strictly
+from sampletool.kit.global_options import checked_by
 from sampletool.kit.program import PROGRAM
 from sampletool.state.errors import ASKING, CHANGING
 from sampletool.state.opening import store_of
@@ -94,7 +94,7 @@ counter_names = offering(lambda context: [name for name, _ in store_of(context).
 state_keys = offering(lambda context: [value.key for value in store_of(context).state_list("", "", _OFFERED)])
 queue_names = offering(lambda context: {task.queue for task in store_of(context).task_list(None, None, 0, _OFFERED)})
 """Of the oldest tasks: looking at all of them takes too long while a shell waits."""
-NAME = strictly(check_name)
+NAME = checked_by(check_name)
 StoreOption = Annotated[str | None, typer.Option(metavar="URL", help="Which store; without a password in it.")]
 KeyOption = Annotated[
     str | None,

@@ -122,7 +122,7 @@ def test_what_is_not_there_is_tried_where_it_would_be_made() -> None:
     assert (probe.detail or "").startswith("nothing can be written in /proc/self: ")
 
 
-def test_what_is_wrong_is_named_and_the_status_says_so(tool: Tool) -> None:
+def test_a_directory_that_another_user_planted_is_an_error(tool: Tool) -> None:
     planted = Path(tool.environ["TMPDIR"]) / f"tool-{os.geteuid()}"
     planted.symlink_to("/")
 

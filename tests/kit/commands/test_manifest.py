@@ -84,7 +84,7 @@ def test_no_response_of_the_manifest_is_longer_than_64_kib(tool: Tool) -> None:
         ran = tool("manifest", *call)
 
         assert len(ran.stdout) <= _MAX_RESPONSE_BYTES, call
-        assert "truncated" not in ran.meta if ran.stdout.startswith(b"{") else True
+        assert b'"truncated":true' not in ran.stdout, call
 
 
 def test_pages_that_end_early_are_the_whole_list_together(tool: Tool) -> None:
@@ -277,104 +277,151 @@ def members_of(schema: dict[str, Any], wanted: str) -> Iterator[dict[str, Any]]:
         yield from members_of(inner, wanted)
 
 
-def test_settings_and_variables_that_count_are_described(tool: Tool) -> None:
-    manifest = tool("manifest", "--schema").data
-    page = (Path(__file__).parents[3] / "docs" / "kit" / "settings.md").read_text()
+def test_the_settings_and_variables_of_the_settings_page_are_described(tool: Tool) -> None:
+    schema = tool("manifest", "--schema").data
+    page = (ROOT / "docs" / "kit" / "settings.md").read_text()
 
-    assert manifest["settings"]["lock_timeout"]["environment"] == "TOOL_LOCK_TIMEOUT"
-    told = {setting["environment"] for setting in manifest["settings"].values()} | manifest["environment"].keys()
-    assert set(re.findall(r"`(TOOL_[A-Z_]+|NO_COLOR|FORCE_COLOR|CI)`", page)) <= told
+    variables = set(schema["environment"])
+    for setting in schema["settings"].values():
+        variables.add(setting["environment"])
+    on_page = set(re.findall(r"`(TOOL_[A-Z_]+|NO_COLOR|FORCE_COLOR|CI)`", page))
+    assert schema["settings"]["lock_timeout"]["environment"] == "TOOL_LOCK_TIMEOUT"
+    assert on_page <= variables
 
 
-def mistakes_of(example: str) -> list[str]:
-    """Of a call that is parsed and, because of a mistake of its own, never runs."""
-    args = ["--lock-timeout", "never", *shlex.split(example)]
+def mistakes_of(command_line: str) -> list[str]:
+    """Return what is wrong with a command line, without running it."""
+    # A mistake of ours keeps the command from running. It is the first one.
+    args = ["--lock-timeout", "never", *shlex.split(command_line)]
     with pytest.raises(UsageMistakes) as caught:
         root_command(args).main(args=args, prog_name="tool", standalone_mode=False, obj=Context(Signals()))
     return [mistake.message for mistake in caught.value.mistakes[1:]]
 
 
-def test_examples_are_calls_that_parse() -> None:
+def test_each_example_is_a_valid_command_line_of_its_command() -> None:
     for command, spec in declared_specs().items():
         for example in spec.examples:
-            call = example.rpartition(" | ")[2]
-            assert f"{call} ".startswith(f"{command.replace('.', ' ')} "), f"{example} is no call of {command}"
-            assert mistakes_of(call) == [], example
+            command_line = example.rpartition(" | ")[2]
+            assert f"{command_line} ".startswith(f"{command.replace('.', ' ')} "), example
+            assert mistakes_of(command_line) == [], example
 
 
-@pytest.mark.parametrize("wrong", ["config get jobs --bogus", "config get", "config list too-much", "confg get jobs"])
-def test_an_example_that_does_not_parse_is_noticed(wrong: str) -> None:
+@pytest.mark.parametrize(
+    "wrong",
+    ["config get jobs --bogus", "config get", "config list too-much", "confg get jobs"],
+)
+def test_an_example_that_is_not_valid_is_noticed(wrong: str) -> None:
     assert mistakes_of(wrong) != []
 
 
-def call_of(tool: Tool, line: str) -> Ran:
-    """A line of the manifest, as a shell would run it, with an answer in JSON."""
-    source, _, call = line.rpartition(" | ")
-    program, *args = shlex.split(call)
-    first, *words = shlex.split(source) or [""]
-    stdin = (tool.cwd / words[0]).read_bytes() if first == "cat" else f"{' '.join(words)}\n".encode()
-    paths = [[str(path) for path in sorted(tool.cwd.glob(arg))] if "*" in arg else [arg] for arg in args]
+def run_example(tool: Tool, example: str) -> Ran:
+    """Run an example of the manifest as a shell would, with a response in JSON."""
+    source, _, command_line = example.rpartition(" | ")
+    program, *words = shlex.split(command_line)
     assert program == PROGRAM
-    return tool("--json", "--verbose", *(word for some in paths for word in some), stdin=stdin if first else b"")
+    arguments = []
+    for word in words:
+        if "*" in word:
+            arguments += [str(path) for path in sorted(tool.cwd.glob(word))]
+        else:
+            arguments.append(word)
+    return tool("--json", "--verbose", *arguments, stdin=stdin_of(tool, source))
 
 
+def stdin_of(tool: Tool, source: str) -> bytes:
+    """Return what `cat FILE` or `echo TEXT` pipes into an example."""
+    if not source:
+        return b""
+    program, *words = shlex.split(source)
+    if program == "cat":
+        return (tool.cwd / words[0]).read_bytes()
+    return f"{' '.join(words)}\n".encode()
+
+
+def needs_workspace(example: str) -> bool:
+    """Return whether the command of an example can end with NO_WORKSPACE."""
+    command_line = example.rpartition(" | ")[2]
+    for name, entry in described().items():
+        words = f"{PROGRAM} {name.replace('.', ' ')} "
+        if f"{command_line} ".startswith(words):
+            return "NO_WORKSPACE" in entry["errors"]
+    return False
+
+
+@pytest.fixture
+def installed(tool: Tool, tmp_path: Path) -> Tool:
+    """Return the tool, which other programs find in PATH under its own name."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    program = programs / PROGRAM
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m {PACKAGE} "$@"\n')
+    program.chmod(0o755)
+    tool.environ["PATH"] = f"{programs}:{os.environ['PATH']}"
+    return tool
+
+
+# All examples together take nine seconds, because those of the lab and of `test` really run.
 @pytest.mark.parametrize("command", list(described()))
 def test_a_caller_that_knows_only_the_manifest_calls_every_command(
-    tool: Tool,
+    installed: Tool,
     tmp_path: Path,
     command: str,
 ) -> None:
-    """The plugin checks each answer against the schemas.
-
-    The examples really run, those of the lab and of `test` too: all of them together take nine seconds.
-    """
+    tool = installed
     (entry,) = tool("manifest", *command.split(".")).data["commands"]
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    (programs / PROGRAM).write_text(f'#!/bin/sh\nexec {sys.executable} -m {PACKAGE} "$@"\n')
-    (programs / PROGRAM).chmod(0o755)
-    tool.environ["PATH"] = f"{programs}:{os.environ['PATH']}"
-    for needed in (ROOT / "tests").glob(f"*/examples/{command}"):  # a file that is the user's own to write
-        shutil.copytree(needed, tool.cwd, dirs_exist_ok=True)
-    lines = [*entry["before"], *entry["examples"]]
-    first = lines[0].rpartition(" | ")[2]
-    needs = [
-        each["errors"]
-        for name, each in described().items()
-        if f"{first} ".startswith(f"{PROGRAM} {name.replace('.', ' ')} ")
-    ]
-    if any("NO_WORKSPACE" in codes for codes in needs):
+    # Some examples need a file that a user writes.
+    for directory in (ROOT / "tests").glob(f"*/examples/{command}"):
+        shutil.copytree(directory, tool.cwd, dirs_exist_ok=True)
+    examples = [*entry["before"], *entry["examples"]]
+    if needs_workspace(examples[0]):
         (tool.cwd / WORKSPACE_FILE).touch()
 
-    for line in lines:
+    for example in examples:
         before = file_states(tmp_path)
-        ran = call_of(tool, line)
-        if not ran.answer["ok"] and declared_specs()[command].needs_terminal:
+        # The plugin checks the response against the schema in the manifest.
+        ran = run_example(tool, example)
+        if entry.get("needs_terminal"):
             assert ran.code == "NO_TERMINAL"
             continue
-        assert ran.answer["ok"], (line, ran.answer)
-        if line in entry["examples"]:
-            assert locks_of(ran) <= {each["lock"] for each in entry["locks"]}, line
-            assert entry["effect"] != "nothing" or file_states(tmp_path) == before, f"{line} changes files"
+        assert ran.answer["ok"], (example, ran.answer)
+        if example in entry["examples"]:
+            assert locks_of(ran) <= {lock["lock"] for lock in entry["locks"]}, example
+            if entry["effect"] == "nothing":
+                assert file_states(tmp_path) == before, f"{example} changes files"
 
 
 def locks_of(ran: Ran) -> set[str]:
-    """As --verbose shows them: the first word says which kind it is, but that of a settings file is the file's name."""
-    taken = set(re.findall(r"^lock (\S+).*: asked for by", ran.stderr.decode(), re.MULTILINE))
-    return {"settings file" if name in (WORKSPACE_FILE, "config.toml") else name for name in taken}
+    """Return the kinds of the locks that a command took, as --verbose shows them."""
+    kinds = set()
+    for name in re.findall(r"^lock (\S+).*: asked for by", ran.stderr.decode(), re.MULTILINE):
+        # The lock of a settings file has the name of the file. Others begin with their kind.
+        if name in (WORKSPACE_FILE, "config.toml"):
+            kinds.add("settings file")
+        else:
+            kinds.add(name)
+    return kinds
 
 
-def test_the_skill_lists_every_command_and_its_loop_raises_after_its_last_try(
-    tool: Tool,
-    workspace: Path,
-) -> None:
+def test_the_skill_lists_every_command(tool: Tool) -> None:
     skill = tool("manifest", "--skill").text
-    (loop,) = re.findall(r"^```python\n(.*?)^```$", skill, re.M | re.S)
-    loop = loop.replace(f'["{PROGRAM}"', f'[{sys.executable!r}, "-m", {PACKAGE!r}')
-    calls = "print(call('config', 'set', 'a', '1')['effect'])\ntry: call('config', 'get', 'nope')"
-    calls += "\nexcept RuntimeError as error: print(error)"
-    ran = run_python("-c", f"{loop}\n{calls}", cwd=workspace, env=tool.environ)
 
     assert skill.startswith(f"---\nname: {PROGRAM}\ndescription: ")
-    assert [name for name in described() if f"| `{name.replace('.', ' ')}` |" not in skill] == []
+    for name in described():
+        assert f"| `{name.replace('.', ' ')}` |" in skill
+
+
+def test_the_loop_of_the_skill_raises_after_its_last_try(tool: Tool, workspace: Path) -> None:
+    skill = tool("manifest", "--skill").text
+    (loop,) = re.findall(r"^```python\n(.*?)^```$", skill, re.MULTILINE | re.DOTALL)
+    loop = loop.replace(f'["{PROGRAM}"', f'[{sys.executable!r}, "-m", {PACKAGE!r}')
+    calls = """
+print(call('config', 'set', 'a', '1')['effect'])
+try:
+    call('config', 'get', 'nope')
+except RuntimeError as error:
+    print(error)
+"""
+
+    ran = run_python("-c", f"{loop}\n{calls}", cwd=workspace, env=tool.environ)
+
     assert ran.stdout.startswith("created\nnope is not set in ")

@@ -290,12 +290,19 @@ def test_a_message_and_a_suggestion_that_replace_the_templates_are_short() -> No
 
 
 def test_a_path_in_the_context_and_in_a_command_to_copy_stays_whole() -> None:
-    path = "/" + "x" * 700
+    longest_path = "/" + "x" * 4094
+    path = "/" + "x" * 900
 
-    error = ToolError("It is missing.", f"Run `touch {path}`.", path=path)
+    error = ToolError("It is missing.", f"Run `touch {path}`.", path=longest_path)
 
-    assert error.context["path"] == path
+    assert error.context["path"] == longest_path
     assert error.suggestion == f"Run `touch {path}`."
+
+
+def test_a_path_that_no_file_can_have_is_short() -> None:
+    error = ToolError("x", "y", path="/" + "x" * 4095)
+
+    assert len(error.context["path"]) == MAX_ECHOED_CHARACTERS
 
 
 def test_the_texts_in_a_list_of_facts_are_short_and_other_facts_stay() -> None:

@@ -4,14 +4,23 @@ The format of the pages is checked where the wheel is built: tests/project/test_
 """
 
 import re
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sampletool.kit.contract.errors import ExitStatus
 from sampletool.kit.global_options import described_options
-from sampletool.kit.manual.man_pages import build_man_pages
-from sampletool.kit.manual.roff import bold, escape, with_italic_placeholders
-from sampletool.kit.program import PROGRAM, variable
+from sampletool.kit.manual.man_pages import DocumentedCommand, build_man_pages, command_page
+from sampletool.kit.manual.roff import (
+    bold,
+    escape,
+    italic,
+    with_bold_code,
+    with_italic_placeholders,
+)
+from sampletool.kit.program import PACKAGE, PROGRAM, variable
+from sampletool.kit.testing.forked import run_python
 from sampletool.kit.testing.schema import described
 
 _SECTIONS = [
@@ -26,6 +35,9 @@ _SECTIONS = [
     "SEE ALSO",
 ]
 
+_EXAMPLE = "acme add 'a b' --count 3"
+_OPTIONAL = {"required": False, "repeatable": False}
+
 
 @pytest.fixture
 def pages(home: object) -> dict[str, str]:
@@ -36,6 +48,11 @@ def pages(home: object) -> dict[str, str]:
 def _file_name(command: str) -> str:
     """Return the name of a command's file. The command is named with dots."""
     return f"{PROGRAM}-{command.replace('.', '-')}.1"
+
+
+def _text(page: str) -> str:
+    """Return the page in one line. Its source has lines of up to 80 characters."""
+    return " ".join(page.split())
 
 
 def test_each_command_has_a_page_and_so_has_the_tool(pages: dict[str, str]) -> None:
@@ -65,11 +82,16 @@ def test_each_option_and_argument_is_described_with_its_metavar(pages: dict[str,
             assert f".TP\n{with_italic_placeholders(argument['metavar'])}\n" in page
 
 
+def test_the_description_is_the_whole_help_of_a_command(pages: dict[str, str]) -> None:
+    for command, manifest in described().items():
+        text = _text(pages[_file_name(command)]).replace(" .PP ", " ")
+        assert with_bold_code(f"{manifest['summary']} {manifest['help']}".strip()) in text
+
+
 def test_a_page_shows_the_default_and_the_variable_of_an_option(pages: dict[str, str]) -> None:
     checked = 0
     for command, manifest in described().items():
-        # The source of a page has lines of up to 80 characters.
-        text = " ".join(pages[_file_name(command)].split())
+        text = _text(pages[_file_name(command)])
         for option in manifest["options"]:
             if "default" in option:
                 assert f"The default is {bold(str(option['default']))}." in text
@@ -79,6 +101,65 @@ def test_a_page_shows_the_default_and_the_variable_of_an_option(pages: dict[str,
                 assert f".TP {bold(option['variable'])} The value of" in text
 
     assert checked > 0
+
+
+def _example() -> dict[str, Any]:
+    """Return the manifest of a command that has one of everything."""
+    return {
+        "usage": "acme add [OPTIONS] ITEM...",
+        "destroys": "The oldest item.",
+        "locks": [{"lock": "stock", "waits": "10s"}, {"lock": "output", "waits": "0ms"}],
+        "arguments": [
+            {"metavar": "ITEM", "required": True},
+            {"metavar": "[MORE]...", "required": False},
+        ],
+        "options": [
+            {"flags": ["--count", "-c"], "minimum": 1, "maximum": 9, **_OPTIONAL},
+            {"flags": ["--least"], "minimum": 0, "default": 3, **_OPTIONAL},
+            {"flags": ["--most"], "maximum": 7, **_OPTIONAL},
+            {"flags": ["--must"], "metavar": "NAME", "required": True, "repeatable": False},
+            {"flags": ["--tag"], "help": "Add a tag.", "required": False, "repeatable": True},
+        ],
+        "errors": {
+            "NOT_HERE": {"exit_status": 5, "meaning": "Not here."},
+            "STOPPED": {"exit_status": 130, "meaning": "A signal."},
+            "GONE": {"exit_status": 5, "meaning": "Gone."},
+        },
+        "examples": [_EXAMPLE],
+    }
+
+
+@pytest.fixture
+def example_page() -> str:
+    """Return the page of the example, without line breaks."""
+    command = DocumentedCommand(
+        name="add",
+        paragraphs=["Add items.", "First detail.", "Second `detail`."],
+        manifest=_example(),
+    )
+    return _text(command_page(command, [command]).render())
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [
+        f".SH DESCRIPTION Add items. .PP First detail. .PP Second {bold('detail')}. .PP",
+        "Data that is lost: The oldest item.",
+        "Locks: stock (waits up to 10s), output (does not wait).",
+        rf".TP {italic('ITEM')} This argument is required.",
+        rf".TP [{italic('MORE')}]... This argument is optional.",
+        rf".TP {bold('-c')}, {bold('--count')} The value must be between 1 and 9.",
+        rf".TP {bold('--least')} The default is {bold('3')}. The value must be at least 0.",
+        rf".TP {bold('--most')} The value must be at most 7.",
+        rf".TP {bold('--must')} {italic('NAME')} This option is required.",
+        rf".TP {bold('--tag')} Add a tag. You can repeat this option.",
+        rf".TP 5 {bold('NOT_HERE')}: Not here. .br {bold('GONE')}: Gone. .TP",
+        rf".TP 129, 130, 131, 143 {bold('STOPPED')}: A signal.",
+        f".EX {escape(_EXAMPLE)} .EE",
+    ],
+)
+def test_a_page_says_everything_that_the_manifest_says(example_page: str, expected: str) -> None:
+    assert expected in example_page
 
 
 def test_the_synopsis_is_only_the_usage(pages: dict[str, str]) -> None:
@@ -132,3 +213,13 @@ def test_a_build_that_must_be_reproducible_sets_the_date(
     pages = build_man_pages()
 
     assert ' 1 2001-09-09 "' in pages[f"{PROGRAM}.1"]
+
+
+def test_the_pages_are_written_into_a_directory(pages: dict[str, str], tmp_path: Path) -> None:
+    directory = tmp_path / "new" / "man1"
+
+    run_python("-m", f"{PACKAGE}.kit.manual", directory)
+
+    written = {path.name: path.read_text() for path in directory.iterdir()}
+    assert written.keys() == pages.keys()
+    assert written[f"{PROGRAM}.1"].startswith(f".TH {PROGRAM.upper()} 1 ")

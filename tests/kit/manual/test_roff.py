@@ -69,6 +69,24 @@ def test_a_long_paragraph_is_broken_between_words_and_loses_none(page: RoffPage)
     assert text.split()[: len(words)] == words
 
 
+def test_no_word_is_hyphenated(page: RoffPage) -> None:
+    words = ["TOOL_SESSION_ID", "configuration", "internationalization"] * 30
+    page.heading("DESCRIPTION")
+    page.paragraph(escape(" ".join(words)))
+
+    formatted = _format(page)
+
+    _, _, text = formatted.partition("DESCRIPTION")
+    assert text.split()[: len(words)] == words
+
+
+def test_an_indented_text_is_an_ordinary_paragraph(page: RoffPage) -> None:
+    page.heading("DESCRIPTION")
+    page.paragraph("\n    The first line\n    and the second.\n")
+
+    assert "DESCRIPTION\n       The first line and the second.\n" in _format(page)
+
+
 def test_the_lines_of_an_example_keep_their_spaces(page: RoffPage) -> None:
     page.heading("EXAMPLES")
     page.examples([escape("echo 'a  b' | acme add -"), escape(".local/bin/acme")])

@@ -44,14 +44,19 @@ def value_to_show(key: Key, value: TomlValue, *, reveal: bool) -> Any:
         return MASK
     if isinstance(value, list):
         return [value_to_show(key, member, reveal=reveal) for member in value]
-    if isinstance(value, str):
-        return value if reveal else redact(value)
-    if isinstance(value, int):
-        return value
-    if isinstance(value, float) and isfinite(value):
+    if isinstance(value, str) and not reveal:
+        return redact(value)
+    if _is_known_to_json(value):
         return value
     # A date, a time, `nan` or `inf`, as TOML writes it.
     return str(value).replace(" ", "T")
+
+
+def _is_known_to_json(value: TomlValue) -> bool:
+    """Return whether JSON can represent a value that is neither a list nor a table."""
+    if isinstance(value, float):
+        return isfinite(value)
+    return isinstance(value, (str, int))
 
 
 def excerpt(value: Any) -> Excerpt:

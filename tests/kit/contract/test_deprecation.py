@@ -1,0 +1,31 @@
+"""An option is renamed or withdrawn by a mark on its annotation."""
+
+from typing import Annotated
+
+import pytest
+import typer
+
+from sampletool.kit.contract.deprecation import DeprecatedFlag, find_deprecated_flags
+from sampletool.kit.typer_parameters import describe, parameters_of
+
+
+def test_marks_are_found_in_annotations_and_nothing_else_is() -> None:
+    renamed = Annotated[
+        int,
+        typer.Option("--limit", "--max", "--most"),
+        DeprecatedFlag("--max", instead="Use --limit."),
+        DeprecatedFlag("--most", instead="Use --limit!"),
+    ]
+
+    assert find_deprecated_flags([renamed, int, Annotated[str, typer.Option("--name")]]) == {
+        "--max": "Use --limit.",
+        "--most": "Use --limit!",
+    }
+
+
+def test_a_mark_for_a_flag_that_the_option_does_not_have_is_an_error() -> None:
+    mark = DeprecatedFlag("--max", instead="Use --limit.")
+    annotations = {"limit": Annotated[int, typer.Option("--limit"), mark]}
+
+    with pytest.raises(ValueError, match="--max is marked as deprecated"):
+        describe(parameters_of(annotations), annotations)
