@@ -9,7 +9,8 @@ If functions of files on the page were renamed, this command corrects their rows
 
     python -m tests.kit.project.walk --update
 
-Rows to add, remove or move are printed. They need an author, who knows what to say about them.
+It prints the rows that it changed, because their text may no longer fit, and the rows that you have
+to add, remove or move.
 """
 
 import json
@@ -159,8 +160,13 @@ def _update_page(scratch: Path) -> None:
     (workspace / WORKSPACE_FILE).touch()
     traced = trace(COMMAND, workspace, environ, scratch / "trace")
     page = ROOT / PAGE
-    page.write_text(with_present_names(page.read_text(), traced))
-    for correction in corrections(visits_on_page(page.read_text()), traced):
+    before = page.read_text()
+    after = with_present_names(before, traced)
+    page.write_text(after)
+    for visit in visits_on_page(after):
+        if visit not in visits_on_page(before):
+            print(f"{PAGE}: Does the text of this row still fit? {visit.row()}")
+    for correction in corrections(visits_on_page(after), traced):
         print(correction)
 
 
