@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Iterator
+from typing import Annotated
 
 import pytest
 
+from sampletool.kit import parse_level
 from sampletool.kit.app import root_command
 from sampletool.kit.context import Context
-from sampletool.kit.contract.errors import ExitStatus
+from sampletool.kit.contract.deprecation import DeprecatedFlag
+from sampletool.kit.contract.errors import ExitStatus, UsageMistakes
 from sampletool.kit.global_options import HelpRequested
 from sampletool.kit.program import PROGRAM, __version__
 from sampletool.kit.safety.signals import Signals
@@ -84,6 +87,12 @@ def test_the_last_of_two_options_for_the_format_wins(tool: Tool) -> None:
     assert json_last.data["value"] == "auto"
 
 
+def test_a_format_that_is_chosen_wins_over_raw(tool: Tool) -> None:
+    assert tool("config", "get", "jobs", "--raw").text == "auto\n"
+    assert tool("config", "get", "jobs", "--raw", "--json").data["value"] == "auto"
+    assert tool("--json", "config", "get", "jobs", "--raw").data["value"] == "auto"
+
+
 # Mistakes
 
 
@@ -134,6 +143,7 @@ def test_a_wrong_field_is_reported_with_the_other_mistakes(tool: Tool) -> None:
         "UNKNOWN_OPTION",
         "UNKNOWN_FIELD",
     ]
+    assert "fields" not in ran.meta
 
 
 @pytest.mark.parametrize("letters", ["-qx", "-xq", "-x5"])
@@ -196,6 +206,12 @@ def test_a_usage_error_names_its_command(tool: Tool) -> None:
 @pytest.mark.parametrize("option", ["--json", "--quiet", "--verbose"])
 def test_a_flag_takes_no_value(tool: Tool, option: str) -> None:
     assert tool("config", "list", f"{option}=yes").code == "USAGE_ERROR"
+
+
+def test_a_wrong_option_before_a_missing_command_is_an_error(tool: Tool) -> None:
+    ran = tool("--bogus")
+
+    assert [mistake["code"] for mistake in ran.error["errors"]] == ["UNKNOWN_OPTION", "MISSING"]
 
 
 def test_a_missing_command_is_an_error_in_json_and_help_otherwise(tool: Tool) -> None:
@@ -295,6 +311,16 @@ def test_commands_are_listed_below_the_heading_of_their_part(tool: Tool) -> None
     page = tool("--help").text
 
     assert re.search(r"^Settings,.*:\n  config ", page, re.MULTILINE)
+
+
+def test_the_largest_part_is_listed_first_and_the_kit_last(tool: Tool) -> None:
+    before_options = tool("--help").text.partition("\nGlobal options")[0]
+    sections = re.findall(r"^\S.*:\n((?:  .*\n)+)", before_options, re.MULTILINE)
+
+    sizes = [section.count("\n") for section in sections]
+
+    assert sizes[:-1] == sorted(sizes[:-1], reverse=True)
+    assert "  config " in sections[-1]
 
 
 def test_color_governs_help_and_usage_errors(tool: Tool) -> None:
@@ -411,6 +437,19 @@ def test_the_present_flag_and_a_value_after_two_dashes_have_no_warning(tool: Too
     ran = with_renamed_commands(tool, "paint", "--tone", "blue", "--", "--colour")
 
     assert warnings_of(ran) == []
+
+
+def test_a_deprecated_global_option_has_one_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    deprecated = Annotated[str, DeprecatedFlag("--color", instead="Use your eyes.")]
+    monkeypatch.setattr(parse_level, "GLOBAL_OPTIONS", {"color": deprecated})
+    context = Context(Signals())
+    args = ["--quiet", "config", "--quiet", "path", "--color", "never", "--bogus"]
+
+    with pytest.raises(UsageMistakes):
+        root_command(args).main(args=args, prog_name=PROGRAM, standalone_mode=False, obj=context)
+
+    message = "--color is deprecated. Use your eyes."
+    assert context.warnings == [{"code": "DEPRECATED", "message": message}]
 
 
 def test_help_shows_what_is_deprecated(tool: Tool) -> None:

@@ -18,6 +18,7 @@ def test_the_files_and_the_sources_that_win_are_shown(tool: Tool, workspace: Pat
     assert f"Setting jobs: from {settings_file}" in lines
     assert "Setting call_log: from TOOL_CALL_LOG" in lines
     assert lines[-1] == "All other settings have their defaults."
+    assert [line for line in lines if line.startswith("Setting ") and "default" in line] == []
 
 
 def test_one_v_does_not_show_them_and_quiet_hides_them(tool: Tool) -> None:
