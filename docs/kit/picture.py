@@ -1,6 +1,7 @@
-"""Writes docs/kit/terminal.svg: what four calls really print at a terminal of 80 columns. Part of `make pages`.
+"""Draw docs/kit/terminal.svg: what four commands really print at a terminal of 80 columns.
 
-They run in a copy that has no part: the picture is about the kit, and stays the same when a part comes or goes.
+`make pages` calls this. The commands run in a copy of the program without parts. So the picture
+shows the kit, and stays the same when a part is added or removed.
 """
 
 import os
@@ -8,62 +9,112 @@ import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
 from html import escape
-from itertools import pairwise
 from pathlib import Path
 
 from sampletool.kit.program import PACKAGE, PROGRAM, WORKSPACE_FILE
 from sampletool.kit.testing.console import on_terminal
 
 _PACKAGE = Path(__file__).parents[2] / PACKAGE
-_CALLS = ("config --help", "config list", "config get levle", "doctor")
 _PICTURE = Path(__file__).with_name("terminal.svg")
-_COLUMNS, _WIDTH, _HEIGHT, _MARGIN = 80, 7.3, 17, 14
-_STYLES = {"1": "font-weight='bold'", "31": "fill='#d1242f'", "32": "fill='#1a7f37'", "33": "fill='#9a6700'"}
+_COMMANDS = ("config --help", "config list", "config get levle", "doctor")
+_SETTINGS = '[settings]\nlevel = 3\nserver.url = "https://example.org"\n'
 
+_COLUMNS = 80
+_COLUMN_WIDTH = 7.3
+_LINE_HEIGHT = 17
+_MARGIN = 14
 
-def screens() -> list[str]:
-    """The lines of all calls, one after the other, with the codes of a terminal in them."""
-    with tempfile.TemporaryDirectory() as scratch:
-        work, home, copy = (Path(scratch) / name for name in ("work", "home", PACKAGE))
-        shutil.copytree(_PACKAGE / "kit", copy / "kit", ignore=shutil.ignore_patterns("__pycache__"))
-        for file in _PACKAGE.glob("*.py"):
-            shutil.copy(file, copy)
-        for directory in (work, home):
-            directory.mkdir()
-        (work / WORKSPACE_FILE).write_text('[settings]\nlevel = 3\nserver.url = "https://example.org"\n')
-        environ = {"PATH": os.environ["PATH"], "HOME": str(home), "TMPDIR": str(home), "COLUMNS": str(_COLUMNS)}
-        environ |= {"TERM": "xterm", "LC_ALL": "C.UTF-8", "PYTHONPATH": scratch}
-        lines: list[str] = []
-        for call in _CALLS:
-            said = on_terminal([sys.executable, "-m", PACKAGE, *call.split()], work, environ, stderr_too=True)
-            said = said.replace(str(work), "~/work").replace(str(home), "~").replace("\r", "")
-            if call == "doctor":  # the versions of this machine are of no interest
-                said = said.partition("\n\n")[0]
-            lines += [f"\x1b[1m$ {PROGRAM} {call}\x1b[0m", *said.rstrip("\n").split("\n"), ""]
-        return lines[:-1]
+_STYLE = "text { font: 12px ui-monospace, Menlo, Consolas, monospace; fill: #1f2328 }"
 
-
-def drawn(lines: list[str]) -> str:
-    rows = []
-    for number, line in enumerate(lines):
-        codes = [*re.finditer(r"\x1b\[(\d+)m", line)]
-        ends = [(0, ""), *((code.end(), _STYLES.get(code[1], "")) for code in codes), (len(line), "")]
-        starts = [*(code.start() for code in codes), len(line)]
-        spans = "".join(
-            f"<tspan {style}>{escape(line[begin:end])}</tspan>"
-            for ((begin, style), _), end in zip(pairwise(ends), starts, strict=True)
-            if begin < end
-        )
-        rows.append(f'<text xml:space="preserve" x="{_MARGIN}" y="{_MARGIN + _HEIGHT * (number + 1)}">{spans}</text>')
-    width, height = round(_COLUMNS * _WIDTH + 2 * _MARGIN), _HEIGHT * len(lines) + 3 * _MARGIN
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">\n'
-        f"<title>Four calls at a terminal: {escape(', '.join(_CALLS))}</title>\n"
-        "<style>text { font: 12px ui-monospace, Menlo, Consolas, monospace; fill: #1f2328 }</style>\n"
-        f'<rect width="{width}" height="{height}" rx="8" fill="#f6f8fa"/>\n' + "\n".join(rows) + "\n</svg>\n"
-    )
+_TERMINAL_CODE = re.compile(r"\x1b\[(\d+)m")
+_ATTRIBUTES = {
+    "1": "font-weight='bold'",
+    "31": "fill='#d1242f'",
+    "32": "fill='#1a7f37'",
+    "33": "fill='#9a6700'",
+}
+"""How SVG shows the text after each terminal code. Other codes end all of these."""
 
 
 def main() -> None:
-    _PICTURE.write_text(drawn(screens()))
+    """Write the picture."""
+    _PICTURE.write_text(draw(screens()))
+
+
+def screens() -> list[str]:
+    """Return the lines that the commands print one after the other, with terminal codes."""
+    with tempfile.TemporaryDirectory() as directory:
+        scratch = Path(directory)
+        home = scratch / "home"
+        work = scratch / "work"
+        home.mkdir()
+        work.mkdir()
+        (work / WORKSPACE_FILE).write_text(_SETTINGS)
+        _copy_kit(scratch / PACKAGE)
+        environ = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "TMPDIR": str(home),
+            "COLUMNS": str(_COLUMNS),
+            "TERM": "xterm",
+            "LC_ALL": "C.UTF-8",
+            "PYTHONPATH": str(scratch),
+        }
+        lines: list[str] = []
+        for command in _COMMANDS:
+            argv = [sys.executable, "-m", PACKAGE, *command.split()]
+            output = on_terminal(argv, work, environ, stderr_too=True)
+            output = output.replace(str(work), "~/work").replace(str(home), "~").replace("\r", "")
+            if command == "doctor":
+                # The rest has the versions of this machine.
+                output, _, _ = output.partition("\n\n")
+            prompt = f"\x1b[1m$ {PROGRAM} {command}\x1b[0m"
+            lines += [prompt, *output.rstrip("\n").split("\n"), ""]
+        # No empty line after the last command.
+        return lines[:-1]
+
+
+def _copy_kit(copy: Path) -> None:
+    """Copy the program without its parts."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(_PACKAGE / "kit", copy / "kit", ignore=ignored)
+    for file in _PACKAGE.glob("*.py"):
+        shutil.copy(file, copy)
+
+
+def draw(lines: list[str]) -> str:
+    """Return the picture of a terminal with these lines."""
+    width = round(_COLUMNS * _COLUMN_WIDTH + 2 * _MARGIN)
+    height = _LINE_HEIGHT * len(lines) + 3 * _MARGIN
+    rows = []
+    for number, line in enumerate(lines, 1):
+        spans = "".join(_spans(line))
+        baseline = _MARGIN + _LINE_HEIGHT * number
+        rows.append(f'<text xml:space="preserve" x="{_MARGIN}" y="{baseline}">{spans}</text>')
+    body = "\n".join(rows)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}">\n'
+        f"<title>Four commands at a terminal: {escape(', '.join(_COMMANDS))}</title>\n"
+        f"<style>{_STYLE}</style>\n"
+        f'<rect width="{width}" height="{height}" rx="8" fill="#f6f8fa"/>\n'
+        f"{body}\n</svg>\n"
+    )
+
+
+def _spans(line: str) -> Iterator[str]:
+    """Yield the parts of a line. A new part begins at each terminal code."""
+    attributes = ""
+    start = 0
+    for code in _TERMINAL_CODE.finditer(line):
+        yield from _span(line[start : code.start()], attributes)
+        attributes = _ATTRIBUTES.get(code[1], "")
+        start = code.end()
+    yield from _span(line[start:], attributes)
+
+
+def _span(text: str, attributes: str) -> Iterator[str]:
+    if text:
+        yield f"<tspan {attributes}>{escape(text)}</tspan>"

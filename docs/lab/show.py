@@ -1,17 +1,25 @@
-"""What `make run` shows of this part."""
+"""Show a race condition and its fix, step by step. `make run` calls this."""
 
 import subprocess
 from pathlib import Path
 
-from docs.kit.show.__main__ import TOOL, say
+from docs.kit.show.__main__ import TOOL, heading, say
 from sampletool.kit.contract.text import between_words
 from sampletool.lab.scenario import names
 
+_WIDTH = 80
+
 
 def show(_scratch: Path) -> None:
-    say("One race condition, made to happen by a schedule, and the way that holds:")
+    """Run one race condition, and list the others."""
+    heading("A race condition, step by step")
+    say("Two processes run the steps below in this order: first with the bug, then with")
+    say("the fix.")
     say()
     subprocess.run([*TOOL, "lab", "run", "lost-config-update", "--format", "text"], check=False)
     say()
-    say("The others (tool lab run NAME, or tool lab run --all for all of them):")
-    say("\n".join(between_words(", ".join(names()), 80)))
+    say("There are more. To run one, use `tool lab run NAME`. To run all, use")
+    say("`tool lab run --all`.")
+    say()
+    for line in between_words(", ".join(names()), _WIDTH):
+        say(line)

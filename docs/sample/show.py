@@ -1,4 +1,4 @@
-"""What `make run` shows of this part."""
+"""Show what a command reports while another process holds the lock. `make run` calls this."""
 
 import json
 import subprocess
@@ -7,34 +7,55 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from docs.kit.show.__main__ import LONGEST_SECONDS, TOOL, ended, say
+from docs.kit.show.__main__ import MAX_SECONDS, TOOL, heading, say, wait_for
+
+_WORKSPACE = """
+[target.slow]
+run = ["sh", "-c", "touch \\"$TOOL_WORKSPACE/has_begun\\" && sleep 60"]
+outputs = ["x"]
+"""
 
 
 def show(scratch: Path) -> None:
-    """One works; the answer of the other names it, and says when to come back."""
-    demo = scratch / "demo"
-    demo.mkdir()
-    (demo / "tool.toml").write_text(
-        '[target.slow]\nrun = ["sh", "-c", "touch \\"$TOOL_WORKSPACE/began\\" && sleep 60"]\noutputs = ["x"]\n'
-    )
-    with building(demo):
-        second = subprocess.run([*TOOL, "build"], cwd=demo, capture_output=True, check=False, timeout=LONGEST_SECONDS)
-    error = json.loads(second.stdout).get("error", {})
-    say("Two builds at once: one works; the answer of the other names it, and says when to come back:")
-    say(f"  $ tool build   # exit status {second.returncode}")
-    for name in ("code", "message", "retryable", "retry_after_ms"):
+    """Start two builds, and print the error of the second one."""
+    workspace = scratch / "demo"
+    workspace.mkdir()
+    (workspace / "tool.toml").write_text(_WORKSPACE)
+    with build_running(workspace):
+        second_build = subprocess.run(
+            [*TOOL, "build"],
+            cwd=workspace,
+            capture_output=True,
+            check=False,
+            timeout=MAX_SECONDS,
+        )
+    error = json.loads(second_build.stdout).get("error", {})
+    heading("Two builds at the same time")
+    say("The first build is running. The second one fails at once. Its error names the")
+    say("process that holds the lock, and says when to try again:")
+    say()
+    say(f"  $ tool build   # exit code {second_build.returncode}")
+    for name in ("code", "message", "suggestion", "retryable", "retry_after_ms"):
         say(f"  {name}: {json.dumps(error.get(name))}")
 
 
 @contextmanager
-def building(directory: Path) -> Iterator[None]:
-    """A process is in the middle of a build; nobody waits for one that has ended."""
-    process = subprocess.Popen([*TOOL, "build"], cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + LONGEST_SECONDS
+def build_running(workspace: Path) -> Iterator[None]:
+    """Start a build, and wait until it runs its target. Terminate it when the block ends."""
+    process = subprocess.Popen(
+        [*TOOL, "build"],
+        cwd=workspace,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    give_up_at = time.monotonic() + MAX_SECONDS
     try:
-        while not (directory / "began").exists() and process.poll() is None and time.monotonic() < deadline:
+        # If the build has exited, the target will never begin.
+        while not (workspace / "has_begun").exists() and process.poll() is None:
+            if time.monotonic() > give_up_at:
+                break
             time.sleep(0.01)
         yield
     finally:
         process.terminate()
-        ended(process)
+        wait_for(process)

@@ -1,4 +1,4 @@
-"""What only the site has: the sidebar, and the explorer in the place of the link to it."""
+"""What only the site has: the sidebar, the explorer in the place of a link, and the page of the kit."""
 
 import re
 from importlib import import_module
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from docs.site.sidebar import sidebar
+from sampletool.kit.program import PACKAGE
 
 _PLAY = re.compile(r'^\[[^\]]+\]\((?P<above>[./\w-]*)explorer\.md "(?P<name>[\w-]+)"\)(?: <!--.*-->)?$', re.MULTILINE)
 """`[Play it](explorer.md "scenario")` on a line of its own."""
@@ -15,11 +16,29 @@ _FRAME = """```{{raw}} html
 ```"""
 EXPLORER = "play.html"
 DOCS = Path(__file__).parents[1]
+KIT_README = DOCS.parent / PACKAGE / "kit" / "README.md"
+"""A page that is next to the code that it describes. Sphinx reads only files below docs/."""
+KIT_PAGE = "kit/how-to"
+"""The page of the site that has its content. In the repository, this file has only a link to it."""
+_LINK_TO_KIT_README = re.compile(rf"\]\((\.\./)+{PACKAGE}/kit/README\.md(?P<anchor>#[\w-]+)?\)")
+"""A link to that file. Sphinx finds no page there, so the site needs a link to its own page."""
 
 
 def add_what_only_the_site_has(_app: object, page: str, source: list[str]) -> None:
-    text = _PLAY.sub(lambda found: _FRAME.format(src=f"{found['above']}{EXPLORER}#{found['name']}"), source[0])
-    source[0] = f"{text}\n{_toctrees()}" if page == "index" else text
+    """Replace the text of a page, which is the only item of `source`, before Sphinx reads it."""
+    text = source[0]
+    if page == KIT_PAGE:
+        text = KIT_README.read_text()
+    text = _LINK_TO_KIT_README.sub(rf"](/{KIT_PAGE}.md\g<anchor>)", text)
+    text = _PLAY.sub(_explorer, text)
+    if page == "index":
+        text = f"{text}\n{_toctrees()}"
+    source[0] = text
+
+
+def _explorer(link: re.Match[str]) -> str:
+    """Return the explorer as a part of the page, in the place of a link to it."""
+    return _FRAME.format(src=f"{link['above']}{EXPLORER}#{link['name']}")
 
 
 def add_what_can_be_played(app: Any, error: Exception | None) -> None:

@@ -8,7 +8,8 @@ _CAPTIONS = ("Learn", "Races", "Guides", "Reference", "Design")
 _PATTERNS = {
     "Learn": ["lab/learn/index", "lab/learn/[1-9]-*", "lab/learn/state/[1-9]-*", "lab/learn/*",
               "lab/choose", "lab/words", "lab/try", "lab/explorer"],
-    "Reference": ["kit/reference", "*/reference", "kit/settings", "kit/guarantees", "*/guarantees", "*/soak"],
+    "Reference": ["kit/reference", "*/reference", "kit/settings", "kit/traces",
+                  "kit/guarantees", "*/guarantees", "*/soak"],
     "Design": ["kit/architecture", "kit/decisions", "kit/not-protected", "kit/platforms"],
     "Races": ["lab/index", "lab/*"],
     "Guides": ["kit/one-file", "fork/fork", "kit/how-to", "kit/library", "kit/agents", "mcp/*"],

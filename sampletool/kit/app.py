@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from importlib import import_module
 from typing import Any, NamedTuple, TypeGuard
 
@@ -303,7 +302,7 @@ def _finish(
         # For example, the result has a member that JSON cannot represent.
         answer = _build_answer(_report_bug_and_close(bug, context), context)
         # An error has no such fields as the result.
-        rendered = render(answer, replace(presentation, fields=None))
+        rendered = render(answer, presentation._replace(fields=None))
     # Before the response is printed: a caller that has read a response finds it in the log.
     _log_command(answer, context)
     return _Output(rendered.stdout, rendered.stderr, exit_code=answer.meta["exit_code"])
@@ -390,7 +389,7 @@ def _log_command(answer: Answer, context: Context) -> None:
     # A command must not fail because its log cannot be written.
     with suppress(*EXPECTED):
         if context.settings.value("call_log"):
-            logged_call = call_of(replace(answer, meta=meta))
+            logged_call = call_of(answer._replace(meta=meta))
             append(state_directory(), logged_call)
 
 

@@ -12,7 +12,6 @@ parse_level.py).
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, get_type_hints
@@ -267,7 +266,7 @@ class CommandFolder(TyperGroup):
         if not mistake.suggestion:
             names = ", ".join(self.commands)
             hint = f"The commands are {names}. For help, run `{path} --help`."
-            mistake = replace(mistake, suggestion=hint)
+            mistake = mistake._replace(suggestion=hint)
         return UsageMistakes([*level.mistakes, mistake], path)
 
     def usage(self, command_path: str) -> str:

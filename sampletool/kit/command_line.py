@@ -1,8 +1,12 @@
-"""What the command line says about a run, apart from the arguments and options of its command."""
+"""What the command line says about a run, apart from the arguments and options of its command.
+
+The records in this module are named tuples, and so are the others that every command needs, for
+example in contract/answer.py. Python takes 0.4 ms longer to define a frozen dataclass. With fifteen
+of them, `config get` took 12% longer.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from .contract.answer import Format
 from .contract.command_spec import CommandSpec
@@ -10,8 +14,7 @@ from .contract.command_spec import CommandSpec
 ColorName = Literal["auto", "always", "never"]
 
 
-@dataclass(frozen=True)
-class GlobalOptions:
+class GlobalOptions(NamedTuple):
     """The options that every command takes. An option that was not given is None, False or 0."""
 
     format: Format | None = None
@@ -37,8 +40,7 @@ class GlobalOptions:
         return given
 
 
-@dataclass(frozen=True)
-class CommandLine:
+class CommandLine(NamedTuple):
     """What has been understood of a command line. A wrong one may be understood in part."""
 
     command: str = ""
@@ -51,4 +53,4 @@ class CommandLine:
 
     def with_options(self, given: Mapping[str, Any]) -> "CommandLine":
         """Return the same, with these options in place of those that were given before."""
-        return replace(self, options=replace(self.options, **given))
+        return self._replace(options=self.options._replace(**given))

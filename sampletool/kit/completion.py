@@ -8,7 +8,6 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from contextlib import redirect_stderr
-from dataclasses import replace
 from io import StringIO
 from typing import Any
 
@@ -60,7 +59,7 @@ def _prepare(context: Context) -> None:
     if context.options.cwd is not None:
         os.chdir(context.options.cwd)
     context.signals.limit(_MAX_SECONDS)
-    context.understand(replace(context.command_line, dry_run=True))
+    context.understand(context.command_line._replace(dry_run=True))
 
 
 def _matching_names(names: Iterable[str], beginning: str) -> list[str]:

@@ -125,7 +125,11 @@ class Context:
     @cached_property
     def settings(self) -> Settings:
         """The settings that apply to this command."""
-        return Settings(lambda: self.workspace_or_none, self.options.settings())
+        return Settings(
+            lambda: self.workspace_or_none,
+            self.options.settings(),
+            warn=self.warn,
+        )
 
     @cached_property
     def cwd(self) -> Path:
@@ -356,6 +360,9 @@ class Context:
 
 def _change_directory(directory: str) -> None:
     """Enter the directory of --cwd. An error names its absolute path."""
+    if not directory:
+        hint = "Pass a directory, or leave out --cwd."
+        raise InvalidValues(Mistake("--cwd", "INVALID_VALUE", "the directory is empty", directory, hint))
     try:
         os.chdir(directory)
     except OSError as error:

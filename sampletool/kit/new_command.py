@@ -1,6 +1,7 @@
-"""`make new-command NAME=group/name`: writes a command in the anatomy of all commands, and its test, to be changed.
+"""Create a command and its test, to be edited: this is what `make new-command NAME=group/name` runs.
 
-It goes into the part that has the group; where there is none, into a new part of the group's name. Nothing is replaced.
+The command is created in the part that has the group. If no part has it, a new part with the name of
+the group is created. No file is replaced. README.md, next to this file, explains each piece.
 """
 
 import keyword
@@ -11,9 +12,10 @@ from .parts import TOP, command_packages, part_names
 from .program import PACKAGE, PROGRAM
 
 _NAME = re.compile(r"[a-z](-?[a-z0-9]){0,29}")
-_COMMAND = '''"""{group} {name}: say here what it does."""
+_COMMAND = '''"""Greet somebody. Describe here what the command does."""
 
-from typing import Annotated, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated
 
 import typer
 
@@ -23,28 +25,36 @@ from {package}.kit.contract.command_spec import CommandSpec
 spec = CommandSpec(effect="nothing", examples=("{group} {name} Ann",))
 
 
-class Result(NamedTuple):
+@dataclass(frozen=True)
+class Result:
+    """The data that the command returns."""
+
     greeting: str
 
     def lines(self) -> list[str]:
+        """Return what a person sees."""
         return [self.greeting]
 
 
-def greet(whom: str, cwd: str) -> Result:
-    return Result(f"Hello {{whom}}, this is {{cwd}}.")
+def greet(name: str, directory: str) -> Result:
+    """Return a greeting. Replace this with the work of the command."""
+    return Result(f"Hello {{name}}, this is {{directory}}.")
 
 
-def command(ctx: typer.Context, whom: Annotated[str, typer.Argument(metavar="WHOM", help="Who it greets.")]) -> Result:
-    """Say here what it does."""
+def command(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Greet this person, for example Ann.")],
+) -> Result:
+    """Greet somebody."""
     context: Context = ctx.obj
-    return greet(whom, context.cwd.name)
+    return greet(name, context.cwd.name)
 '''
 _TEST = '''"""{program} {group} {name}"""
 
 from {package}.kit.testing.tool import Tool
 
 
-def test_it_greets(tool: Tool) -> None:
+def test_the_greeting_names_the_person_and_the_directory(tool: Tool) -> None:
     greeting = tool("{group}", "{name}", "Ann").data["greeting"]
 
     assert greeting == f"Hello Ann, this is {{tool.cwd.name}}."
@@ -52,11 +62,11 @@ def test_it_greets(tool: Tool) -> None:
 
 
 def new_files(group: str, name: str) -> dict[str, str]:
-    """What is written, by its path: the command, its test, and what is missing around them."""
+    """Return the files to write, by their paths: the command, its test, and packages that are missing."""
     folder, file = group.replace("-", "_"), name.replace("-", "_")
     part = next((part for part in part_names() if (TOP / PACKAGE / part / "commands" / folder).is_dir()), folder)
     place, tests = f"{PACKAGE}/{part}", f"tests/{part}"
-    about = f'"""{group.capitalize()}: say here what it is about."""\n'
+    about = f'"""Describe the group {group} here."""\n'
     packages = dict.fromkeys((place, f"{place}/commands", f"{place}/commands/{folder}"), about)
     packages |= dict.fromkeys((tests, f"{tests}/commands"), "")
     around = {f"{package}/__init__.py": text for package, text in packages.items()}

@@ -4,7 +4,6 @@ See lenient_parsing.py for how all mistakes are found.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import typer
@@ -58,7 +57,7 @@ def parse_level(
     Raise HelpRequested if --help was given.
     """
     context = level.obj
-    command_line = replace(context.command_line, command=level.command_name, spec=command.spec)
+    command_line = context.command_line._replace(command=level.command_name, spec=command.spec)
     # If the level has a mistake, the response names its command.
     context.understand(command_line)
 
@@ -87,7 +86,7 @@ def _understood(
     if params.get("raw") and command_line.options.format is None:
         options.setdefault("format", "raw")
     with_options = command_line.with_options(options)
-    return replace(with_options, dry_run=bool(params.get("dry_run")))
+    return with_options._replace(dry_run=bool(params.get("dry_run")))
 
 
 def _warn_of_deprecated_flags(

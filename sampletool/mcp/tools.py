@@ -76,7 +76,7 @@ def load_tools() -> dict[str, Tool]:
         parameters = {param["name"]: param for param in found.described} | everywhere
         offered = {name: param for name, param in parameters.items() if name not in _NOT_OFFERED}
         name = command.replace(" ", "_").replace("-", "_")
-        if not (found.spec.takes_stdout or found.spec.needs_terminal):
+        if not found.spec.takes_stdout and not found.spec.needs_terminal:
             tools[name] = Tool(name, describe(command, found), offered)
     return tools
 

@@ -8,6 +8,17 @@ _LEFT_OUT = ("contract.errors.ExitStatus.", "testing.")
 """The exit codes are pinned by tests/kit/contract/test_errors.py; what only tests use needs no reason."""
 
 CONSTANTS = (
+    Constant("commands._bug_report._MAX_CRASH_REPORTS", 5, "more: old crashes hide the last one"),
+    Constant("commands._bug_report._MAX_VALUE_CHARACTERS", 200, "more: one variable fills the report"),
+    Constant("commands.config._editor._GRACE_SECONDS", 5.0, "less: an editor cannot save its recovery file"),
+    Constant("commands.config._showing.MAX_LISTED_CHARACTERS", 200, "more: a page of a list is too long"),
+    Constant("commands.config.set._MAX_STDIN_BYTES", 1_048_576, "less: a large value is not read before it is refused"),
+    Constant("commands.config.set._SIMILAR", 0.75, "less: other keys count as misspelled; more: no key does"),
+    Constant("commands.lock.list._MAX_HOLDERS", 10, "more: one shared lock fills a page"),
+    Constant("commands.log._MAX_CHARACTERS", 200, "more: a page of the log is too long"),
+    Constant("commands.log._MAX_SUBJECTS", 10, "more: a page of the log is too long"),
+    Constant("commands.manifest._MAX_PAGE_BYTES", 49_152, "more: a response is longer than 64 KiB"),
+    Constant("commands.session.clean._MAX_LISTED", 100, "more: the response of a large clean is too long"),
     Constant("context.AT_ONCE", 0.0, "more: a command waits for a holder that may run for minutes"),
     Constant("context.PATIENT_SECONDS", 10.0, "less: a short queue fails; more: callers think that the tool hangs"),
     Constant("contract.duration._MAX_SECONDS", 3_153_600_000, "more: the clock and the poll call overflow"),
@@ -32,6 +43,7 @@ CONSTANTS = (
     Constant("contract.text.MAX_ECHOED_CHARACTERS", 200, "more: a pasted file fills the message"),
     Constant("contract.text.MAX_SENTENCE_CHARACTERS", 1000, "less: a path or a command to copy is cut"),
     Constant("contract.text._NARROWEST_TEXT", 20, "less: one word on each line"),
+    Constant("manual.roff._LINE_CHARACTERS", 80, "more: `mandoc -Tlint` warns of each longer line"),
     Constant("safety.atomic_file.FOR_ALL", 0o666, "less: the umask of the user does not decide"),
     Constant(
         "safety.atomic_file._CREATE_FLAGS",
@@ -137,7 +149,7 @@ LIMITS = (
     Limit("lock list --limit", 100, 1, 10_000, _PAGE),
     Limit("log --limit", 100, 1, 10_000, _PAGE),
     Limit("log --since", "7d", None, None, "less: last week is not shown; more: old calls hide the new ones"),
-    Limit("manifest --limit", 1_000, 1, 10_000, _PAGE),
+    Limit("manifest --limit", 100, 1, 10_000, _PAGE),
     Limit("session list --limit", 100, 1, 10_000, _PAGE),
 )
 

@@ -83,11 +83,8 @@ NOT_REWRITTEN = frozenset(
         "tests/state/commands",
         "tests/state/support",
         "docs",
-        "docs/kit",
-        "docs/kit/show",
         "docs/lab",
         "docs/mcp/state",
-        "docs/sample",
         "docs/site",
     }
 )

@@ -137,7 +137,7 @@ def test_the_other_shared_files_are_completion_and_pages_for_agents(wheel: Wheel
             other_files.add(path)
 
     assert other_files == _OTHER_SHARED_FILES
-    how_to = f"- [How to add things]({REPOSITORY}/blob/main/docs/kit/how-to.md)"
+    how_to = f"- [Add a command]({REPOSITORY}/blob/main/docs/kit/how-to.md)"
     assert how_to in wheel.shared[f"{PROGRAM}/llms.txt"]
     assert "| `config set` | settings |" in wheel.shared[f"{PROGRAM}/SKILL.md"]
 

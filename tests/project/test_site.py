@@ -36,3 +36,12 @@ def test_the_site_asks_no_other_machine_for_anything_and_can_be_searched_from_di
 
     assert loading == set()
     assert "Search.setIndex" in (site / "searchindex.js").read_text()
+
+
+def test_the_page_of_the_kit_is_on_the_site_and_links_lead_to_it(site: Path) -> None:
+    page = (site / "kit" / "how-to.html").read_text()
+    links = re.findall(r'href="([^"]*how-to\.html)[^"]*">', (site / "kit" / "library.html").read_text())
+
+    assert "sampletool/stock/__init__.py" in page
+    assert 'id="add-an-error"' in page
+    assert "how-to.html" in links

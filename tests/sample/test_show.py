@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.sample.show import building, show
+from docs.sample.show import build_running, show
 
 
 def test_the_second_of_two_builds_is_answered_with_the_first(
@@ -18,5 +18,5 @@ def test_the_second_of_two_builds_is_answered_with_the_first(
 def test_nobody_waits_for_a_build_that_has_ended(tmp_path: Path) -> None:
     (tmp_path / "tool.toml").write_text("this is no TOML")
 
-    with building(tmp_path):
+    with build_running(tmp_path):
         pass

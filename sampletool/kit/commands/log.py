@@ -75,7 +75,7 @@ class Calls:
     def lines(self) -> list[Line]:
         """Return a table with a row for each run."""
         if not self.calls:
-            return ["The log has no such command."]
+            return ["The log has no matching command."]
         return [heads("at", "command", "result", "took", "about"), *(c.row() for c in self.calls)]
 
 
@@ -153,7 +153,7 @@ def command(
         typer.Option(
             metavar="DURATION",
             callback=checked_by(parse_limit),
-            help="Show commands that were run in this period, such as 1h.",
+            help="Show commands of this period, such as 1h.",
         ),
     ] = "7d",
     failed: Annotated[
@@ -162,7 +162,7 @@ def command(
     ] = False,
     only: Annotated[
         str,
-        typer.Option("--command", metavar="NAME", help="Show only this command: config.set."),
+        typer.Option("--command", metavar="NAME", help="Show only this command."),
     ] = "",
     limit: LimitOption = 100,
     after: AfterOption = None,

@@ -313,11 +313,11 @@ def command(
     ] = False,
     schema: Annotated[
         bool,
-        typer.Option("--schema", help="Describe the options, errors and members of all commands."),
+        typer.Option("--schema", help="Describe what all commands share."),
     ] = False,
     as_skill: Annotated[
         bool,
-        typer.Option("--skill", help="Print a SKILL.md that tells an agent how to run the tool."),
+        typer.Option("--skill", help="Print a SKILL.md for agents."),
     ] = False,
     limit: LimitOption = 100,
     after: AfterOption = None,

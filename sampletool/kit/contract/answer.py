@@ -10,7 +10,7 @@ so a file name or another caller's value can neither move the cursor nor forge a
 import json
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, is_dataclass
+from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
 
 from .errors import ToolError
@@ -49,8 +49,7 @@ class Result(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """The response of one command. After a failure, it can have a result too."""
 
     result: Result | None
@@ -73,8 +72,7 @@ class Answer:
         return envelope
 
 
-@dataclass(frozen=True)
-class Screen:
+class Screen(NamedTuple):
     """The terminal that shows the text, if there is one."""
 
     width: int | None = None
@@ -84,8 +82,7 @@ class Screen:
     stderr_color: bool = False
 
 
-@dataclass(frozen=True)
-class Presentation:
+class Presentation(NamedTuple):
     """How to print one response."""
 
     format: Format = "json"

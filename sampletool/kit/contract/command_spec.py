@@ -1,7 +1,6 @@
 """What a command promises before it runs. The manifest, the help and the tests read it."""
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ..program import PROGRAM
 from ..safety.errors import (
@@ -55,8 +54,7 @@ ERRORS_OF_EVERY_COMMAND: ErrorTypes = (
 ERRORS_OF_LOCKS: ErrorTypes = (LockTimeout, Deadlock, LocksUnsupported)
 
 
-@dataclass(frozen=True)
-class CommandSpec:
+class CommandSpec(NamedTuple):
     """The promises of one command. A command file has one, named `spec`."""
 
     effect: Changes

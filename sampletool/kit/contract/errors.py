@@ -10,10 +10,9 @@ exception is a bug in the tool, and is reported as INTERNAL_ERROR. See expected.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from enum import IntEnum
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from ..program import PACKAGE, PROGRAM, WORKSPACE_FILE
 from .text import MAX_SENTENCE_CHARACTERS, shorten, shorten_sentence
@@ -62,8 +61,7 @@ def category(exit_code: int) -> str:
     return ExitStatus(exit_code).name
 
 
-@dataclass(frozen=True)
-class ErrorKind:
+class ErrorKind(NamedTuple):
     """What the documentation says about all errors that have the same code."""
 
     code: str
@@ -122,7 +120,7 @@ class ToolError(Exception):
         if not suggestion:
             suggestion = fill_template(self.advice, short_facts)
         self.message = shorten_sentence(message)
-        self.suggestion = _shorten_hint(suggestion)
+        self.suggestion = shorten_sentence(suggestion)
         self.data = data
         self.context = {name: fact for name, fact in short_facts.items() if fact is not None}
         super().__init__(self.message)
@@ -134,7 +132,7 @@ class ToolError(Exception):
 
     def with_hint(self, hint: str) -> Self:
         """Replace the hint, and return this error."""
-        self.suggestion = _shorten_hint(hint)
+        self.suggestion = shorten_sentence(hint)
         return self
 
     @classmethod
@@ -187,12 +185,6 @@ def _shorten_item(item: Any) -> Any:
     return item
 
 
-def _shorten_hint(hint: str) -> str:
-    """Return the hint. If it is too long, return it shortened."""
-    # A hint can be a command to copy, so the paths in it stay whole.
-    return shorten_sentence(hint, max_word_characters=MAX_SENTENCE_CHARACTERS)
-
-
 def fill_template(template: str, facts: dict[str, Any]) -> str:
     """Return the template with the facts in place of the names in braces.
 
@@ -231,8 +223,7 @@ def did_you_mean(word: str, known: list[str], nearness: float = 0.6) -> str:
     return f"Did you mean {' or '.join(proposals)}?"
 
 
-@dataclass(frozen=True)
-class Mistake:
+class Mistake(NamedTuple):
     """One thing that is wrong with the caller's input."""
 
     param: str
@@ -249,9 +240,8 @@ class Mistake:
             value = shorten(value)
         suggestion = self.suggestion
         if suggestion is not None:
-            suggestion = _shorten_hint(suggestion)
-        return replace(
-            self,
+            suggestion = shorten_sentence(suggestion)
+        return self._replace(
             # The name of an unknown option comes from the caller too.
             param=shorten(self.param),
             message=shorten_sentence(self.message),
@@ -277,11 +267,9 @@ class InvalidValues(ToolError):
         `message` replaces the messages of the mistakes. `suggestion` is shown only if no mistake
         has a suggestion of its own.
         """
-        # The same mistake is reported once. A dictionary keeps the order.
-        different_mistakes = list(dict.fromkeys(mistakes))
-        shown_mistakes = [mistake.shortened() for mistake in different_mistakes[:_MAX_MISTAKES]]
+        shown_mistakes = [mistake.shortened() for mistake in mistakes[:_MAX_MISTAKES]]
         if not message:
-            left_out = len(different_mistakes) - len(shown_mistakes)
+            left_out = len(mistakes) - len(shown_mistakes)
             message = _join_messages(shown_mistakes, left_out)
         own_suggestions = _suggestions_of(shown_mistakes)
         if own_suggestions:
@@ -422,7 +410,7 @@ class CommandIncomplete(ToolError):
 
     code, exit_status = "COMMAND_INCOMPLETE", ExitStatus.INTERNAL
     sentence = "{file} does not define {missing}."
-    advice = "A command file must define `spec` and `command`. docs/kit/how-to.md has an example."
+    advice = "A command file must define `spec` and `command`. {PACKAGE}/kit/README.md has an example."
 
 
 class InternalError(ToolError):

@@ -9,8 +9,7 @@ TABLE is at the end, because a text that depends on the failure is built by a fu
 import os
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..program import PROGRAM
 from ..safety import errors as library
@@ -27,8 +26,7 @@ Text = str | Callable[[Any], str]
 """A template with attributes of the exception in braces, or a function that returns a text."""
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """How the tool reports one class of exceptions. Each function is called with the exception."""
 
     code: str
@@ -78,8 +76,7 @@ def interrupted_when_done(signal_number: int) -> ToolError:
     Running it again could make the same change twice, for example add a task twice. So the hint is
     to check the result.
     """
-    row = replace(
-        TABLE[library.Interrupted],
+    row = TABLE[library.Interrupted]._replace(
         message=lambda error: f"{_interrupted_message(error)} The command had done its work.",
         hint="Check the result before you run the command again.",
     )

@@ -22,7 +22,7 @@ MAX_ECHOED_CHARACTERS = 200
 """How much of a value is repeated in an error."""
 
 MAX_SENTENCE_CHARACTERS = 1000
-"""The longest message or hint of an error, and the longest path in it."""
+"""The longest message or hint of an error."""
 
 _NARROWEST_TEXT = 20
 
@@ -94,17 +94,21 @@ def shorten(text: str, max_characters: int = MAX_ECHOED_CHARACTERS) -> str:
     return f"{text[:beginning]}…{text[-end:]}"
 
 
-def shorten_sentence(sentence: str, max_word_characters: int = MAX_ECHOED_CHARACTERS) -> str:
+def shorten_sentence(sentence: str) -> str:
     """Return a sentence with each word shortened, and then the sentence itself.
 
     A long value usually is one word. Without it, the rest of the sentence can still be read.
     """
-    shortened = re.sub(
-        rf"\S{{{max_word_characters},}}",
-        lambda word: shorten(word[0], max_word_characters),
-        sentence,
-    )
+    shortened = re.sub(r"\S+", _shorten_word, sentence)
     return shorten(shortened, MAX_SENTENCE_CHARACTERS)
+
+
+def _shorten_word(word: re.Match[str]) -> str:
+    """Return a word, shortened unless it may be a path."""
+    # A path may be a part of a command to copy. Nearly all paths are shorter than a sentence.
+    if "/" in word[0]:
+        return word[0]
+    return shorten(word[0])
 
 
 def quoted(text: str) -> str:

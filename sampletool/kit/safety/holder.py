@@ -1,14 +1,12 @@
 """The processes that hold a lock, as far as they are known. See lock_owners.py."""
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 State = Literal["running", "orphaned", "unknown"]
 """A holder is orphaned if it has exited and a process that inherited its lock still runs."""
 
 
-@dataclass(frozen=True)
-class Holder:
+class Holder(NamedTuple):
     """One process that holds a lock."""
 
     pid: int
@@ -34,8 +32,7 @@ class Holder:
         return f"{program} ({', '.join(facts)})"
 
 
-@dataclass(frozen=True)
-class Owners:
+class Owners(NamedTuple):
     """All holders of a lock. There are none while the lock changes hands."""
 
     holders: list[Holder]

@@ -26,10 +26,9 @@ import os
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .atomic_file import read_regular, replace, sweep
 from .errors import InvalidToml, UnsafePath
@@ -58,8 +57,7 @@ tomllib refuses them. A file that has them keeps them.
 _ALL_WRITE_BITS = 0o222
 
 
-@dataclass(frozen=True)
-class TomlText:
+class TomlText(NamedTuple):
     """The content of a file at one moment. A file that does not exist has an empty text."""
 
     path: Path

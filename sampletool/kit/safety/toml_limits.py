@@ -36,20 +36,19 @@ _SINGLE_QUOTES = r"' [^'\n]* '?"
 _COMMENT = r"\# [^\n]*"
 
 # Triple quotes come first: otherwise `""` would match as an empty string.
-_STRING_OR_COMMENT = re.compile(
-    "|".join(
-        [
-            _TRIPLE_DOUBLE_QUOTES,
-            _TRIPLE_SINGLE_QUOTES,
-            _DOUBLE_QUOTES,
-            _SINGLE_QUOTES,
-            _COMMENT,
-        ]
-    ),
-    # With VERBOSE, the blanks in the patterns are ignored. With DOTALL, a dot is also a line feed.
-    re.VERBOSE | re.DOTALL,
+_STRING_OR_COMMENT = "|".join(
+    [
+        _TRIPLE_DOUBLE_QUOTES,
+        _TRIPLE_SINGLE_QUOTES,
+        _DOUBLE_QUOTES,
+        _SINGLE_QUOTES,
+        _COMMENT,
+    ]
 )
-_DELIMITER = re.compile(r"([=,\[\]{}\n])")
+# With VERBOSE, the blanks in the patterns are ignored. With DOTALL, a dot is also a line feed.
+_FLAGS = re.VERBOSE | re.DOTALL
+
+_DELIMITER = r"([=,\[\]{}\n])"
 
 
 class TextBeforeDelimiter(NamedTuple):
@@ -96,8 +95,13 @@ def split_at_delimiters(text: str) -> Iterator[TextBeforeDelimiter]:
     letters, digits, dashes and underscores. So a piece has at least as many dots as the key in it.
     A piece that is not a key has few dots, because a number or a date has at most one.
     """
-    without_strings = _STRING_OR_COMMENT.sub(lambda found: "x" * len(found.group()), text)
-    pieces = _DELIMITER.split(without_strings)
+    without_strings = re.sub(
+        _STRING_OR_COMMENT,
+        lambda found: "x" * len(found.group()),
+        text,
+        flags=_FLAGS,
+    )
+    pieces = re.split(_DELIMITER, without_strings)
     # The pattern has a group, so split() returns the delimiters too: text, delimiter, ..., text.
     for index in range(0, len(pieces) - 1, 2):
         yield TextBeforeDelimiter(text=pieces[index], delimiter=pieces[index + 1])
@@ -107,7 +111,7 @@ def split_at_delimiters(text: str) -> Iterator[TextBeforeDelimiter]:
 def comments_in(text: str) -> list[str]:
     """Return the comments of a TOML text."""
     comments = []
-    for found in _STRING_OR_COMMENT.findall(text):
+    for found in re.findall(_STRING_OR_COMMENT, text, flags=_FLAGS):
         if found.startswith("#"):
             comments.append(found)
     return comments

@@ -10,7 +10,6 @@ name wins over a former one. If a former name gave the value that is used, the u
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -28,8 +27,7 @@ ScopeName = Literal["project", "user"]
 SourceName = Literal["flag", "environment", "project", "user", "default"]
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """A place that gives a key a value."""
 
     name: SourceName

@@ -104,7 +104,7 @@ with opened_log(path, os.O_RDWR | os.O_CREAT) as descriptor:
             breaks="is not in the log",
         ),
     ),
-    symbol="sampletool.kit.call_log:append",
+    symbol="sampletool.kit.call_log:_append_once",
     still_broken_by="a full disk, which takes half a line (the log of calls begins the next one anew); network file "
     "systems without append; and a clean-up that removes the file under the writers: the log of calls looks for that "
     "after each write, and writes again.",

@@ -87,7 +87,7 @@ def test_both_archives_carry_the_kit_with_its_tests_pages_and_pins(archives: dic
     carried = kit_of(archives[form])
 
     assert carried == kit_of(ROOT)
-    assert carried.keys() >= {f"{PACKAGE}/kit/CHANGELOG.md", "tests/kit/plugin.py", "docs/kit/how-to.md"}
+    assert carried.keys() >= {f"{PACKAGE}/kit/README.md", "tests/kit/plugin.py", "docs/kit/tests.md"}
 
 
 def test_the_archives_of_a_fork_carry_its_list_of_checksums(tool: Tool) -> None:

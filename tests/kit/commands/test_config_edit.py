@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from sampletool.kit.program import PACKAGE, WORKSPACE_FILE
+from sampletool.kit.commands.config._editor import run_editor
+from sampletool.kit.program import PACKAGE, PROGRAM, WORKSPACE_FILE
 from sampletool.kit.testing.tool import Tool
 
 _TOOL = f"{sys.executable} -m {PACKAGE}"
@@ -109,13 +110,13 @@ class Editing:
 
     def copies(self) -> list[Path]:
         """Return the copies that are left."""
-        return list(Path(self.tool.environ["TMPDIR"]).glob("tool-edit-*/*"))
+        return list(Path(self.tool.environ["TMPDIR"]).glob(f"{PROGRAM}-edit-*/*"))
 
     def close(self) -> None:
         for terminal in self._terminals:
             terminal.close()
-        for copy in self.copies():
-            shutil.rmtree(copy.parent)
+        for directory in {copy.parent for copy in self.copies()}:
+            shutil.rmtree(directory)
 
 
 @pytest.fixture
@@ -238,7 +239,7 @@ def test_a_file_that_another_process_creates_meanwhile_is_not_replaced(
     ("script", "reason"),
     [
         ("exit 3", "exited with code 3"),
-        ("kill -KILL $$", "was killed by SIGKILL"),
+        ("kill -KILL $$", "was killed by signal 9"),
         ('rm "$1"', "removed the file"),
     ],
 )
@@ -349,3 +350,37 @@ def test_a_signal_to_the_command_alone_ends_the_editor_and_keeps_the_copy(
     assert exit_code == -signal.SIGTERM
     assert str(copy) in terminal.shown
     assert file.read_text() == _BEFORE
+
+
+def test_a_recovery_file_of_the_editor_is_kept(editing: Editing, file: Path) -> None:
+    script = """
+        trap 'echo typed > "$1.swp"; kill $!; exit 1' TERM
+        echo ready
+        sleep 60 &
+        wait $!
+        """
+    terminal = editing.start(script)
+    terminal.wait_for("ready")
+
+    terminal.process.terminate()
+    terminal.finish()
+
+    kept = {copy.name for copy in editing.copies()}
+    assert kept == {file.name, f"{file.name}.swp"}
+    assert file.read_text() == _BEFORE
+
+
+def test_the_editor_is_ended_if_no_thread_can_wait_for_it(tmp_path: Path) -> None:
+    processes: list[subprocess.Popen[bytes]] = []
+
+    class WithoutThreads:
+        def blocking(self, wait: Any) -> int:
+            processes.append(wait.__self__)
+            raise BlockingIOError
+
+    context: Any = WithoutThreads()
+
+    with pytest.raises(BlockingIOError):
+        run_editor(["sh", "-c", "exec sleep 60"], tmp_path / "file", context)
+
+    assert processes[0].returncode == -signal.SIGTERM

@@ -534,3 +534,17 @@ def test_writers_and_readers_at_random_never_meet_half_a_file(tool: Tool, file: 
 
     assert [ran.status for ran in results] == [0] * len(calls)
     assert len(settings_in(file)) == 7
+
+
+@pytest.mark.parametrize("command", [["get", "helpers"], ["list"], ["explain", "helpers"]])
+def test_a_former_name_in_a_file_is_reported_with_the_file(
+    tool: Tool,
+    file: Path,
+    command: list[str],
+) -> None:
+    file.write_text("[settings]\nworkers = 3\n")
+
+    ran = ended(tool.start("config", *command, program=["-c", _RENAMED]))
+
+    messages = [warning["message"] for warning in ran.answer["warnings"]]
+    assert messages == [f"workers in {file} is now called helpers. Rename it there."]

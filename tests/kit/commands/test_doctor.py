@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from sampletool import REPOSITORY
 from sampletool.kit.commands import _probes
-from sampletool.kit.commands._bug_report import tracker_address
+from sampletool.kit.commands._bug_report import write_report
 from sampletool.kit.commands._probes import probe_directories, probe_directory, probe_lock_files
 from sampletool.kit.program import PACKAGE, PROGRAM, __version__
 from sampletool.kit.testing.tool import Ran, Tool
@@ -197,7 +196,6 @@ def test_a_report_is_one_text_to_paste(tool: Tool, workspace: Path) -> None:
     assert f"  settings of the workspace: {workspace}/tool.toml\n" in ran.text
     assert f"  ok   writable: {workspace}\n" in ran.text
     assert "a-value-of-a-setting" not in ran.text
-    assert ran.text.endswith(f"paste this text at {REPOSITORY}/issues\n")
     assert tool("doctor", "--report", "--json").data.keys() == {"value"}
 
 
@@ -255,7 +253,21 @@ def test_a_report_is_written_even_if_the_checks_cannot_run(tool: Tool) -> None:
     assert "  cannot be read: " in ran.text
 
 
-def test_without_a_repository_a_report_names_no_tracker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules[PACKAGE], "REPOSITORY", "")
+@pytest.mark.usefixtures("home")
+def test_a_report_ends_with_the_address_of_the_tracker(monkeypatch: pytest.MonkeyPatch) -> None:
+    package = sys.modules[PACKAGE]
+    monkeypatch.setattr(package, "REPOSITORY", "https://example.org/code", raising=False)
 
-    assert tracker_address() == ""
+    report = write_report({}, [], [])
+
+    assert report.endswith("paste this text at https://example.org/code/issues")
+
+
+@pytest.mark.usefixtures("home")
+def test_without_a_repository_a_report_has_no_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(sys.modules[PACKAGE], "REPOSITORY", raising=False)
+
+    report = write_report({}, [], [])
+
+    assert "Last crash reports\n  none" in report
+    assert "To report a bug" not in report

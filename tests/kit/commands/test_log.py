@@ -78,7 +78,7 @@ def test_without_a_match_the_list_is_empty(tool: Tool) -> None:
     text = tool("log", "--command", "no.such", "--format", "text").text
 
     assert data == {"calls": []}
-    assert text == "The log has no such command.\n"
+    assert text == "The log has no matching command.\n"
 
 
 def test_a_period_that_is_no_duration_is_refused(tool: Tool) -> None:

@@ -28,7 +28,7 @@ from sampletool.kit.testing.tool import Tool
         ("lock list", r"No lock is held\.\n"),
         ("session list", r"There is no session\.\n"),
         ("session clean", r"No session has been unused for 7d \(session_ttl\)\.\n"),
-        ("log", r"The log has no such command\.\n"),
+        ("log", r"The log has no matching command\.\n"),
         (
             "manifest",
             r"COMMAND +EFFECT +WHAT IT DOES\n(.+\n)*"
@@ -39,7 +39,7 @@ from sampletool.kit.testing.tool import Tool
             "manifest config get",
             r'\{\n(.+\n)* +"summary": "Show the value of a key.",\n(.+\n)*\}\n',
         ),
-        ("doctor", r"tool +\S+\npython +3\..+\n(.*\n)+/.+\n(.*\n)*  ok +writable\n(.*\n)+"),
+        ("doctor", r"\S+ +\S+\npython +3\..+\n(.*\n)+/.+\n(.*\n)*  ok +writable\n(.*\n)+"),
     ],
 )
 def test_each_command_shows_its_result_as_text(

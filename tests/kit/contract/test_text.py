@@ -137,9 +137,17 @@ def test_a_sentence_of_many_words_is_short() -> None:
 
 
 def test_a_path_of_ordinary_length_stays_whole_in_a_sentence() -> None:
-    sentence = f"/{'x' * (MAX_ECHOED_CHARACTERS - 1)} does not exist."
+    sentence = f"Run `touch /{'x' * 900}`."
 
     assert shorten_sentence(sentence) == sentence
+
+
+def test_a_sentence_with_a_very_long_path_is_short() -> None:
+    shown = shorten_sentence(f"Run `touch {'/x' * 50_000}` again.")
+
+    assert len(shown) == MAX_SENTENCE_CHARACTERS
+    assert shown.startswith("Run `touch /x/x")
+    assert shown.endswith("/x` again.")
 
 
 # Sentences and paragraphs

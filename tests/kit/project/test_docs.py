@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from docs.kit.generate import index, made
+from sampletool.kit.program import PACKAGE
 from sampletool.kit.testing.console import Terminal, commands_of, matches
 
 _ROOT = Path(__file__).parents[3]
@@ -14,6 +15,8 @@ _NAMED = r"`((?:sampletool|tests|docs)/[\w./-]+)`"
 _FILE = re.compile(r"^\*\*([\w.]+)\*\*\n\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 """A program with its name above it: the commands of the page expect it in their directory."""
 _PAGES = sorted([_ROOT / "README.md", *(_ROOT / "docs").rglob("*.md")])
+_KIT_README = _ROOT / PACKAGE / "kit" / "README.md"
+"""Its code and its commands are about a part that does not exist. test_how_to.py builds this part."""
 
 
 _SHOWING = [path for path in _PAGES if "```console" in path.read_text()]
@@ -31,9 +34,26 @@ def test_every_console_block_prints_what_it_says(path: Path, tmp_path: Path) -> 
 
 
 def test_every_link_inside_the_project_leads_somewhere() -> None:
-    links = [(path, link) for path in _PAGES for link in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", path.read_text())]
+    broken = []
+    for path in (*_PAGES, _KIT_README):
+        for link in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", path.read_text()):
+            if not (path.parent / link).exists():
+                broken.append(f"{path}: {link}")
 
-    assert [f"{path}: {link}" for path, link in links if not (path.parent / link).exists()] == []
+    assert broken == []
+
+
+def test_no_name_with_underscores_is_shown_as_bold_text() -> None:
+    """A reader sees `**a/__init__.py**` as a/init.py. File names must be in backticks."""
+    markdown_it = pytest.importorskip("markdown_it", reason="markdown-it-py is missing: make .venv/.testable")
+    lost = []
+    for path in (*_PAGES, _KIT_README):
+        for block in markdown_it.MarkdownIt("commonmark").parse(path.read_text()):
+            for part in block.children or ():
+                if part.type in ("strong_open", "em_open") and part.markup.startswith("_"):
+                    lost.append(f"{path}, line {block.map[0] + 1}: {block.content[:60]}")
+
+    assert lost == [], "write these names in backticks"
 
 
 def test_every_file_that_is_named_exists() -> None:
@@ -74,7 +94,7 @@ def test_a_command_of_several_lines_is_one_command(tmp_path: Path) -> None:
 
 def test_the_loop_for_agents_understands_the_answer_whatever_form_a_project_has_set(tmp_path: Path) -> None:
     (loop,) = re.findall(r"^```python\n(.*?)^```$", (_ROOT / "AGENTS.md").read_text(), re.M | re.S)
-    (tmp_path / "loop.py").write_text(f"{loop}\nprint(answer['data']['changes'])\n")
+    (tmp_path / "loop.py").write_text(f"{loop}\nprint(response['data']['changes'])\n")
     terminal = Terminal(tmp_path)
     terminal.run("echo '[settings]' > tool.toml && tool config set format text")
 

@@ -1,24 +1,74 @@
-"""The page says how to add things: what it says is done, in a copy of the tree, and works."""
+"""The page "Add a command" is true: a test does what it says, in a copy of the tree, and it works."""
 
 import re
 import shutil
 import subprocess
 from itertools import product
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 
 from sampletool.kit.parts import part_names
-from sampletool.kit.program import PACKAGE
+from sampletool.kit.program import PACKAGE, PROGRAM
+from sampletool.kit.rename import Names, rename_files
 from sampletool.kit.testing.tool import Tool
 from tests.kit.trees import ROOT, copy_mypy_cache, copy_tree, make_environment
 
-_PAGE = ROOT / "docs" / "kit" / "how-to.md"
-_FILE = re.compile(r"^\*\*([\w/.]+\.py)\*\*[^\n]*\n\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+markdown_it = pytest.importorskip("markdown_it", reason="markdown-it-py is missing: make .venv/.testable")
+
+_PAGE = ROOT / PACKAGE / "kit" / "README.md"
 _MAX_LINE_CHARACTERS = 100
 """`make style` allows this in the folders of a new part."""
-_MADE_PAGE = re.compile(r"^\*\*([\w/.]+\.md)\*\*[^\n]*\n\n((?:    [^\n]*\n|\n)+)", re.MULTILINE)
+
+
+def files_on_page(page: str) -> dict[str, str]:
+    """Return the content of each file that a Markdown page shows, by its path.
+
+    The path is in the paragraph above a block of code, as a reader sees it: a renderer takes
+    `**a/__init__.py**` for a/init.py in bold. Raise AssertionError if a block has no path.
+    """
+    files = {}
+    tokens = markdown_it.MarkdownIt("commonmark").parse(page)
+    for position, token in enumerate(tokens):
+        is_python = token.type == "fence" and token.info == "python"
+        # An indented block is a page: it contains other blocks.
+        if not is_python and token.type != "code_block":
+            continue
+        paragraph = tokens[position - 2]
+        texts = []
+        if paragraph.type == "inline":
+            texts = [part for part in paragraph.children if part.type in ("text", "code_inline")]
+        # The delimiters of bold text leave empty texts.
+        shown = [part for part in texts if part.content]
+        assert [part.type for part in shown] == ["code_inline"], f"no path above line {token.map[0] + 1}"
+        path = shown[0].content
+        assert path not in files, f"{path} is on the page twice"
+        files[path] = token.content
+    return files
+
+
+def files_of_example() -> dict[str, str]:
+    """Return the files of the page, with the names of this project.
+
+    The kit has the same bytes in each project, so its page has the names of the original one.
+    """
+    page = _PAGE.read_text()
+    files = {path: content.encode() for path, content in files_on_page(page).items()}
+    names_on_page = Names(
+        package=_found(r"`(\w+)/stock/__init__\.py`", page),
+        program=_found(r"touch ([\w-]+)\.toml", page),
+    )
+    names_here = Names(package=PACKAGE, program=PROGRAM)
+    if names_on_page != names_here:
+        files = rename_files(files, names_on_page, names_here)
+    return {path: content.decode() for path, content in files.items()}
+
+
+def _found(pattern: str, text: str) -> str:
+    """Return the group of the first match."""
+    match = re.search(pattern, text)
+    assert match is not None, pattern
+    return match[1]
 
 
 @pytest.fixture
@@ -27,7 +77,7 @@ def tree(tmp_path: Path) -> Path:
     copy = copy_tree(ROOT, tmp_path / "copy")
     for part, folder in product(part_names(), (PACKAGE, "tests", "docs")):
         shutil.rmtree(copy / folder / part, ignore_errors=True)
-    for name, content in files_of_the_page().items():
+    for name, content in files_of_example().items():
         path = copy / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
@@ -36,18 +86,26 @@ def tree(tmp_path: Path) -> Path:
     return copy
 
 
-def files_of_the_page() -> dict[str, str]:
-    page = _PAGE.read_text()
-    files = dict(_FILE.findall(page))
-    assert len(files) == page.count("```python")
-    pages = {name: dedent(content).strip() + "\n" for name, content in _MADE_PAGE.findall(page)}
-    assert len(pages) == 1
-    return files | pages
+def test_a_reader_sees_the_path_of_each_file() -> None:
+    paths = set(files_of_example())
+
+    assert f"{PACKAGE}/stock/__init__.py" in paths
+    assert f"{PACKAGE}/stock/commands/item/__init__.py" in paths
+    assert "docs/stock/inventory.md" in paths
+
+
+@pytest.mark.parametrize("heading", ["**a/__init__.py**", "Some text.", "`a/b.py` and `a/c.py`", ""])
+def test_a_block_without_a_path_that_a_reader_sees_is_noticed(heading: str) -> None:
+    block = '```python\n"""Code."""\n```\n'
+    assert files_on_page(f"# Title\n\n**`a/__init__.py`**\n\n{block}") == {"a/__init__.py": '"""Code."""\n'}
+
+    with pytest.raises(AssertionError, match="no path above line"):
+        files_on_page(f"# Title\n\n{heading}\n\n{block}")
 
 
 def test_no_line_of_its_code_is_longer_than_the_rules_allow() -> None:
     too_long = []
-    for name, content in files_of_the_page().items():
+    for name, content in files_of_example().items():
         for number, line in enumerate(content.splitlines(), 1):
             if name.endswith(".py") and len(line) > _MAX_LINE_CHARACTERS:
                 too_long.append(f"{name}:{number}")
@@ -55,34 +113,44 @@ def test_no_line_of_its_code_is_longer_than_the_rules_allow() -> None:
     assert too_long == []
 
 
-def test_its_own_tests_pass_and_so_do_those_of_the_house(tree: Path, tool: Tool) -> None:
+def test_its_own_tests_pass_and_so_do_those_of_the_kit(tree: Path, tool: Tool) -> None:
     python = make_environment(tree)
     copy_mypy_cache(tree)
-    environ = {**tool.environ, "PYTHONPATH": str(tree), "PYTEST_ADDOPTS": "-q -n0 -p no:cacheprovider"}
+    options = "-q -n0 -p no:cacheprovider"
+    environ = {**tool.environ, "PYTHONPATH": str(tree), "PYTEST_ADDOPTS": options}
 
-    def run(*call: str) -> None:
-        ran = subprocess.run(call, cwd=tree, env=environ, capture_output=True, text=True, check=False)
+    def run(*command: str) -> None:
+        ran = subprocess.run(command, cwd=tree, env=environ, capture_output=True, text=True, check=False)
         assert ran.returncode == 0, (ran.stdout + ran.stderr)[-3000:]
 
     def run_tests(*names: str) -> None:
         run(str(python), "-m", "pytest", *names)
 
-    (run_it,) = re.findall(r"^```sh\n(.*?)^```$", _PAGE.read_text(), re.MULTILINE | re.DOTALL)
-    house = ["test_command_folder.py", "commands/test_manifest.py", "contract/test_errors.py", "project/test_rules.py"]
+    (shell_commands,) = re.findall(r"^```sh\n(.*?)^```$", _PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    tests_of_kit = [
+        "tests/kit/test_command_folder.py",
+        "tests/kit/commands/test_manifest.py",
+        "tests/kit/contract/test_errors.py",
+        "tests/kit/project/test_rules.py",
+    ]
+    new_code = [f"{PACKAGE}/stock", "tests/stock", f"{PACKAGE}/gift_box", "tests/gift_box"]
     run(str(python), "-c", "from docs.kit.generate import write_index; write_index()")
     run(str(python), "-c", "from docs.kit.picture import screens; assert 'low_stock' not in ''.join(screens())")
     run(str(python), "-m", f"{PACKAGE}.kit.new_command", "gift-box/open-it")
-    run_tests("tests/stock", "tests/gift_box", *(f"tests/kit/{name}" for name in house))
+    run_tests("tests/stock", "tests/gift_box", *tests_of_kit)
     run_tests("tests/kit/project/test_docs.py", "-k", "inventory.md or list_of_all_pages")
-    run("bash", "-euc", run_it)
+    run("bash", "-euc", shell_commands)
     for check in (["ruff", "check", "--no-cache"], ["ruff", "format", "--no-cache", "--check"], ["mypy"]):
-        run(str(python), "-m", *check, f"{PACKAGE}/stock", "tests/stock", f"{PACKAGE}/gift_box", "tests/gift_box")
+        run(str(python), "-m", *check, *new_code)
 
 
-def test_half_a_command_gets_what_is_missing(tree: Path, tool: Tool) -> None:
-    add = tree / "sampletool" / "stock" / "commands" / "item" / "add.py"
+def test_a_command_file_without_a_spec_is_an_error_that_names_the_file(tree: Path, tool: Tool) -> None:
+    add = tree / PACKAGE / "stock" / "commands" / "item" / "add.py"
     add.write_text(add.read_text().replace("spec = ", "specification = "))
     copy = Tool({**tool.environ, "PYTHONPATH": str(tree)}, tool.cwd)
 
-    assert copy("item", "add", "screw").code == "COMMAND_INCOMPLETE"
+    error = copy("item", "add", "screw").error
+
+    assert error["code"] == "COMMAND_INCOMPLETE"
+    assert error["context"]["file"].endswith("stock/commands/item/add.py")
     assert copy("config", "list").status == 0

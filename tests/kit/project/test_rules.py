@@ -1,4 +1,4 @@
-"""The rules of docs/kit/how-to.md that no other test enforces: settings of parts, and a test for every command."""
+"""The rules of the page "Add a command" that no other test enforces: settings of parts, a test for each command."""
 
 import ast
 import re

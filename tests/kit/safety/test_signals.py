@@ -277,7 +277,7 @@ def test_a_process_that_was_not_told_to_stop_continues() -> None:
     assert signals.timeout_seconds == 0.0
 
 
-def test_a_recorded_signal_is_raised_where_it_is_asked_for() -> None:
+def test_a_recorded_signal_is_raised_where_the_code_checks_for_it() -> None:
     signals = Signals()
 
     signals.receive(signal.SIGINT)

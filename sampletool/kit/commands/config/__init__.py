@@ -1,4 +1,4 @@
-"""Settings in TOML that many processes can change at the same time.
+"""Read and change settings, even from several processes.
 
 No change is lost. In a workspace, the settings are in the table [settings] of its file. Elsewhere,
 and with --global, they are in your own file.

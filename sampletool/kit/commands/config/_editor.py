@@ -87,12 +87,12 @@ def run_editor(editor: list[str], path: Path, context: Context) -> None:
         ignore_keyboard()
         try:
             exit_code = context.blocking(process.wait)
-        except SafetyError:
+        except (SafetyError, OSError):
+            # OSError: there is no room for another thread to wait in.
             _end(process)
             raise
     if exit_code < 0:
-        reason = f"was killed by {signal.Signals(-exit_code).name}"
-        raise EditorFailed(editor=editor[0], reason=reason)
+        raise EditorFailed(editor=editor[0], reason=f"was killed by signal {-exit_code}")
     if exit_code > 0:
         raise EditorFailed(editor=editor[0], reason=f"exited with code {exit_code}")
 

@@ -1,8 +1,7 @@
 """How a response shows the value of a setting: without secrets, and a long one only in part."""
 
-from dataclasses import dataclass
 from math import isfinite
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -20,8 +19,7 @@ RevealOption = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class Excerpt:
+class Excerpt(NamedTuple):
     """A value, or the start of a long one."""
 
     value: Any

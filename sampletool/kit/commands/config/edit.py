@@ -20,7 +20,7 @@ import typer
 from ...context import PATIENT_SECONDS, Context
 from ...contract.answer import Effect
 from ...contract.command_spec import CommandSpec
-from ...contract.errors import ExitStatus, InvalidValues, Mistake, ToolError
+from ...contract.errors import InvalidValues, Mistake, ToolError, VersionConflict
 from ...contract.expected import EXPECTED, to_tool_error
 from ...global_options import DryRunOption
 from ...places import toml_lock
@@ -40,15 +40,19 @@ from ._editor import (
 from ._options import GlobalOption, scope_to_change
 
 
-class ChangedMeanwhile(ToolError):
+class ChangedMeanwhile(VersionConflict):
     """Another process changed the file while it was open in the editor."""
 
-    code, exit_status = "VERSION_CONFLICT", ExitStatus.CONFLICT
     sentence = (
         "Another process changed {path} while it was open in the editor. "
         "Your version was not written."
     )  # fmt: skip
     advice = "To see the difference, run `diff {path} {copy}`."
+
+    def __init__(self, *, path: str, copy: str, expected: str, actual: str) -> None:
+        """Name both files. `expected` is the version that was opened."""
+        # VersionConflict itself has a message about --if-version, which this command does not have.
+        ToolError.__init__(self, path=path, copy=copy, expected=expected, actual=actual)
 
 
 spec = CommandSpec(
@@ -111,8 +115,8 @@ def command(
 def _private_copy(before: TomlText) -> Iterator[Path]:
     """Yield the path of a copy that only this user can read.
 
-    Remove the copy when the block ends. But if the block fails and the copy differs from the
-    original by then, keep the copy and name it in the hint of the error.
+    Remove the copy when the block ends. But if the block fails and the user has typed something,
+    keep the copy and name it in the hint of the error.
     """
     directory = Path(tempfile.mkdtemp(prefix=f"{PROGRAM}-edit-"))
     copy = directory / before.path.name
@@ -130,11 +134,14 @@ def _private_copy(before: TomlText) -> Iterator[Path]:
 
 
 def _is_worth_keeping(copy: Path, before: TomlText) -> bool:
-    """Return whether the copy has anything that the original did not have."""
-    try:
-        return copy.read_bytes() != before.text.encode()
-    except FileNotFoundError:
-        return False
+    """Return whether the directory of the copy has anything that the original does not have."""
+    for path in copy.parent.iterdir():
+        # An editor that was terminated may have saved unwritten text in a recovery file.
+        if path != copy:
+            return True
+        if path.read_bytes() != before.text.encode():
+            return True
+    return False
 
 
 def _read_copy(copy: Path, editor: list[str]) -> TomlText:

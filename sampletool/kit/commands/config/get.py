@@ -1,7 +1,6 @@
 """Show the value of one setting, and where it comes from."""
 
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -29,8 +28,7 @@ KeyArgument = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(NamedTuple):
     """The value of one key."""
 
     key: str

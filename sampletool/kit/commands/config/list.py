@@ -107,7 +107,7 @@ def command(
     in_user_file: GlobalOption = False,
     show_origin: Annotated[
         bool,
-        typer.Option("--show-origin", help="Show the file, variable or option of each value, too."),
+        typer.Option("--show-origin", help="Show the file, variable or option, too."),
     ] = False,
     reveal: RevealOption = False,
     limit: LimitOption = 100,

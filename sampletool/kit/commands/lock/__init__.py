@@ -1,1 +1,1 @@
-"""See which processes hold which locks, and free a lock that is stuck."""
+"""List the locks that are held, and free one that is stuck."""

@@ -1,1 +1,1 @@
-"""List and remove sessions, the outputs and logs of earlier commands."""
+"""List and remove sessions, the outputs of earlier commands."""

@@ -1,7 +1,6 @@
 """Run a command for every task of a queue: claim, keep the lease, finish or give back."""
 
 import shutil
-from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -16,17 +15,14 @@ from sampletool.state.values import check
 from sampletool.state.worked import Worked
 from sampletool.state.worker import Worker
 
-spec = replace(
-    _store.changes(
-        "task work mail --until-empty -- printenv TOOL_TASK_BODY",
-        "task work mail --until-empty --jobs 4 --lease 2m -- cat",
-        errors=(ProgramNotFound, TasksFailed),
-        before=("task add mail 'to: ann' 'to: bob'",),
-        idempotent=False,
-        runs_what_it_is_given=True,
-    ),
-    locks=("session", "workers", "store"),
-)
+spec = _store.changes(
+    "task work mail --until-empty -- printenv TOOL_TASK_BODY",
+    "task work mail --until-empty --jobs 4 --lease 2m -- cat",
+    errors=(ProgramNotFound, TasksFailed),
+    before=("task add mail 'to: ann' 'to: bob'",),
+    idempotent=False,
+    runs_what_it_is_given=True,
+)._replace(locks=("session", "workers", "store"))
 
 
 def work(worker: Worker, *, until_empty: bool) -> Worked:

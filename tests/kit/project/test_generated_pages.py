@@ -1,0 +1,74 @@
+"""The generated pages say what a reader needs, in sentences."""
+
+import re
+
+import pytest
+
+from docs.kit import guarantees, reference
+from docs.kit.generate import made
+from docs.kit.house import layers
+from tests.kit.trees import ROOT
+
+KIT = ROOT / "docs" / "kit"
+
+
+def test_each_guarantee_and_each_mechanism_of_the_kit_is_a_sentence_that_a_person_wrote() -> None:
+    page = guarantees.pages()[KIT / "guarantees.md"]
+
+    headings = re.findall(r"^## (.+)$", page, re.MULTILINE)
+    items = re.findall(r"^\* (.+)$", page, re.MULTILINE)
+
+    assert len(headings) > 40
+    assert len(items) > 80
+    for heading in headings:
+        assert re.fullmatch(r"[A-Z`].*[\w)]", heading), heading
+    for item in items:
+        parts = re.fullmatch(r"(.*)\. Code: (.*)\. Test: (.*)\.", item)
+        assert parts is not None, item
+        sentence, code, test = parts.groups()
+        assert re.match(r"[A-Z`]", sentence), item
+        # Without a verb, it would be a fragment such as "SKIP LOCKED".
+        assert len(sentence.split()) >= 4, item
+        assert re.fullmatch(r"(`[\w.]+` in )?`[\w./]+`", code), item
+        assert re.fullmatch(r"`test_\w+`", test), item
+
+
+def test_an_option_is_shown_with_what_it_does_its_default_and_its_limits() -> None:
+    page = reference.pages()[KIT / "reference.md"]
+
+    assert "| option or argument | what it does | default |" in page
+    assert re.search(r"^\| `--limit N` \| Return at most N items\. \| `\d+`; 1 to 10000 \|$", page, re.M)
+
+
+def test_the_former_flag_of_an_option_is_shown_as_deprecated() -> None:
+    option = {
+        "flags": ["--at-least", "--min"],
+        "metavar": "N",
+        "help": "Count only items with at least N pieces.",
+        "default": 0,
+        "deprecated_flags": {"--min": "Use --at-least."},
+    }
+
+    table = reference._params([option])
+
+    assert "| `--at-least N` | Count only items with at least N pieces. |" in table
+    assert "| `0`; `--min` is deprecated |" in table
+
+
+def test_a_column_in_which_each_cell_would_be_empty_is_left_out() -> None:
+    for path, content in made().items():
+        for table in re.findall(r"(?:^\|.*\n)+", content, re.MULTILINE):
+            _, _, *rows = [line.strip("|\n").split(" | ") for line in table.splitlines()]
+            for column in zip(*rows, strict=True):
+                assert any(cell.strip() for cell in column), f"{path}: {table}"
+
+
+def test_each_box_of_the_picture_is_above_the_boxes_that_it_imports() -> None:
+    found = {"app": {"text", "lock"}, "lock": {"text"}, "text": set(), "clock": set()}
+
+    assert layers(found) == [["app"], ["lock"], ["clock", "text"]]
+
+
+def test_boxes_that_import_each_other_cannot_be_drawn() -> None:
+    with pytest.raises(AssertionError, match=r"these import each other: \['a', 'b'\]"):
+        layers({"a": {"b"}, "b": {"a"}, "c": set()})
