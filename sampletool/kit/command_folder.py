@@ -253,6 +253,7 @@ class CommandFolder(TyperGroup):
 
             if _asks_for_help(args):
                 known += TOPICS
+                message = f"No such command or help topic: {name}"
             else:
                 known += [f"help {topic}" for topic in TOPICS]
         hint = did_you_mean(name, known)
