@@ -58,7 +58,7 @@ class _Command:
 def pages() -> dict[Path, str]:
     """Return the content of each page, by its path. A part without a folder in docs/ has none."""
     commands_by_part: dict[str, list[_Command]] = {}
-    for name, command in find_commands(root_command([])):
+    for name, command in find_commands(root_command()):
         # For example sampletool.state.commands.task.claim
         part = command.callback.__module__.split(".")[1]
         described = _Command(spec=command.spec, described=describe(name, command))

@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from textwrap import dedent
 
-from sampletool.kit.contract.answer import to_data
+from sampletool.kit.contract.response import to_data
 from sampletool.kit.program import PROGRAM
 from sampletool.kit.stepping.fork_server import ForkServer
 from sampletool.lab.draw import timeline

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from sampletool.kit.contract.answer import UNTRUSTED
+from sampletool.kit.contract.response import UNTRUSTED
 from sampletool.kit.contract.text import printable_lines, redact
 
 _LONGEST_HINT = 1e9

@@ -18,19 +18,19 @@ from .call_log import append, call_of
 from .command_folder import CommandFolder
 from .command_line import CommandLine
 from .context import Context
-from .contract.answer import (
-    SCHEMA_VERSION,
-    Answer,
-    Format,
-    Presentation,
-    Result,
-    render,
-    result_meta,
-)
 from .contract.errors import SIGNAL_BASE, ExitStatus, InternalError, ToolError
 from .contract.expected import EXPECTED, to_tool_error
 from .contract.file_errors import from_os_error
 from .contract.library_errors import interrupted_when_done
+from .contract.response import (
+    SCHEMA_VERSION,
+    Format,
+    Presentation,
+    Response,
+    Result,
+    render,
+    result_meta,
+)
 from .contract.text import redact
 from .global_options import HelpRequested, format_in_arguments, whole_tool
 from .parts import command_packages
@@ -60,7 +60,7 @@ def main(argv: list[str] | None = None) -> int:
     """
     args = sys.argv[1:] if argv is None else argv
     if completion.is_asked(args):
-        return completion.serve(args, root_command(args), Context(Signals()))
+        return completion.serve(args, root_command(), Context(Signals()))
     try:
         # Only a test passes `argv`. Its process continues afterwards.
         return _run_and_respond(args, ends_process=argv is None)
@@ -90,10 +90,10 @@ def error_response(error: ToolError, command: str) -> bytes:
     """Return the response, a line of JSON, of a command that could not be run."""
     context = Context(Signals())
     context.understand(CommandLine(command=command.replace(" ", ".")))
-    return render(_build_answer(error, context), Presentation()).stdout
+    return render(_build_response(error, context), Presentation()).stdout
 
 
-def root_command(args: list[str]) -> CommandFolder:
+def root_command() -> CommandFolder:
     """Return the command for the whole tool."""
     about = import_module(PACKAGE).__doc__
     return CommandFolder(command_packages(), PROGRAM, about, whole_tool())
@@ -164,7 +164,7 @@ def _run_and_close(args: list[str], context: Context) -> Outcome:
 def _run_command(args: list[str], context: Context) -> Outcome:
     """Return the result of the command, its error, or the request for help."""
     try:
-        command = root_command(args)
+        command = root_command()
         result = command.main(args=args, prog_name=PROGRAM, standalone_mode=False, obj=context)
         if not _is_result(result):
             raise TypeError(f"{context.command} returned {result!r}, not a result")
@@ -296,19 +296,19 @@ def _finish(
 ) -> _Output:
     """Return what to print, and add a line to the log of commands."""
     try:
-        answer = _build_answer(outcome, context)
-        rendered = render(answer, presentation)
+        response = _build_response(outcome, context)
+        rendered = render(response, presentation)
     except Exception as bug:
         # For example, the result has a member that JSON cannot represent.
-        answer = _build_answer(_report_bug_and_close(bug, context), context)
+        response = _build_response(_report_bug_and_close(bug, context), context)
         # An error has no such fields as the result.
-        rendered = render(answer, presentation._replace(fields=None))
+        rendered = render(response, presentation._replace(fields=None))
     # Before the response is printed: a caller that has read a response finds it in the log.
-    _log_command(answer, context)
-    return _Output(rendered.stdout, rendered.stderr, exit_code=answer.meta["exit_code"])
+    _log_command(response, context)
+    return _Output(rendered.stdout, rendered.stderr, exit_code=response.meta["exit_code"])
 
 
-def _build_answer(outcome: Result | ToolError, context: Context) -> Answer:
+def _build_response(outcome: Result | ToolError, context: Context) -> Response:
     """Return the response of a command that ended with this result or error."""
     error: ToolError | None
     result: Any
@@ -327,7 +327,7 @@ def _build_answer(outcome: Result | ToolError, context: Context) -> Answer:
         # A command can succeed with another exit code, like that of a program that it ran.
         exit_code = getattr(result, "exit_status", ExitStatus.OK)
     meta = _build_meta(context, exit_code) | result_meta(result)
-    return Answer(result, error, context.warnings, meta)
+    return Response(result, error, context.warnings, meta)
 
 
 def _error_after_signal(signal_number: int, error: ToolError | None) -> ToolError:
@@ -380,16 +380,16 @@ def _build_meta(context: Context, exit_code: int) -> dict[str, Any]:
     return meta
 
 
-def _log_command(answer: Answer, context: Context) -> None:
+def _log_command(response: Response, context: Context) -> None:
     """Add a line to the log of commands, unless the settings forbid it."""
     # The log has what a response has only with --verbose.
-    meta = {**answer.meta, "duration_ms": _duration_ms(context)}
+    meta = {**response.meta, "duration_ms": _duration_ms(context)}
     _add_unless_it_fails(meta, "session_id", lambda: context.session_id)
     _add_unless_it_fails(meta, "cwd", os.getcwd)
     # A command must not fail because its log cannot be written.
     with suppress(*EXPECTED):
         if context.settings.value("call_log"):
-            logged_call = call_of(answer._replace(meta=meta))
+            logged_call = call_of(response._replace(meta=meta))
             append(state_directory(), logged_call)
 
 

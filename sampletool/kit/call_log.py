@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from .contract.answer import Answer, to_data
+from .contract.response import Response, to_data
 from .contract.text import redact
 from .safety.atomic_file import opened
 from .safety.errors import UnsafePath
@@ -53,15 +53,15 @@ The half of a URL would not look like a URL, so its password would not be hidden
 """
 
 
-def call_of(answer: Answer) -> dict[str, Any]:
+def call_of(response: Response) -> dict[str, Any]:
     """Return the line that is logged for a response: the members of `Call` in commands/log.py."""
-    call = {name: answer.meta[name] for name in _LOGGED_META if name in answer.meta}
-    call["at"] = answer.meta["timestamp"]
-    data = to_data(answer.result)
-    if answer.error is not None:
-        call["code"] = answer.error.code
+    call = {name: response.meta[name] for name in _LOGGED_META if name in response.meta}
+    call["at"] = response.meta["timestamp"]
+    data = to_data(response.result)
+    if response.error is not None:
+        call["code"] = response.error.code
         # After a failure, `data` is what was done before. The facts of the error have subjects too.
-        data = {"did": data, **answer.error.context}
+        data = {"did": data, **response.error.context}
     if isinstance(data, dict):
         if "effect" in data:
             call["effect"] = data["effect"]

@@ -1,15 +1,15 @@
 """What the command line says about a run, apart from the arguments and options of its command.
 
 The records in this module are named tuples, and so are the others that every command needs, for
-example in contract/answer.py. Python takes 0.4 ms longer to define a frozen dataclass. With fifteen
+example in contract/response.py. Python takes 0.4 ms longer to define a frozen dataclass. With fifteen
 of them, `config get` took 12% longer.
 """
 
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-from .contract.answer import Format
 from .contract.command_spec import CommandSpec
+from .contract.response import Format
 
 ColorName = Literal["auto", "always", "never"]
 

@@ -27,8 +27,8 @@ from .settings.precedence import Settings
 from .stdout import NoStdout, write_stderr
 
 if TYPE_CHECKING:
-    from .contract.answer import Format
     from .contract.fields import FieldTree
+    from .contract.response import Format
     from .safety.lock import Hold, Lock
     from .safety.lock_record import Record
     from .safety.toml_file import TomlEdit

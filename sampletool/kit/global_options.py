@@ -14,8 +14,8 @@ import typer
 
 from .command_line import ColorName
 from .completion import offering
-from .contract.answer import FORMATS, Format, FormatName
 from .contract.duration import parse_duration, parse_limit
+from .contract.response import FORMATS, Format, FormatName
 from .typer_parameters import TyperParameter, describe, parameters_of
 
 if TYPE_CHECKING:

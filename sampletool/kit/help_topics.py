@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from .contract.answer import FORMATS, Format
 from .contract.errors import INTERRUPTED, SIGNAL_BASE, ExitStatus
 from .contract.help_page import Item, ItemSection, Page
+from .contract.response import FORMATS, Format
 from .environment import ENVIRONMENT
 from .program import PROGRAM, variable
 from .settings.known import all_known

@@ -10,8 +10,8 @@ from typing import Annotated, Generic, TypeVar
 
 import typer
 
-from .contract.answer import json_line
 from .contract.errors import InvalidValues, Mistake
+from .contract.response import json_line
 from .contract.text import quoted
 
 MAX_LIMIT = 10_000

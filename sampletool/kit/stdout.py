@@ -10,8 +10,8 @@ from contextlib import suppress
 from typing import Any
 
 from .colors import wants_color
-from .contract.answer import Format, Screen, json_line
 from .contract.errors import SIGNAL_BASE, ExitStatus
+from .contract.response import Format, Screen, json_line
 from .safety.signals import Signals
 
 STDOUT = 1

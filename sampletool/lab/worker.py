@@ -7,8 +7,8 @@ import os
 import runpy
 import sys
 
-from sampletool.kit.contract.answer import json_line
 from sampletool.kit.contract.expected import EXPECTED, to_tool_error
+from sampletool.kit.contract.response import json_line
 from sampletool.kit.program import PROGRAM
 from sampletool.kit.stepping import tracee
 from sampletool.lab.scenario import find

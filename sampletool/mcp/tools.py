@@ -72,7 +72,7 @@ def load_tools() -> dict[str, Tool]:
     everywhere = {option["name"]: option for option in described_options()}
     everywhere["timeout"] = {**everywhere["timeout"], "default": LONGEST}
     tools = {}
-    for command, found in find_commands(root_command(["manifest"])):
+    for command, found in find_commands(root_command()):
         parameters = {param["name"]: param for param in found.described} | everywhere
         offered = {name: param for name, param in parameters.items() if name not in _NOT_OFFERED}
         name = command.replace(" ", "_").replace("-", "_")

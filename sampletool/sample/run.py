@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, TypeVar
 
 from sampletool.kit.context import AT_ONCE, Context
-from sampletool.kit.contract.answer import UNTRUSTED
 from sampletool.kit.contract.expected import EXPECTED, to_tool_error
+from sampletool.kit.contract.response import UNTRUSTED
 from sampletool.kit.contract.text import printable_lines
 from sampletool.kit.places import make_workspace_directory, workspace_lock
 from sampletool.kit.program import variable

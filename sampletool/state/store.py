@@ -8,8 +8,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.errors import KeyNotFound
+from sampletool.kit.contract.response import Effect
 from sampletool.kit.program import PROGRAM
 from sampletool.state import promises
 from sampletool.state.errors import IdempotencyKeyReused

@@ -20,8 +20,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from sampletool.kit.context import Context
-from sampletool.kit.contract.answer import value_text
 from sampletool.kit.contract.expected import EXPECTED, to_tool_error
+from sampletool.kit.contract.response import value_text
 from sampletool.kit.contract.text import printable_lines
 from sampletool.kit.places import state_directory
 from sampletool.kit.program import variable

@@ -148,7 +148,7 @@ def _is_number(value: ast.expr) -> bool:
 def _limits_of_options(part: str) -> Iterator[tuple[str, tuple[object, int | None, int | None]]]:
     package = import_module(f"{PACKAGE}.{part}.commands")
     names = {module.name for module in walk_packages(package.__path__, f"{package.__name__}.")}
-    for name, command in find_commands(root_command([])):
+    for name, command in find_commands(root_command()):
         if f"{package.__name__}.{name.replace(' ', '.').replace('-', '_')}" not in names:
             continue
         described = describe(name, command)

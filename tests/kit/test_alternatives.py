@@ -14,8 +14,8 @@ from sampletool.kit.call_log import NAMES
 from sampletool.kit.colors import wants_color
 from sampletool.kit.commands.log import _TYPES, Call, read_calls
 from sampletool.kit.context import in_ci
-from sampletool.kit.contract.answer import FORMATS
 from sampletool.kit.contract.errors import InvalidValues
+from sampletool.kit.contract.response import FORMATS
 from sampletool.kit.global_options import format_in_arguments
 from sampletool.kit.session_id import check_session_id
 from sampletool.kit.settings.known import _EXPECTED, SETTINGS, read_as

@@ -62,7 +62,7 @@ def test_progress_is_a_line_of_its_own_in_jsonl_and_nothing_elsewhere(tool: Tool
     body = "ctx.obj.emit({'event': 'half'}); return Result(1)"
 
     lines = with_command(tool, body, "--format", "jsonl").stdout.splitlines()
-    alone = with_command(tool, body, "--format", "json").answer
+    alone = with_command(tool, body, "--format", "json").response
 
     assert [json.loads(line).get("event") for line in lines] == ["half", None]
     assert (json.loads(lines[-1])["ok"], alone["ok"]) == (True, True)
@@ -301,7 +301,7 @@ def test_two_dashes_anywhere_get_an_answer(tool: Tool, call: list[str]) -> None:
     ran = tool(*call)
 
     assert b"Traceback" not in ran.stderr
-    assert ran.text.startswith("Usage") or ran.answer
+    assert ran.text.startswith("Usage") or ran.response
 
 
 _LIMIT_OPEN_FILES = """

@@ -11,8 +11,8 @@ import pytest
 
 from sampletool.kit.call_log import append, call_of
 from sampletool.kit.commands.log import read_calls
-from sampletool.kit.contract.answer import Answer
 from sampletool.kit.contract.errors import KeyNotFound
+from sampletool.kit.contract.response import Response
 from sampletool.kit.safety.errors import UnsafePath
 from sampletool.kit.stepping.tracer import SteppedProcess
 from sampletool.kit.testing.forked import LONGEST_SECONDS, fork_server, start_python
@@ -370,8 +370,8 @@ _META = {
 }
 
 
-def _answer(result: Any, error: KeyNotFound | None = None) -> Answer:
-    return Answer(result=result, error=error, warnings=[], meta=_META)
+def _answer(result: Any, error: KeyNotFound | None = None) -> Response:
+    return Response(result=result, error=error, warnings=[], meta=_META)
 
 
 def test_a_line_has_the_facts_of_the_response_and_no_value() -> None:

@@ -35,7 +35,7 @@ def help_of(command: str, width: int = 80) -> str:
     """Return the help page of a command, of a group, or of the tool if the name is empty."""
     args = [*command.split(), "--help"]
     with pytest.raises(HelpRequested) as caught:
-        root_command(args).main(args=args, prog_name=PROGRAM, standalone_mode=False, obj=Context(Signals()))
+        root_command().main(args=args, prog_name=PROGRAM, standalone_mode=False, obj=Context(Signals()))
     return caught.value.text(width, False)
 
 
@@ -399,7 +399,7 @@ def with_renamed_commands(tool: Tool, *args: str) -> Ran:
 
 
 def warnings_of(ran: Ran) -> list[tuple[str, str]]:
-    return [(warning["code"], warning["message"]) for warning in ran.answer["warnings"]]
+    return [(warning["code"], warning["message"]) for warning in ran.response["warnings"]]
 
 
 @pytest.mark.parametrize("former_name", ["brush", "dye"])
@@ -446,7 +446,7 @@ def test_a_deprecated_global_option_has_one_warning(monkeypatch: pytest.MonkeyPa
     args = ["--quiet", "config", "--quiet", "path", "--color", "never", "--bogus"]
 
     with pytest.raises(UsageMistakes):
-        root_command(args).main(args=args, prog_name=PROGRAM, standalone_mode=False, obj=context)
+        root_command().main(args=args, prog_name=PROGRAM, standalone_mode=False, obj=context)
 
     message = "--color is deprecated. Use your eyes."
     assert context.warnings == [{"code": "DEPRECATED", "message": message}]

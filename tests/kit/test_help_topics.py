@@ -6,8 +6,8 @@ import pytest
 
 from sampletool.kit import command_help
 from sampletool.kit.app import root_command
-from sampletool.kit.contract.answer import FORMATS
 from sampletool.kit.contract.errors import INTERRUPTED, ExitStatus
+from sampletool.kit.contract.response import FORMATS
 from sampletool.kit.environment import ENVIRONMENT
 from sampletool.kit.help_topics import EXIT_CODES, FORMAT_MEANINGS, TOPICS
 from sampletool.kit.program import variable
@@ -41,7 +41,7 @@ def test_the_topic_about_the_environment_has_all_variables(tool: Tool) -> None:
 def test_the_topic_about_output_has_the_formats_and_the_members_of_a_response(tool: Tool) -> None:
     page = tool("help", "output").text
 
-    members = tool("config", "list").answer.keys() | {"error"}
+    members = tool("config", "list").response.keys() | {"error"}
     assert names_in(page) == set(FORMATS) | members
     assert FORMAT_MEANINGS.keys() == set(FORMATS)
 
@@ -93,7 +93,7 @@ def test_the_page_of_the_tool_names_the_address_of_the_documentation_if_there_is
 ) -> None:
     monkeypatch.setattr(command_help, "DOCUMENTATION", address)
 
-    page = command_help.tool_page("About.", root_command([]).described, [])
+    page = command_help.tool_page("About.", root_command().described, [])
 
     footers = [footer for footer in page.footer if footer.startswith("Documentation")]
     assert footers == ([f"Documentation: {address}"] if address else [])

@@ -13,7 +13,7 @@ from sampletool.kit.testing.tool import Tool
 @pytest.fixture
 def response(tool: Tool) -> dict[str, Any]:
     """Return the response of a command whose data has members of many types."""
-    return tool("config", "explain", "jobs").answer
+    return tool("config", "explain", "jobs").response
 
 
 def test_a_response_that_fits_its_schema_has_no_problem(response: dict[str, Any]) -> None:
@@ -49,7 +49,7 @@ def test_each_problem_of_the_envelope_is_reported(response: dict[str, Any]) -> N
 
 
 def test_a_code_that_has_not_the_form_of_codes_is_a_problem(tool: Tool) -> None:
-    response = tool("config", "get", "nope").answer
+    response = tool("config", "get", "nope").response
     response["error"]["code"] = "key not found"
 
     (problem,) = problems_of(response)
@@ -73,7 +73,7 @@ def test_of_several_schemas_the_one_that_fits_best_explains_the_problem(
 
 
 def test_selected_data_may_lack_members_but_must_not_have_others(tool: Tool) -> None:
-    response = tool("config", "explain", "jobs", "--fields", "key").answer
+    response = tool("config", "explain", "jobs", "--fields", "key").response
     assert response["data"].keys() == {"key"}
     assert problems_of(response) == []
 

@@ -51,7 +51,7 @@ def test_a_command_does_its_work_although_standard_descriptors_are_closed(
     if 1 in closed:
         assert ran.stdout == b""
     else:
-        assert ran.answer["ok"]
+        assert ran.response["ok"]
 
 
 @pytest.mark.parametrize("closed", _CLOSED)
@@ -105,7 +105,7 @@ def test_an_old_python_is_refused_in_one_line_of_json(tool: Tool) -> None:
 def test_the_error_for_an_old_python_has_the_members_of_every_error(tool: Tool) -> None:
     completed = run_python("-c", _WITH_OLD_PYTHON, env=tool.environ, check=False)
 
-    ordinary = tool("config", "get", "no-such-key").answer
+    ordinary = tool("config", "get", "no-such-key").response
     answer = json.loads(completed.stdout)
     assert answer.keys() == ordinary.keys()
     assert answer["error"].keys() == ordinary["error"].keys()

@@ -47,7 +47,7 @@ def test_a_response_that_does_not_fit_its_schema_is_noticed(tool: Tool) -> None:
     wrong = Ran(0, right.stdout.replace(b'"scope":"user"', b'"scope":"nowhere"'), b"")
 
     with pytest.raises(AssertionError, match=r"\$\.data\.scope: 'nowhere' is not one of"):
-        _ = wrong.answer
+        _ = wrong.response
 
 
 def test_an_exit_code_other_than_the_one_in_the_response_is_noticed(tool: Tool) -> None:

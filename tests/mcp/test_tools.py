@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from sampletool.kit.app import root_command
 from sampletool.kit.commands.manifest import find_commands
-from sampletool.kit.contract.answer import json_line
 from sampletool.kit.contract.command_spec import errors_of_every_command
 from sampletool.kit.contract.errors import UsageMistakes
+from sampletool.kit.contract.response import json_line
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.schema import problems_of
 from sampletool.kit.testing.tool import Tool as CommandLine
@@ -33,7 +33,7 @@ def tools() -> dict[str, Tool]:
 
 def test_every_command_is_a_tool_unless_others_write_to_its_stdout_or_it_needs_a_terminal() -> None:
     """They could forge the answer."""
-    commands = dict(find_commands(root_command(["manifest"])))
+    commands = dict(find_commands(root_command()))
 
     others = {
         name for name, one in commands.items() if "take_stdout()" in getsource(sys.modules[one.callback.__module__])

@@ -16,11 +16,11 @@ from sampletool.fork.source import IS_WHEEL, TOP, source_files
 from sampletool.fork.writing import must_be_free, write
 from sampletool.kit.completion import offering
 from sampletool.kit.context import Context
-from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import InvalidValues, Mistake, ProgramNotFound, did_you_mean
 from sampletool.kit.contract.file_errors import OutputExists
 from sampletool.kit.contract.mistyped import check_name, check_path
+from sampletool.kit.contract.response import Effect
 from sampletool.kit.global_options import DryRunOption, checked_by
 from sampletool.kit.program import PACKAGE
 

@@ -10,10 +10,10 @@ from typing import Annotated, ClassVar
 import typer
 
 from ..context import Context
-from ..contract.answer import UNTRUSTED, Format
 from ..contract.command_spec import CommandSpec
 from ..contract.errors import ChecksFailed
 from ..contract.expected import EXPECTED, to_tool_error
+from ..contract.response import UNTRUSTED, Format
 from ..contract.table import Line, Painted
 from ..contract.text import GREEN, RED
 from ..parts import offered

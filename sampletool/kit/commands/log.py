@@ -16,9 +16,9 @@ from typing import Annotated, Any
 import typer
 
 from ..call_log import NAMES, opened_log
-from ..contract.answer import Effect
 from ..contract.command_spec import CommandSpec
 from ..contract.duration import parse_limit, say_duration
+from ..contract.response import Effect
 from ..contract.table import Line, heads
 from ..global_options import checked_by
 from ..pages import AfterOption, LimitOption, first_page, read_cursor, wrong_cursor

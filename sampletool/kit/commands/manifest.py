@@ -16,11 +16,11 @@ import typer
 
 from ..command_folder import CommandFolder, first_line
 from ..context import AT_ONCE, PATIENT_SECONDS
-from ..contract.answer import Format
 from ..contract.command_spec import Changes, CommandSpec, errors_of_every_command, written_out
 from ..contract.duration import say_duration
 from ..contract.errors import CommandNotFound, category, did_you_mean
 from ..contract.manifest import describe_errors, envelope_schema, schema_of
+from ..contract.response import Format
 from ..contract.table import Line, heads
 from ..environment import ENVIRONMENT
 from ..global_options import described_options

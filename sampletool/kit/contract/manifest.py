@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from .answer import META_MEMBERS, SCHEMA_VERSION
 from .deprecation import find_deprecated_flags
 from .errors import ErrorKind, Mistake
+from .response import META_MEMBERS, SCHEMA_VERSION
 
 Schema = dict[str, Any]
 """A JSON schema."""

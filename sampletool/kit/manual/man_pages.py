@@ -95,7 +95,7 @@ class DocumentedCommand:
 
 def build_man_pages() -> dict[str, str]:
     """Return the source of each man page, by the name of its file."""
-    folder = root_command([])
+    folder = root_command()
     commands = []
     for name, command in find_commands(folder):
         commands.append(

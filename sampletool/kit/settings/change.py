@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..contract.answer import Effect
 from ..contract.errors import InvalidValues, Mistake, VersionConflict
 from ..contract.file_errors import EditRefused
+from ..contract.response import Effect
 from ..safety.toml_file import TomlEdit
 from .precedence import Key, Scope, ScopeName, leaves_of, table_of
 from .toml_edit import CannotEdit, WrongKind, set_value, unset_value

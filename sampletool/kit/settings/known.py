@@ -12,9 +12,9 @@ Users may set any other key too. The tool keeps such a key and ignores it.
 from functools import cache
 from typing import Any, NotRequired, TypedDict
 
-from ..contract.answer import FORMATS
 from ..contract.duration import parse_duration, similar_duration
 from ..contract.errors import InvalidValues, Mistake
+from ..contract.response import FORMATS
 from ..contract.text import quoted
 from ..parts import offered
 

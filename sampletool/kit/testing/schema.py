@@ -40,7 +40,7 @@ def problems_of(response: dict[str, Any]) -> list[str]:
 def described() -> dict[str, dict[str, Any]]:
     """Return the manifest of every command, by its name with dots."""
     manifests = {}
-    for name, command in find_commands(root_command([])):
+    for name, command in find_commands(root_command()):
         manifests[name.replace(" ", ".")] = describe(name, command)
     return manifests
 

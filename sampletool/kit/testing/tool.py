@@ -41,7 +41,7 @@ class Ran(Ended):
 
     # Cached, because checking a response takes longer than anything else that a test does with it.
     @cached_property
-    def answer(self) -> dict[str, Any]:
+    def response(self) -> dict[str, Any]:
         """The response. Fail if stdout is anything but one line of JSON that fits its schema."""
         lines = self.stdout.decode("ascii").split("\n")
         assert len(lines) == 2, f"not one line: {self.stdout!r}; stderr: {self.stderr!r}"
@@ -55,14 +55,14 @@ class Ran(Ended):
     @property
     def data(self) -> Any:
         """The data of a response. Fail if it is an error."""
-        response = self.answer
+        response = self.response
         assert response["ok"], response["error"]
         return response["data"]
 
     @property
     def error(self) -> dict[str, Any]:
         """The error of a response. Fail if the command succeeded."""
-        response = self.answer
+        response = self.response
         assert not response["ok"], response["data"]
         return dict(response["error"])
 
@@ -74,7 +74,7 @@ class Ran(Ended):
     @property
     def meta(self) -> dict[str, Any]:
         """The facts about the run, such as its command."""
-        return dict(self.answer["meta"])
+        return dict(self.response["meta"])
 
     @property
     def text(self) -> str:
@@ -214,7 +214,7 @@ def ended(process: Process, stdin: bytes = b"") -> Ran:
     ran = Ran(process.returncode, stdout, stderr)
     if ran.stdout.startswith(b'{"ok"'):
         _check_exit_code(ran)
-        _check_error_is_declared(ran.answer)
+        _check_error_is_declared(ran.response)
     return ran
 
 
@@ -266,6 +266,6 @@ def _check_error_is_declared(response: dict[str, Any]) -> None:
 def declared_specs() -> dict[str, CommandSpec]:
     """Return the spec of every command, by its name with dots, as its file declares it."""
     specs = {}
-    for name, command in find_commands(root_command([])):
+    for name, command in find_commands(root_command()):
         specs[name.replace(" ", ".")] = command.spec
     return specs

@@ -15,7 +15,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-from sampletool.kit.contract.answer import to_data
+from sampletool.kit.contract.response import to_data
 from sampletool.kit.program import PROGRAM
 from sampletool.lab.explore import Exploration
 from sampletool.lab.recording import Event, Recording

@@ -9,9 +9,9 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import typer
 
 from sampletool.kit.context import Context
-from sampletool.kit.contract.answer import Format, value_text
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import ExtraNotInstalled
+from sampletool.kit.contract.response import Format, value_text
 from sampletool.kit.contract.text import counted
 from sampletool.kit.extras import needing
 from sampletool.kit.program import PROGRAM

@@ -6,9 +6,9 @@ import typer
 
 from sampletool.kit.completion import offering
 from sampletool.kit.context import Context
-from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import NoWorkspace
+from sampletool.kit.contract.response import Effect
 from sampletool.kit.global_options import DryRunOption
 from sampletool.kit.program import WORKSPACE_FILE
 from sampletool.sample.commands._options import JobsOption

@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 from sampletool.kit.context import PATIENT_SECONDS, Context
-from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.file_errors import OutputExists
 from sampletool.kit.contract.library_errors import from_library_error
 from sampletool.kit.contract.mistyped import check_path
+from sampletool.kit.contract.response import Effect
 from sampletool.kit.global_options import DryRunOption, checked_by
 from sampletool.kit.places import home_directory
 from sampletool.kit.program import PROGRAM, WORKSPACE_FILE

@@ -11,11 +11,11 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from sampletool.kit.context import AT_ONCE, Context
-from sampletool.kit.contract.answer import UNTRUSTED
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import InvalidValues, Mistake
 from sampletool.kit.contract.file_errors import FileNotFound, OutputExists, PermissionDenied
 from sampletool.kit.contract.mistyped import check_path
+from sampletool.kit.contract.response import UNTRUSTED
 from sampletool.kit.contract.table import Line, heads
 from sampletool.kit.contract.text import counted, printable_data
 from sampletool.kit.global_options import DryRunOption, checked_by

@@ -5,11 +5,11 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from sampletool.kit.completion import offering
-from sampletool.kit.contract.answer import UNTRUSTED, Effect
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.duration import parse_duration
 from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.contract.mistyped import check_name
+from sampletool.kit.contract.response import UNTRUSTED, Effect
 from sampletool.kit.global_options import checked_by
 from sampletool.kit.program import PROGRAM
 from sampletool.state.errors import ASKING, CHANGING

@@ -123,7 +123,7 @@ def test_a_value_that_json_does_not_know_is_shown_as_in_toml(
 def test_a_value_that_the_tool_cannot_use_is_listed_with_a_warning(tool: Tool, file: Path) -> None:
     file.write_text("[settings]\nsession_ttl = -1\nlevel = -1\njobs = 'many'\n")
 
-    answer = tool("config", "list").answer
+    answer = tool("config", "list").response
 
     jobs = [setting for setting in answer["data"]["settings"] if setting["key"] == "jobs"]
     assert [setting["value"] for setting in jobs] == ["many"]

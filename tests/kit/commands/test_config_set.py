@@ -52,7 +52,7 @@ def settings_in(file: Path) -> dict[str, Any]:
 
 
 def warning_codes(ran: Ran) -> list[str]:
-    return [warning["code"] for warning in ran.answer["warnings"]]
+    return [warning["code"] for warning in ran.response["warnings"]]
 
 
 def test_one_key_is_set_and_everything_else_stays(tool: Tool, file: Path) -> None:
@@ -141,7 +141,7 @@ def test_outside_a_workspace_the_user_s_file_is_changed_with_a_warning(
 def test_global_changes_the_user_s_file_even_in_a_workspace(tool: Tool, file: Path) -> None:
     ran = tool("config", "set", "--global", "key1", "val1")
 
-    assert (ran.data["scope"], ran.answer["warnings"]) == ("user", [])
+    assert (ran.data["scope"], ran.response["warnings"]) == ("user", [])
     assert "key1" not in file.read_text()
     assert tool("config", "get", "key1").data["source"] == "user"
 
@@ -171,7 +171,7 @@ def test_a_key_that_resembles_a_setting_is_set_with_a_warning(
 
     assert ran.data["effect"] == "created"
     assert warning_codes(ran) == ["UNKNOWN_KEY"]
-    assert f"'{meant}'" in ran.answer["warnings"][0]["message"]
+    assert f"'{meant}'" in ran.response["warnings"][0]["message"]
 
 
 def test_a_former_name_writes_the_present_key_with_a_warning(tool: Tool, file: Path) -> None:
@@ -179,7 +179,7 @@ def test_a_former_name_writes_the_present_key_with_a_warning(tool: Tool, file: P
 
     ran = ended(process)
 
-    messages = [warning["message"] for warning in ran.answer["warnings"]]
+    messages = [warning["message"] for warning in ran.response["warnings"]]
     assert warning_codes(ran) == ["DEPRECATED", "DEPRECATED"]
     assert messages == [
         "workers is now called helpers. Write helpers instead.",
@@ -211,7 +211,7 @@ def test_get_and_list_know_a_former_name_in_a_file(tool: Tool, file: Path) -> No
     listed = run("list")
 
     assert (got.data["key"], got.data["value"], got.data["source"]) == ("helpers", 3, "project")
-    assert "workers is now called helpers. Write helpers" in got.answer["warnings"][0]["message"]
+    assert "workers is now called helpers. Write helpers" in got.response["warnings"][0]["message"]
     assert f"-> project: 3  ({file}, as workers)" in explained.text
     assert "Deprecated. Use jobs." in explained.text
     values = {setting["key"]: setting["value"] for setting in listed.data["settings"]}
@@ -433,7 +433,7 @@ def call_with_retries(
     """Run the loop that callers use."""
     parsed: dict[str, Any] = {}
     for _ in range(3):
-        parsed = tool(*arguments).answer
+        parsed = tool(*arguments).response
         if parsed.get("error", {}).get("code") != "LOCK_HELD":
             break
         sleep(parsed["error"]["retry_after_ms"] / 1000)
@@ -546,5 +546,5 @@ def test_a_former_name_in_a_file_is_reported_with_the_file(
 
     ran = ended(tool.start("config", *command, program=["-c", _RENAMED]))
 
-    messages = [warning["message"] for warning in ran.answer["warnings"]]
+    messages = [warning["message"] for warning in ran.response["warnings"]]
     assert messages == [f"workers in {file} is now called helpers. Rename it there."]

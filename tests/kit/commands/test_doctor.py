@@ -50,7 +50,7 @@ def test_a_workspace_that_cannot_be_written_to_is_found_although_its_disk_was_pr
 
     ran = Ran(ended.status, ended.stdout, ended.stderr)
     assert (ran.code, ran.error["context"]["failed"]) == ("CHECKS_FAILED", ["writable"])
-    (failed,) = [probe for probe in ran.answer["data"]["probes"] if not probe["ok"]]
+    (failed,) = [probe for probe in ran.response["data"]["probes"] if not probe["ok"]]
     assert failed["where"] == str(place)
     assert f"nothing can be written in {place}: permission denied" in failed["detail"]
 
@@ -109,7 +109,7 @@ def test_what_is_in_the_place_of_a_lock_is_reported_if_no_command_can_write(
     assert written.code in ("UNSAFE_DIRECTORY", "UNSAFE_PATH")
     assert ran.code == "CHECKS_FAILED"
     assert ran.error["context"]["failed"] == ["locks can be used"]
-    (failed,) = [probe for probe in ran.answer["data"]["probes"] if not probe["ok"]]
+    (failed,) = [probe for probe in ran.response["data"]["probes"] if not probe["ok"]]
     assert failed["where"] == str(path)
     assert failed["detail"].startswith(str(path))
 

@@ -165,7 +165,7 @@ def test_the_error_codes_of_every_command_are_described_once(tool: Tool) -> None
 
 
 def test_what_is_unusual_about_a_command_is_in_its_description() -> None:
-    (command,) = (found for name, found in find_commands(root_command([])) if name == "config get")
+    (command,) = (found for name, found in find_commands(root_command()) if name == "config get")
     usual = describe("config get", command)
     command.spec = command.spec._replace(deprecated="Use that.", former_names=("fetch",))
 
@@ -303,7 +303,7 @@ def mistakes_of(command_line: str) -> list[str]:
     # A mistake of ours keeps the command from running. It is the first one.
     args = ["--lock-timeout", "never", *shlex.split(command_line)]
     with pytest.raises(UsageMistakes) as caught:
-        root_command(args).main(args=args, prog_name="tool", standalone_mode=False, obj=Context(Signals()))
+        root_command().main(args=args, prog_name="tool", standalone_mode=False, obj=Context(Signals()))
     return [mistake.message for mistake in caught.value.mistakes[1:]]
 
 
@@ -392,7 +392,7 @@ def test_a_caller_that_knows_only_the_manifest_calls_every_command(
         if entry.get("needs_terminal"):
             assert ran.code == "NO_TERMINAL"
             continue
-        assert ran.answer["ok"], (example, ran.answer)
+        assert ran.response["ok"], (example, ran.response)
         if example in entry["examples"]:
             assert locks_of(ran) <= {lock["lock"] for lock in entry["locks"]}, example
             if entry["effect"] == "nothing":

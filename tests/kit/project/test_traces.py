@@ -187,7 +187,7 @@ def _prepare(tool: Tool, command: str) -> None:
     if not any(line.startswith("init ") for line in lines):
         (tool.cwd / WORKSPACE_FILE).touch()
     for line in lines:
-        assert tool(*shlex.split(line)).answer["ok"], line
+        assert tool(*shlex.split(line)).response["ok"], line
 
 
 def _run_and_note(example: str, tool: Tool, directory: Path) -> set[str]:

@@ -96,7 +96,7 @@ def all_texts() -> list[Text]:
 def help_texts() -> Iterator[Text]:
     """Yield what help and the manifest say about commands, options, settings and variables."""
     groups = set()
-    for name, command in find_commands(root_command([])):
+    for name, command in find_commands(root_command()):
         module = command.callback.__module__
         place = _folder_of(module)
         groups.add(module.rpartition(".")[0])

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from sampletool.kit.call_log import _LOGGED_META, _SUBJECT_MEMBERS, call_of
-from sampletool.kit.contract.answer import Answer
 from sampletool.kit.contract.errors import LockNotFound
+from sampletool.kit.contract.response import Response
 from sampletool.kit.places import _TEMPORARY_DIRECTORY_VARIABLES, session_root
 from sampletool.kit.program import PACKAGE
 from sampletool.kit.safety import processes
@@ -202,9 +202,9 @@ def test_each_member_of_a_record_is_checked(descriptor: int, member: str) -> Non
     assert read_record(descriptor) is None
 
 
-def answer_about(data: Any = None, **meta: Any) -> Answer:
+def answer_about(data: Any = None, **meta: Any) -> Response:
     error = LockNotFound(**data) if data else None
-    return Answer(None, error, [], {**META, "timestamp": "2026-01-01T00:00:00Z", **meta})
+    return Response(None, error, [], {**META, "timestamp": "2026-01-01T00:00:00Z", **meta})
 
 
 def test_the_logged_members_are_the_ones_that_are_tested() -> None:

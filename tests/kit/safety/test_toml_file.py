@@ -220,7 +220,7 @@ def test_a_hard_linked_file_is_changed_with_a_warning(tool: Tool, file: Path) ->
 
     ran = tool("config", "set", "a", "1")
 
-    assert [warning["code"] for warning in ran.answer["warnings"]] == ["HARD_LINK"]
+    assert [warning["code"] for warning in ran.response["warnings"]] == ["HARD_LINK"]
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.errors import InvalidValues, VersionConflict
 from sampletool.kit.contract.file_errors import EditRefused
+from sampletool.kit.contract.response import Effect
 from sampletool.kit.safety.errors import DeadlineExceeded, InvalidToml
 from sampletool.kit.safety.lock import Lock
 from sampletool.kit.safety.signals import Signals

@@ -49,7 +49,7 @@ def test_the_shortest_schedule_that_breaks_it_is_drawn_and_can_be_replayed(tool:
     again = tool("lab", "try", "mine.py", "--schedule", ran.error["context"]["schedule"], "--format", "text")
 
     assert (ran.status, ran.code) == (3, "RACE_FOUND")
-    tried = ran.answer["data"]
+    tried = ran.response["data"]
     assert (tried["is_complete"], tried["run"]["reason"]) == (True, "a line is lost.")
     assert [event["step"] for event in tried["run"]["events"] if event["worker"] == "A"] == ["open log", "write log"]
     assert again.status == 3
@@ -63,9 +63,9 @@ def test_a_schedule_on_which_nothing_else_is_wrong_is_drawn_before_a_shorter_one
 
     ran = tool("lab", "try", "mine.py")
 
-    run = ran.answer["data"]["run"]
+    run = ran.response["data"]["run"]
     assert (run["reason"], run["also"]) == ("a count is lost.", [])
-    assert any("invalid literal" in reason for reason in ran.answer["data"]["reasons"])
+    assert any("invalid literal" in reason for reason in ran.response["data"]["reasons"])
 
 
 def test_where_all_hold_it_says_how_many(tool: Tool) -> None:

@@ -41,5 +41,5 @@ def says_why(ran: Ran, taken_out: list[Removal]) -> bool:
         "such as B", "such as A"
     ):
         return False
-    reasons = [reason for way in ran.answer["data"]["ways"] if is_right(way["variant"]) for reason in way["reasons"]]
+    reasons = [reason for way in ran.response["data"]["ways"] if is_right(way["variant"]) for reason in way["reasons"]]
     return all(any(each.breaks in reason for reason in reasons) for each in taken_out)

@@ -145,7 +145,7 @@ def test_random_orders_are_replayed_in_real_processes_with_the_same_verdict(expl
         words = re.findall(r'"[^"]+"|\S+', command)[1:]
         ran = tool(*(word.strip('"') for word in words))
 
-        assert ran.answer["data"]["runs"][0]["verdict"] == {"It holds": "holds", "It broke": "broken"}[shown], command
+        assert ran.response["data"]["runs"][0]["verdict"] == {"It holds": "holds", "It broke": "broken"}[shown], command
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -50,7 +50,7 @@ def test_nothing_is_lost_between_calls_of_the_server_and_processes(tool: Tool, w
             answers.extend(one.structured_content for one in await asyncio.gather(*asked))
 
     talk(conversation)
-    answers += [ended(process).answer for process in beside]
+    answers += [ended(process).response for process in beside]
 
     assert [json.dumps(answer["error"]) for answer in answers if not answer["ok"]] == []
     assert len(answers) == _CALLS + _PROCESSES

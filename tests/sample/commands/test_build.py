@@ -93,7 +93,7 @@ def test_a_failure_skips_what_needs_it_and_nothing_else(tool: Tool) -> None:
     ran = tool("build")
 
     assert (ran.status, ran.code) == (3, "BUILD_FAILED")
-    data = ran.answer["data"]
+    data = ran.response["data"]
     assert statuses(data) == {"bad": "failed", "above": "skipped", "top": "skipped", "good": "built"}
     bad = data["targets"][0]
     assert (bad["exit_status"], bad["tail"]) == (7, "why\n")
@@ -107,7 +107,7 @@ def test_a_failed_build_leaves_the_last_good_outputs_and_the_next_goes_on(tool: 
     tool("build")
     declare(tool, target("a", "echo two > x") + target("b", "cp in x; exit 1", inputs="'in'"))
 
-    assert statuses(tool("build").answer["data"]) == {"a": "built", "b": "failed"}
+    assert statuses(tool("build").response["data"]) == {"a": "built", "b": "failed"}
     assert (tool.cwd / "out" / "b" / "x").read_text() == "good"
     declare(tool, target("a", "echo two > x") + target("b", "cp in x; true", inputs="'in'"))
     assert statuses(tool("build").data) == {"a": "up_to_date", "b": "built"}
@@ -123,14 +123,14 @@ def test_an_output_that_is_missing_or_leads_away_is_a_failure(tool: Tool, script
 
     ran = tool("build", "--timeout", "20s")
 
-    assert note in ran.answer["data"]["targets"][0]["note"]
+    assert note in ran.response["data"]["targets"][0]["note"]
     assert not (tool.cwd / "out" / "a").exists()
 
 
 def test_a_program_that_is_not_there_is_a_failed_target(tool: Tool) -> None:
     declare(tool, "[target.a]\nrun = ['no-such-program']\noutputs = ['x']\n" + target("b", "echo > x"))
 
-    assert statuses(tool("build").answer["data"]) == {"a": "failed", "b": "built"}
+    assert statuses(tool("build").response["data"]) == {"a": "failed", "b": "built"}
 
 
 def test_all_that_hinders_is_reported_before_anything_runs(tool: Tool) -> None:
@@ -202,8 +202,8 @@ def test_outputs_that_cannot_be_kept_are_a_failed_target_and_the_others_are_buil
 
     ran = tool("build")
 
-    assert statuses(ran.answer["data"]) == {"a": "failed", "b": "built"}
-    assert "could not be kept" in ran.answer["data"]["targets"][0]["note"]
+    assert statuses(ran.response["data"]) == {"a": "failed", "b": "built"}
+    assert "could not be kept" in ran.response["data"]["targets"][0]["note"]
 
 
 def test_what_a_command_made_read_only_goes_with_its_scratch_directory(tool: Tool) -> None:

@@ -63,7 +63,7 @@ def test_a_build_whose_log_cannot_be_written_says_what_it_has_built(tool: Tool) 
     ran = tool("build")
 
     assert ran.code == "UNSAFE_PATH"
-    assert statuses(ran.answer["data"]) == {"a": "built", "b": "stopped"}
+    assert statuses(ran.response["data"]) == {"a": "built", "b": "stopped"}
     assert statuses(tool("build", "--dry-run").data) == {"a": "up_to_date", "b": "stale"}
 
 
@@ -113,7 +113,7 @@ def test_an_interrupted_build_tells_what_it_had_done_and_what_never_ran(tool: To
 
     ran = Ran(process.wait(), *process.communicate(timeout=PATIENCE_SECONDS))
     assert (ran.status, ran.code) == (-signal.SIGTERM, "INTERRUPTED")
-    assert statuses(ran.answer["data"]) == {"a": "built", "b": "stopped", "c": "not_started"}
+    assert statuses(ran.response["data"]) == {"a": "built", "b": "stopped", "c": "not_started"}
 
 
 def test_the_end_of_timeout_ends_children_as_a_signal_does(tool: Tool) -> None:
@@ -148,7 +148,7 @@ def test_kill_9_with_a_living_child_is_reported_as_an_orphan_and_can_be_cleared(
 
     assert statuses(cleared.data) == {"a": "built"}
     assert cleared.meta["recovered_from"]["pid"] == process.pid
-    assert {warning["code"] for warning in cleared.answer["warnings"]} == {"ORPHAN_ENDED"}
+    assert {warning["code"] for warning in cleared.response["warnings"]} == {"ORPHAN_ENDED"}
     assert not is_running(orphan)
     assert len(os.listdir(tool.cwd / ".tool" / "tmp")) == 0
 
@@ -235,8 +235,8 @@ def test_a_grandchild_that_left_its_group_is_ended_and_reported(tool: Tool) -> N
     ran = tool("test")
 
     pid = pid_in(tool.cwd / "pid")
-    assert [warning["code"] for warning in ran.answer["warnings"]] == ["STRAY_ENDED"]
-    assert str(pid) in ran.answer["warnings"][0]["message"]
+    assert [warning["code"] for warning in ran.response["warnings"]] == ["STRAY_ENDED"]
+    assert str(pid) in ran.response["warnings"][0]["message"]
     assert not is_running(pid)
     assert tool("build").status == 0
 

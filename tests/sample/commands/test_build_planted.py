@@ -41,7 +41,7 @@ def test_a_link_in_the_place_of_something_of_ours_is_not_followed(tool: Tool, vi
     before = contents(victim)
 
     for call in (["build"], ["lock", "list"], ["config", "set", "a", "1"], ["build"], ["test"]):
-        assert tool(*call).answer
+        assert tool(*call).response
 
     assert contents(victim) == before
 
@@ -90,7 +90,7 @@ def test_an_output_below_a_link_is_not_taken_from_where_that_leads(tool: Tool, v
 
     ran = tool("build")
 
-    assert "did not write its output" in ran.answer["data"]["targets"][0].get("note", "")
+    assert "did not write its output" in ran.response["data"]["targets"][0].get("note", "")
     assert contents(victim) == before
 
 

@@ -103,6 +103,6 @@ def test_lines_about_targets_are_for_a_terminal_or_for_who_asks(tool: Tool, tota
 def test_the_end_of_the_output_has_no_bytes_that_move_a_cursor(tool: Tool) -> None:
     declare(tool, target("a", "printf 'a\\tb \\033[31mred\\r\\nlast'; exit 1"))
 
-    (failed,) = tool("build").answer["data"]["targets"]
+    (failed,) = tool("build").response["data"]["targets"]
 
     assert failed["tail"] == "a       b \\x1b[31mred\nlast"

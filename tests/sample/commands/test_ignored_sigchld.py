@@ -26,7 +26,7 @@ def test_a_target_that_fails_is_not_published(tool: Tool) -> None:
     built = ran(tool, "build")
 
     assert (built.status, built.code) == (3, "BUILD_FAILED")
-    assert built.answer["data"]["targets"][0]["exit_status"] == 3
+    assert built.response["data"]["targets"][0]["exit_status"] == 3
     assert not (tool.cwd / "out" / "a").exists()
 
 

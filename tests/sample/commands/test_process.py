@@ -141,7 +141,7 @@ def test_the_profile_of_many_columns_is_cut_in_the_answer_and_whole_in_the_outpu
     whole = tool("process", "--input", "wide.csv", "--output", "-")
     twice = tool("process", "--input", "wide.csv", "--input", "wide.csv", "--output", "-")
 
-    assert [warning["code"] for warning in ran.answer["warnings"]] == ["COLUMNS_LEFT_OUT"]
+    assert [warning["code"] for warning in ran.response["warnings"]] == ["COLUMNS_LEFT_OUT"]
     assert [table["columns"] for table in twice.data["inputs"]] == [1000, 1000]
     assert len(ran.stdout) < 64 * 1024
     assert len(read(tool.cwd / "out.json")["columns"]) == len(whole.data["inputs"][0]["profile"]) == 1000

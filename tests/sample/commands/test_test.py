@@ -38,7 +38,7 @@ def test_a_failing_check_is_reported_with_the_end_of_its_output(tool: Tool) -> N
     ran = tool("test")
 
     assert (ran.status, ran.code) == (3, "CHECKS_FAILED")
-    bad = ran.answer["data"]["checks"][1]
+    bad = ran.response["data"]["checks"][1]
     assert (bad["status"], bad["exit_status"], bad["tail"]) == ("failed", 5, "because\n")
     assert tool("test", "good").status == 0
 
@@ -52,9 +52,9 @@ def test_stale_outputs_are_a_warning_or_built_first(tool: Tool) -> None:
     as_built, built_first = tool("test"), tool("test", "--build")
 
     assert as_built.code == "CHECKS_FAILED"
-    assert [warning["code"] for warning in as_built.answer["warnings"]] == ["STALE_OUTPUT"]
-    assert "the input in changed" in as_built.answer["warnings"][0]["message"]
-    assert (built_first.status, built_first.answer["warnings"]) == (0, [])
+    assert [warning["code"] for warning in as_built.response["warnings"]] == ["STALE_OUTPUT"]
+    assert "the input in changed" in as_built.response["warnings"][0]["message"]
+    assert (built_first.status, built_first.response["warnings"]) == (0, [])
 
 
 def test_a_failing_build_before_the_checks_is_the_answer(tool: Tool) -> None:
@@ -99,7 +99,7 @@ def test_a_check_works_in_a_directory_of_its_own(tool: Tool) -> None:
 def test_a_check_without_an_input_has_failed(tool: Tool) -> None:
     declare(tool, "[check.c]\nrun = ['true']\ninputs = ['no']\n[check.d]\nrun = ['true']\n")
 
-    c, d = tool("test").answer["data"]["checks"]
+    c, d = tool("test").response["data"]["checks"]
 
     assert (c["status"], c["note"], d["status"]) == ("failed", "the input 'no' matches no file", "passed")
 

@@ -117,7 +117,7 @@ def test_a_text_with_brackets_is_taken_with_a_warning(tool: Tool, workspace: Pat
     ran = tool("state", "set", "key", typed)
 
     assert ran.data["value"] == typed
-    assert [warning["code"] for warning in ran.answer["warnings"]] == ["NOT_JSON"]
+    assert [warning["code"] for warning in ran.response["warnings"]] == ["NOT_JSON"]
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_a_command_that_fails_is_tried_again_and_then_given_up(tool: Tool, works
     ran = tool("task", "work", "mail", "--until-empty", "--max-attempts", "2", "--", "sh", "-c", "echo oops; exit 3")
 
     assert (ran.status, ran.code) == (3, "TASKS_FAILED")
-    failures = ran.answer["data"]["failures"]
+    failures = ran.response["data"]["failures"]
     assert [(one["attempts"], one["exit_status"], one["tail"]) for one in failures] == [
         (1, 3, "oops\n"),
         (2, 3, "oops\n"),
@@ -116,7 +116,7 @@ def test_the_command_of_a_killed_worker_does_not_run_beside_its_successor(tool: 
 
     assert ran.data["finished"] == 1
     assert not is_alive(child)
-    assert [warning["code"] for warning in ran.answer["warnings"]][:1] == ["ORPHAN_ENDED"]
+    assert [warning["code"] for warning in ran.response["warnings"]][:1] == ["ORPHAN_ENDED"]
 
 
 @pytest.mark.leaves_litter
@@ -223,7 +223,7 @@ def test_a_worker_whose_logs_cannot_be_written_gives_its_tasks_back(tool: Tool, 
     ran = tool("task", "work", "mail", "--jobs", "2", "--", "sh", "-c", f"{spoil}; echo something; exec sleep 600")
 
     assert ran.code == "IO_ERROR"
-    assert ran.answer["data"]["given_back"] == 2
+    assert ran.response["data"]["given_back"] == 2
     assert statuses(tool) == ["free"] * 2
 
 

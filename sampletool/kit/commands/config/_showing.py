@@ -5,7 +5,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from ...contract.answer import value_text
+from ...contract.response import value_text
 from ...contract.text import MASK, is_secret, redact
 from ...settings.precedence import Key
 from ...settings.toml_key import TomlValue, show_key

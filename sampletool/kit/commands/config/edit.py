@@ -18,10 +18,10 @@ from pathlib import Path
 import typer
 
 from ...context import PATIENT_SECONDS, Context
-from ...contract.answer import Effect
 from ...contract.command_spec import CommandSpec
 from ...contract.errors import InvalidValues, Mistake, ToolError, VersionConflict
 from ...contract.expected import EXPECTED, to_tool_error
+from ...contract.response import Effect
 from ...global_options import DryRunOption
 from ...places import toml_lock
 from ...program import PROGRAM

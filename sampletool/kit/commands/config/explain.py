@@ -6,9 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from ...context import Context
-from ...contract.answer import UNTRUSTED, value_text
 from ...contract.command_spec import CommandSpec
 from ...contract.errors import KeyNotFound
+from ...contract.response import UNTRUSTED, value_text
 from ...settings.known import find_known
 from ...settings.precedence import SourceName
 from ...settings.toml_key import show_key

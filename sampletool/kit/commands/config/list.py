@@ -6,9 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from ...context import Context
-from ...contract.answer import UNTRUSTED, value_text
 from ...contract.command_spec import CommandSpec
 from ...contract.errors import InvalidValues
+from ...contract.response import UNTRUSTED, value_text
 from ...contract.table import Line, heads
 from ...pages import AfterOption, LimitOption, page_of
 from ...settings.known import find_known

@@ -8,9 +8,9 @@ import typer
 
 from ...completion import offering
 from ...context import Context
-from ...contract.answer import Effect
 from ...contract.command_spec import CommandSpec
 from ...contract.errors import LockNotFound, did_you_mean
+from ...contract.response import Effect
 from ...global_options import DryRunOption
 from ...places import all_locks, lock_name
 from ...safety.errors import LockTimeout

@@ -7,9 +7,9 @@ from pathlib import Path
 import typer
 
 from ...context import Context
-from ...contract.answer import Effect
 from ...contract.command_spec import CommandSpec
 from ...contract.duration import say_duration
+from ...contract.response import Effect
 from ...global_options import DryRunOption
 from ...places import session_root
 from ...safety.clock import utc

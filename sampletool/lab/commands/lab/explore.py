@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from sampletool.kit.context import Context
-from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.file_errors import OutputExists
+from sampletool.kit.contract.response import Effect
 from sampletool.kit.contract.text import counted
 from sampletool.kit.global_options import DryRunOption
 from sampletool.kit.places import session_root

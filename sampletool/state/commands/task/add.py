@@ -6,8 +6,8 @@ from typing import Annotated, NamedTuple
 import typer
 
 from sampletool.kit.context import Context
-from sampletool.kit.contract.answer import Effect
 from sampletool.kit.contract.errors import InvalidValues, Mistake
+from sampletool.kit.contract.response import Effect
 from sampletool.kit.global_options import DryRunOption
 from sampletool.state.commands import _store
 from sampletool.state.commands._values import parse_json, parse_value, read_input

@@ -4,7 +4,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from sampletool.kit.contract.answer import Effect, value_text
+from sampletool.kit.contract.response import Effect, value_text
 from sampletool.kit.global_options import DryRunOption
 from sampletool.state.commands import _store
 from sampletool.state.promises import Claimed, Once

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, NamedTuple
 
 import typer
 
-from sampletool.kit.contract.answer import Effect
+from sampletool.kit.contract.response import Effect
 from sampletool.kit.global_options import DryRunOption
 from sampletool.state.commands import _store
 

@@ -4,7 +4,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from sampletool.kit.contract.answer import value_text
+from sampletool.kit.contract.response import value_text
 from sampletool.kit.contract.table import Line, heads
 from sampletool.kit.pages import AfterOption, LimitOption, first_page, read_number_cursor
 from sampletool.state.commands import _store

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sampletool.kit.context import Context
-from sampletool.kit.contract.answer import Effect
+from sampletool.kit.contract.response import Effect
 from sampletool.kit.safety.errors import InvalidToml
 from sampletool.kit.safety.toml_file import TomlEdit, TomlText
 from sampletool.kit.settings.change import set_key

@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sampletool.kit.contract.answer import (
-    Answer,
+from sampletool.kit.contract.errors import ToolError
+from sampletool.kit.contract.file_errors import FileNotFound
+from sampletool.kit.contract.response import (
     Format,
     Presentation,
     Rendered,
+    Response,
     Result,
     Screen,
     json_line,
@@ -21,8 +23,6 @@ from sampletool.kit.contract.answer import (
     to_data,
     value_text,
 )
-from sampletool.kit.contract.errors import ToolError
-from sampletool.kit.contract.file_errors import FileNotFound
 from sampletool.kit.contract.text import PLAIN, RED, YELLOW, counted, printable
 
 
@@ -61,9 +61,9 @@ def answer(
     error: ToolError | None = None,
     warning: str | None = None,
     **meta: Any,
-) -> Answer:
+) -> Response:
     warnings = [] if warning is None else [{"code": "CODE", "message": warning}]
-    return Answer(result=result, error=error, warnings=warnings, meta=meta)
+    return Response(result=result, error=error, warnings=warnings, meta=meta)
 
 
 _ANY_TEXT = st.text(st.characters(codec=None, categories=None))

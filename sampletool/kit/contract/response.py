@@ -49,7 +49,7 @@ class Result(Protocol):
         ...
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """The response of one command. After a failure, it can have a result too."""
 
     result: Result | None
@@ -102,40 +102,40 @@ class Rendered(NamedTuple):
     stderr: str
 
 
-def render(answer: Answer, presentation: Presentation) -> Rendered:
+def render(response: Response, presentation: Presentation) -> Rendered:
     """Return what to print.
 
     In JSON, everything goes to stdout. In text, errors and warnings go to stderr, so that they do
     not get into the `$(...)` of a shell script.
     """
     if presentation.format in ("json", "jsonl"):
-        return _render_json(answer, presentation)
-    return _render_text(answer, presentation)
+        return _render_json(response, presentation)
+    return _render_text(response, presentation)
 
 
-def _render_json(answer: Answer, presentation: Presentation) -> Rendered:
+def _render_json(response: Response, presentation: Presentation) -> Rendered:
     """Return the line of JSON for stdout."""
     stderr = ""
     if presentation.error_also_on_stderr:
-        stderr = _error_text(answer, presentation.screen)
-    return Rendered(stdout=json_line(answer.envelope(presentation.fields)), stderr=stderr)
+        stderr = _error_text(response, presentation.screen)
+    return Rendered(stdout=json_line(response.envelope(presentation.fields)), stderr=stderr)
 
 
-def _render_text(answer: Answer, presentation: Presentation) -> Rendered:
+def _render_text(response: Response, presentation: Presentation) -> Rendered:
     """Return the text for stdout, and the warnings and errors for stderr."""
     # A caller who wants no output about a success wants no warnings either.
-    if presentation.is_quiet and answer.error is None:
+    if presentation.is_quiet and response.error is None:
         return Rendered(stdout=b"", stderr="")
-    if presentation.format == "raw" and answer.result is not None:
+    if presentation.format == "raw" and response.result is not None:
         # Only commands whose result has a `value` accept --raw.
-        lines = [value_text(getattr(answer.result, "value", None))]
+        lines = [value_text(getattr(response.result, "value", None))]
     else:
-        lines = _text_lines(answer, presentation.screen)
+        lines = _text_lines(response, presentation.screen)
     text = "".join(f"{line}\n" for line in lines)
     # A file name can contain bytes that are not UTF-8. Python represents them as lone surrogates.
     stdout = text.encode("utf-8", "backslashreplace")
-    warnings = _warning_text(answer, presentation.screen)
-    error = _error_text(answer, presentation.screen)
+    warnings = _warning_text(response, presentation.screen)
+    error = _error_text(response, presentation.screen)
     return Rendered(stdout=stdout, stderr=warnings + error)
 
 
@@ -220,30 +220,30 @@ def _escape_surrogates(text: str) -> str:
     return "".join(characters)
 
 
-def _text_lines(answer: Answer, screen: Screen) -> list[str]:
+def _text_lines(response: Response, screen: Screen) -> list[str]:
     """Return the lines that show the result to a person."""
     lines: list[str] = []
-    if answer.result is not None:
-        lines = laid_out(answer.result.lines(), screen.width, colour=screen.color)
-    if lines and answer.meta.get("dry_run"):
+    if response.result is not None:
+        lines = laid_out(response.result.lines(), screen.width, colour=screen.color)
+    if lines and response.meta.get("dry_run"):
         lines.insert(0, "Dry run, nothing was changed. The result would be:")
-    cursor = answer.meta.get("next_cursor")
+    cursor = response.meta.get("next_cursor")
     if cursor is not None:
         lines.append(f"There is more. To continue, pass --after {shlex.quote(printable(cursor))}")
     return lines
 
 
-def _warning_text(answer: Answer, screen: Screen) -> str:
+def _warning_text(response: Response, screen: Screen) -> str:
     """Return the lines that show the warnings to a person."""
     lines = []
-    for warning in answer.warnings:
+    for warning in response.warnings:
         lines.append(_titled("Warning:", YELLOW, warning["message"], screen))
     return "".join(f"{line}\n" for line in lines)
 
 
-def _error_text(answer: Answer, screen: Screen) -> str:
+def _error_text(response: Response, screen: Screen) -> str:
     """Return the lines that show the error and its hint. The text is empty after a success."""
-    error = answer.error
+    error = response.error
     if error is None:
         return ""
     lines = [_titled("Error:", RED, f"{error.message} [{error.code}]", screen)]
