@@ -57,13 +57,13 @@ def first_page(rows: list[Row], limit: int, position_of: Callable[[Row], object]
     return Page(page, next_cursor=f"{_CURSOR_PREFIX}{position_of(page[-1])}")
 
 
-def count_fitting(rows: Iterable[object]) -> int:
-    """Return how many of the rows fit on a page. The first one always does."""
+def count_fitting(rows: Iterable[object], max_bytes: int = MAX_PAGE_BYTES) -> int:
+    """Return how many of the rows fit on a page, or into less. The first one always does."""
     size_bytes = 0
     count = 0
     for row in rows:
         size_bytes += len(json_line(row))
-        if size_bytes > MAX_PAGE_BYTES and count > 0:
+        if size_bytes > max_bytes and count > 0:
             break
         count += 1
     return count

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ..contract.expected import EXPECTED, to_tool_error
 from ..contract.text import MASK, is_secret, printable, redact
+from ..pages import count_fitting
 from ..places import session_root
 from ..program import PACKAGE, variable
 from ..safety.session import list_sessions
@@ -21,6 +22,7 @@ from ._used_paths import UsedPath
 _PREFIXES = (variable(""), "XDG_")
 _NAMES = ("CI", "LANG", "TERM")
 _MAX_VALUE_CHARACTERS = 200
+_MAX_ENVIRONMENT_BYTES = 24 * 1024
 _MAX_CRASH_REPORTS = 5
 
 
@@ -79,6 +81,9 @@ def _environment_lines() -> list[str]:
             continue
         shown = MASK if is_secret(name) else redact(value)
         lines.append(f"  {name}={shown[:_MAX_VALUE_CHARACTERS]}")
+    count = count_fitting(lines, _MAX_ENVIRONMENT_BYTES)
+    if count < len(lines):
+        lines[count:] = [f"  and {len(lines) - count} more"]
     return lines
 
 

@@ -29,12 +29,16 @@ class Changed:
     scope: ScopeName
     path: str
     version: str
+    unlisted: int | None = None
+    """How many keys `changes` leaves out, because there are too many. None if it has all."""
 
     def lines(self) -> list[str]:
         """Return a line for each key."""
         lines = []
         for change in self.changes:
             lines.append(f"{change.key}: {change.effect} ({self.scope} settings, {self.path})")
+        if self.unlisted is not None:
+            lines.append(f"and {self.unlisted} more keys")
         return lines
 
 

@@ -271,3 +271,30 @@ def test_without_a_repository_a_report_has_no_address(monkeypatch: pytest.Monkey
 
     assert "Last crash reports\n  none" in report
     assert "To report a bug" not in report
+
+
+def test_of_many_locks_with_the_same_problem_ten_are_listed(tool: Tool, workspace: Path) -> None:
+    locks = workspace / ".tool" / "locks"
+    locks.mkdir(parents=True, mode=0o700)
+    for number in range(12):
+        (locks / f"{number:02}.lock").symlink_to("/dev/null")
+
+    probes = tool("doctor").response["data"]["probes"]
+
+    places = [probe["where"] for probe in probes if probe["name"] == "locks can be used"]
+    assert len(places) == 11
+    assert places[-1] == "2 other places"
+
+
+def test_of_many_linked_locks_ten_are_named(tool: Tool, workspace: Path) -> None:
+    locks = workspace / ".tool" / "locks"
+    locks.mkdir(parents=True, mode=0o700)
+    for number in range(12):
+        lock = locks / f"{number:02}.lock"
+        lock.touch()
+        (workspace / f"copy-{number}").hardlink_to(lock)
+
+    probes = tool("doctor").data["probes"]
+
+    (detail,) = [p["detail"] for p in probes if p["name"] == "lock files with several names"]
+    assert "09.lock and 2 more: the file" in detail
