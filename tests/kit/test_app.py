@@ -84,7 +84,9 @@ def test_a_command_tells_who_watches_what_its_lock_is_held_for(tool: Tool) -> No
     assert ("waited_ms" in watched.meta, alone.stderr) == (True, b"")
 
 
-def run(tool: Tool, *args: str, stdout: Any = subprocess.PIPE, stderr: Any = subprocess.PIPE) -> Ran:
+def run(
+    tool: Tool, *args: str, stdout: Any = subprocess.PIPE, stderr: Any = subprocess.PIPE
+) -> Ran:
     """Run the tool with the file descriptors of a test's choice."""
     words = [*COMMAND[1:], *args]
     process = start_python(*words, cwd=tool.cwd, env=tool.environ, stdout=stdout, stderr=stderr)
@@ -95,22 +97,34 @@ def run(tool: Tool, *args: str, stdout: Any = subprocess.PIPE, stderr: Any = sub
 def run_fresh(tool: Tool, *args: str | bytes) -> "subprocess.CompletedProcess[bytes]":
     """Run a program in an interpreter of its own."""
     return subprocess.run(
-        args, cwd=tool.cwd, env=tool.environ, capture_output=True, timeout=_LONGEST_SECONDS, check=False
+        args,
+        cwd=tool.cwd,
+        env=tool.environ,
+        capture_output=True,
+        timeout=_LONGEST_SECONDS,
+        check=False,
     )
 
 
 def test_stdout_carries_one_answer_even_if_a_library_prints(tool: Tool) -> None:
     ran = with_command(
-        tool, "import os; print('noise'); os.write(1, b'more'); os.system('echo most'); return Result(1)"
+        tool,
+        "import os; print('noise'); os.write(1, b'more'); os.system('echo most'); return Result(1)",
     )
 
     assert ran.data == {"said": 1}
     assert all(word in ran.stderr for word in (b"noise", b"more", b"most"))
 
 
-def test_a_command_that_takes_stdout_has_it_for_itself_and_its_answer_is_on_stderr(tool: Tool) -> None:
+def test_a_command_that_takes_stdout_has_it_for_itself_and_its_answer_is_on_stderr(
+    tool: Tool,
+) -> None:
     ran = with_command(
-        tool, "import os; os.write(ctx.obj.take_stdout(), b'mine'); os.write(1, b'noise'); return Result(1)"
+        tool,
+        (
+            "import os; os.write(ctx.obj.take_stdout(), b'mine'); os.write(1, b'noise'); "
+            "return Result(1)"
+        ),
     )
 
     assert (ran.status, ran.stdout) == (0, b"mine")
@@ -139,7 +153,13 @@ def test_where_no_report_can_be_kept_it_is_on_stderr(tool: Tool) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    ["return None", "raise SystemExit(0)", "raise RecursionError", "raise MemoryError", "return Result(float('nan'))"],
+    [
+        "return None",
+        "raise SystemExit(0)",
+        "raise RecursionError",
+        "raise MemoryError",
+        "return Result(float('nan'))",
+    ],
 )
 def test_whatever_a_command_does_there_is_an_answer(tool: Tool, body: str) -> None:
     ran = with_command(tool, body)
@@ -168,7 +188,9 @@ def test_a_closed_stderr_does_not_stop_a_change(tool: Tool, workspace: Path) -> 
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-def test_an_answer_that_cannot_be_written_is_a_line_on_stderr_and_status_1(tool: Tool, workspace: Path) -> None:
+def test_an_answer_that_cannot_be_written_is_a_line_on_stderr_and_status_1(
+    tool: Tool, workspace: Path
+) -> None:
     with Path("/dev/full").open("wb") as full:
         ran = run(tool, "config", "path", stdout=full)
 
@@ -208,7 +230,9 @@ def test_a_deleted_current_directory_is_reported(tool: Tool, tmp_path: Path) -> 
     code = "import os, sys; p, *rest = sys.argv[1:]; os.mkdir(p); os.chdir(p); os.rmdir(p); os.execv(rest[0], rest)"
 
     # A fresh interpreter: it starts in a directory that does not exist.
-    ran = run_fresh(tool, sys.executable, "-c", code, str(gone), *COMMAND, "config", "set", "a", "1")
+    ran = run_fresh(
+        tool, sys.executable, "-c", code, str(gone), *COMMAND, "config", "set", "a", "1"
+    )
 
     answer = json.loads(ran.stdout)
     assert answer["error"]["code"] == "FILE_NOT_FOUND"
@@ -235,8 +259,12 @@ def test_colour_is_for_terminals_that_want_it(tool: Tool) -> None:
     assert "\x1b[31mError:" in on_terminal(tool, "config", "get", "nothing", TERM="xterm")
     for environ in ({"NO_COLOR": "1", "TERM": "xterm"}, {"TERM": "dumb"}):
         assert "\x1b" not in on_terminal(tool, "config", "get", "nothing", **environ)
-    assert b"\x1b[31m" in tool("config", "get", "nothing", "--format", "text", FORCE_COLOR="1").stderr
-    assert "\x1b" not in on_terminal(tool, "config", "get", "nothing", FORCE_COLOR="0", TERM="xterm")
+    assert (
+        b"\x1b[31m" in tool("config", "get", "nothing", "--format", "text", FORCE_COLOR="1").stderr
+    )
+    assert "\x1b" not in on_terminal(
+        tool, "config", "get", "nothing", FORCE_COLOR="0", TERM="xterm"
+    )
 
 
 def test_help_is_text_and_creates_nothing(tool: Tool, home: Path) -> None:
@@ -260,7 +288,9 @@ def test_the_same_state_gives_the_same_data(tool: Tool) -> None:
 
 
 def test_the_time_for_the_whole_call_is_kept(tool: Tool) -> None:
-    ran = with_command(tool, "ctx.obj.signals.wait(30); ctx.obj.signals.check()", "--timeout", "200ms")
+    ran = with_command(
+        tool, "ctx.obj.signals.wait(30); ctx.obj.signals.check()", "--timeout", "200ms"
+    )
 
     assert (ran.status, ran.code) == (10, "TIMEOUT")
 
@@ -274,8 +304,14 @@ def test_a_directory_to_run_in_that_cannot_be_is_named_in_full(tool: Tool, works
     missing = tool("config", "list", "-C", "nope").error
     file = tool("config", "list", "-C", "tool.toml").error
 
-    assert (missing["code"], missing["context"]["path"]) == ("FILE_NOT_FOUND", str(workspace / "nope"))
-    assert (file["code"], file["suggestion"].partition(",")[0]) == ("UNSAFE_PATH", "Use another path")
+    assert (missing["code"], missing["context"]["path"]) == (
+        "FILE_NOT_FOUND",
+        str(workspace / "nope"),
+    )
+    assert (file["code"], file["suggestion"].partition(",")[0]) == (
+        "UNSAFE_PATH",
+        "Use another path",
+    )
 
 
 def test_the_time_may_come_from_the_environment_and_is_checked(tool: Tool) -> None:
@@ -283,9 +319,15 @@ def test_the_time_may_come_from_the_environment_and_is_checked(tool: Tool) -> No
     assert tool("config", "list", TOOL_TIMEOUT="5m").status == 0
 
 
-def test_completion_offers_commands_and_keys_and_never_fails_loudly(tool: Tool, workspace: Path) -> None:
+def test_completion_offers_commands_and_keys_and_never_fails_loudly(
+    tool: Tool, workspace: Path
+) -> None:
     def offered(words: str) -> str:
-        ran = tool(_TOOL_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=str(len(words.split(" ")) - 1))
+        ran = tool(
+            _TOOL_COMPLETE="complete_bash",
+            COMP_WORDS=words,
+            COMP_CWORD=str(len(words.split(" ")) - 1),
+        )
         assert ran.status == 0
         return ran.text
 
@@ -351,7 +393,9 @@ def test_a_session_that_is_removed_under_a_call_does_not_cost_its_answer(tool: T
 
 
 @pytest.mark.parametrize("value", ["use --format text here", "a --raw b", "--format=text b"])
-def test_a_value_that_speaks_of_a_form_does_not_choose_it(tool: Tool, workspace: Path, value: str) -> None:
+def test_a_value_that_speaks_of_a_form_does_not_choose_it(
+    tool: Tool, workspace: Path, value: str
+) -> None:
     assert tool("config", "set", "--", "a", value).data["effect"] == "created"
     assert tool("config", "set", "b", f"x {value}").data["effect"] == "created"
 
@@ -360,7 +404,9 @@ def test_a_value_that_speaks_of_a_form_does_not_choose_it(tool: Tool, workspace:
 def test_a_value_can_be_taken_into_a_variable_of_the_shell(tool: Tool, form: str) -> None:
     tool("config", "set", "greeting", "good  morning\n")
 
-    found, missing = (tool("config", "get", key, "--raw", TOOL_FORMAT=form) for key in ("greeting", "nothing"))
+    found, missing = (
+        tool("config", "get", key, "--raw", TOOL_FORMAT=form) for key in ("greeting", "nothing")
+    )
 
     assert (found.stdout, found.stderr) == (b"good  morning\n\n", b"")
     assert (missing.status, missing.stdout) == (5, b"")
@@ -380,7 +426,9 @@ _MUCH = "return Result('x' * 1_000_000)"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_reader_that_does_not_read_keeps_nobody_beyond_a_signal(tool: Tool, number: signal.Signals) -> None:
+def test_a_reader_that_does_not_read_keeps_nobody_beyond_a_signal(
+    tool: Tool, number: signal.Signals
+) -> None:
     process = start_added(tool, _MUCH)
     wait_until_the_pipe_is_full(process)
 
@@ -476,8 +524,12 @@ raise DeadlineExceeded(1.0, uncertain_change="the order")
     assert ran.error["context"]["outcome"] == "unknown"
 
 
-def test_what_cannot_be_given_back_is_the_answer_unless_there_was_a_failure_before(tool: Tool) -> None:
-    fails = "def close(): raise OSError('cannot close')\n    ctx.obj.exit_stack.callback(close)\n    "
+def test_what_cannot_be_given_back_is_the_answer_unless_there_was_a_failure_before(
+    tool: Tool,
+) -> None:
+    fails = (
+        "def close(): raise OSError('cannot close')\n    ctx.obj.exit_stack.callback(close)\n    "
+    )
 
     assert with_command(tool, f"{fails}return Result(1)").code == "INTERNAL_ERROR"
     assert with_command(tool, f"{fails}ctx.obj.workspace").code == "NO_WORKSPACE"
@@ -485,9 +537,7 @@ def test_what_cannot_be_given_back_is_the_answer_unless_there_was_a_failure_befo
 
 def test_where_no_answer_can_be_made_there_is_one_all_the_same_and_no_password(tool: Tool) -> None:
     broken = "def fail(over): raise RuntimeError('postgresql://u:hunter2@h/d')"
-    program = (
-        f"import sys, sampletool.kit.app as app\n{broken}\napp.Stdout = fail\nsys.exit(app.main(['config', 'path']))"
-    )
+    program = f"import sys, sampletool.kit.app as app\n{broken}\napp.Stdout = fail\nsys.exit(app.main(['config', 'path']))"
 
     ran = run_python("-c", program, cwd=tool.cwd, env=tool.environ, check=False)
 
@@ -496,7 +546,9 @@ def test_where_no_answer_can_be_made_there_is_one_all_the_same_and_no_password(t
     assert "hunter2" not in ran.stderr
 
 
-def test_a_call_inside_another_program_gives_everything_back(capfd: pytest.CaptureFixture[str], home: Path) -> None:
+def test_a_call_inside_another_program_gives_everything_back(
+    capfd: pytest.CaptureFixture[str], home: Path
+) -> None:
     def ours() -> tuple[object, ...]:
         return (*map(signal.getsignal, HANDLED), len(os.listdir("/proc/self/fd")))
 
@@ -536,7 +588,9 @@ def test_a_reader_that_has_gone_keeps_no_version(tool: Tool) -> None:
 
 
 @pytest.mark.parametrize(("setting", "expected"), [("3", 3), ("auto", os.cpu_count())])
-def test_a_command_may_run_as_many_jobs_at_once_as_are_set(tool: Tool, setting: str, expected: int) -> None:
+def test_a_command_may_run_as_many_jobs_at_once_as_are_set(
+    tool: Tool, setting: str, expected: int
+) -> None:
     tool.environ["TOOL_JOBS"] = setting
 
     stdout, _ = start_added(tool, "return Result(context.jobs())").communicate(timeout=60)

@@ -11,8 +11,8 @@ from importlib import import_module
 from pathlib import Path
 
 from ..contract.expected import EXPECTED, to_tool_error
+from ..contract.response import count_fitting
 from ..contract.text import MASK, is_secret, printable, redact
-from ..pages import count_fitting
 from ..places import session_root
 from ..program import PACKAGE, variable
 from ..safety.session import list_sessions

@@ -1,24 +1,18 @@
 """How a response shows keys and values: without secrets, and the start of a long one."""
 
 import zlib
-from dataclasses import replace
 from math import isfinite
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from ...contract.response import value_text
-from ...contract.text import MASK, is_secret, redact, shorten
-from ...pages import count_fitting
-from ...settings.change import Changed
+from ...contract.text import MASK, is_secret, redact
 from ...settings.precedence import Key
-from ...settings.toml_key import TomlValue, show_key
+from ...settings.toml_key import MAX_SHOWN_KEY_CHARACTERS, TomlValue, show_key
 
 MAX_LISTED_CHARACTERS = 200
 """The length of a value in a list. `config get` shows all of one value."""
-
-MAX_KEY_CHARACTERS = 1000
-"""The length of a key in a response."""
 
 RevealOption = Annotated[
     bool,
@@ -70,21 +64,10 @@ def key_to_show(key: Key) -> str:
     It stays different from all other keys, because the position of a page is a key.
     """
     text = show_key(key)
-    if len(text) <= MAX_KEY_CHARACTERS:
+    if len(text) <= MAX_SHOWN_KEY_CHARACTERS:
         return text
     checksum = zlib.crc32(text.encode())
     return f"{text[:MAX_LISTED_CHARACTERS]}…{checksum:08x}"
-
-
-def changed_to_show(changed: Changed) -> Changed:
-    """Return the result of a change with as many of its keys as fit into a response."""
-    changes = []
-    for change in changed.changes:
-        changes.append(replace(change, key=shorten(change.key, MAX_KEY_CHARACTERS)))
-    count = count_fitting(changes)
-    if count == len(changes):
-        return replace(changed, changes=changes)
-    return replace(changed, changes=changes[:count], unlisted=len(changes) - count)
 
 
 def excerpt(value: Any) -> Excerpt:

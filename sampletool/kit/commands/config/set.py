@@ -24,7 +24,6 @@ from ._options import (
     setting_keys,
     warn_of_former_name,
 )
-from ._showing import changed_to_show
 
 spec = CommandSpec(
     effect="settings",
@@ -194,5 +193,4 @@ def command(
         _warn_about_secrets(context, assignments)
     scope = scope_to_change(context, in_user_file)
     with context.editing(scope.path, dry_run=dry_run) as file:
-        changed = set_values(file, scope, assignments.values, if_version)
-    return changed_to_show(changed)
+        return set_values(file, scope, assignments.values, if_version)

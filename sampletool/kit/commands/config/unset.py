@@ -11,7 +11,6 @@ from ...global_options import DryRunOption
 from ...settings.change import Changed, set_values
 from ...settings.precedence import Key
 from ._options import GlobalOption, IfVersionOption, read_key, scope_to_change, setting_keys
-from ._showing import changed_to_show
 
 spec = CommandSpec(
     effect="settings",
@@ -56,5 +55,4 @@ def command(
     values = dict.fromkeys(read_keys(keys))
     scope = scope_to_change(context, in_user_file)
     with context.editing(scope.path, dry_run=dry_run) as file:
-        changed = set_values(file, scope, values, if_version)
-    return changed_to_show(changed)
+        return set_values(file, scope, values, if_version)
