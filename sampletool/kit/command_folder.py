@@ -24,7 +24,7 @@ from .contract.fields import read_fields
 from .contract.manifest import schema_of
 from .global_options import HelpRequested, color_in, described_options
 from .lenient_parsing import CommandLevel
-from .parse_level import may_have_options, parse_level
+from .parse_level import parse_level
 from .parts import TOP
 from .program import PROGRAM, __version__
 from .settings_notices import show_settings
@@ -61,7 +61,6 @@ class FileCommand(TyperCommand):
         Raise UsageMistakes if the command line has a mistake on any level.
         """
         level: CommandLevel = ctx
-        level.may_have_options = may_have_options(args, level)
         rest = parse_level(self, level, args, super().parse_args)
         mistakes = level.mistakes + self._select_fields(level)
         if mistakes:
@@ -142,6 +141,7 @@ class CommandFolder(TyperGroup):
         super().__init__(
             name=name,
             help=about,
+            params=parameters_of(self.hints) if self.hints else [],
             commands=not_loaded,
             add_help_option=False,
             rich_markup_mode=None,
@@ -150,20 +150,14 @@ class CommandFolder(TyperGroup):
         )
 
     @cached_property
-    def _options(self) -> list[TyperParameter]:
-        """The options that only this folder takes."""
-        return parameters_of(self.hints)
-
-    @cached_property
     def described(self) -> list[dict[str, Any]]:
         """What the manifest says about the options that only this folder takes."""
-        return describe(self._options, self.hints)
+        return describe(self.params, self.hints)
 
     def get_params(self, ctx: Any) -> list[TyperParameter]:
         """Return the options to parse: those of the folder, then the global options."""
         level: CommandLevel = ctx
-        own_options = self._options if level.may_have_options and self.hints else []
-        return level.parameters(own_options)
+        return level.parameters(self.params)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the options before the name of the command.
@@ -173,8 +167,6 @@ class CommandFolder(TyperGroup):
         level: CommandLevel = ctx
         if level.parent is None and args[:1] == ["help"]:
             args = [*args[1:], "--help"]
-        # The first word that is no option ends this level.
-        level.may_have_options = may_have_options(args[:1], level)
         rest = parse_level(self, level, args, super().parse_args)
         if level.params.pop("version", False):
             raise HelpRequested(_name_and_version)
@@ -261,6 +253,7 @@ class CommandFolder(TyperGroup):
 
             if _asks_for_help(args):
                 known += TOPICS
+                message = f"No such command or help topic: {name}"
             else:
                 known += [f"help {topic}" for topic in TOPICS]
         hint = did_you_mean(name, known)

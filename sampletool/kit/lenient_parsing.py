@@ -37,8 +37,6 @@ class CommandLevel(typer.Context):
         """The mistakes on this level, and on those above it."""
         if isinstance(self.parent, CommandLevel):
             self.mistakes += self.parent.mistakes
-        self.may_have_options = True
-        """Whether a word on this level may be an option."""
         self._lenient_parameters: dict[str, TyperParameter] = {}
 
     @property
@@ -48,9 +46,7 @@ class CommandLevel(typer.Context):
 
     def parameters(self, own_parameters: list[TyperParameter]) -> list[TyperParameter]:
         """Return the parameters to parse: those of the command, then those of every command."""
-        parameters = list(own_parameters)
-        if self.may_have_options:
-            parameters += global_options()
+        parameters = [*own_parameters, *global_options()]
         return [self._lenient_parameters.get(param.name, param) for param in parameters]
 
     def ignore_value(self, parameter: TyperParameter) -> None:

@@ -10,10 +10,13 @@ from typing import Annotated, Generic, TypeVar
 
 import typer
 
+from .contract.answer import json_line
 from .contract.errors import InvalidValues, Mistake
 from .contract.text import quoted
 
 MAX_LIMIT = 10_000
+MAX_PAGE_BYTES = 48 * 1024
+"""The size of the rows on one page, as JSON. With the rest of the response, they fit in 64 KiB."""
 
 LimitOption = Annotated[
     int,
@@ -43,15 +46,27 @@ class Page(Generic[Row]):
 
 
 def first_page(rows: list[Row], limit: int, position_of: Callable[[Row], object]) -> Page[Row]:
-    """Return the first `limit` rows, of which there is at least one.
+    """Return the first `limit` rows, or fewer if they are so long that the page would be too large.
 
-    `rows` begins after the cursor. It is enough if it has one row more than the page: this row
+    `rows` begins after the cursor. It is enough if it has one row more than the limit: this row
     shows that there is a next page.
     """
-    page = rows[:limit]
-    if len(rows) <= limit:
+    page = rows[: min(limit, count_fitting(rows))]
+    if len(page) == len(rows):
         return Page(page, next_cursor=None)
     return Page(page, next_cursor=f"{_CURSOR_PREFIX}{position_of(page[-1])}")
+
+
+def count_fitting(rows: Iterable[object]) -> int:
+    """Return how many of the rows fit on a page. The first one always does."""
+    size_bytes = 0
+    count = 0
+    for row in rows:
+        size_bytes += len(json_line(row))
+        if size_bytes > MAX_PAGE_BYTES and count > 0:
+            break
+        count += 1
+    return count
 
 
 def page_of(

@@ -46,18 +46,6 @@ class ParsedCommand(Protocol):
         ...
 
 
-def may_have_options(words: list[str], level: CommandLevel) -> bool:
-    """Return whether one of the words may be an option.
-
-    If not, the options need not be built and added to the parser. This saves 3.0% of the processor
-    time of `config get`.
-    """
-    if level.resilient_parsing:
-        # Completion offers options for a word that is not there yet.
-        return True
-    return any(word.startswith("-") for word in words)
-
-
 def parse_level(
     command: ParsedCommand,
     level: CommandLevel,
@@ -77,8 +65,6 @@ def parse_level(
         return describe_error(error, [*command.described, *described_options()])
 
     rest = parse_leniently(level, args, parse, to_mistake)
-    if not level.may_have_options:
-        return rest
     given = take_global_options(level.params)
     asks_for_help = given.pop("help", False)
     context.understand(_understood(command_line, level.params, given))

@@ -17,7 +17,7 @@ CONSTANTS = (
     Constant("commands.lock.list._MAX_HOLDERS", 10, "more: one shared lock fills a page"),
     Constant("commands.log._MAX_CHARACTERS", 200, "more: a page of the log is too long"),
     Constant("commands.log._MAX_SUBJECTS", 10, "more: a page of the log is too long"),
-    Constant("commands.manifest._MAX_PAGE_BYTES", 49_152, "more: a response is longer than 64 KiB"),
+    Constant("pages.MAX_PAGE_BYTES", 49_152, "more: a response is longer than 64 KiB"),
     Constant("commands.session.clean._MAX_LISTED", 100, "more: the response of a large clean is too long"),
     Constant("context.AT_ONCE", 0.0, "more: a command waits for a holder that may run for minutes"),
     Constant("context.PATIENT_SECONDS", 10.0, "less: a short queue fails; more: callers think that the tool hangs"),

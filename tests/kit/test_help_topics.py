@@ -70,6 +70,15 @@ def test_the_page_of_the_tool_names_the_topics_in_one_line(tool: Tool) -> None:
     assert line == ("Help topics, shown by `tool help TOPIC`: exit-codes, environment, output.")
 
 
+def test_an_unknown_topic_is_an_error_that_names_a_similar_one(tool: Tool) -> None:
+    similar = tool("help", "enviroment").error
+    unknown = tool("help", "nonsense").error
+
+    assert similar["message"] == "No such command or help topic: enviroment."
+    assert similar["suggestion"] == "Did you mean 'environment'?"
+    assert unknown["suggestion"].startswith("The commands are ")
+
+
 def test_a_topic_is_not_a_command(tool: Tool) -> None:
     ran = tool("exit-codes")
 

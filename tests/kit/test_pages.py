@@ -1,10 +1,11 @@
-"""Lists a page at a time, and answers that cost no more than they have to, as a caller sees them."""
+"""Lists have pages, and --fields selects members."""
 
 import os
 from pathlib import Path
 
 import pytest
 
+from sampletool.kit.pages import MAX_PAGE_BYTES, first_page
 from sampletool.kit.testing.tool import Ran, Tool
 
 _LISTS = ["config list", "lock list", "session list", "manifest", "log --command config.set"]
@@ -64,8 +65,36 @@ def test_fields_are_of_json_and_not_of_text(tool: Tool, workspace: Path) -> None
     assert tool("config", "get", "level", "--fields", "value", "--raw").status == 2
 
 
-def test_an_error_that_repeats_what_was_given_is_not_longer_either(tool: Tool) -> None:
-    ran = tool("config", "get", "x y" * 40_000)
+def test_a_page_ends_early_if_its_rows_are_long(tool: Tool, workspace: Path) -> None:
+    lines = [f'key-{number:04} = "{"é" * 200}"\n' for number in range(300)]
+    (workspace / "tool.toml").write_text(f"[settings]\n{''.join(lines)}")
 
-    assert ran.code == "VALIDATION_ERROR"
-    assert len(ran.stdout) <= 64 * 1024
+    found = pages(tool, ["config", "list"], limit=10_000)
+
+    assert len(found) > 1
+    assert all(len(page.stdout) <= 64 * 1024 for page in found)
+    listed = [setting["key"] for page in found for setting in page.data["settings"]]
+    assert [key for key in listed if key.startswith("key-")] == [f"key-{number:04}" for number in range(300)]
+
+
+def test_the_first_row_is_on_a_page_however_long_it_is() -> None:
+    page = first_page(["x" * MAX_PAGE_BYTES * 2, "y"], 10, str)
+
+    assert len(page.rows) == 1
+    assert page.next_cursor is not None
+
+
+@pytest.mark.parametrize(("row_count", "page_length"), [(2, 2), (3, 2)])
+def test_there_is_a_next_page_only_if_there_are_more_rows_than_the_limit(row_count: int, page_length: int) -> None:
+    page = first_page(["a", "b", "c"][:row_count], 2, str)
+
+    assert len(page.rows) == page_length
+    assert page.next_cursor == ("after:b" if row_count > 2 else None)
+
+
+def test_an_empty_list_is_an_empty_page() -> None:
+    rows: list[str] = []
+
+    page = first_page(rows, 2, str)
+
+    assert (page.rows, page.next_cursor) == ([], None)

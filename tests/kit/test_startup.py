@@ -57,17 +57,6 @@ def test_a_plain_call_imports_nothing_heavy(tool: Tool, workspace: Path, call: l
     assert workspace
 
 
-def test_the_options_of_every_command_are_made_only_where_a_word_may_be_one(tool: Tool, workspace: Path) -> None:
-    def made(*options: str) -> int:
-        code = f"""{_CALL}
-from {PACKAGE}.kit.global_options import global_options
-sys.stderr.write(str(global_options.cache_info().currsize))"""
-        argv = [sys.executable, "-c", code, "config", "get", "jobs", *options]
-        return int(subprocess.run(argv, cwd=workspace, env=tool.environ, capture_output=True, check=True).stderr)
-
-    assert (made(), made("--json")) == (0, 1)
-
-
 def test_a_call_imports_its_own_command_only(tool: Tool, workspace: Path) -> None:
     commands = {
         name for name in imported(tool, "config", "get", "level") if name.startswith("sampletool.kit.commands.")

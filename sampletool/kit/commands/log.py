@@ -177,7 +177,6 @@ def command(
     calls = _after(read_calls(state_directory()), after)
     matching = _matching(calls, oldest, name, failed=failed)
     # One more than the limit shows whether there is another page.
-    found = list(islice(matching, limit + 1))
+    found = [_shortened(call) for call in islice(matching, limit + 1)]
     page = first_page(found, limit, lambda call: call.request_id)
-    calls_to_show = [_shortened(call) for call in page.rows]
-    return Calls(calls=calls_to_show, next_cursor=page.next_cursor)
+    return Calls(calls=page.rows, next_cursor=page.next_cursor)

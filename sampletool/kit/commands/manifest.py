@@ -40,9 +40,6 @@ spec = CommandSpec(
     ),
 )
 
-_MAX_PAGE_BYTES = 48 * 1024
-"""The size of the descriptions on one page. With the rest of the response, they fit in 64 KiB."""
-
 Command = Any
 """A command that Typer has created, with the additions of command_folder.FileCommand."""
 Commands = dict[str, Command]
@@ -272,22 +269,7 @@ def _description_page(chosen: Commands, limit: int, after: str | None) -> Page[D
     for name in sorted(chosen):
         if name > last_name:
             descriptions.append(describe(name, chosen[name]))
-    fitting_count = _count_fitting(descriptions)
-    return first_page(
-        descriptions,
-        min(limit, fitting_count),
-        lambda described: described["command"],
-    )
-
-
-def _count_fitting(descriptions: list[Described]) -> int:
-    """Return how many of the descriptions fit on a page. The first one always does."""
-    size_bytes = 0
-    for count, described in enumerate(descriptions):
-        size_bytes += len(json.dumps(described))
-        if size_bytes > _MAX_PAGE_BYTES:
-            return max(count, 1)
-    return len(descriptions)
+    return first_page(descriptions, limit, lambda described: described["command"])
 
 
 def _skill(known: Mapping[str, Command]) -> Skill:

@@ -121,13 +121,14 @@ def command(
     context: Context = ctx.obj
     settings = settings_of(context, in_user_file)
     _warn_of_invalid_values(context, settings)
-    page = page_of(settings.keys(), limit, after, show_key)
     listed = []
-    for key in page.rows:
+    keys = settings.keys()
+    for key in keys:
         setting = _list_setting(settings, key, reveal=reveal, show_origin=show_origin)
         listed.append(setting)
+    page = page_of(listed, limit, after, lambda setting: setting.key)
     return Listing(
-        settings=listed,
+        settings=page.rows,
         version=settings.version,
         next_cursor=page.next_cursor,
     )
