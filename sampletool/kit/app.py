@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeGuard
 from . import completion
 from .call_log import append, call_of
 from .command_folder import CommandFolder
-from .command_line import CommandLine
+from .command_line import ColorName, CommandLine
 from .context import Context
 from .contract.errors import SIGNAL_BASE, ExitStatus, InternalError, ToolError
 from .contract.expected import EXPECTED, to_tool_error
@@ -32,7 +32,7 @@ from .contract.response import (
     result_meta,
 )
 from .contract.text import redact
-from .global_options import HelpRequested, format_in_arguments, whole_tool
+from .global_options import HelpRequested, color_in_arguments, format_in_arguments, whole_tool
 from .parts import command_packages
 from .places import state_directory
 from .program import PACKAGE, PROGRAM, __version__, variable
@@ -62,7 +62,7 @@ def main(argv: list[str] | None = None) -> int:
     if completion.is_asked(args):
         return completion.serve(args, root_command(), Context(Signals()))
     try:
-        # Only a test passes `argv`. Its process continues afterwards.
+        # Without `argv`, this process exits after the command. A test that passes `argv` continues.
         return _run_and_respond(args, ends_process=argv is None)
     except OSError as error:
         if error.errno in (errno.EMFILE, errno.ENFILE):
@@ -83,13 +83,13 @@ def run_in_process(args: list[str], signals: Signals) -> bytes:
     if isinstance(outcome, HelpRequested):
         # A server offers no option that asks for help, so this is a bug of the server.
         outcome = InternalError("HelpRequested", report=None)
-    return _finish(outcome, context, Presentation()).stdout
+    return _finish(outcome, context, Presentation(format="json")).stdout
 
 
 def error_response(error: ToolError, command: str) -> bytes:
     """Return the response, a line of JSON, of a command that could not be run."""
     context = Context(Signals())
-    context.understand(CommandLine(command=command.replace(" ", ".")))
+    context.set_command_line(CommandLine(command=command.replace(" ", ".")))
     return render(_build_response(error, context), Presentation()).stdout
 
 
@@ -113,7 +113,7 @@ def _run_and_respond(args: list[str], *, ends_process: bool) -> int:
         context = Context(signals, stdout)
         outcome = _run_and_close(args, context)
         if isinstance(outcome, HelpRequested):
-            exit_code = _print_help(outcome, context, stdout)
+            exit_code = _print_help(args, outcome, context, stdout)
         else:
             exit_code = _print_response(args, outcome, context, stdout)
     finally:
@@ -174,6 +174,7 @@ def _run_command(args: list[str], context: Context) -> Outcome:
     except EXPECTED as error:
         return to_tool_error(error)
     except (Exception, SystemExit) as bug:
+        # Nothing of ours calls sys.exit(). If a library does, there still has to be a response.
         return _report_bug(bug, context)
 
 
@@ -229,9 +230,14 @@ class _Output(NamedTuple):
     exit_code: int
 
 
-def _print_help(request: HelpRequested, context: Context, stdout: Stdout) -> int:
+def _print_help(
+    args: list[str],
+    request: HelpRequested,
+    context: Context,
+    stdout: Stdout,
+) -> int:
     """Print the text of a help page. Return the exit code."""
-    screen = stdout.screen(context.options.color)
+    screen = stdout.screen(_requested_color(args, context))
     text = request.text(stdout.width(), screen.color)
     return stdout.write(f"{text}\n".encode(), ExitStatus.OK)
 
@@ -249,7 +255,7 @@ def _print_response(
         format_name = stdout.default_format()
     presentation = Presentation(
         format=format_name,
-        screen=stdout.screen(context.options.color),
+        screen=stdout.screen(_requested_color(args, context)),
         fields=context.fields,
         is_quiet=context.options.quiet and _is_silent_when_quiet(context),
         # A caller who did not request JSON may be a person who redirects stdout to a file.
@@ -275,6 +281,14 @@ def _requested_format(
         return format_name
     # A result that is a text, such as a man page, is not printed as JSON unless somebody says so.
     return getattr(outcome, "default_format", None)
+
+
+def _requested_color(args: list[str], context: Context) -> ColorName | None:
+    """Return the value of --color, or None if the option was not given."""
+    if context.options.color is not None:
+        return context.options.color
+    # If the command line is wrong, or asks for help, the parser may not have come to the option.
+    return color_in_arguments(args)
 
 
 def _is_silent_when_quiet(context: Context) -> bool:
@@ -358,6 +372,7 @@ def _build_meta(context: Context, exit_code: int) -> dict[str, Any]:
         "exit_code": exit_code,
     }
     if context.given_session_id is not None or context.uses_session:
+        # It fails if the caller has given an invalid id.
         _add_unless_it_fails(meta, "session_id", lambda: context.session_id)
     if context.options.verbose > 0:
         meta["duration_ms"] = _duration_ms(context)

@@ -59,7 +59,7 @@ def _prepare(context: Context) -> None:
     if context.options.cwd is not None:
         os.chdir(context.options.cwd)
     context.signals.limit(_MAX_SECONDS)
-    context.understand(context.command_line._replace(dry_run=True))
+    context.set_command_line(context.command_line._replace(dry_run=True))
 
 
 def _matching_names(names: Iterable[str], beginning: str) -> list[str]:

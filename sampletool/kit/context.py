@@ -64,7 +64,7 @@ class Context:
         """The last holder of a lock that this command took, if that holder crashed."""
         self._stdout = stdout if stdout is not None else NoStdout()
 
-    def understand(self, command_line: CommandLine) -> None:
+    def set_command_line(self, command_line: CommandLine) -> None:
         """Replace what is known of the command line. The parser calls this at each level."""
         self.command_line = command_line
 

@@ -147,9 +147,7 @@ def json_line(value: Any) -> bytes:
     """
     data = to_data(value)
     line = _compact_json(data)
-    # JSON in ASCII writes a surrogate as `\ud800` to `\udfff`. Most lines have none.
-    if "\\ud" in line:
-        # An emoji is a pair of surrogates in JSON, but one character in Python, so it stays.
+    if _may_have_surrogates(line):
         line = _compact_json(printable_data(data, _escape_surrogates))
     return line.encode("ascii") + b"\n"
 
@@ -207,6 +205,14 @@ def _members_to_data(members: dict[str, Any]) -> dict[str, Any]:
 
 def _compact_json(data: Any) -> str:
     return json.dumps(data, separators=(",", ":"), allow_nan=False, default=str)
+
+
+def _may_have_surrogates(line: str) -> bool:
+    """Return whether a line of JSON may have lone surrogates. Most lines need no closer look.
+
+    JSON in ASCII writes them as `\\ud800` to `\\udfff`. An emoji is also written like this, as a pair.
+    """
+    return "\\ud" in line
 
 
 def _escape_surrogates(text: str) -> str:
