@@ -35,7 +35,7 @@ from .contract.text import redact
 from .global_options import HelpRequested, color_in_arguments, format_in_arguments, whole_tool
 from .parts import command_packages
 from .places import state_directory
-from .program import PACKAGE, PROGRAM, __version__, variable
+from .program import PACKAGE, PROGRAM, __version__, env_variable
 from .safety.clock import utc
 from .safety.errors import Interrupted, SafetyError
 from .safety.signals import Signals, die_by
@@ -379,7 +379,7 @@ def _build_meta(context: Context, exit_code: int) -> dict[str, Any]:
         _add_unless_it_fails(meta, "cwd", os.getcwd)
     if context.dry_run:
         meta["dry_run"] = True
-    trace_id = os.environ.get(variable("TRACE_ID"))
+    trace_id = os.environ.get(env_variable("TRACE_ID"))
     if trace_id:
         meta["trace_id"] = trace_id
     if context.fields is not None:

@@ -20,7 +20,7 @@ from .contract.expected import EXPECTED
 from .contract.file_errors import FileNotFound
 from .contract.text import printable
 from .places import find_workspace, session_root
-from .program import variable
+from .program import env_variable
 from .safety.signals import Signals
 from .settings.known import check
 from .settings.precedence import Settings
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
-PATIENT_SECONDS = 10.0
+PATIENT_WAIT_SECONDS = 10.0
 """The wait for a lock whose holders take milliseconds, so that nobody's change is refused."""
-AT_ONCE = 0.0
+NO_WAIT_SECONDS = 0.0
 """The wait for a lock whose holders may run for minutes: the caller decides whether to wait."""
 
 
@@ -96,7 +96,7 @@ class Context:
         if self.options.cwd is not None:
             _change_directory(self.options.cwd)
         self._limit_time()
-        variable_name = variable("FORMAT")
+        variable_name = env_variable("FORMAT")
         environment_format = os.environ.get(variable_name)
         if environment_format:
             check("format", environment_format, variable_name)
@@ -109,7 +109,7 @@ class Context:
             # The parser has checked the option, but nothing has checked the variable.
             self.signals.limit(parse_limit(self.options.timeout))
             return
-        variable_name = variable("TIMEOUT")
+        variable_name = env_variable("TIMEOUT")
         text = os.environ.get(variable_name)
         if not text:
             return
@@ -166,7 +166,7 @@ class Context:
         """The session id that the caller gave, if any."""
         if self.options.session_id is not None:
             return self.options.session_id
-        return os.environ.get(variable("SESSION_ID"))
+        return os.environ.get(env_variable("SESSION_ID"))
 
     @cached_property
     def session_id(self) -> str:
@@ -180,7 +180,7 @@ class Context:
         if self.options.session_id is not None:
             source = "--session-id"
         else:
-            source = variable("SESSION_ID")
+            source = env_variable("SESSION_ID")
         return check_session_id(session_id, source)
 
     @cached_property
@@ -192,7 +192,7 @@ class Context:
         from .safety.session import open_session
 
         self.uses_session = True
-        session = open_session(session_root(), self.session_id, self.make_lock, PATIENT_SECONDS)
+        session = open_session(session_root(), self.session_id, self.make_lock, PATIENT_WAIT_SECONDS)
         return self.exit_stack.enter_context(session)
 
     # Locks
@@ -282,14 +282,14 @@ class Context:
     def _patience_for_settings(self) -> float:
         """Return how many seconds to wait for the lock of a settings file."""
         try:
-            return self.patience(PATIENT_SECONDS)
+            return self.patience(PATIENT_WAIT_SECONDS)
         except ToolError as error:
             source = self.settings.find(("lock_timeout",))
             if source.name not in ("project", "user"):
                 raise
             # A settings file has a wrong lock_timeout, and `config set` must be able to correct it.
             self.warn(error.code, error.message)
-            return PATIENT_SECONDS
+            return PATIENT_WAIT_SECONDS
 
     # Waiting
 

@@ -19,8 +19,10 @@ CONSTANTS = (
     Constant("commands.log._MAX_SUBJECTS", 10, "more: a page of the log is too long"),
     Constant("pages.MAX_PAGE_BYTES", 49_152, "more: a response is longer than 64 KiB"),
     Constant("commands.session.clean._MAX_LISTED", 100, "more: the response of a large clean is too long"),
-    Constant("context.AT_ONCE", 0.0, "more: a command waits for a holder that may run for minutes"),
-    Constant("context.PATIENT_SECONDS", 10.0, "less: a short queue fails; more: callers think that the tool hangs"),
+    Constant("context.NO_WAIT_SECONDS", 0.0, "more: a command waits for a holder that may run for minutes"),
+    Constant(
+        "context.PATIENT_WAIT_SECONDS", 10.0, "less: a short queue fails; more: callers think that the tool hangs"
+    ),
     Constant("contract.duration._MAX_SECONDS", 3_153_600_000, "more: the clock and the poll call overflow"),
     Constant("contract.duration._MAX_YEARS", 100, "more: the clock and the poll call overflow"),
     Constant("contract.errors.INTERRUPTED", (129, 130, 131, 143), "others: scripts do not see which signal it was"),
@@ -76,8 +78,8 @@ CONSTANTS = (
     Constant("safety.children._LOG_MODE", 0o600, "more: others read the output of a child"),
     Constant("safety.children._RECHECK_SECONDS", 1.0, "more: a signal that is only recorded is obeyed late"),
     Constant("safety.children._POLL_SECONDS", 0.02, "less: waiting takes the processor; more: each end comes late"),
-    Constant("safety.lock.Lock.exclusively(timeout_seconds)", 10.0, "see context.PATIENT_SECONDS"),
-    Constant("safety.lock.Lock.shared(timeout_seconds)", 10.0, "see context.PATIENT_SECONDS"),
+    Constant("safety.lock.Lock.exclusively(timeout_seconds)", 10.0, "see context.PATIENT_WAIT_SECONDS"),
+    Constant("safety.lock.Lock.shared(timeout_seconds)", 10.0, "see context.PATIENT_WAIT_SECONDS"),
     Constant(
         "safety.lock._OPEN_FLAGS",
         os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC,
@@ -121,7 +123,7 @@ CONSTANTS = (
     Constant("stdin._MEBIBYTE", 1_048_576, "others: the error names another limit"),
     Constant("safety.toml_file._ALL_WRITE_BITS", 0o222, "less: a file that a group may write to counts as read-only"),
     Constant("safety.toml_file._MAX_DEPTH", 150, "more: recursion may end the call"),
-    Constant("safety.toml_file.editing_toml(timeout_seconds)", 10.0, "see context.PATIENT_SECONDS"),
+    Constant("safety.toml_file.editing_toml(timeout_seconds)", 10.0, "see context.PATIENT_WAIT_SECONDS"),
     Constant("safety.toml_limits.MAX_KEY_PARTS", 100, "more: the time to parse grows with the square"),
     Constant("safety.toml_limits.MAX_TOML_BYTES", 262_144, "more: hostile files take seconds to parse"),
     Constant("settings.toml_cost._MAX_PARSE_COST", 1_000_000, "more: an edit takes longer than 8 s"),

@@ -238,19 +238,21 @@ def reader_directory_of(lock_path: Path) -> Path:
 def registered(lock_path: Path, me: Record) -> Iterator[int]:
     """Keep a file with the record of this reader until the block ends.
 
-    From this file, `living_readers` in other processes learns who holds the lock. Yield the
-    descriptor of the file, which is locked. Pass it to child processes that keep the lock: then
-    this reader is still found if it is killed and its children are not.
+    From these files, other processes learn who holds the lock: see `living_readers`. If such a file
+    is not locked, its reader was killed, and they remove the file.
+
+    Yield the descriptor of the locked file. Pass it to child processes that keep the lock. The file
+    then stays locked as long as such a child runs, even if this process is killed.
 
     Raise UnsafeDirectory if another user could change the directory of the reader files.
     """
     directory = private_directory(reader_directory_of(lock_path))
     while True:
         with _new_reader_file(directory, me) as descriptor:
-            # Before it was locked, living_readers() in another process may have found the new file
-            # unlocked, and may have locked or removed it: a killed reader leaves such a file. Then
-            # create another one.
-            if try_lock(descriptor, EXCLUSIVE) and not _is_removed(descriptor):
+            is_locked = try_lock(descriptor, EXCLUSIVE)
+            # Before this line, another process may have taken the new file for that of a killed
+            # reader, and removed it. Then create another one.
+            if is_locked and not _is_removed(descriptor):
                 write_record(descriptor, me)
                 yield descriptor
                 return

@@ -9,10 +9,10 @@ from ...context import Context
 from ...contract.command_spec import CommandSpec
 from ...contract.errors import KeyNotFound
 from ...contract.response import UNTRUSTED, value_text
-from ...settings.known import find_known
+from ...settings.known import find_setting
 from ...settings.precedence import SourceName
 from ...settings.toml_key import show_key
-from ._options import read_present_key
+from ._options import read_current_key
 from ._showing import RevealOption, value_to_show
 from .get import KeyArgument
 
@@ -75,7 +75,7 @@ def command(
 ) -> Explanation:
     """Show each source of a value, and which one wins."""
     context: Context = ctx.obj
-    path = read_present_key(context, key)
+    path = read_current_key(context, key)
     winner = context.settings.find(path)
     candidates = []
     for source in context.settings.sources(path):
@@ -88,7 +88,7 @@ def command(
         )
         candidates.append(candidate)
     name = show_key(path)
-    known = find_known(name)
+    known = find_setting(name)
     return Explanation(
         key=name,
         value=candidates[0].value,
