@@ -7,7 +7,15 @@ import sys
 
 from .. import PROGRAM, __version__
 
-__all__ = ["DOCUMENTATION", "PACKAGE", "PROGRAM", "WORKSPACE_DIRECTORY", "WORKSPACE_FILE", "__version__", "env_variable"]
+__all__ = [
+    "DOCUMENTATION",
+    "PACKAGE",
+    "PROGRAM",
+    "WORKSPACE_DIRECTORY",
+    "WORKSPACE_FILE",
+    "__version__",
+    "env_variable",
+]
 
 PACKAGE = __name__.removesuffix(".kit.program")
 """The package that contains the kit, such as `sampletool`."""
