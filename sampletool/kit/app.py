@@ -149,16 +149,22 @@ def _run_and_close(args: list[str], context: Context) -> Outcome:
     Report a failure to close only if the command itself succeeded.
     """
     outcome = _run_command(args, context)
+    failure_to_close = _close(context)
+    command_succeeded = not isinstance(outcome, ToolError)
+    if command_succeeded and failure_to_close is not None:
+        return failure_to_close
+    return outcome
+
+
+def _close(context: Context) -> ToolError | None:
+    """Close what the command opened. Return the error if that fails."""
     try:
         context.exit_stack.close()
-        return outcome
+        return None
     except (ToolError, SafetyError) as error:
-        failure = to_tool_error(error)
+        return to_tool_error(error)
     except Exception as bug:
-        failure = _report_bug_and_close(bug, context)
-    if isinstance(outcome, ToolError):
-        return outcome
-    return failure
+        return _report_bug_and_close(bug, context)
 
 
 def _run_command(args: list[str], context: Context) -> Outcome:
@@ -272,14 +278,14 @@ def _requested_format(
     outcome: Result | ToolError,
     context: Context,
 ) -> Format | None:
-    """Return the format that the caller or the command wants. It is None if both do not care."""
+    """Return the format that the caller or the command wants, or None if neither wants one."""
     if context.chosen_format is not None:
         return context.chosen_format
-    # If the command line is wrong, the parser may not have come to the option.
+    # If the command line is wrong, the parser may have stopped before the option.
     format_name = format_in_arguments(args)
     if format_name is not None:
         return format_name
-    # A result that is a text, such as a man page, is not printed as JSON unless somebody says so.
+    # A few results, such as the text of `manifest --skill`, have a format of their own.
     return getattr(outcome, "default_format", None)
 
 
@@ -287,7 +293,7 @@ def _requested_color(args: list[str], context: Context) -> ColorName | None:
     """Return the value of --color, or None if the option was not given."""
     if context.options.color is not None:
         return context.options.color
-    # If the command line is wrong, or asks for help, the parser may not have come to the option.
+    # If the command line is wrong, or asks for help, the parser may have stopped before the option.
     return color_in_arguments(args)
 
 
@@ -397,7 +403,7 @@ def _build_meta(context: Context, exit_code: int) -> dict[str, Any]:
 
 def _log_command(response: Response, context: Context) -> None:
     """Add a line to the log of commands, unless the settings forbid it."""
-    # The log has what a response has only with --verbose.
+    # The log always has these members. A response has them only if they were requested.
     meta = {**response.meta, "duration_ms": _duration_ms(context)}
     _add_unless_it_fails(meta, "session_id", lambda: context.session_id)
     _add_unless_it_fails(meta, "cwd", os.getcwd)

@@ -244,30 +244,36 @@ class CommandFolder(TyperGroup):
         return None
 
     def _unknown_command(self, level: CommandLevel, args: list[str]) -> UsageMistakes:
-        """Return the error if the first word is no command. It proposes similar words."""
+        """Return the error for a word that is not a command. Its hint has a similar word."""
         name = args[0]
-        path = level.command_path
-        message = f"No such command: {path} {name}"
-        # The caller may have meant an option, as in `tool version` for `tool --version`.
-        known = list(self.commands)
-        own_options = self.described
-        for option in [*own_options, *described_options()]:
-            known += option["flags"]
-        if level.parent is None:
-            # Importing this at the top would cost every command 2 ms.
-            from .help_topics import TOPICS
-
-            if _asks_for_help(args):
-                known += TOPICS
-                message = f"No such command or help topic: {name}"
-            else:
-                known += [f"help {topic}" for topic in TOPICS]
-        hint = did_you_mean(name, known)
+        is_whole_tool = level.parent is None
+        if is_whole_tool and _asks_for_help(args):
+            message = f"No such command or help topic: {name}"
+        else:
+            message = f"No such command: {level.command_path} {name}"
+        possible_words = self._possible_words(level, args)
+        hint = did_you_mean(name, possible_words)
         mistake = Mistake("COMMAND", "UNKNOWN_COMMAND", message, name, hint)
         return self._usage_error(level, mistake)
 
+    def _possible_words(self, level: CommandLevel, args: list[str]) -> list[str]:
+        """Return the words that a caller may have meant instead of an unknown command."""
+        words = list(self.commands)
+        # For example, `tool version` instead of `tool --version`.
+        for option in (*self.described, *described_options()):
+            words += option["flags"]
+        is_whole_tool = level.parent is None
+        if is_whole_tool:
+            # Importing this at the top would cost every command 2 ms.
+            from .help_topics import TOPICS
+
+            for topic in TOPICS:
+                # `tool help outptu` needs the topic, and `tool outptu` needs `help` too.
+                words.append(topic if _asks_for_help(args) else f"help {topic}")
+        return words
+
     def _usage_error(self, level: CommandLevel, mistake: Mistake) -> UsageMistakes:
-        """Return the error with this mistake and those before it."""
+        """Return the error with this mistake, after those in the words before it."""
         path = level.command_path
         if not mistake.suggestion:
             names = ", ".join(self.commands)
@@ -308,10 +314,11 @@ class CommandFolder(TyperGroup):
         from .contract.help_page import ItemSection
 
         items = []
-        for name, package_of_name in self._package_of.items():
-            if package in (None, package_of_name):
-                command = self.get_command(None, name)
-                items.append(command_item(name, command.help or "", command.spec))
+        for name, package_of_command in self._package_of.items():
+            if package is not None and package_of_command != package:
+                continue
+            command = self.get_command(None, name)
+            items.append(command_item(name, command.help or "", command.spec))
         return ItemSection(title, items)
 
 

@@ -152,10 +152,10 @@ class Context:
         return self.workspace_or_none
 
     def jobs(self) -> int:
-        """Return how many things may run at the same time."""
-        jobs: int | None = self.settings.value("jobs")
-        if jobs is not None:
-            return jobs
+        """Return how many jobs may run at the same time: the setting, or one for each processor."""
+        setting: int | None = self.settings.value("jobs")
+        if setting is not None:
+            return setting
         processors = os.cpu_count()
         return 1 if processors is None else processors
 

@@ -155,8 +155,8 @@ def json_line(value: Any) -> bytes:
 def to_data(value: Any) -> Any:
     """Return a value in the types that JSON knows.
 
-    A dataclass or a named tuple becomes an object. Its members that are None do not apply, and are
-    left out. A value of another type, such as a path, stays: it is printed as text.
+    A dataclass or a named tuple becomes an object, without the members that are None. (In a dict,
+    None stays.) A value of another type, such as a path, stays: it is printed as text.
     """
     if is_dataclass(value):
         return _members_to_data(vars(value))
@@ -208,10 +208,9 @@ def _compact_json(data: Any) -> str:
 
 
 def _may_have_surrogates(line: str) -> bool:
-    """Return whether a line of JSON may have lone surrogates. Most lines need no closer look.
-
-    JSON in ASCII writes them as `\\ud800` to `\\udfff`. An emoji is also written like this, as a pair.
-    """
+    """Return whether a line of JSON may have lone surrogates. Most lines need no closer look."""
+    # In ASCII, JSON writes surrogates as escapes from \ud800 to \udfff. Other characters may match
+    # too: those from \ud700 to \ud7ff, and an emoji, which is written as a pair of surrogates.
     return "\\ud" in line
 
 

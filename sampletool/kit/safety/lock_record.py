@@ -235,11 +235,11 @@ def reader_directory_of(lock_path: Path) -> Path:
 
 
 @contextmanager
-def registered(lock_path: Path, me: Record) -> Iterator[int]:
-    """Keep a file with the record of this reader until the block ends.
+def listed_as_reader(lock_path: Path, me: Record) -> Iterator[int]:
+    """Keep this process in the list of readers, which others see, until the block ends.
 
-    From these files, other processes learn who holds the lock: see `living_readers`. If such a file
-    is not locked, its reader was killed, and they remove the file.
+    The list is a directory with a file for each reader: see `living_readers`. A reader keeps its
+    file locked. If a file is not locked, its reader was killed, and other processes remove it.
 
     Yield the descriptor of the locked file. Pass it to child processes that keep the lock. The file
     then stays locked as long as such a child runs, even if this process is killed.
@@ -250,11 +250,12 @@ def registered(lock_path: Path, me: Record) -> Iterator[int]:
     while True:
         with _new_reader_file(directory, me) as descriptor:
             is_locked = try_lock(descriptor, EXCLUSIVE)
-            # Before this line, another process may have taken the new file for that of a killed
-            # reader, and removed it. Then create another one.
+            # Before it was locked, another process may have taken the new file for that of a killed
+            # reader, and removed it. Then the loop creates another one.
             if is_locked and not _is_removed(descriptor):
                 write_record(descriptor, me)
                 yield descriptor
+                # The caller's block has ended, so no other file is needed.
                 return
 
 
