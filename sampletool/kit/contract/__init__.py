@@ -1,1 +1,4 @@
-"""What every command promises: answers, errors, exit statuses. Pure: no file, no process, stdlib only."""
+"""What every command promises: responses, errors and exit codes.
+
+The modules open no file and start no process, and import only the standard library.
+"""

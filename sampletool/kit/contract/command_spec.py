@@ -49,7 +49,7 @@ ERRORS_OF_EVERY_COMMAND: ErrorTypes = (
     Interrupted,
     InternalError,
 )
-"""A mistake of the caller, a failure of a file or a disk, --timeout, a signal, a bug in the tool."""
+"""Mistakes of the caller, failures of files and disks, --timeout, signals, bugs in the tool."""
 
 ERRORS_OF_LOCKS: ErrorTypes = (LockTimeout, Deadlock, LocksUnsupported)
 

@@ -410,7 +410,10 @@ class CommandIncomplete(ToolError):
 
     code, exit_status = "COMMAND_INCOMPLETE", ExitStatus.INTERNAL
     sentence = "{file} does not define {missing}."
-    advice = "A command file must define `spec` and `command`. {PACKAGE}/kit/README.md has an example."
+    advice = (
+        "A command file must define `spec` and `command`. "
+        "{PACKAGE}/kit/README.md has an example."
+    )  # fmt: skip
 
 
 class InternalError(ToolError):

@@ -1,4 +1,4 @@
-"""The option --fields: return only some members of `data`, so that a response costs fewer tokens."""
+"""The option --fields: return only some members of `data`, so that responses cost fewer tokens."""
 
 from typing import Any
 

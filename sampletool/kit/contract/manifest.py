@@ -36,30 +36,25 @@ def describe_param(param: Any, hint: Any) -> dict[str, Any]:
     # What Typer's own `param.type` says is of no use: every value on a command line is a text.
     value_type = _value_type_of(hint)
     declarations = getattr(hint, "__metadata__", ())
-    is_option = param.param_type_name == "option"
     # `-vv` is a flag that is counted.
     is_counted = getattr(param, "count", False)
-    is_flag = is_option and (value_type is bool or is_counted)
-    choices = typing.get_args(value_type)
-    metavar = param.metavar or "|".join(choices) or _default_metavar(param, value_type)
+    is_flag = is_counted or _is_bool_option(param, value_type)
+    choices = list(typing.get_args(value_type))
+    metavar = _metavar_of(param, value_type, choices)
 
     described: dict[str, Any] = {"name": param.name}
-    if is_option:
+    if _is_option(param):
         described["flags"] = [*param.opts, *param.secondary_opts]
     described["type"] = _type_name(value_type, metavar, is_flag=is_flag)
     if choices:
-        described["choices"] = list(choices)
+        described["choices"] = choices
     described.update(_limits_in(declarations))
     if not is_flag:
-        if param.default not in (None, ""):
-            described["default"] = param.default
-        if isinstance(getattr(param, "show_default", None), str):
-            # The words for a default that has no fixed value.
-            described["shown_default"] = param.show_default
+        described.update(_defaults_of(param))
         described["metavar"] = metavar
     described["required"] = param.required
     described["repeatable"] = param.multiple or param.nargs == -1 or is_counted
-    if any(getattr(each, "autocompletion", None) for each in declarations):
+    if _has_completion(declarations):
         described["completion"] = True
     if param.help is not None:
         described["help"] = param.help
@@ -102,14 +97,49 @@ def _type_name(value_type: Any, metavar: str, *, is_flag: bool) -> str:
     return _JSON_TYPES.get(value_type, "string")
 
 
+def _metavar_of(param: Any, value_type: Any, choices: list[str]) -> str:
+    """Return the placeholder of the value in a usage line, such as `FILE` or `text|json`."""
+    if param.metavar:
+        return str(param.metavar)
+    if choices:
+        return "|".join(choices)
+    return _default_metavar(param, value_type)
+
+
 def _default_metavar(param: Any, value_type: Any) -> str:
-    """Return what stands for the value in a usage line, such as `NAME...`."""
-    if param.param_type_name == "option":
+    """Return the placeholder of a value for which nothing else is declared, such as `NAME...`."""
+    if _is_option(param):
         return "N" if value_type in (int, float) else "TEXT"
     name: str = param.name.upper()
     if param.nargs == -1:
         return f"{name}..."
     return name
+
+
+def _is_option(param: Any) -> bool:
+    """Return whether the parameter is an option. Otherwise, it is an argument."""
+    return bool(param.param_type_name == "option")
+
+
+def _is_bool_option(param: Any, value_type: Any) -> bool:
+    """Return whether the parameter is an option without a value, such as `--all`."""
+    return _is_option(param) and value_type is bool
+
+
+def _defaults_of(param: Any) -> dict[str, Any]:
+    """Return the default of a parameter, and the words for one that has no fixed value."""
+    defaults = {}
+    if param.default not in (None, ""):
+        defaults["default"] = param.default
+    shown_default = getattr(param, "show_default", None)
+    if isinstance(shown_default, str):
+        defaults["shown_default"] = shown_default
+    return defaults
+
+
+def _has_completion(declarations: Iterable[Any]) -> bool:
+    """Return whether a shell can complete the values."""
+    return any(getattr(each, "autocompletion", None) for each in declarations)
 
 
 def _limits_in(declarations: Iterable[Any]) -> dict[str, Any]:

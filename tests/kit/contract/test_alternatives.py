@@ -1,4 +1,4 @@
-"""Every member of an alternation has an effect of its own: errors of the system, units."""
+"""Each member of a list of alternatives is tested: system errors, signals, units."""
 
 import errno
 import signal
@@ -7,7 +7,11 @@ import pytest
 
 from sampletool.kit.contract.duration import _UNIT_SECONDS, parse_duration, say_duration
 from sampletool.kit.contract.errors import INTERRUPTED
-from sampletool.kit.contract.file_errors import _ERRORS_BY_NUMBER, _HINTS_BY_NUMBER, _WRONG_KIND_OF_PATH
+from sampletool.kit.contract.file_errors import (
+    _ERRORS_BY_NUMBER,
+    _HINTS_BY_NUMBER,
+    _WRONG_KIND_OF_PATH,
+)
 from sampletool.kit.safety.signals import HANDLED
 
 
@@ -35,15 +39,22 @@ def test_the_units_of_durations_are_the_ones_that_are_tested() -> None:
 
 
 @pytest.mark.parametrize("unit", _UNIT_SECONDS)
-def test_each_unit_is_read_and_said(unit: str) -> None:
+def test_each_unit_is_parsed_and_shown(unit: str) -> None:
     assert parse_duration(f"2{unit}") == 2 * _UNIT_SECONDS[unit]
     assert say_duration(2 * _UNIT_SECONDS[unit]) == f"2{unit}"
 
 
 @pytest.mark.parametrize(
     ("written", "meant"),
-    [("2 seconds", "2s"), ("2millis", "2ms"), ("2Minutes", "2m"), ("2hours", "2h"), ("2days", "2d"), ("2", "2s")],
+    [
+        ("2 seconds", "2s"),
+        ("2millis", "2ms"),
+        ("2Minutes", "2m"),
+        ("2hours", "2h"),
+        ("2days", "2d"),
+        ("2", "2s"),
+    ],
 )
-def test_each_word_for_a_unit_is_answered_with_the_unit(written: str, meant: str) -> None:
+def test_the_message_about_a_word_for_a_unit_proposes_the_unit(written: str, meant: str) -> None:
     with pytest.raises(ValueError, match=rf"\(did you mean {meant}\?\)$"):
         parse_duration(written)

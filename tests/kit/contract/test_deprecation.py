@@ -1,4 +1,4 @@
-"""An option is renamed or withdrawn by a mark on its annotation."""
+"""sampletool/kit/contract/deprecation.py: a mark renames or withdraws an option."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ from sampletool.kit.contract.deprecation import DeprecatedFlag, find_deprecated_
 from sampletool.kit.typer_parameters import describe, parameters_of
 
 
-def test_marks_are_found_in_annotations_and_nothing_else_is() -> None:
+def test_only_marked_flags_are_deprecated() -> None:
     renamed = Annotated[
         int,
         typer.Option("--limit", "--max", "--most"),
@@ -17,10 +17,11 @@ def test_marks_are_found_in_annotations_and_nothing_else_is() -> None:
         DeprecatedFlag("--most", instead="Use --limit!"),
     ]
 
-    assert find_deprecated_flags([renamed, int, Annotated[str, typer.Option("--name")]]) == {
-        "--max": "Use --limit.",
-        "--most": "Use --limit!",
-    }
+    unmarked = Annotated[str, typer.Option("--name")]
+
+    deprecated = find_deprecated_flags([renamed, int, unmarked])
+
+    assert deprecated == {"--max": "Use --limit.", "--most": "Use --limit!"}
 
 
 def test_a_mark_for_a_flag_that_the_option_does_not_have_is_an_error() -> None:

@@ -1,4 +1,4 @@
-"""Durations, as people write them."""
+"""sampletool/kit/contract/duration.py: durations, as people write them."""
 
 import pytest
 from hypothesis import example, given
@@ -35,10 +35,27 @@ def test_a_duration_is_a_number_and_a_unit(text: str, seconds: float) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "5", "-1s", "1 s", "s", "1e3s", "nan", "infs", "1s\n", "\u0661s", "0.1", ".", "1.2.3s", "1.2345s"],
+    [
+        "",
+        "5",
+        "-1s",
+        "1 s",
+        "s",
+        "1e3s",
+        "nan",
+        "infs",
+        "1s\n",
+        "\u0661s",
+        "0.1",
+        ".",
+        "1.2.3s",
+        "1.2345s",
+    ],
 )
 def test_a_text_that_is_not_a_duration_is_rejected(text: str) -> None:
-    with pytest.raises(ValueError, match=r"is not a valid duration\. Use a number and a unit, for example"):
+    message = r"is not a valid duration\. Use a number and a unit, for example"
+
+    with pytest.raises(ValueError, match=message):
         parse_duration(text)
 
 
@@ -77,7 +94,8 @@ def test_the_message_proposes_nothing_for_another_text() -> None:
         parse_duration("soon")
 
     assert str(error.value) == (
-        "'soon' is not a valid duration. Use a number and a unit, for example 500ms, 5s, 2m, 1h or 7d"
+        "'soon' is not a valid duration. "
+        "Use a number and a unit, for example 500ms, 5s, 2m, 1h or 7d"
     )
 
 

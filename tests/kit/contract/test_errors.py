@@ -1,7 +1,11 @@
-"""Every expected failure explains itself, and says whether a retry can succeed."""
+"""sampletool/kit/contract/errors.py: every expected failure explains itself.
+
+It also says whether a retry can succeed.
+"""
 
 import ast
 import inspect
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -38,8 +42,12 @@ def errors_of_the_tool(above: type[ToolError] = ToolError) -> list[type[ToolErro
     for module in iter_modules(contract.__path__, f"{contract.__name__}."):
         import_module(module.name)
     list(offered("errors"))
-    below = [error for error in above.__subclasses__() if error.__module__.startswith(f"{PACKAGE}.")]
-    return below + [error for other in below for error in errors_of_the_tool(other)]
+    found = []
+    for error_class in above.__subclasses__():
+        # A test defines classes too.
+        if error_class.__module__.startswith(f"{PACKAGE}."):
+            found += [error_class, *errors_of_the_tool(error_class)]
+    return found
 
 
 class Lost(ToolError):
@@ -70,7 +78,8 @@ def test_the_code_of_each_class_is_unique_and_in_capitals() -> None:
 def test_the_facts_are_in_the_message_and_in_the_context() -> None:
     lost = Lost(things=["a", "b"], owner="ann", since=None)
 
-    assert (lost.message, lost.suggestion) == ("a, b of 'ann' are lost.", f"`{PROGRAM} find` finds them.")
+    assert lost.message == "a, b of 'ann' are lost."
+    assert lost.suggestion == f"`{PROGRAM} find` finds them."
     assert str(lost) == lost.message
     assert lost.describe() == {
         "code": "LOST",
@@ -104,10 +113,12 @@ def test_a_single_failure_can_have_its_own_message_and_hint() -> None:
 
 
 def test_an_empty_hint_stands_for_the_hint_of_the_class() -> None:
-    assert Lost(suggestion="", things=["a"], owner="ann").suggestion == f"`{PROGRAM} find` finds them."
+    lost = Lost(suggestion="", things=["a"], owner="ann")
+
+    assert lost.suggestion == f"`{PROGRAM} find` finds them."
 
 
-def test_the_result_of_the_work_before_a_failure_can_be_added_later() -> None:
+def test_the_hint_and_the_result_of_the_work_before_a_failure_can_be_added_later() -> None:
     lost = Lost(things=["a"], owner="ann")
 
     returned = lost.with_data("found b").with_hint("Look below.")
@@ -118,7 +129,9 @@ def test_the_result_of_the_work_before_a_failure_can_be_added_later() -> None:
 
 
 def test_braces_in_a_fact_are_not_replaced() -> None:
-    assert Lost(things=["{owner}"], owner="{things}").message == "{owner} of '{things}' are lost."
+    lost = Lost(things=["{owner}"], owner="{things}")
+
+    assert lost.message == "{owner} of '{things}' are lost."
 
 
 def test_a_message_lists_ten_items_and_the_context_all() -> None:
@@ -130,26 +143,79 @@ def test_a_message_lists_ten_items_and_the_context_all() -> None:
     assert len(eleven.context["things"]) == 11
 
 
-def test_every_error_is_raised_with_the_facts_that_its_message_names() -> None:
-    """A missing fact would turn an expected failure into a crash, and only when it is raised."""
-    kinds = {kind.__name__: kind for kind in errors_of_the_tool()}
-    raised = 0
-    for file in PACKAGE_FOLDER.rglob("*.py"):
-        for call in ast.walk(ast.parse(file.read_text())):
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in kinds:
-                kind = kinds[call.func.id]
-                given = {keyword.arg for keyword in call.keywords}
-                given |= set([*inspect.signature(kind).parameters][: len(call.args)])
-                advice = "" if "suggestion" in given and not kind.advice else kind.advice
-                texts = ("" if "message" in given else kind.sentence, advice)
-                named = {field for text in texts for _, field, _, _ in Formatter().parse(text) if field}
-                if kind.__init__ in (ToolError.__init__, PathError.__init__):
-                    missing = named - given - {"PROGRAM", "PACKAGE", "WORKSPACE_FILE", "directory"}
-                    assert not missing, f"{file.name}:{call.lineno}: {call.func.id} is raised without {missing}"
-                    assert kind.advice or "suggestion" in given, f"{file.name}:{call.lineno}: no advice"
-                    raised += 1
+@dataclass(frozen=True)
+class Raised:
+    """A place in the code of the tool that creates an error."""
 
-    assert raised > 10
+    place: str
+    error_class: type[ToolError]
+    arguments: set[str]
+
+    @property
+    def has_usual_arguments(self) -> bool:
+        """Whether the keyword arguments are the facts, as most classes have it."""
+        return self.error_class.__init__ in (ToolError.__init__, PathError.__init__)
+
+    @property
+    def has_hint(self) -> bool:
+        """Whether the class or the caller gives a hint."""
+        return bool(self.error_class.advice) or "suggestion" in self.arguments
+
+    @property
+    def missing_facts(self) -> set[str]:
+        """The facts that the message and the hint name, and that nobody gives."""
+        facts: set[str] = set()
+        if "message" not in self.arguments:
+            facts |= fields_in(self.error_class.sentence)
+        facts |= fields_in(self.error_class.advice)
+        return facts - self.arguments - _FACTS_OF_EVERY_ERROR
+
+
+_FACTS_OF_EVERY_ERROR = {"PROGRAM", "PACKAGE", "WORKSPACE_FILE", "directory"}
+"""The facts that ToolError and PathError give themselves."""
+
+
+def fields_in(template: str) -> set[str]:
+    """Return the names in braces."""
+    names = set()
+    for _, name, _, _ in Formatter().parse(template):
+        if name:
+            names.add(name)
+    return names
+
+
+def raised_errors() -> list[Raised]:
+    """Return each place where the code calls the class of an error."""
+    classes = {error_class.__name__: error_class for error_class in errors_of_the_tool()}
+    found = []
+    for file in PACKAGE_FOLDER.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                error_class = classes.get(node.func.id)
+                if error_class is not None:
+                    place = f"{file.name}:{node.lineno}"
+                    found.append(Raised(place, error_class, arguments_of(node, error_class)))
+    return found
+
+
+def arguments_of(call: ast.Call, error_class: type[ToolError]) -> set[str]:
+    """Return the names of the arguments of a call, also of those without a keyword."""
+    parameters = list(inspect.signature(error_class).parameters)
+    names = set(parameters[: len(call.args)])
+    for keyword in call.keywords:
+        if keyword.arg is not None:
+            names.add(keyword.arg)
+    return names
+
+
+def test_every_error_is_raised_with_a_hint_and_the_facts_that_its_message_names() -> None:
+    """A missing fact would turn an expected failure into a crash, and only when it is raised."""
+    raised = [each for each in raised_errors() if each.has_usual_arguments]
+
+    assert len(raised) > 10
+    for each in raised:
+        assert each.missing_facts == set(), each.place
+        assert each.has_hint, each.place
 
 
 def test_the_exit_codes_are_the_ones_that_scripts_know() -> None:
@@ -205,12 +271,14 @@ def test_mistakes_without_hints_leave_the_general_hint() -> None:
 
 
 def test_a_summary_can_replace_the_messages_of_the_mistakes() -> None:
-    error = InvalidValues(Mistake("a", "INVALID_VALUE", "a is wrong"), message="One problem.", path="/w")
+    mistake = Mistake("a", "INVALID_VALUE", "a is wrong")
+
+    error = InvalidValues(mistake, message="One problem.", path="/w")
 
     assert (error.message, error.context) == ("One problem.", {"path": "/w"})
 
 
-def test_a_command_line_that_cannot_be_parsed_is_answered_with_the_usage_and_the_help_page() -> None:
+def test_the_hint_about_a_wrong_command_line_names_the_usage_and_the_help_page() -> None:
     mistakes = [Mistake("KEY", "MISSING", "Missing argument KEY")]
 
     with_usage = UsageMistakes(mistakes, "tool get", "tool get KEY")
@@ -225,9 +293,12 @@ def test_a_command_line_that_cannot_be_parsed_is_answered_with_the_usage_and_the
 def test_a_missing_workspace_comes_with_the_command_that_creates_one() -> None:
     error = NoWorkspace(directory="/w")
 
-    assert error.message == "Not in a workspace: there is no tool.toml in /w or its parent directories."
+    assert error.message == (
+        "Not in a workspace: there is no tool.toml in /w or its parent directories."
+    )
     assert error.suggestion == (
-        "Change to a workspace, or pass --cwd DIR. To create a workspace here, run `touch tool.toml`."
+        "Change to a workspace, or pass --cwd DIR. "
+        "To create a workspace here, run `touch tool.toml`."
     )
 
 
@@ -235,17 +306,21 @@ def test_a_version_conflict_names_both_versions() -> None:
     error = VersionConflict(key="plan", expected=1, actual=2)
 
     assert error.message == (
-        "Version conflict: plan is at version 2, but you passed --if-version 1. Nothing was changed."
+        "Version conflict: plan is at version 2, but you passed --if-version 1. "
+        "Nothing was changed."
     )
     assert error.suggestion == (
-        "Read the current value, apply your change to it, and pass the current version with --if-version."
+        "Read the current value, apply your change to it, and pass the current version "
+        "with --if-version."
     )
     assert error.context == {"expected": 1, "actual": 2, "key": "plan"}
     assert error.exit_status == 6
 
 
 @pytest.mark.parametrize("actual", [0, ""])
-def test_a_version_conflict_about_a_missing_value_says_that_it_does_not_exist(actual: int | str) -> None:
+def test_a_version_conflict_about_a_missing_value_says_that_it_does_not_exist(
+    actual: int | str,
+) -> None:
     error = VersionConflict(key="plan", expected=1, actual=actual)
 
     assert error.message == (
@@ -257,9 +332,17 @@ def test_an_internal_error_names_its_report() -> None:
     with_file = InternalError("ValueError", "/s/crash.txt")
     without_file = InternalError("ValueError", None)
 
-    assert with_file.message == "The tool failed unexpectedly (ValueError). The report is in /s/crash.txt."
-    assert with_file.context == {"kind": "ValueError", "report": "/s/crash.txt", "where": "in /s/crash.txt"}
-    assert without_file.message == "The tool failed unexpectedly (ValueError). The report is on stderr."
+    assert with_file.message == (
+        "The tool failed unexpectedly (ValueError). The report is in /s/crash.txt."
+    )
+    assert with_file.context == {
+        "kind": "ValueError",
+        "report": "/s/crash.txt",
+        "where": "in /s/crash.txt",
+    }
+    assert without_file.message == (
+        "The tool failed unexpectedly (ValueError). The report is on stderr."
+    )
     assert "report" not in without_file.context
     assert with_file.exit_status == 1
 

@@ -1,4 +1,4 @@
-"""Each expected exception becomes an error with a code."""
+"""sampletool/kit/contract/expected.py: each expected exception becomes an error with a code."""
 
 import errno
 
@@ -26,7 +26,9 @@ def reported(error: ToolError | SafetyError | OSError) -> ToolError:
         (OSError("unknown"), "IO_ERROR"),
     ],
 )
-def test_an_exception_of_the_library_or_of_the_system_gets_a_code(error: SafetyError | OSError, code: str) -> None:
+def test_an_exception_of_the_library_or_of_the_system_gets_a_code(
+    error: SafetyError | OSError, code: str
+) -> None:
     assert isinstance(error, EXPECTED)
     assert reported(error).code == code
 

@@ -1,6 +1,8 @@
-"""The option --fields."""
+"""sampletool/kit/contract/fields.py: the option --fields selects members of `data`."""
 
 from typing import Any, Literal, NamedTuple
+
+import pytest
 
 from sampletool.kit.contract.fields import read_fields, select
 from sampletool.kit.contract.manifest import schema_of
@@ -11,7 +13,7 @@ class Part(NamedTuple):
     state: Literal["good", "bad"]
 
 
-class Told(NamedTuple):
+class Report(NamedTuple):
     parts: list[Part]
     counts: dict[str, int]
     body: Any
@@ -23,25 +25,40 @@ class Other(NamedTuple):
     mood: str
 
 
-_SCHEMA = schema_of(Told)
-_DATA = {"parts": [{"name": "a", "state": "good"}], "counts": {"x": 1, "y": 2}, "body": {"deep": [1]}, "version": 3}
+_SCHEMA = schema_of(Report)
+_DATA = {
+    "parts": [{"name": "a", "state": "good"}],
+    "counts": {"x": 1, "y": 2},
+    "body": {"deep": [1]},
+    "version": 3,
+}
 
 
 def only(text: str) -> Any:
+    """Return the fields of _DATA that --fields selects."""
     fields, mistakes = read_fields(text, _SCHEMA)
     assert mistakes == []
     return select(_DATA, fields)
 
 
-def test_only_the_fields_that_are_named_stay_also_inside_of_lists() -> None:
+def test_a_field_is_selected_by_its_name() -> None:
     assert only("version") == {"version": 3}
+
+
+def test_the_fields_of_objects_and_of_list_items_are_selected_by_paths() -> None:
     assert only("parts.name,counts.x") == {"parts": [{"name": "a"}], "counts": {"x": 1}}
-    assert only("parts.name,parts") == only("parts,parts.name") == {"parts": _DATA["parts"]}
     assert only("body.deep") == {"body": {"deep": [1]}}
 
 
-def test_names_that_the_schema_does_not_have_are_all_reported_with_what_is_near() -> None:
-    mistakes = read_fields("version,part,parts.nam,counts.any,version.x,,parts.state.x", _SCHEMA)[1]
+@pytest.mark.parametrize("text", ["parts.name,parts", "parts,parts.name"])
+def test_a_field_that_is_selected_whole_and_in_part_is_whole(text: str) -> None:
+    assert only(text) == {"parts": _DATA["parts"]}
+
+
+def test_all_unknown_fields_are_reported_with_what_was_probably_meant() -> None:
+    text = "version,part,parts.nam,counts.any,version.x,,parts.state.x"
+
+    _, mistakes = read_fields(text, _SCHEMA)
 
     assert [(mistake.value, mistake.suggestion) for mistake in mistakes] == [
         ("part", "Did you mean 'parts'?"),
@@ -52,7 +69,13 @@ def test_names_that_the_schema_does_not_have_are_all_reported_with_what_is_near(
     ]
 
 
-def test_of_two_shapes_the_fields_of_both_may_be_named() -> None:
-    for both in (schema_of(Told | Other), schema_of(Other | Told)):
-        assert read_fields("mood,parts.name,version", both)[1] == []
-        assert [mistake.value for mistake in read_fields("moods,parts.nam", both)[1]] == ["moods", "nam"]
+_EITHER_SCHEMA = [schema_of(Report | Other), schema_of(Other | Report)]
+
+
+@pytest.mark.parametrize("schema", _EITHER_SCHEMA, ids=["Report first", "Other first"])
+def test_if_the_data_has_one_of_two_types_the_fields_of_both_can_be_named(schema: Any) -> None:
+    _, no_mistakes = read_fields("mood,parts.name,version", schema)
+    _, mistakes = read_fields("moods,parts.nam", schema)
+
+    assert no_mistakes == []
+    assert [mistake.value for mistake in mistakes] == ["moods", "nam"]

@@ -1,4 +1,4 @@
-"""Every failure of a file or a disk has a code, and the message names the path."""
+"""sampletool/kit/contract/file_errors.py: each error of a file has a code and names its path."""
 
 import errno
 import os
@@ -31,6 +31,7 @@ def os_error(number: int, path: str | bytes | int | None = "/w/x") -> OSError:
 
 
 def texts(error: ToolError) -> tuple[str, str]:
+    """Return the message and the hint."""
     return error.message, error.suggestion
 
 
@@ -59,7 +60,10 @@ def test_each_error_of_the_operating_system_has_a_code(
     assert error.context == {"path": "/w/x", "reason": os.strerror(number).lower()}
 
 
-@pytest.mark.parametrize("number", [errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO, errno.ENAMETOOLONG])
+@pytest.mark.parametrize(
+    "number",
+    [errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO, errno.ENAMETOOLONG],
+)
 def test_a_path_to_something_else_than_a_file_is_unsafe(number: int) -> None:
     error = report(os_error(number))
 
@@ -74,19 +78,28 @@ def test_an_os_error_without_a_number_is_an_io_error_with_its_text() -> None:
     error = report(OSError("The driver failed"), "/w/x")
 
     assert error.code == "IO_ERROR"
-    assert texts(error) == ("Cannot read or write /w/x: the driver failed.", "Check the path and the disk.")
+    assert texts(error) == (
+        "Cannot read or write /w/x: the driver failed.",
+        "Check the path and the disk.",
+    )
 
 
 def test_the_caller_can_name_the_path_that_an_os_error_concerns() -> None:
-    assert report(os_error(errno.ENOENT, "/tmp/copy"), "/w/x").message == "/w/x does not exist."
+    error = report(os_error(errno.ENOENT, "/tmp/copy"), "/w/x")
+
+    assert error.message == "/w/x does not exist."
 
 
 def test_a_path_in_bytes_is_shown_as_text() -> None:
-    assert report(os_error(errno.ENOENT, b"/w/x")).message == "/w/x does not exist."
+    error = report(os_error(errno.ENOENT, b"/w/x"))
+
+    assert error.message == "/w/x does not exist."
 
 
 @pytest.mark.parametrize("path", [None, 5])
-def test_an_unknown_path_is_described_in_words_and_left_out_of_the_context(path: int | None) -> None:
+def test_an_unknown_path_is_described_in_words_and_left_out_of_the_context(
+    path: int | None,
+) -> None:
     error = report(os_error(errno.EACCES, path))
 
     assert texts(error) == (
@@ -108,10 +121,13 @@ def test_a_denied_access_names_the_directory_too() -> None:
 def test_too_many_open_files_are_not_blamed_on_the_disk() -> None:
     error = report(os_error(errno.EMFILE))
 
-    assert error.suggestion == "The process may open too few files: raise the limit, for example with `ulimit -n 1024`."
+    assert error.suggestion == (
+        "The process may open too few files: "
+        "raise the limit, for example with `ulimit -n 1024`."
+    )  # fmt: skip
 
 
-def test_a_limit_of_the_size_of_files_is_not_blamed_on_the_disk() -> None:
+def test_a_limit_on_the_size_of_files_is_not_blamed_on_the_disk() -> None:
     error = report(os_error(errno.EFBIG))
 
     assert error.suggestion == (
@@ -122,18 +138,25 @@ def test_a_limit_of_the_size_of_files_is_not_blamed_on_the_disk() -> None:
 def test_a_file_that_is_a_mount_point_is_not_blamed_on_the_disk() -> None:
     error = report(os_error(errno.EBUSY))
 
-    assert error.suggestion == "If the path is a mount point, mount its directory instead of the file."
+    assert error.suggestion == (
+        "If the path is a mount point, mount its directory instead of the file."
+    )
 
 
 def test_a_full_disk_leaves_the_old_content() -> None:
-    assert texts(report(os_error(errno.ENOSPC))) == (
-        "Cannot write /w/x: no space is left.",
-        "Free some space, then run the command again. If /w/x existed before, its old content is still there.",
+    error = report(os_error(errno.ENOSPC))
+
+    assert error.message == "Cannot write /w/x: no space is left."
+    assert error.suggestion == (
+        "Free some space, then run the command again. "
+        "If /w/x existed before, its old content is still there."
     )
 
 
 def test_a_read_only_file_system_is_named_as_the_reason() -> None:
-    assert texts(ReadOnly("/w/x")) == (
+    error = ReadOnly("/w/x")
+
+    assert texts(error) == (
         "Cannot change /w/x: its file system is read-only.",
         "Use a directory that you can write to.",
     )
@@ -149,17 +172,22 @@ def test_a_missing_file_has_no_reason() -> None:
 def test_a_result_that_would_be_overwritten_comes_with_the_options_to_pass() -> None:
     error = OutputExists("/w/x", found="it is not a readable file")
 
-    assert texts(error) == (
-        "/w/x already exists: it is not a readable file. Nothing was changed.",
-        "To replace it, pass --overwrite. To keep both results, pass another --output or --session-id.",
+    assert error.message == "/w/x already exists: it is not a readable file. Nothing was changed."
+    assert error.suggestion == (
+        "To replace it, pass --overwrite. "
+        "To keep both results, pass another --output or --session-id."
     )
     assert error.context == {"path": "/w/x", "found": "it is not a readable file"}
     assert error.exit_status == 6
 
 
 def test_an_unknown_path_leaves_the_other_facts_in_the_context() -> None:
-    assert OutputExists("the output", found="it is a link").context == {"found": "it is a link"}
+    error = OutputExists("the output", found="it is a link")
+
+    assert error.context == {"found": "it is a link"}
 
 
 def test_a_single_failure_can_have_its_own_hint() -> None:
-    assert FileNotFound("/w/x", suggestion="Create it.").suggestion == "Create it."
+    error = FileNotFound("/w/x", suggestion="Create it.")
+
+    assert error.suggestion == "Create it."

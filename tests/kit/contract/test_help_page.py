@@ -1,4 +1,7 @@
-"""A help page is as wide as the terminal, and breaks lines between words only."""
+"""sampletool/kit/contract/help_page.py: a help page fits the terminal.
+
+Its lines are broken between words only.
+"""
 
 from typing import Any
 

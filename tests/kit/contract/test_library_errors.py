@@ -1,4 +1,4 @@
-"""The table of errors: how the tool reports each exception of the library."""
+"""sampletool/kit/contract/library_errors.py: how the tool reports exceptions of the library."""
 
 import inspect
 import signal
@@ -60,6 +60,7 @@ PATH_TEXTS = {
 
 
 def texts(error: ToolError) -> tuple[str, str]:
+    """Return the message and the hint."""
     return error.message, error.suggestion
 
 
@@ -72,16 +73,16 @@ def report(exception: library.SafetyError) -> ToolError:
 
 
 def lock_timeout(*holders: Holder, usual_ms: int | None = None) -> library.LockTimeout:
+    """Return the exception of a wait of 1.5 s for a lock that these processes hold."""
     owners = Owners(list(holders), usual_ms=usual_ms)
     return library.LockTimeout("build", owners, waited_seconds=1.5, timeout_seconds=2.5)
 
 
 def test_the_table_has_a_row_for_each_exception_of_the_library() -> None:
-    classes = {
-        member
-        for _, member in inspect.getmembers(library, inspect.isclass)
-        if issubclass(member, library.SafetyError) and member not in ABSTRACT
-    }
+    classes = set()
+    for _, member in inspect.getmembers(library, inspect.isclass):
+        if issubclass(member, library.SafetyError) and member not in ABSTRACT:
+            classes.add(member)
 
     assert classes == TABLE.keys() == KINDS.keys()
 
@@ -136,7 +137,12 @@ def test_a_held_lock_is_reported_with_its_holder_and_the_time_that_was_waited() 
         'The lock "build" is held by process 12, which started 5s ago.',
         "Try again later. To wait for the lock, pass --lock-timeout 30s.",
     )
-    assert error.context == {"lock": "build", "waited_ms": 1500, "timeout_ms": 2500, "holder": holder}
+    assert error.context == {
+        "lock": "build",
+        "waited_ms": 1500,
+        "timeout_ms": 2500,
+        "holder": holder,
+    }
     assert error.exit_status == 75
 
 
@@ -209,7 +215,8 @@ def test_a_timeout_while_waiting_for_a_lock_names_the_holder_and_the_limit_of_th
     error = report(library.DeadlineExceeded(60, waiting_for=lock_timeout(holder)))
 
     assert error.message == (
-        'The command did not finish within --timeout 1m and was stopped. The lock "build" is held by process 12.'
+        "The command did not finish within --timeout 1m and was stopped. "
+        'The lock "build" is held by process 12.'
     )
     assert error.context == {
         "lock": "build",
@@ -241,7 +248,9 @@ UNCERTAIN = [
 
 
 @pytest.mark.parametrize("exception", UNCERTAIN, ids=["signal", "deadline"])
-def test_a_change_that_may_have_been_made_has_an_unknown_outcome(exception: library.SafetyError) -> None:
+def test_a_change_that_may_have_been_made_has_an_unknown_outcome(
+    exception: library.SafetyError,
+) -> None:
     error = report(exception)
 
     assert error.context.items() >= {"outcome": "unknown", "change": ORDER}.items()

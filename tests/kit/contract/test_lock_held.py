@@ -1,4 +1,4 @@
-"""LOCK_HELD: who holds the lock, what to do, and when a retry is worthwhile."""
+"""sampletool/kit/contract/lock_held.py: who holds a lock, what to do, and when to retry."""
 
 import random
 from collections.abc import Callable
@@ -6,7 +6,12 @@ from typing import TypeVar
 
 import pytest
 
-from sampletool.kit.contract.lock_held import describe_process, estimate_retry_ms, hint_for, message_for
+from sampletool.kit.contract.lock_held import (
+    describe_process,
+    estimate_retry_ms,
+    hint_for,
+    message_for,
+)
 from sampletool.kit.safety.errors import LockTimeout
 from sampletool.kit.safety.holder import Holder, Owners
 
@@ -14,7 +19,10 @@ TRIES = 3
 
 
 def outlasts(age_ms: float, lasts_ms: float, usual_ms: int | None) -> bool:
-    """The loop that callers paste: three tries, and between them the wait that the answer hints at."""
+    """Return whether a caller who tries three times gets a lock that is held for `lasts_ms`.
+
+    The caller finds the lock held since `age_ms`. Between two tries, it waits as the error says.
+    """
     for _ in range(TRIES):
         if age_ms >= lasts_ms:
             return True
@@ -23,18 +31,28 @@ def outlasts(age_ms: float, lasts_ms: float, usual_ms: int | None) -> bool:
 
 
 def test_three_tries_outlast_a_hold_of_the_usual_length() -> None:
-    """Naive: of a 10 s build that is met after 1 s the hints were 203, 460 and 707 ms."""
+    """A naive estimate gave 203, 460 and 707 ms for a build of 10 s, after its first second."""
     chance = random.Random(1)
-    met = [(usual, chance.uniform(0, usual), usual * chance.uniform(0.8, 1.25)) for usual in (50, 500, 10_000, 24_000)]
-    served = [outlasts(age, lasts, usual) for usual, age, lasts in met * 500]
+    served = []
+
+    for usual_ms in (50, 500, 10_000, 24_000):
+        for _ in range(500):
+            age_ms = chance.uniform(0, usual_ms)
+            lasts_ms = usual_ms * chance.uniform(0.8, 1.25)
+            served.append(outlasts(age_ms, lasts_ms, usual_ms))
 
     assert sum(served) >= 0.99 * len(served)
 
 
 @pytest.mark.parametrize("lasts_ms", [2_000, 5_000, 10_000])
 @pytest.mark.parametrize("age_ms", [0, 1_000])
-def test_three_tries_outlast_a_hold_of_some_seconds_of_which_nothing_is_known(age_ms: int, lasts_ms: int) -> None:
-    assert all(outlasts(age_ms, lasts_ms, None) for _ in range(100))
+def test_three_tries_outlast_a_hold_of_up_to_10_seconds_whose_usual_length_is_unknown(
+    age_ms: int,
+    lasts_ms: int,
+) -> None:
+    served = [outlasts(age_ms, lasts_ms, None) for _ in range(100)]
+
+    assert all(served)
 
 
 @pytest.mark.parametrize(
@@ -50,25 +68,32 @@ def test_three_tries_outlast_a_hold_of_some_seconds_of_which_nothing_is_known(ag
         (5_000, None, 10_000),
     ],
 )
-def test_a_hint_is_never_too_short_and_a_crowd_does_not_come_back_together(
-    age_ms: int | None, usual_ms: int | None, least: int
+def test_the_wait_before_a_retry_is_long_enough_and_differs_between_callers(
+    age_ms: int | None,
+    usual_ms: int | None,
+    least: int,
 ) -> None:
-    hints = {estimate_retry_ms(age_ms, usual_ms) for _ in range(200)}
+    waits = {estimate_retry_ms(age_ms, usual_ms) for _ in range(200)}
 
-    assert least <= min(hints)
-    assert max(hints) <= least * 1.25 + 1
-    assert len(hints) > 20
+    assert least <= min(waits)
+    assert max(waits) <= least * 1.25 + 1
+    assert len(waits) > 20
 
 
-def test_no_hint_is_longer_than_half_a_minute() -> None:
-    hints = {estimate_retry_ms(age, usual) for age in (0, 10**7) for usual in (None, 10**9) for _ in range(50)}
+@pytest.mark.parametrize(("age_ms", "usual_ms"), [(10**7, None), (0, 10**9), (10**7, 10**9)])
+def test_no_wait_before_a_retry_is_longer_than_half_a_minute(
+    age_ms: int,
+    usual_ms: int | None,
+) -> None:
+    waits = {estimate_retry_ms(age_ms, usual_ms) for _ in range(50)}
 
-    assert max(hints) <= 30_000
-    assert min(hints) >= 4_000
-    assert len(hints) > 20
+    assert max(waits) <= 30_000
+    assert min(waits) >= 4_000
+    assert len(waits) > 20
 
 
 def lock_timeout(*holders: Holder, shared: bool = False, timeout_seconds: float = 0) -> LockTimeout:
+    """Return the exception about a lock that these processes hold."""
     owners = Owners(list(holders), shared=shared)
     return LockTimeout("build", owners, timeout_seconds=timeout_seconds)
 
@@ -95,7 +120,10 @@ ORPHANED_WITH_THREE = Holder(12, "orphaned", verified=True, children=(13, 14, 15
         (RUNNING, "process 12"),
         (Holder(12, "running", verified=True, age_ms=30_000), "process 12, which started 30s ago"),
         (Holder(12, "running", verified=True, command="build"), "`tool build` (process 12)"),
-        (Holder(12, "running", verified=True, command="note.digest"), "`tool note digest` (process 12)"),
+        (
+            Holder(12, "running", verified=True, command="note.digest"),
+            "`tool note digest` (process 12)",
+        ),
         (
             Holder(12, "running", verified=True, command="build", age_ms=0),
             "`tool build` (process 12), which started 0ms ago",
@@ -111,38 +139,49 @@ def test_the_message_names_the_holder_as_far_as_it_is_known(holder: Holder, name
 
 
 def test_a_lock_that_changes_hands_has_no_holder_yet() -> None:
-    assert text_of(message_for, lock_timeout()) == 'The lock "build" is being taken by another process at this moment.'
+    message = text_of(message_for, lock_timeout())
+
+    assert message == 'The lock "build" is being taken by another process at this moment.'
 
 
 def test_the_message_names_all_processes_that_share_a_lock() -> None:
     others = [Holder(pid, "running", verified=True) for pid in (13, 14)]
 
-    assert text_of(message_for, lock_timeout(RUNNING, shared=True)) == 'The lock "build" is shared by process 12.'
-    assert text_of(message_for, lock_timeout(RUNNING, *others, shared=True)) == (
-        'The lock "build" is shared by processes 12, 13 and 14.'
-    )
+    one = text_of(message_for, lock_timeout(RUNNING, shared=True))
+    three = text_of(message_for, lock_timeout(RUNNING, *others, shared=True))
+
+    assert one == 'The lock "build" is shared by process 12.'
+    assert three == 'The lock "build" is shared by processes 12, 13 and 14.'
 
 
 def test_an_orphaned_lock_is_held_by_the_children_of_its_holder() -> None:
-    assert text_of(message_for, lock_timeout(ORPHANED)) == (
-        'The lock "build" is still held by process 13. It inherited the lock from process 12, which has exited.'
+    one_child = text_of(message_for, lock_timeout(ORPHANED))
+    three_children = text_of(message_for, lock_timeout(ORPHANED_WITH_THREE))
+
+    assert one_child == (
+        'The lock "build" is still held by process 13. '
+        "It inherited the lock from process 12, which has exited."
     )
-    assert text_of(message_for, lock_timeout(ORPHANED_WITH_THREE)) == (
+    assert three_children == (
         'The lock "build" is still held by processes 13, 14 and 15. '
         "They inherited the lock from process 12, which has exited."
     )
 
 
 def test_the_hint_for_an_orphaned_lock_is_the_command_that_terminates_its_holders() -> None:
-    assert text_of(hint_for, lock_timeout(ORPHANED)) == (
-        "Wait until process 13 exits, or terminate it: `tool lock release build`."
-    )
-    assert text_of(hint_for, lock_timeout(ORPHANED_WITH_THREE)) == (
+    one_child = text_of(hint_for, lock_timeout(ORPHANED))
+    three_children = text_of(hint_for, lock_timeout(ORPHANED_WITH_THREE))
+
+    assert one_child == ("Wait until process 13 exits, or terminate it: `tool lock release build`.")
+    assert three_children == (
         "Wait until processes 13, 14 and 15 exit, or terminate them: `tool lock release build`."
     )
 
 
-@pytest.mark.parametrize(("timeout_seconds", "proposed"), [(0, "30s"), (15, "30s"), (16, "32s"), (60, "2m")])
+@pytest.mark.parametrize(
+    ("timeout_seconds", "proposed"),
+    [(0, "30s"), (15, "30s"), (16, "32s"), (60, "2m")],
+)
 @pytest.mark.parametrize("holders", [[], [RUNNING]], ids=["unknown holder", "running holder"])
 def test_the_hint_proposes_a_longer_wait_than_the_last_one(
     holders: list[Holder], timeout_seconds: float, proposed: str
@@ -156,7 +195,10 @@ def test_the_hint_proposes_a_longer_wait_than_the_last_one(
     ("holder", "description"),
     [
         (RUNNING, "process 12"),
-        (Holder(7, "running", verified=True, command="build", age_ms=2_000), "process 7, started 2s ago"),
+        (
+            Holder(7, "running", verified=True, command="build", age_ms=2_000),
+            "process 7, started 2s ago",
+        ),
         (Holder(7, "unknown", verified=False), "process 7 (not verified)"),
     ],
 )

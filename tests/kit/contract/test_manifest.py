@@ -1,4 +1,4 @@
-"""sampletool/kit/contract/manifest.py: errors and the data of a response, described for programs."""
+"""sampletool/kit/contract/manifest.py: errors and responses, described for programs."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple

@@ -1,4 +1,4 @@
-"""The form of a response: no content can break it, in JSON or in text."""
+"""sampletool/kit/contract/response.py: no content can break the form of a response."""
 
 import json
 from dataclasses import dataclass
@@ -23,11 +23,11 @@ from sampletool.kit.contract.response import (
     to_data,
     value_text,
 )
-from sampletool.kit.contract.text import PLAIN, RED, YELLOW, counted, printable
+from sampletool.kit.contract.text import PLAIN, RED, YELLOW
 
 
 @dataclass(frozen=True)
-class Said:
+class Message:
     text: str
     absent: str | None = None
 
@@ -56,22 +56,29 @@ class PairResult(NamedTuple):
         return []
 
 
-def answer(
+def response_with(
     result: Result | None = None,
     error: ToolError | None = None,
     warning: str | None = None,
     **meta: Any,
 ) -> Response:
-    warnings = [] if warning is None else [{"code": "CODE", "message": warning}]
+    """Return a response with at most one warning."""
+    warnings = []
+    if warning is not None:
+        warnings.append({"code": "CODE", "message": warning})
     return Response(result=result, error=error, warnings=warnings, meta=meta)
 
+
+_AS_JSON = Presentation(format="json")
+_AS_TEXT = Presentation(format="text")
+_AS_RAW = Presentation(format="raw")
 
 _ANY_TEXT = st.text(st.characters(codec=None, categories=None))
 
 
 @given(_ANY_TEXT)
 def test_json_is_one_ascii_line_whatever_it_carries(text: str) -> None:
-    line = render(answer(Said(text)), Presentation(format="json")).stdout
+    line = render(response_with(Message(text)), _AS_JSON).stdout
 
     assert line.isascii()
     assert line.count(b"\n") == 1
@@ -81,7 +88,7 @@ def test_json_is_one_ascii_line_whatever_it_carries(text: str) -> None:
 
 @given(_ANY_TEXT)
 def test_text_cannot_forge_a_line_or_move_the_cursor(text: str) -> None:
-    rendered = render(answer(Said(text), warning=text), Presentation(format="text"))
+    rendered = render(response_with(Message(text), warning=text), _AS_TEXT)
     shown = rendered.stdout.decode()
 
     assert rendered.stderr.count("\n") == 1
@@ -90,30 +97,23 @@ def test_text_cannot_forge_a_line_or_move_the_cursor(text: str) -> None:
     assert all(char.isprintable() for char in shown[:-1])
 
 
-def test_harmless_text_is_shown_as_it_is() -> None:
-    assert printable("naïve ☃ 日本") == "naïve ☃ 日本"
-
-
-def test_what_would_mislead_is_escaped() -> None:
-    assert printable("a\x1b]0;x\x07\u202eb\u200bc\n\udce9") == "a\\x1b]0;x\\x07\\u202eb\\u200bc\\n\\xe9"
-
-
-def test_one_is_not_many() -> None:
-    assert [counted(number, "row") for number in (0, 1, 2)] == ["0 rows", "1 row", "2 rows"]
-
-
 def test_the_envelope_of_a_success_has_no_error() -> None:
-    line = render(answer(Said("x"), warning="Careful.", command="c"), Presentation(format="json")).stdout
+    response = response_with(Message("x"), warning="Careful.", command="c")
+
+    line = render(response, _AS_JSON).stdout
 
     assert line == (
-        b'{"ok":true,"data":{"text":"x"},"warnings":[{"code":"CODE","message":"Careful."}],"meta":{"command":"c"}}\n'
+        b'{"ok":true,"data":{"text":"x"},'
+        b'"warnings":[{"code":"CODE","message":"Careful."}],"meta":{"command":"c"}}\n'
     )
 
 
-def test_the_envelope_of_a_failure_has_the_error_and_what_was_done_before() -> None:
+def test_the_envelope_of_a_failure_has_the_error_and_the_work_that_was_done_before() -> None:
     error = FileNotFound("/f")
 
-    envelope = json.loads(render(answer(Said("x"), error), Presentation(format="json")).stdout)
+    line = render(response_with(Message("x"), error), _AS_JSON).stdout
+
+    envelope = json.loads(line)
 
     assert list(envelope) == ["ok", "error", "data", "warnings", "meta"]
     assert envelope["ok"] is False
@@ -123,24 +123,28 @@ def test_the_envelope_of_a_failure_has_the_error_and_what_was_done_before() -> N
 
 @pytest.mark.parametrize("form", ["json", "jsonl"])
 def test_json_goes_to_stdout_only(form: Format) -> None:
-    rendered = render(answer(None, FileNotFound("/f"), warning="Careful."), Presentation(format=form))
+    failed = response_with(None, FileNotFound("/f"), warning="Careful.")
+
+    rendered = render(failed, Presentation(format=form))
 
     assert json.loads(rendered.stdout)["data"] is None
     assert rendered.stderr == ""
 
 
 def test_only_the_selected_fields_are_in_the_data() -> None:
-    how = Presentation(fields={"left": {}})
+    only_left = Presentation(fields={"left": {}})
 
-    line = render(answer(PairResult(1, 2)), how).stdout
+    line = render(response_with(PairResult(1, 2)), only_left).stdout
 
     assert json.loads(line)["data"] == {"left": 1}
 
 
 def test_a_failure_in_text_says_what_happened_and_what_to_do() -> None:
-    rendered = render(answer(None, FileNotFound("/f"), warning="Careful."), Presentation(format="text"))
-    lines = rendered.stderr.splitlines()
+    failed = response_with(None, FileNotFound("/f"), warning="Careful.")
 
+    rendered = render(failed, _AS_TEXT)
+
+    lines = rendered.stderr.splitlines()
     assert rendered.stdout == b""
     assert lines[0] == "Warning: Careful."
     assert lines[1] == "Error: /f does not exist. [FILE_NOT_FOUND]"
@@ -151,13 +155,13 @@ def test_a_failure_in_text_says_what_happened_and_what_to_do() -> None:
 def test_each_problem_of_an_error_has_its_own_line() -> None:
     error = FileNotFound("/a", problems=["line 1: no\x1b", "line 2: neither"])
 
-    lines = render(answer(None, error), Presentation(format="text")).stderr.splitlines()
+    lines = render(response_with(None, error), _AS_TEXT).stderr.splitlines()
 
     assert lines[1:3] == ["line 1: no\\x1b", "line 2: neither"]
 
 
 def test_members_that_do_not_apply_are_absent() -> None:
-    line = json_line([Said("x"), {"k": (1, 2)}, Pair(None, Said("y"))])
+    line = json_line([Message("x"), {"k": (1, 2)}, Pair(None, Message("y"))])
 
     assert json.loads(line) == [{"text": "x"}, {"k": [1, 2]}, {"right": {"text": "y"}}]
 
@@ -195,50 +199,67 @@ def test_a_value_is_shown_to_a_person_as_text_or_as_json() -> None:
 
 
 def test_messages_break_between_words() -> None:
-    stderr = render(
-        answer(None, FileNotFound("/a/long/path")), Presentation(format="text", screen=Screen(width=40))
-    ).stderr
+    narrow = Presentation(format="text", screen=Screen(width=40))
+
+    stderr = render(response_with(None, FileNotFound("/a/long/path")), narrow).stderr
 
     assert all(len(line) <= 40 for line in stderr.splitlines())
     assert "Error: /a/long/path does not exist." in stderr
 
 
-def test_only_the_titles_of_messages_are_coloured_and_only_where_stderr_has_colours() -> None:
-    failed = answer(None, FileNotFound("/f", suggestion="Look."), warning="Careful.")
+def test_only_the_titles_of_messages_are_coloured_and_only_if_stderr_has_colours() -> None:
+    failed = response_with(None, FileNotFound("/f", suggestion="Look."), warning="Careful.")
 
     in_colour = render(failed, Presentation("text", Screen(width=20, stderr_color=True))).stderr
     plain = render(failed, Presentation("text", Screen(width=20, color=True))).stderr
 
     assert in_colour == (
-        f"{YELLOW}Warning:{PLAIN} Careful.\n{RED}Error:{PLAIN} /f does not\nexist.\n[FILE_NOT_FOUND]\nLook.\n"
+        f"{YELLOW}Warning:{PLAIN} Careful.\n"
+        f"{RED}Error:{PLAIN} /f does not\nexist.\n[FILE_NOT_FOUND]\nLook.\n"
     )
     assert plain == in_colour.replace(YELLOW, "").replace(RED, "").replace(PLAIN, "")
 
 
-def test_a_raw_value_is_printed_alone_and_as_it_is() -> None:
-    assert render(answer(Valued(["\x1b[1m", 1])), Presentation(format="raw")) == Rendered(b'["\\u001b[1m", 1]\n', "")
-    assert render(answer(Valued("\x1b[1mas it is")), Presentation(format="raw")) == Rendered(b"\x1b[1mas it is\n", "")
-    assert render(answer(Valued("caf\udce9")), Presentation(format="raw")) == Rendered(b"caf\\udce9\n", "")
+@pytest.mark.parametrize(
+    ("value", "printed"),
+    [
+        (["\x1b[1m", 1], b'["\\u001b[1m", 1]\n'),
+        ("\x1b[1mas it is", b"\x1b[1mas it is\n"),
+        ("caf\udce9", b"caf\\udce9\n"),
+    ],
+)
+def test_a_raw_value_is_printed_alone_and_as_it_is(value: Any, printed: bytes) -> None:
+    rendered = render(response_with(Valued(value)), _AS_RAW)
+
+    assert rendered == Rendered(printed, "")
 
 
 def test_a_failure_without_a_value_prints_nothing_raw() -> None:
-    rendered = render(answer(None, FileNotFound("/f")), Presentation(format="raw"))
+    rendered = render(response_with(None, FileNotFound("/f")), _AS_RAW)
 
     assert rendered.stdout == b""
     assert rendered.stderr.startswith("Error: /f does not exist.")
 
 
 def test_a_page_names_the_cursor_of_the_next_one_quoted_for_a_shell() -> None:
-    stdout = render(answer(Said("a"), next_cursor="after:it's"), Presentation(format="text")).stdout
+    page = response_with(Message("a"), next_cursor="after:it's")
+
+    stdout = render(page, _AS_TEXT).stdout
 
     assert stdout.decode() == "a\nThere is more. To continue, pass --after 'after:it'\"'\"'s'\n"
 
 
 def test_a_dry_run_says_that_nothing_was_changed() -> None:
-    stdout = render(answer(Said("a: deleted"), dry_run=True), Presentation(format="text")).stdout
+    dry_run = response_with(Message("a: deleted"), dry_run=True)
+
+    stdout = render(dry_run, _AS_TEXT).stdout
 
     assert stdout == b"Dry run, nothing was changed. The result would be:\na: deleted\n"
 
 
 def test_a_dry_run_without_a_result_prints_nothing() -> None:
-    assert render(answer(Valued(1), dry_run=True), Presentation(format="text")).stdout == b""
+    dry_run = response_with(Valued(1), dry_run=True)
+
+    stdout = render(dry_run, _AS_TEXT).stdout
+
+    assert stdout == b""
