@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sampletool.kit.command_line import CommandLine, GlobalOptions
-from sampletool.kit.context import PATIENT_SECONDS, Context, in_ci
+from sampletool.kit.context import PATIENT_WAIT_SECONDS, Context, in_ci
 from sampletool.kit.contract.errors import InvalidValues, Mistake, NoWorkspace
 from sampletool.kit.contract.file_errors import FileNotFound
 from sampletool.kit.program import WORKSPACE_FILE
@@ -51,7 +51,7 @@ def stopped_clock() -> Signals:
 def context_with(signals: Signals | None = None, **options: Any) -> Context:
     """Return the context of a command with these global options."""
     context = Context(Signals() if signals is None else signals)
-    context.understand(CommandLine("probe.run", options=GlobalOptions(**options)))
+    context.set_command_line(CommandLine("probe.run", options=GlobalOptions(**options)))
     return context
 
 
@@ -422,7 +422,7 @@ def test_a_wrong_lock_timeout_in_the_file_does_not_prevent_its_correction(
     _settings(directory, 'lock_timeout = "soon"')
     context = context_with()
 
-    assert context._patience_for_settings() == PATIENT_SECONDS
+    assert context._patience_for_settings() == PATIENT_WAIT_SECONDS
     (warning,) = context.warnings
     assert warning["code"] == "VALIDATION_ERROR"
     assert "soon" in warning["message"]
@@ -436,7 +436,7 @@ def test_a_wrong_lock_timeout_of_the_user_does_not_prevent_a_correction_either(
     (tmp_path / "config.toml").write_text('lock_timeout = "soon"\n')
     context = context_with()
 
-    assert context._patience_for_settings() == PATIENT_SECONDS
+    assert context._patience_for_settings() == PATIENT_WAIT_SECONDS
     assert len(context.warnings) == 1
 
 
@@ -478,7 +478,7 @@ def test_a_wrong_format_in_a_file_chooses_none(directory: Path) -> None:
 def test_events_are_for_jsonl_only(chosen: str | None, count: int) -> None:
     stdout = RecordingStdout()
     context = Context(Signals(), stdout)
-    context.understand(CommandLine(options=GlobalOptions(format=chosen)))  # type: ignore[arg-type]
+    context.set_command_line(CommandLine(options=GlobalOptions(format=chosen)))  # type: ignore[arg-type]
 
     context.emit({"event": "step"})
 

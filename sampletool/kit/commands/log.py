@@ -76,7 +76,10 @@ class Calls:
         """Return a table with a row for each run."""
         if not self.calls:
             return ["The log has no matching command."]
-        return [header_row("at", "command", "result", "took", "about"), *(c.row() for c in self.calls)]
+        lines = [header_row("at", "command", "result", "took", "about")]
+        for call in self.calls:
+            lines.append(call.row())
+        return lines
 
 
 def read_calls(directory: Path) -> Iterator[Call]:

@@ -191,7 +191,8 @@ def outdated_message(name: str, source: Source) -> str | None:
     """Return what the user should write instead, or None if nothing about the value is outdated."""
     if source.former_name is not None:
         if source.name == "environment":
-            return f"{source.where} is now called {env_variable(name)}. Set {env_variable(name)} instead."
+            variable = env_variable(name)
+            return f"{source.where} is now called {variable}. Set {variable} instead."
         return f"{source.former_name} in {source.where} is now called {name}. Rename it there."
     known = find_setting(name)
     if known is None or source.name == "default":
