@@ -15,8 +15,8 @@ from sampletool.kit.contract.errors import INTERRUPTED, ErrorKind, ExitStatus
 from sampletool.kit.contract.help_page import option_item
 from sampletool.kit.contract.library_errors import kind_of
 from sampletool.kit.parts import offered
-from sampletool.kit.program import PROGRAM, variable
-from sampletool.kit.settings.known import all_known
+from sampletool.kit.program import PROGRAM, env_variable
+from sampletool.kit.settings.known import all_settings
 
 _DOCS = Path(__file__).parents[1]
 _KIT = "kit"
@@ -117,10 +117,10 @@ def _settings(part: str) -> Iterator[str]:
         for name in module.SETTINGS:
             part_of_setting[name] = module.__name__.split(".")[1]
     rows = []
-    for name, known in all_known().items():
+    for name, known in all_settings().items():
         if part_of_setting.get(name, _KIT) == part:
             default = f"`{known['default']}`"
-            rows.append([f"`{name}`", f"`{variable(name)}`", default, known["help"]])
+            rows.append([f"`{name}`", f"`{env_variable(name)}`", default, known["help"]])
     if rows:
         yield "## Settings"
         yield _table("setting", "variable", "default", "meaning", rows=rows)

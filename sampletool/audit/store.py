@@ -16,7 +16,7 @@ from sampletool.audit.errors import FailsAlone
 from sampletool.audit.failure import Failure, grouped, shown, understand
 from sampletool.audit.run import Run
 from sampletool.kit.contract.duration import say_duration
-from sampletool.kit.program import variable
+from sampletool.kit.program import env_variable
 from sampletool.kit.safety.orphans import end_all
 from sampletool.kit.safety.processes import pids
 from sampletool.kit.safety.signals import Signals
@@ -24,7 +24,7 @@ from sampletool.kit.safety.signals import Signals
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "JAVA_HOME")
 _PLACES = {"HOME": "home", "XDG_RUNTIME_DIR": "run", "TMPDIR": "tmp"}
 """XDG's other directories are below HOME where no variable names them."""
-_CEILINGS = ("GIT_CEILING_DIRECTORIES", variable("CEILING_DIRECTORIES"))
+_CEILINGS = ("GIT_CEILING_DIRECTORIES", env_variable("CEILING_DIRECTORIES"))
 """Variables that keep a tool from searching the directories above the scratch directory for a project."""
 _LONGEST_NAP_SECONDS = 0.02
 _NOT_STARTED = (errno.ENOENT, errno.ENOEXEC, errno.EACCES)

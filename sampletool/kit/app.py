@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeGuard
 from . import completion
 from .call_log import append, call_of
 from .command_folder import CommandFolder
-from .command_line import CommandLine
+from .command_line import ColorName, CommandLine
 from .context import Context
 from .contract.errors import SIGNAL_BASE, ExitStatus, InternalError, ToolError
 from .contract.expected import EXPECTED, to_tool_error
@@ -32,10 +32,10 @@ from .contract.response import (
     result_meta,
 )
 from .contract.text import redact, shorten
-from .global_options import HelpRequested, format_in_arguments, whole_tool
+from .global_options import HelpRequested, color_in_arguments, format_in_arguments, whole_tool
 from .parts import command_packages
 from .places import state_directory
-from .program import PACKAGE, PROGRAM, __version__, variable
+from .program import PACKAGE, PROGRAM, __version__, env_variable
 from .safety.clock import utc
 from .safety.errors import Interrupted, SafetyError
 from .safety.signals import Signals, die_by
@@ -62,7 +62,7 @@ def main(argv: list[str] | None = None) -> int:
     if completion.is_asked(args):
         return completion.serve(args, root_command(), Context(Signals()))
     try:
-        # Only a test passes `argv`. Its process continues afterwards.
+        # Without `argv`, this process exits after the command. A test that passes `argv` continues.
         return _run_and_respond(args, ends_process=argv is None)
     except OSError as error:
         if error.errno in (errno.EMFILE, errno.ENFILE):
@@ -83,13 +83,13 @@ def run_in_process(args: list[str], signals: Signals) -> bytes:
     if isinstance(outcome, HelpRequested):
         # A server offers no option that asks for help, so this is a bug of the server.
         outcome = InternalError("HelpRequested", report=None)
-    return _finish(outcome, context, Presentation()).stdout
+    return _finish(outcome, context, Presentation(format="json")).stdout
 
 
 def error_response(error: ToolError, command: str) -> bytes:
     """Return the response, a line of JSON, of a command that could not be run."""
     context = Context(Signals())
-    context.understand(CommandLine(command=command.replace(" ", ".")))
+    context.set_command_line(CommandLine(command=command.replace(" ", ".")))
     return render(_build_response(error, context), Presentation()).stdout
 
 
@@ -113,7 +113,7 @@ def _run_and_respond(args: list[str], *, ends_process: bool) -> int:
         context = Context(signals, stdout)
         outcome = _run_and_close(args, context)
         if isinstance(outcome, HelpRequested):
-            exit_code = _print_help(outcome, context, stdout)
+            exit_code = _print_help(args, outcome, context, stdout)
         else:
             exit_code = _print_response(args, outcome, context, stdout)
     finally:
@@ -149,16 +149,22 @@ def _run_and_close(args: list[str], context: Context) -> Outcome:
     Report a failure to close only if the command itself succeeded.
     """
     outcome = _run_command(args, context)
+    failure_to_close = _close(context)
+    command_succeeded = not isinstance(outcome, ToolError)
+    if command_succeeded and failure_to_close is not None:
+        return failure_to_close
+    return outcome
+
+
+def _close(context: Context) -> ToolError | None:
+    """Close what the command opened. Return the error if that fails."""
     try:
         context.exit_stack.close()
-        return outcome
+        return None
     except (ToolError, SafetyError) as error:
-        failure = to_tool_error(error)
+        return to_tool_error(error)
     except Exception as bug:
-        failure = _report_bug_and_close(bug, context)
-    if isinstance(outcome, ToolError):
-        return outcome
-    return failure
+        return _report_bug_and_close(bug, context)
 
 
 def _run_command(args: list[str], context: Context) -> Outcome:
@@ -174,6 +180,7 @@ def _run_command(args: list[str], context: Context) -> Outcome:
     except EXPECTED as error:
         return to_tool_error(error)
     except (Exception, SystemExit) as bug:
+        # Nothing of ours calls sys.exit(). If a library does, there still has to be a response.
         return _report_bug(bug, context)
 
 
@@ -229,9 +236,14 @@ class _Output(NamedTuple):
     exit_code: int
 
 
-def _print_help(request: HelpRequested, context: Context, stdout: Stdout) -> int:
+def _print_help(
+    args: list[str],
+    request: HelpRequested,
+    context: Context,
+    stdout: Stdout,
+) -> int:
     """Print the text of a help page. Return the exit code."""
-    screen = stdout.screen(context.options.color)
+    screen = stdout.screen(_requested_color(args, context))
     text = request.text(stdout.width(), screen.color)
     return stdout.write(f"{text}\n".encode(), ExitStatus.OK)
 
@@ -249,7 +261,7 @@ def _print_response(
         format_name = stdout.default_format()
     presentation = Presentation(
         format=format_name,
-        screen=stdout.screen(context.options.color),
+        screen=stdout.screen(_requested_color(args, context)),
         fields=context.fields,
         is_quiet=context.options.quiet and _is_silent_when_quiet(context),
         # A caller who did not request JSON may be a person who redirects stdout to a file.
@@ -266,15 +278,23 @@ def _requested_format(
     outcome: Result | ToolError,
     context: Context,
 ) -> Format | None:
-    """Return the format that the caller or the command wants. It is None if both do not care."""
+    """Return the format that the caller or the command wants, or None if neither wants one."""
     if context.chosen_format is not None:
         return context.chosen_format
-    # If the command line is wrong, the parser may not have come to the option.
+    # If the command line is wrong, the parser may have stopped before the option.
     format_name = format_in_arguments(args)
     if format_name is not None:
         return format_name
-    # A result that is a text, such as a man page, is not printed as JSON unless somebody says so.
+    # A few results, such as the text of `manifest --skill`, have a format of their own.
     return getattr(outcome, "default_format", None)
+
+
+def _requested_color(args: list[str], context: Context) -> ColorName | None:
+    """Return the value of --color, or None if the option was not given."""
+    if context.options.color is not None:
+        return context.options.color
+    # If the command line is wrong, or asks for help, the parser may have stopped before the option.
+    return color_in_arguments(args)
 
 
 def _is_silent_when_quiet(context: Context) -> bool:
@@ -358,13 +378,14 @@ def _build_meta(context: Context, exit_code: int) -> dict[str, Any]:
         "exit_code": exit_code,
     }
     if context.given_session_id is not None or context.uses_session:
+        # It fails if the caller has given an invalid id.
         _add_unless_it_fails(meta, "session_id", lambda: context.session_id)
     if context.options.verbose > 0:
         meta["duration_ms"] = _duration_ms(context)
         _add_unless_it_fails(meta, "cwd", os.getcwd)
     if context.dry_run:
         meta["dry_run"] = True
-    trace_id = os.environ.get(variable("TRACE_ID"))
+    trace_id = os.environ.get(env_variable("TRACE_ID"))
     if trace_id:
         meta["trace_id"] = shorten(trace_id)
     if context.fields is not None:
@@ -382,7 +403,7 @@ def _build_meta(context: Context, exit_code: int) -> dict[str, Any]:
 
 def _log_command(response: Response, context: Context) -> None:
     """Add a line to the log of commands, unless the settings forbid it."""
-    # The log has what a response has only with --verbose.
+    # The log always has these members. A response has them only if they were requested.
     meta = {**response.meta, "duration_ms": _duration_ms(context)}
     _add_unless_it_fails(meta, "session_id", lambda: context.session_id)
     _add_unless_it_fails(meta, "cwd", os.getcwd)

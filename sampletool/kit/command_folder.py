@@ -22,7 +22,7 @@ from .contract.command_spec import CommandSpec
 from .contract.errors import CommandIncomplete, Mistake, UsageMistakes, did_you_mean
 from .contract.fields import read_fields
 from .contract.manifest import schema_of
-from .global_options import HelpRequested, color_in, described_options
+from .global_options import HelpRequested, described_options
 from .lenient_parsing import CommandLevel
 from .parse_level import parse_level
 from .parts import TOP
@@ -105,7 +105,7 @@ class FileCommand(TyperCommand):
 
     def page(self, level: CommandLevel) -> "Page":
         """Return the help page of the command."""
-        # 2 ms, as in `usage`.
+        # Importing this at the top would cost every command 2 ms.
         from .command_help import command_page
 
         return command_page(level.command_path, self.help or "", self.described, self.spec)
@@ -178,8 +178,11 @@ class CommandFolder(TyperGroup):
         result = super().invoke(level)
         if level.invoked_subcommand is not None:
             return result
+        # No command follows. The bare `tool` shows help, as people expect. But a program that asked
+        # for JSON gets an error in JSON, and so does a caller who made another mistake.
+        is_whole_tool = level.parent is None
         wants_json = level.obj.options.format in ("json", "jsonl")
-        if level.parent is None and not level.mistakes and not wants_json:
+        if is_whole_tool and not wants_json and not level.mistakes:
             raise HelpRequested(self.page(level).text)
         message = f"A command is missing after `{level.command_path}`"
         raise self._usage_error(level, Mistake("COMMAND", "MISSING", message))
@@ -214,20 +217,21 @@ class CommandFolder(TyperGroup):
         return new_name, self.get_command(level, new_name), args[1:]
 
     def _resolve_help(self, level: CommandLevel, args: list[str]) -> list[str]:
-        """Return the words with `--help` in place of `help`.
+        """Return the words with `--help` at their end in place of `help` at their beginning.
 
-        Raise HelpRequested if they ask for the page of the tool or of a help topic.
+        So `help config set` means the same as `config set --help`. Raise HelpRequested if the words
+        ask for the page of the tool or of a help topic.
         """
-        # 2 ms, as in `usage`.
+        # Importing this at the top would cost every command 2 ms.
         from .help_topics import TOPICS
 
         if args[0] == "help":
-            # An option came before it, as in `tool --color never help output`.
+            # `parse_args` has not seen this one, because an option is in front of it, as in
+            # `tool --color never help output`.
             args = [*args[1:], "--help"]
         if args == ["--help"]:
             raise HelpRequested(self.page(level).text)
         if args[0] in TOPICS and _asks_for_help(args):
-            _understand_color(level, args)
             raise HelpRequested(TOPICS[args[0]]().text)
         return args
 
@@ -240,29 +244,36 @@ class CommandFolder(TyperGroup):
         return None
 
     def _unknown_command(self, level: CommandLevel, args: list[str]) -> UsageMistakes:
-        """Return the error if the first word is no command. It proposes similar words."""
+        """Return the error for a word that is not a command. Its hint has a similar word."""
         name = args[0]
-        path = level.command_path
-        message = f"No such command: {path} {name}"
-        known = list(self.commands)
-        for option in (*self.described, *described_options()):
-            known += option["flags"]
-        if level.parent is None:
-            # 2 ms, as in `usage`.
-            from .help_topics import TOPICS
-
-            if _asks_for_help(args):
-                known += TOPICS
-                message = f"No such command or help topic: {name}"
-            else:
-                known += [f"help {topic}" for topic in TOPICS]
-        hint = did_you_mean(name, known)
-        _understand_color(level, args)
+        is_whole_tool = level.parent is None
+        if is_whole_tool and _asks_for_help(args):
+            message = f"No such command or help topic: {name}"
+        else:
+            message = f"No such command: {level.command_path} {name}"
+        possible_words = self._possible_words(level, args)
+        hint = did_you_mean(name, possible_words)
         mistake = Mistake("COMMAND", "UNKNOWN_COMMAND", message, name, hint)
         return self._usage_error(level, mistake)
 
+    def _possible_words(self, level: CommandLevel, args: list[str]) -> list[str]:
+        """Return the words that a caller may have meant instead of an unknown command."""
+        words = list(self.commands)
+        # For example, `tool version` instead of `tool --version`.
+        for option in (*self.described, *described_options()):
+            words += option["flags"]
+        is_whole_tool = level.parent is None
+        if is_whole_tool:
+            # Importing this at the top would cost every command 2 ms.
+            from .help_topics import TOPICS
+
+            for topic in TOPICS:
+                # `tool help outptu` needs the topic, and `tool outptu` needs `help` too.
+                words.append(topic if _asks_for_help(args) else f"help {topic}")
+        return words
+
     def _usage_error(self, level: CommandLevel, mistake: Mistake) -> UsageMistakes:
-        """Return the error with this mistake and those before it."""
+        """Return the error with this mistake, after those in the words before it."""
         path = level.command_path
         if not mistake.suggestion:
             names = ", ".join(self.commands)
@@ -279,7 +290,7 @@ class CommandFolder(TyperGroup):
 
     def page(self, level: CommandLevel) -> "Page":
         """Return the help page of the tool, or of a group."""
-        # 2 ms, as in `usage`.
+        # Importing this at the top would cost every command 2 ms.
         from .command_help import group_page, tool_page
 
         about = self.help or ""
@@ -289,22 +300,25 @@ class CommandFolder(TyperGroup):
         for package in self._packages:
             title = first_line(import_module(package).__doc__).rstrip(".")
             sections.append(self._command_section(title, package))
-        # The kit comes last, because the parts are what the tool is for.
-        kit_section, *part_sections = sections
-        part_sections.sort(key=lambda section: len(section.items), reverse=True)
-        return tool_page(about, self.described, [*part_sections, kit_section])
+        # The first package has the commands that every tool has, such as `config`. They come last,
+        # below the commands that this tool is for. The largest section of those comes first.
+        common_section = sections.pop(0)
+        sections.sort(key=lambda section: len(section.items), reverse=True)
+        sections.append(common_section)
+        return tool_page(about, self.described, sections)
 
     def _command_section(self, title: str, package: str | None = None) -> "ItemSection":
         """Return the list of the commands in one package, or in all of them."""
-        # 2 ms, as in `usage`.
+        # Importing this at the top would cost every command 2 ms.
         from .command_help import command_item
         from .contract.help_page import ItemSection
 
         items = []
-        for name, package_of_name in self._package_of.items():
-            if package in (None, package_of_name):
-                command = self.get_command(None, name)
-                items.append(command_item(name, command.help or "", command.spec))
+        for name, package_of_command in self._package_of.items():
+            if package is not None and package_of_command != package:
+                continue
+            command = self.get_command(None, name)
+            items.append(command_item(name, command.help or "", command.spec))
         return ItemSection(title, items)
 
 
@@ -332,7 +346,7 @@ def first_line(text: str | None) -> str:
 
 def _names_in(package: str) -> list[str]:
     """Return the names of the commands in a package: those of its files and folders."""
-    # Importing the packages would cost every command more than reading the settings.
+    # The files are not imported: importing all commands would take half a second.
     names = []
     for file_name in os.listdir(f"{TOP}/{package.replace('.', '/')}"):
         is_module = file_name.endswith(".py")
@@ -340,14 +354,6 @@ def _names_in(package: str) -> list[str]:
         if (is_module or is_folder) and not file_name.startswith("_"):
             names.append(file_name.removesuffix(".py").replace("_", "-"))
     return names
-
-
-def _understand_color(level: CommandLevel, unparsed: list[str]) -> None:
-    """Tell the context about --color in words that are not parsed, because they have no command."""
-    color = color_in(unparsed)
-    if color is not None:
-        context = level.obj
-        context.understand(context.command_line.with_options({"color": color}))
 
 
 def _asks_for_help(words: list[str]) -> bool:

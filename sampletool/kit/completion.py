@@ -15,7 +15,7 @@ import typer
 from typer.main import get_command
 
 from .context import Context
-from .program import PROGRAM, variable
+from .program import PROGRAM, env_variable
 
 OPTIONS = ("--show-completion", "--install-completion")
 
@@ -27,7 +27,7 @@ _SAFE_NAME = r"\w[\w./@%+,=:-]*"
 The shell reads them as program text. So a name with a quote, a space or a `$` is not offered.
 """
 
-_REQUEST_VARIABLE = f"_{variable('COMPLETE')}"
+_REQUEST_VARIABLE = f"_{env_variable('COMPLETE')}"
 """The variable that the script of a shell sets when it asks for names."""
 
 _NO_SHELL_DETECTION = "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION"
@@ -59,7 +59,7 @@ def _prepare(context: Context) -> None:
     if context.options.cwd is not None:
         os.chdir(context.options.cwd)
     context.signals.limit(_MAX_SECONDS)
-    context.understand(context.command_line._replace(dry_run=True))
+    context.set_command_line(context.command_line._replace(dry_run=True))
 
 
 def _matching_names(names: Iterable[str], beginning: str) -> list[str]:
@@ -97,8 +97,9 @@ def serve(args: list[str], root: Any, context: Context) -> int:
 
 
 def _print_names(args: list[str], root: Any, context: Context) -> int:
-    """Print the names that fit, for the script of a shell."""
-    # Creating a command with these options also teaches Typer about the shells.
+    """Print the names that can complete the typed word. The shell's own script asks for them."""
+    # Typer prints the names while it parses the command line. It knows the form that each shell
+    # expects only after a command with these options was created.
     _command_with_completion_options()
     with redirect_stderr(StringIO()):
         root.main(args=args, prog_name=PROGRAM, standalone_mode=False, obj=context)

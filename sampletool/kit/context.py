@@ -21,7 +21,7 @@ from .contract.expected import EXPECTED
 from .contract.file_errors import FileNotFound
 from .contract.text import printable, shorten_sentence
 from .places import find_workspace, session_root
-from .program import variable
+from .program import env_variable
 from .safety.signals import Signals
 from .settings.known import check
 from .settings.precedence import Settings
@@ -41,9 +41,9 @@ Ts = TypeVarTuple("Ts")
 _MAX_WARNING_BYTES = 8 * 1024
 """The size of all warnings of a response, as JSON."""
 
-PATIENT_SECONDS = 10.0
+PATIENT_WAIT_SECONDS = 10.0
 """The wait for a lock whose holders take milliseconds, so that nobody's change is refused."""
-AT_ONCE = 0.0
+NO_WAIT_SECONDS = 0.0
 """The wait for a lock whose holders may run for minutes: the caller decides whether to wait."""
 
 
@@ -69,7 +69,7 @@ class Context:
         """The last holder of a lock that this command took, if that holder crashed."""
         self._stdout = stdout if stdout is not None else NoStdout()
 
-    def understand(self, command_line: CommandLine) -> None:
+    def set_command_line(self, command_line: CommandLine) -> None:
         """Replace what is known of the command line. The parser calls this at each level."""
         self.command_line = command_line
 
@@ -101,7 +101,7 @@ class Context:
         if self.options.cwd is not None:
             _change_directory(self.options.cwd)
         self._limit_time()
-        variable_name = variable("FORMAT")
+        variable_name = env_variable("FORMAT")
         environment_format = os.environ.get(variable_name)
         if environment_format:
             check("format", environment_format, variable_name)
@@ -114,7 +114,7 @@ class Context:
             # The parser has checked the option, but nothing has checked the variable.
             self.signals.limit(parse_limit(self.options.timeout))
             return
-        variable_name = variable("TIMEOUT")
+        variable_name = env_variable("TIMEOUT")
         text = os.environ.get(variable_name)
         if not text:
             return
@@ -157,10 +157,10 @@ class Context:
         return self.workspace_or_none
 
     def jobs(self) -> int:
-        """Return how many things may run at the same time."""
-        jobs: int | None = self.settings.value("jobs")
-        if jobs is not None:
-            return jobs
+        """Return how many jobs may run at the same time: the setting, or one for each processor."""
+        setting: int | None = self.settings.value("jobs")
+        if setting is not None:
+            return setting
         processors = os.cpu_count()
         return 1 if processors is None else processors
 
@@ -171,7 +171,7 @@ class Context:
         """The session id that the caller gave, if any."""
         if self.options.session_id is not None:
             return self.options.session_id
-        return os.environ.get(variable("SESSION_ID"))
+        return os.environ.get(env_variable("SESSION_ID"))
 
     @cached_property
     def session_id(self) -> str:
@@ -185,7 +185,7 @@ class Context:
         if self.options.session_id is not None:
             source = "--session-id"
         else:
-            source = variable("SESSION_ID")
+            source = env_variable("SESSION_ID")
         return check_session_id(session_id, source)
 
     @cached_property
@@ -197,7 +197,7 @@ class Context:
         from .safety.session import open_session
 
         self.uses_session = True
-        session = open_session(session_root(), self.session_id, self.make_lock, PATIENT_SECONDS)
+        session = open_session(session_root(), self.session_id, self.make_lock, PATIENT_WAIT_SECONDS)
         return self.exit_stack.enter_context(session)
 
     # Locks
@@ -287,14 +287,14 @@ class Context:
     def _patience_for_settings(self) -> float:
         """Return how many seconds to wait for the lock of a settings file."""
         try:
-            return self.patience(PATIENT_SECONDS)
+            return self.patience(PATIENT_WAIT_SECONDS)
         except ToolError as error:
             source = self.settings.find(("lock_timeout",))
             if source.name not in ("project", "user"):
                 raise
             # A settings file has a wrong lock_timeout, and `config set` must be able to correct it.
             self.warn(error.code, error.message)
-            return PATIENT_SECONDS
+            return PATIENT_WAIT_SECONDS
 
     # Waiting
 

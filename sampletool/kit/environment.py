@@ -4,15 +4,15 @@ Each setting has a variable of its own name too: see settings/precedence.py. The
 topic and the documentation show this table.
 """
 
-from .program import variable
+from .program import env_variable
 
 ENVIRONMENT = {
-    variable("SESSION_ID"): "Session ID, as with --session-id.",
-    variable("TIMEOUT"): "Time limit of each command, as with --timeout.",
-    variable("TRACE_ID"): "Any text. JSON output repeats it in meta.trace_id.",
-    variable("CONFIG_DIR"): "Directory of your own settings.",
-    variable("STATE_DIR"): "Directory of the store and the locks outside of a workspace.",
-    variable("CEILING_DIRECTORIES"): "Directories where the search for a workspace ends.",
+    env_variable("SESSION_ID"): "Session ID, as with --session-id.",
+    env_variable("TIMEOUT"): "Time limit of each command, as with --timeout.",
+    env_variable("TRACE_ID"): "Any text. JSON output repeats it in meta.trace_id.",
+    env_variable("CONFIG_DIR"): "Directory of your own settings.",
+    env_variable("STATE_DIR"): "Directory of the store and the locks outside of a workspace.",
+    env_variable("CEILING_DIRECTORIES"): "Directories where the search for a workspace ends.",
     "TMPDIR": "Directory that contains the directories of sessions.",
     "CI": "Set: no progress display.",
     "NO_COLOR": "Set: no colors. --color wins over all variables about colors.",

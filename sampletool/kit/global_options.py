@@ -250,7 +250,7 @@ def format_in_arguments(args: list[str]) -> Format | None:
     return None
 
 
-def color_in(args: list[str]) -> ColorName | None:
+def color_in_arguments(args: list[str]) -> ColorName | None:
     """Return the value of --color in a command line, even if the rest of it is wrong."""
     for word, value in _words_before_dashes(args):
         if word == "--color":

@@ -6,8 +6,8 @@ from .contract.errors import INTERRUPTED, SIGNAL_BASE, ExitStatus
 from .contract.help_page import Item, ItemSection, Page
 from .contract.response import FORMATS, Format
 from .environment import ENVIRONMENT
-from .program import PROGRAM, variable
-from .settings.known import all_known
+from .program import PROGRAM, env_variable
+from .settings.known import all_settings
 
 EXIT_CODES = {
     ExitStatus.OK: "The command succeeded.",
@@ -50,7 +50,7 @@ def _exit_codes_page() -> Page:
 
 def _environment_page() -> Page:
     variables = [Item(name, meaning) for name, meaning in ENVIRONMENT.items()]
-    settings = [Item(variable(name), known["help"]) for name, known in all_known().items()]
+    settings = [Item(env_variable(name), known["help"]) for name, known in all_settings().items()]
     return Page(
         usage="",
         about="Environment variables apply to every command that you start.\n\n"

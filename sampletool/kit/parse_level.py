@@ -59,7 +59,7 @@ def parse_level(
     context = level.obj
     command_line = context.command_line._replace(command=level.command_name, spec=command.spec)
     # If the level has a mistake, the response names its command.
-    context.understand(command_line)
+    context.set_command_line(command_line)
 
     def to_mistake(error: typer.TyperException) -> Mistake:
         return describe_error(error, [*command.described, *described_options()])
@@ -67,7 +67,7 @@ def parse_level(
     rest = parse_leniently(level, args, parse, to_mistake)
     given = take_global_options(level.params)
     asks_for_help = given.pop("help", False)
-    context.understand(_understood(command_line, level.params, given))
+    context.set_command_line(_understood(command_line, level.params, given))
     if asks_for_help and not level.resilient_parsing:
         raise HelpRequested(command.page(level).text)
     own_words = args[: len(args) - len(rest)]

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from .contract.library_errors import from_library_error
-from .program import PACKAGE, PROGRAM, WORKSPACE_DIRECTORY, WORKSPACE_FILE, variable
+from .program import PACKAGE, PROGRAM, WORKSPACE_DIRECTORY, WORKSPACE_FILE, env_variable
 from .safety.atomic_file import FOR_ALL, opened, write_all
 from .safety.errors import UnsafeDirectory, UnsafePath
 from .safety.private_directory import private_directory, refuse_unsafe
@@ -108,9 +108,9 @@ def find_workspace(start: Path) -> Path | None:
 
 
 def _refuse_dangling_link(file: Path) -> None:
-    """Raise UnsafePath if the settings file is a link. It is known that its target is missing."""
-    # Without this, the settings of a directory above, or those of the user, would be read and
-    # changed instead of the file that somebody meant to link to.
+    """Raise UnsafePath if a settings file that cannot be found is a link to nothing."""
+    # Without this, the tool would look for settings elsewhere: it would read and change those of a
+    # directory above, or those of the user, not the file that the link should lead to.
     if file.is_symlink():
         target = os.readlink(file)
         raise UnsafePath(str(file), f"it is a link to {target}, which does not exist")
@@ -162,7 +162,7 @@ def _ceiling_directories() -> set[Path]:
     Tests and sandboxes set the variable, so that a file above their directory cannot become their
     workspace. Git has a similar one, but ignores a ceiling that is the current directory.
     """
-    value = os.environ.get(variable("CEILING_DIRECTORIES"), "")
+    value = os.environ.get(env_variable("CEILING_DIRECTORIES"), "")
     ceilings = set()
     for entry in value.split(os.pathsep):
         # A relative entry is ignored: it would mean another directory for each process.
@@ -244,7 +244,7 @@ def _place(kind: str) -> Path:
     Raise UnsafeDirectory if it is not an absolute path: a relative one would be a different
     directory for each current directory.
     """
-    own_variable = variable(f"{kind}_DIR")
+    own_variable = env_variable(f"{kind}_DIR")
     own_value = os.environ.get(own_variable)
     if own_value:
         return _require_absolute(own_value, own_variable)

@@ -7,7 +7,15 @@ import sys
 
 from .. import PROGRAM, __version__
 
-__all__ = ["DOCUMENTATION", "PACKAGE", "PROGRAM", "WORKSPACE_DIRECTORY", "WORKSPACE_FILE", "__version__", "variable"]
+__all__ = [
+    "DOCUMENTATION",
+    "PACKAGE",
+    "PROGRAM",
+    "WORKSPACE_DIRECTORY",
+    "WORKSPACE_FILE",
+    "__version__",
+    "env_variable",
+]
 
 PACKAGE = __name__.removesuffix(".kit.program")
 """The package that contains the kit, such as `sampletool`."""
@@ -22,7 +30,7 @@ DOCUMENTATION: str = getattr(sys.modules[PACKAGE], "DOCUMENTATION", "")
 """The address of the documentation, or "" if the package does not name one."""
 
 
-def variable(name: str) -> str:
+def env_variable(name: str) -> str:
     """Return the environment variable for a name.
 
     If the command is `acme`, the variable for `jobs` is ACME_JOBS.

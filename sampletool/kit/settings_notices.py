@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from .contract.expected import EXPECTED, to_tool_error
-from .settings.known import all_known
+from .settings.known import all_settings
 from .settings.precedence import Settings
 
 
@@ -17,7 +17,7 @@ def show_settings(settings: Settings, notice: Callable[[str], None]) -> None:
             is_missing = settings.texts[scope.name].links == 0
             remark = "does not exist" if is_missing else "is read"
             notice(f"Settings file of the {scope.name}: {scope.path} {remark}")
-        for name in all_known():
+        for name in all_settings():
             source = settings.find((name,))
             if source.name != "default":
                 notice(f"Setting {name}: from {source.where}")

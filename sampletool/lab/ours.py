@@ -6,7 +6,7 @@ from sampletool.kit.safety.lock import Lock
 from sampletool.kit.safety.lock_record import describe_me
 from sampletool.kit.safety.signals import Signals
 
-PATIENT_SECONDS = 60.0
+PATIENT_WAIT_SECONDS = 60.0
 
 
 def lock_named(name: str, signals: Signals | None = None, path: Path | None = None) -> Lock:

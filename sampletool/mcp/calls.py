@@ -29,7 +29,7 @@ from sampletool.kit.safety.signals import Signals
 
 COMMAND = [sys.executable, "-P", "-m", PACKAGE]
 """Without the current directory among the places to import from."""
-AT_ONCE = 32
+NO_WAIT_SECONDS = 32
 """So many processes, at the most; a further call waits for one of them to end."""
 _READ_SECONDS = 1.0
 _END_SECONDS = (0.6, 0.3)
@@ -62,7 +62,7 @@ class _Call:
 class Calls:
     """Made in the event loop. A relative `cwd` is meant from the directory that is current then."""
 
-    def __init__(self, at_once: int = AT_ONCE) -> None:
+    def __init__(self, at_once: int = NO_WAIT_SECONDS) -> None:
         self.made = 0
         self._home = os.getcwd()
         self._reading = asyncio.Lock()

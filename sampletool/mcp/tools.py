@@ -12,7 +12,7 @@ from sampletool.kit.app import root_command
 from sampletool.kit.commands.manifest import describe, find_commands
 from sampletool.kit.contract.errors import Mistake, UsageMistakes, did_you_mean
 from sampletool.kit.global_options import described_options
-from sampletool.kit.program import PROGRAM, variable
+from sampletool.kit.program import PROGRAM, env_variable
 
 LONGEST = "10m"
 """A call ends after this long, unless it is given another time: nobody may be there to end it."""
@@ -45,7 +45,7 @@ class Tool(NamedTuple):
     def command_line(self, arguments: dict[str, Any]) -> list[str]:
         """Nothing in a value can be taken for an option: options are joined to theirs, the others follow `--`."""
         asked = {name: value for name, value in arguments.items() if (name, value) != ("timeout", None)}
-        given = {"timeout": os.environ.get(variable("TIMEOUT")) or LONGEST} | asked
+        given = {"timeout": os.environ.get(env_variable("TIMEOUT")) or LONGEST} | asked
         mistakes = [_unknown(name, [*self.parameters]) for name in given if name not in self.parameters]
         options, operands = [], []
         for name, param in self.parameters.items():

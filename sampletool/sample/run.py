@@ -12,12 +12,12 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, TypeVar
 
-from sampletool.kit.context import AT_ONCE, Context
+from sampletool.kit.context import NO_WAIT_SECONDS, Context
 from sampletool.kit.contract.expected import EXPECTED, to_tool_error
 from sampletool.kit.contract.response import UNTRUSTED
 from sampletool.kit.contract.text import printable_lines
 from sampletool.kit.places import make_workspace_directory, workspace_lock
-from sampletool.kit.program import variable
+from sampletool.kit.program import env_variable
 from sampletool.kit.safety.children import ChildExit, Children
 from sampletool.kit.safety.errors import LockTimeout
 from sampletool.kit.safety.orphans import end_orphans
@@ -73,7 +73,7 @@ def locked(
     for pid in end_orphans(path, context.signals) if force_unlock else ():
         context.warn("ORPHAN_ENDED", f"Process {pid}, left behind by a holder that has ended, was ended.")
     try:
-        with context.hold(path, "build", mode, AT_ONCE) as hold, _scratch(context, mode) as scratch:
+        with context.hold(path, "build", mode, NO_WAIT_SECONDS) as hold, _scratch(context, mode) as scratch:
             children = Children(context.signals, hold.descriptors, [path])
             try:
                 with children:
@@ -149,12 +149,12 @@ class Runner:
         self.ended: deque[Done] = deque()
         """To be returned in turn."""
         self._running: set[str] = set()
-        own = variable("")
+        own = env_variable("")
         self._environment = {
             name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith(own)
         }
-        self._environment[variable("WORKSPACE")] = str(self._context.workspace)
-        self._environment[variable("SESSION_ID")] = self._context.session_id
+        self._environment[env_variable("WORKSPACE")] = str(self._context.workspace)
+        self._environment[env_variable("SESSION_ID")] = self._context.session_id
 
     def next_ended(self) -> Done | None:
         """Wait for the next job to end; None when all have. A free place goes to the next job first."""

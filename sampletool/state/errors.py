@@ -5,7 +5,7 @@ from typing import Any
 from sampletool.kit.contract.errors import ExitStatus, ExtraNotInstalled, ToolError
 from sampletool.kit.contract.file_errors import ReadOnly
 from sampletool.kit.contract.lock_held import estimate_retry_ms
-from sampletool.kit.program import variable
+from sampletool.kit.program import env_variable
 
 
 class TaskNotFound(ToolError):
@@ -118,7 +118,7 @@ class StoreAuthFailed(ToolError):
 
     code, exit_status = "STORE_AUTH_FAILED", ExitStatus.AUTH
     sentence = "{store} refused us: {reason}."
-    advice = f"Put the right password into {variable('STORE')}, the settings, or the driver's own PGPASSWORD."
+    advice = f"Put the right password into {env_variable('STORE')}, the settings, or the driver's own PGPASSWORD."
 
 
 class TasksFailed(ToolError):

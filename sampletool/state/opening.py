@@ -68,7 +68,7 @@ def parting_store_of(context: Context, store: str | None) -> Store:
     """For what remains to be said on the way out: the signal that ended the call does not end this, its time does."""
     leaving = Context(Signals())
     leaving.signals.limit(_PARTING_SECONDS)
-    leaving.understand(context.command_line.with_options({"lock_timeout": "2s"}))
+    leaving.set_command_line(context.command_line.with_options({"lock_timeout": "2s"}))
     context.exit_stack.enter_context(leaving.exit_stack)
     return store_of(leaving, store)
 

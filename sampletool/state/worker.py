@@ -24,7 +24,7 @@ from sampletool.kit.contract.expected import EXPECTED, to_tool_error
 from sampletool.kit.contract.response import value_text
 from sampletool.kit.contract.text import printable_lines
 from sampletool.kit.places import state_directory
-from sampletool.kit.program import variable
+from sampletool.kit.program import env_variable
 from sampletool.kit.safety.children import ChildExit, Children
 from sampletool.kit.safety.errors import LockTimeout
 from sampletool.kit.safety.orphans import end_orphans
@@ -205,8 +205,8 @@ class Worker:
         """How a command finds its task. A body that an environment cannot carry is in the file only."""
         text = value_text(task.body)
         given = {
-            variable("SESSION_ID"): self.context.session_id,
-            variable("STORE"): self.url or os.environ.get(variable("STORE")),
+            env_variable("SESSION_ID"): self.context.session_id,
+            env_variable("STORE"): self.url or os.environ.get(env_variable("STORE")),
             "TOOL_TASK_ID": task.id,
             "TOOL_TASK_GENERATION": str(task.generation),
             "TOOL_TASK_FENCE": f"{task.id}:{task.generation}",

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from sampletool.kit.program import WORKSPACE_FILE, variable
+from sampletool.kit.program import WORKSPACE_FILE, env_variable
 from sampletool.kit.safety.processes import pids
 from sampletool.kit.safety.signals import HANDLED, Signals
 from sampletool.kit.testing.forked import end_processes
@@ -31,8 +31,8 @@ _KEPT_VARIABLES = (
     "PATH",
     "COVERAGE_PROCESS_START",
     "COVERAGE_PROCESS_CONFIG",
-    variable("TEST_REQUIRE"),
-    variable("TEST_SCALE"),
+    env_variable("TEST_REQUIRE"),
+    env_variable("TEST_SCALE"),
 )
 _EXISTING_DIRECTORIES = ("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR")
 _MISSING_DIRECTORIES = ("XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME")
@@ -52,7 +52,7 @@ _WORKSPACE = """# A workspace.
 level = 1  # not more
 """
 
-_ORDER_SEED = os.environ.get(variable("TEST_ORDER"), "")
+_ORDER_SEED = os.environ.get(env_variable("TEST_ORDER"), "")
 
 
 @dataclass
@@ -169,7 +169,7 @@ def home(
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
     monkeypatch.setenv("PYTHONPATH", str(_ROOT))
     # Without this, a workspace file above the temporary directory would belong to every test.
-    monkeypatch.setenv(variable("CEILING_DIRECTORIES"), str(tmp_path.parent))
+    monkeypatch.setenv(env_variable("CEILING_DIRECTORIES"), str(tmp_path.parent))
     # The module `tempfile` looks at TMPDIR only once, unless this is None.
     monkeypatch.setattr(tempfile, "tempdir", None)
 
@@ -305,7 +305,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Any:
     report: pytest.TestReport = yield
     if report.failed:
         _current_test.has_failed = True
-    is_everything_required = os.environ.get(variable("TEST_REQUIRE")) == "all"
+    is_everything_required = os.environ.get(env_variable("TEST_REQUIRE")) == "all"
     # A test that is expected to fail is reported as skipped too.
     is_skipped = report.skipped and not hasattr(report, "wasxfail")
     if is_skipped and is_everything_required:

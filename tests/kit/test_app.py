@@ -660,6 +660,22 @@ def test_a_requested_value_is_printed_although_quiet(tool: Tool) -> None:
     assert tool("config", "get", "jobs", "--raw", "--quiet").text == "auto\n"
 
 
+def test_a_requested_value_of_a_command_that_changes_something_is_printed(tool: Tool) -> None:
+    """For example, `counter add` returns the new value."""
+    body = """
+options = {{"quiet": True, "format": "text"}}
+spec = CommandSpec(effect="settings", prints_value={prints_value})
+context.understand(context.command_line._replace(spec=spec).with_options(options))
+return Result("requested")
+"""
+
+    printing = ended(start_added(tool, body.format(prints_value=True)))
+    silent = ended(start_added(tool, body.format(prints_value=False)))
+
+    assert printing.stdout == b"requested\n"
+    assert silent.stdout == b""
+
+
 def test_a_quiet_forecast_is_printed(tool: Tool) -> None:
     forecast = tool("config", "set", "a", "1", "--dry-run", "--quiet", "--format", "text")
 

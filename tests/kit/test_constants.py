@@ -42,9 +42,13 @@ CONSTANTS = (
         "commands.session.clean._MAX_LISTED", 100, "more: the response of a large clean is too long"
     ),
     Constant("context._MAX_WARNING_BYTES", 8_192, "more: with a page, a response over 64 KiB"),
-    Constant("context.AT_ONCE", 0.0, "more: a command waits for a holder that may run for minutes"),
     Constant(
-        "context.PATIENT_SECONDS",
+        "context.NO_WAIT_SECONDS",
+        0.0,
+        "more: a command waits for a holder that may run for minutes",
+    ),
+    Constant(
+        "context.PATIENT_WAIT_SECONDS",
         10.0,
         "less: a short queue fails; more: callers think that the tool hangs",
     ),
@@ -209,8 +213,10 @@ CONSTANTS = (
         0.02,
         "less: waiting takes the processor; more: each end comes late",
     ),
-    Constant("safety.lock.Lock.exclusively(timeout_seconds)", 10.0, "see context.PATIENT_SECONDS"),
-    Constant("safety.lock.Lock.shared(timeout_seconds)", 10.0, "see context.PATIENT_SECONDS"),
+    Constant(
+        "safety.lock.Lock.exclusively(timeout_seconds)", 10.0, "see context.PATIENT_WAIT_SECONDS"
+    ),
+    Constant("safety.lock.Lock.shared(timeout_seconds)", 10.0, "see context.PATIENT_WAIT_SECONDS"),
     Constant(
         "safety.lock._OPEN_FLAGS",
         os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC,
@@ -333,7 +339,9 @@ CONSTANTS = (
         "less: a file that a group may write to counts as read-only",
     ),
     Constant("safety.toml_file._MAX_DEPTH", 150, "more: recursion may end the call"),
-    Constant("safety.toml_file.editing_toml(timeout_seconds)", 10.0, "see context.PATIENT_SECONDS"),
+    Constant(
+        "safety.toml_file.editing_toml(timeout_seconds)", 10.0, "see context.PATIENT_WAIT_SECONDS"
+    ),
     Constant(
         "safety.toml_limits.MAX_KEY_PARTS", 100, "more: the time to parse grows with the square"
     ),

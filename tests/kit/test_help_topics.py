@@ -10,8 +10,8 @@ from sampletool.kit.contract.errors import INTERRUPTED, ExitStatus
 from sampletool.kit.contract.response import FORMATS
 from sampletool.kit.environment import ENVIRONMENT
 from sampletool.kit.help_topics import EXIT_CODES, FORMAT_MEANINGS, TOPICS
-from sampletool.kit.program import variable
-from sampletool.kit.settings.known import all_known
+from sampletool.kit.program import env_variable
+from sampletool.kit.settings.known import all_settings
 from sampletool.kit.testing.tool import Tool
 
 
@@ -33,7 +33,7 @@ def test_the_topic_about_exit_codes_has_all_of_them(tool: Tool) -> None:
 def test_the_topic_about_the_environment_has_all_variables(tool: Tool) -> None:
     page = tool("help", "environment").text
 
-    settings = {variable(name) for name in all_known()}
+    settings = {env_variable(name) for name in all_settings()}
     assert names_in(page) == settings | ENVIRONMENT.keys()
     assert {"CLICOLOR", "CLICOLOR_FORCE", "NO_COLOR", "FORCE_COLOR"} <= names_in(page)
 

@@ -30,4 +30,4 @@ def test_a_variable_has_only_letters_that_every_shell_accepts(
 ) -> None:
     monkeypatch.setattr(program, "PROGRAM", command)
 
-    assert program.variable(name) == expected
+    assert program.env_variable(name) == expected

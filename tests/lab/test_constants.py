@@ -17,7 +17,7 @@ CONSTANTS = (
     Constant("learner.BROKEN", 3, "1 or 2: a failure of Python counts as a broken invariant"),
     Constant("learner._end(status)", 1, "0: a worker that is refused counts as a success"),
     Constant("luck._LONGEST_SECONDS", 10, "less: a busy machine counts as stuck; more: one stuck run holds it up"),
-    Constant("ours.PATIENT_SECONDS", 60.0, "less: a paused worker fails by its timeout, not by its schedule"),
+    Constant("ours.PATIENT_WAIT_SECONDS", 60.0, "less: a paused worker fails by its timeout, not by its schedule"),
     Constant("play._MOST_STEPS", 500, "more: a worker in a loop never ends; less: long ones cannot be played"),
     Constant("scenario.Scenario.workers", 2, "more: too many schedules to explore"),
     Constant("standing._LONGEST", 200, "more: a large value hides the others"),

@@ -4,7 +4,7 @@ from sampletool.mcp.tools import LONGEST
 from tests.kit.constants import Constant, differences
 
 CONSTANTS = (
-    Constant("calls.AT_ONCE", 32, "more: the machine has no processes left; less: calls wait for nothing"),
+    Constant("calls.NO_WAIT_SECONDS", 32, "more: the machine has no processes left; less: calls wait for nothing"),
     Constant("calls._END_SECONDS", (0.6, 0.3), "more: the end takes more than a second; less: no time to clean up"),
     Constant("calls._READ_SECONDS", 1.0, "more: one slow read holds up all; less: each read costs a process"),
     Constant("resources._FILES", 200, "more: a list fills the context of an agent"),

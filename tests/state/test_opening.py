@@ -26,7 +26,7 @@ def test_a_driver_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(("lock_timeout", "seconds"), [("0", 2.0), ("10s", 10.0)])
 def test_a_server_has_two_seconds_to_answer_also_if_nobody_waits_for_locks(lock_timeout: str, seconds: float) -> None:
     context = Context(Signals())
-    context.understand(CommandLine(options=GlobalOptions(lock_timeout=lock_timeout)))
+    context.set_command_line(CommandLine(options=GlobalOptions(lock_timeout=lock_timeout)))
 
     with context.exit_stack:
         store: Any = store_of(context, "redis://127.0.0.1:1/0")

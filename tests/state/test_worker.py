@@ -116,7 +116,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
     monkeypatch.chdir(tmp_path)
     context = Context(Signals())
-    context.understand(CommandLine(options=GlobalOptions(lock_timeout="100ms")))
+    context.set_command_line(CommandLine(options=GlobalOptions(lock_timeout="100ms")))
     url = f"sqlite://{tmp_path}/state.db"
     with context.exit_stack:
         worker = Worker(context, url, "work", ["/bin/sleep", "600"], 1, lease_ms=60_000, max_attempts=0)

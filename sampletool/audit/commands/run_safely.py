@@ -14,7 +14,7 @@ import typer
 
 from sampletool.audit.errors import ProgramNotRunnable
 from sampletool.audit.failure import understand
-from sampletool.kit.context import PATIENT_SECONDS, Context
+from sampletool.kit.context import PATIENT_WAIT_SECONDS, Context
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.duration import parse_limit
 from sampletool.kit.contract.errors import ExitStatus, ProgramNotFound
@@ -22,7 +22,7 @@ from sampletool.kit.contract.mistyped import check_name
 from sampletool.kit.contract.text import quoted
 from sampletool.kit.global_options import DryRunOption, checked_by
 from sampletool.kit.places import state_directory
-from sampletool.kit.program import variable
+from sampletool.kit.program import env_variable
 from sampletool.kit.safety.children import Children
 from sampletool.kit.safety.private_directory import private_directory
 from sampletool.kit.stdout import write_response
@@ -73,12 +73,12 @@ def lock_of(program: str) -> str:
 def run_safely(context: Context, argv: list[str], name: str, retries: int, until_seconds: float) -> RanSafely:
     """Each try's output is kept back until it is known whether there is another one."""
     lock = private_directory(private_directory(state_directory()) / "locks") / f"run-{name}.lock"
-    environ = {**os.environ, variable("SESSION_ID"): context.session_id}
+    environ = {**os.environ, env_variable("SESSION_ID"): context.session_id}
     scratch = private_directory(context.session_directory / context.request_id)
     output, notices = scratch / "out", scratch / "err"
     give_up_at = time.monotonic() + until_seconds
     try:
-        with context.hold(lock, name, "exclusive", PATIENT_SECONDS) as hold:
+        with context.hold(lock, name, "exclusive", PATIENT_WAIT_SECONDS) as hold:
             for tries in count(1):
                 notices.unlink(missing_ok=True)
                 with Children(context.signals, hold.descriptors, [lock]) as children, output.open("wb") as stdout:

@@ -14,13 +14,13 @@ from ..contract.expected import EXPECTED, to_tool_error
 from ..contract.response import count_fitting
 from ..contract.text import MASK, is_secret, printable, redact
 from ..places import session_root
-from ..program import PACKAGE, variable
+from ..program import PACKAGE, env_variable
 from ..safety.session import list_sessions
 from ._probes import Probe
 from ._used_paths import UsedPath
 
-_PREFIXES = (variable(""), "XDG_")
-_NAMES = ("CI", "LANG", "TERM")
+_REPORTED_PREFIXES = (env_variable(""), "XDG_")
+_REPORTED_VARIABLES = ("CI", "LANG", "TERM")
 _MAX_VALUE_CHARACTERS = 200
 _MAX_ENVIRONMENT_BYTES = 24 * 1024
 _MAX_CRASH_REPORTS = 5
@@ -77,7 +77,8 @@ def _probe_line(probe: Probe) -> str:
 def _environment_lines() -> list[str]:
     lines = []
     for name, value in sorted(os.environ.items()):
-        if name not in _NAMES and not name.startswith(_PREFIXES):
+        is_reported = name in _REPORTED_VARIABLES or name.startswith(_REPORTED_PREFIXES)
+        if not is_reported:
             continue
         shown = MASK if is_secret(name) else redact(value)
         lines.append(f"  {name}={shown[:_MAX_VALUE_CHARACTERS]}")

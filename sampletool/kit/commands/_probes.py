@@ -62,9 +62,10 @@ def missing_guarantees() -> list[str]:
 
 
 def probe_directories(directories: list[Path]) -> list[Probe]:
-    """Probe whether each directory can be written to, and each of their file systems once.
+    """Probe each directory: whether files can be created in it, and what its file system can do.
 
-    For a directory that does not exist, its nearest parent is probed.
+    A file system with several of the directories is probed once. If a directory does not exist, its
+    nearest parent is probed.
     """
     probes: list[Probe] = []
     probed_devices: set[int] = set()

@@ -19,7 +19,7 @@ from ..call_log import NAMES, opened_log
 from ..contract.command_spec import CommandSpec
 from ..contract.duration import parse_limit, say_duration
 from ..contract.response import Effect
-from ..contract.table import Line, heads
+from ..contract.table import Line, header_row
 from ..global_options import checked_by
 from ..pages import AfterOption, LimitOption, first_page, read_cursor, wrong_cursor
 from ..places import state_directory
@@ -76,7 +76,10 @@ class Calls:
         """Return a table with a row for each run."""
         if not self.calls:
             return ["The log has no matching command."]
-        return [heads("at", "command", "result", "took", "about"), *(c.row() for c in self.calls)]
+        lines = [header_row("at", "command", "result", "took", "about")]
+        for call in self.calls:
+            lines.append(call.row())
+        return lines
 
 
 def read_calls(directory: Path) -> Iterator[Call]:
@@ -136,12 +139,13 @@ def _matching(calls: Iterable[Call], oldest: str, name: str, *, failed: bool) ->
 
 
 def _after(calls: Iterator[Call], cursor: str | None) -> Iterator[Call]:
-    """Return the runs after the cursor. Raise InvalidValues if the log has no such run."""
+    """Return the calls after the cursor. Raise InvalidValues if the log has no such call."""
     last_request_id = read_cursor(cursor)
     if not last_request_id:
         return calls
     for call in calls:
         if call.request_id == last_request_id:
+            # The loop has consumed the iterator up to this call. The next ones are left in it.
             return calls
     raise wrong_cursor(str(cursor))
 

@@ -15,18 +15,18 @@ from typing import Annotated, Any, ClassVar
 import typer
 
 from ..command_folder import CommandFolder, first_line
-from ..context import AT_ONCE, PATIENT_SECONDS
+from ..context import NO_WAIT_SECONDS, PATIENT_WAIT_SECONDS
 from ..contract.command_spec import Changes, CommandSpec, errors_of_every_command, written_out
 from ..contract.duration import say_duration
 from ..contract.errors import CommandNotFound, category, did_you_mean
 from ..contract.manifest import describe_errors, envelope_schema, schema_of
 from ..contract.response import Format
-from ..contract.table import Line, heads
+from ..contract.table import Line, header_row
 from ..environment import ENVIRONMENT
 from ..global_options import described_options
 from ..pages import AfterOption, LimitOption, Page, first_page, page_of, read_cursor
-from ..program import PACKAGE, PROGRAM, variable
-from ..settings.known import all_known, find_known
+from ..program import PACKAGE, PROGRAM, env_variable
+from ..settings.known import all_settings, find_setting
 
 spec = CommandSpec(
     effect="nothing",
@@ -67,7 +67,7 @@ class Index:
 
     def lines(self) -> list[Line]:
         """Return a table with a row for each command."""
-        lines: list[Line] = [heads("command", "effect", "what it does")]
+        lines: list[Line] = [header_row("command", "effect", "what it does")]
         for entry in self.commands:
             lines.append((entry.command, entry.effect, entry.summary))
         return lines
@@ -166,7 +166,7 @@ def _describe_locks(spec: CommandSpec) -> list[dict[str, str]]:
     """Return each lock of a command, and how long the command waits for it by default."""
     locks = []
     for lock in spec.locks:
-        seconds = AT_ONCE if lock in spec.at_once else PATIENT_SECONDS
+        seconds = NO_WAIT_SECONDS if lock in spec.at_once else PATIENT_WAIT_SECONDS
         locks.append({"lock": lock, "waits": say_duration(seconds)})
     return locks
 
@@ -176,8 +176,8 @@ def _with_variable(param: Described) -> Described:
     if "flags" not in param:
         return param
     name = param["name"]
-    if variable(name) in ENVIRONMENT or find_known(name) is not None:
-        return {**param, "variable": variable(name)}
+    if env_variable(name) in ENVIRONMENT or find_setting(name) is not None:
+        return {**param, "variable": env_variable(name)}
     return param
 
 
@@ -193,8 +193,8 @@ def _without_usual_facts(param: Described) -> Described:
 def describe_shared(commands: Commands) -> Description:
     """Return what all commands share."""
     settings = {}
-    for name, known in all_known().items():
-        settings[name] = {"environment": variable(name), **known}
+    for name, known in all_settings().items():
+        settings[name] = {"environment": env_variable(name), **known}
     return Description(
         options=[_without_usual_facts(_with_variable(option)) for option in described_options()],
         answer=envelope_schema({"type": ["object", "array"]}),

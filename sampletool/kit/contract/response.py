@@ -150,9 +150,7 @@ def json_line(value: Any) -> bytes:
     """
     data = to_data(value)
     line = _compact_json(data)
-    # JSON in ASCII writes a surrogate as `\ud800` to `\udfff`. Most lines have none.
-    if "\\ud" in line:
-        # An emoji is a pair of surrogates in JSON, but one character in Python, so it stays.
+    if _may_have_surrogates(line):
         line = _compact_json(printable_data(data, _escape_surrogates))
     return line.encode("ascii") + b"\n"
 
@@ -172,8 +170,8 @@ def count_fitting(rows: Iterable[object], max_bytes: int = MAX_LIST_BYTES) -> in
 def to_data(value: Any) -> Any:
     """Return a value in the types that JSON knows.
 
-    A dataclass or a named tuple becomes an object. Its members that are None do not apply, and are
-    left out. A value of another type, such as a path, stays: it is printed as text.
+    A dataclass or a named tuple becomes an object, without the members that are None. (In a dict,
+    None stays.) A value of another type, such as a path, stays: it is printed as text.
     """
     if is_dataclass(value):
         return _members_to_data(vars(value))
@@ -222,6 +220,13 @@ def _members_to_data(members: dict[str, Any]) -> dict[str, Any]:
 
 def _compact_json(data: Any) -> str:
     return json.dumps(data, separators=(",", ":"), allow_nan=False, default=str)
+
+
+def _may_have_surrogates(line: str) -> bool:
+    """Return whether a line of JSON may have lone surrogates. Most lines need no closer look."""
+    # In ASCII, JSON writes surrogates as escapes from \ud800 to \udfff. Other characters may match
+    # too: those from \ud700 to \ud7ff, and an emoji, which is written as a pair of surrogates.
+    return "\\ud" in line
 
 
 def _escape_surrogates(text: str) -> str:

@@ -35,7 +35,7 @@ class Painted(str):
         return painted
 
 
-def heads(*names: str) -> Line:
+def header_row(*names: str) -> Line:
     """Return the first row of a table, with the names of the columns."""
     return tuple(Painted(name.upper(), BOLD) for name in names)
 

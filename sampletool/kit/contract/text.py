@@ -95,9 +95,10 @@ def shorten(text: str, max_characters: int = MAX_ECHOED_CHARACTERS) -> str:
 
 
 def shorten_sentence(sentence: str) -> str:
-    """Return a sentence with each word shortened, and then the sentence itself.
+    """Return a sentence in which no word is too long, and which itself is not too long.
 
-    A long value usually is one word. Without it, the rest of the sentence can still be read.
+    A long value in a message usually is one word. If only this word is shortened, the rest of the
+    message can still be read.
     """
     shortened = re.sub(r"\S+", _shorten_word, sentence)
     return shorten(shortened, MAX_SENTENCE_CHARACTERS)

@@ -17,7 +17,14 @@ from ..command_folder import CommandFolder
 from ..commands.manifest import describe, find_commands
 from ..contract.duration import say_duration
 from ..contract.errors import INTERRUPTED, SIGNAL_BASE, ExitStatus
-from ..program import PACKAGE, PROGRAM, WORKSPACE_DIRECTORY, WORKSPACE_FILE, __version__, variable
+from ..program import (
+    PACKAGE,
+    PROGRAM,
+    WORKSPACE_DIRECTORY,
+    WORKSPACE_FILE,
+    __version__,
+    env_variable,
+)
 from ..safety.signals import Signals
 from .roff import RoffPage, bold, escape, italic, with_bold_code, with_italic_placeholders
 
@@ -43,12 +50,12 @@ _FILES = {
     ),
     f"{WORKSPACE_DIRECTORY}/": "The locks and the temporary files of a workspace.",
     f"~/.config/{PACKAGE}/config.toml": (
-        f"Your own settings. `{variable('CONFIG_DIR')}` names another directory for this file, and "
-        "so does `XDG_CONFIG_HOME`."
+        f"Your own settings. `{env_variable('CONFIG_DIR')}` names another directory for this file, "
+        "and so does `XDG_CONFIG_HOME`."
     ),
     f"~/.local/state/{PACKAGE}/": (
-        f"The log of commands, and what has no workspace. `{variable('STATE_DIR')}` names another "
-        "directory, and so does `XDG_STATE_HOME`."
+        f"The log of commands, and what has no workspace. `{env_variable('STATE_DIR')}` names "
+        "another directory, and so does `XDG_STATE_HOME`."
     ),
     f"/tmp/{PROGRAM}-UID/": (  # noqa: S108 (only shown)
         "The sessions of a user. `TMPDIR` names another directory than `/tmp`."
@@ -164,7 +171,7 @@ def command_page(command: DocumentedCommand, all_commands: list[DocumentedComman
     page.paragraph(f"{_reference(PROGRAM)} describes all files of the tool.")
 
     page.heading("EXAMPLES")
-    page.examples([escape(example) for example in manifest["examples"]])
+    page.add_examples([escape(example) for example in manifest["examples"]])
 
     page.heading("SEE ALSO")
     related = [_reference(PROGRAM)]
@@ -287,7 +294,7 @@ def _tool_page(folder: CommandFolder, commands: list[DocumentedCommand]) -> Roff
         _add_file(page, path)
 
     page.heading("EXAMPLES")
-    page.examples([escape(example) for example in _TOOL_EXAMPLES])
+    page.add_examples([escape(example) for example in _TOOL_EXAMPLES])
 
     page.heading("SEE ALSO")
     related = [_reference(_page_name(name)) for name in _FIRST_COMMANDS]

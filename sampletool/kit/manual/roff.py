@@ -31,7 +31,7 @@ _PLACEHOLDER = re.compile(r"([A-Z][A-Z_]+|\b[A-Z]\b)")
 
 
 def escape(text: str) -> str:
-    """Return text that is printed as it is."""
+    """Return the text with escapes, so that roff prints it as it is: no character is a command."""
     pieces = []
     for character in text:
         if character in _ESCAPES:
@@ -112,8 +112,8 @@ class RoffPage:
                 self._lines.append(".br")
             self._add_text(text)
 
-    def examples(self, commands: Sequence[str]) -> None:
-        """Add commands, each in a line of its own, in a font of fixed width."""
+    def add_examples(self, commands: Sequence[str]) -> None:
+        """Add command lines, each on a line of its own, in a monospaced font."""
         self._lines.append(".EX")
         for command in commands:
             self._add_line(command)

@@ -225,14 +225,15 @@ def _stem(target: Path) -> str:
 
 @contextmanager
 def _errors_about(target: Path) -> Iterator[None]:
-    """Raise an OSError again with the path of the target.
+    """Let each OSError of the block name the target.
 
     The original error names the temporary file, of which the caller knows nothing, or no file.
     """
     try:
         yield
     except OSError as error:
-        # An error without a number is not from the system. The caller's blocks have raised it.
+        # The system gives each of its errors a number. One without a number comes from Python
+        # code, which has written a message of its own.
         if error.errno is None:
             raise
         # OSError() chooses the subclass by the number: for EEXIST, it returns a FileExistsError.

@@ -75,9 +75,9 @@ from .lock_owners import find_owners
 from .lock_record import (
     Record,
     describe_me,
+    listed_as_reader,
     read_record,
     reader_directory_of,
-    registered,
     write_record,
 )
 from .lockless_thread import is_lockless
@@ -232,7 +232,7 @@ class Lock:
             previous_record = read_record(descriptor)
             # The lock file has room for one record, and there can be many readers. So each of them
             # describes itself in a file of its own.
-            with registered(self._path, self._me) as reader_descriptor:
+            with listed_as_reader(self._path, self._me) as reader_descriptor:
                 hold = Hold(
                     descriptors=(descriptor, reader_descriptor),
                     waited_ms=waited_ms,
@@ -395,14 +395,15 @@ class Lock:
         The other names keep the old file. Raise _TooLate if the old file is not free before the
         deadline or a signal: if a process holds it, users of the new file would not wait for it.
         """
+        # If another process is replacing the file just now, it holds the file for a moment only. So
+        # wait that long even if the timeout is 0.
+        after_a_moment = time.monotonic() + _SHORT_HOLD_SECONDS
+        deadline = max(deadline, after_a_moment)
         with opened(path, _OPEN_FLAGS, _NEW_FILE_MODE) as descriptor:
             refuse_unsafe_lock_file(path, os.fstat(descriptor))
-            # Another process may be replacing the file just now, and hold it for a moment only. So
-            # wait for it this long even if the timeout is 0.
-            least_deadline = time.monotonic() + _SHORT_HOLD_SECONDS
-            self._lock_file(path, descriptor, EXCLUSIVE, max(deadline, least_deadline))
-            # Look again: another process may have replaced it meanwhile. From here on nobody else
-            # can, because only the process that has locked the file replaces it.
+            self._lock_file(path, descriptor, EXCLUSIVE, deadline)
+            # Only a process that has locked the file replaces it. So no other process can replace
+            # it from now on, but one may have done so during the wait.
             status = os.fstat(descriptor)
             if status.st_nlink > 1 and _is_name_of(path, status):
                 # Remove the temporary file of a process that was killed in `replace`.

@@ -235,24 +235,27 @@ def reader_directory_of(lock_path: Path) -> Path:
 
 
 @contextmanager
-def registered(lock_path: Path, me: Record) -> Iterator[int]:
-    """Keep a file with the record of this reader until the block ends.
+def listed_as_reader(lock_path: Path, me: Record) -> Iterator[int]:
+    """Keep this process in the list of readers, which others see, until the block ends.
 
-    From this file, `living_readers` in other processes learns who holds the lock. Yield the
-    descriptor of the file, which is locked. Pass it to child processes that keep the lock: then
-    this reader is still found if it is killed and its children are not.
+    The list is a directory with a file for each reader: see `living_readers`. A reader keeps its
+    file locked. If a file is not locked, its reader was killed, and other processes remove it.
+
+    Yield the descriptor of the locked file. Pass it to child processes that keep the lock. The file
+    then stays locked as long as such a child runs, even if this process is killed.
 
     Raise UnsafeDirectory if another user could change the directory of the reader files.
     """
     directory = private_directory(reader_directory_of(lock_path))
     while True:
         with _new_reader_file(directory, me) as descriptor:
-            # Before it was locked, living_readers() in another process may have found the new file
-            # unlocked, and may have locked or removed it: a killed reader leaves such a file. Then
-            # create another one.
-            if try_lock(descriptor, EXCLUSIVE) and not _is_removed(descriptor):
+            is_locked = try_lock(descriptor, EXCLUSIVE)
+            # Before it was locked, another process may have taken the new file for that of a killed
+            # reader, and removed it. Then the loop creates another one.
+            if is_locked and not _is_removed(descriptor):
                 write_record(descriptor, me)
                 yield descriptor
+                # The caller's block has ended, so no other file is needed.
                 return
 
 

@@ -121,10 +121,11 @@ class Signals:
             self.close()
 
     def listen(self) -> None:
-        """Prepare this object for `receive`: create the pipe that ends a wait.
+        """Get ready for signals that another thread passes on by calling `receive`.
 
-        This is for a thread other than the main thread. Such a thread cannot call `install`, so
-        another thread passes signals to it by calling `receive`. Call `close` afterwards.
+        This replaces `install` in a thread that is not the main thread: Python runs the handlers of
+        signals only in the main thread. It creates the pipe that ends a wait. Call `close` when no
+        more signals can come.
         """
         self._wake_up_pipe = _WakeUpPipe()
 

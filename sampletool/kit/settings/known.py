@@ -72,7 +72,7 @@ _EXPECTED = {
 
 
 @cache
-def all_known() -> dict[str, KnownSetting]:
+def all_settings() -> dict[str, KnownSetting]:
     """Return all settings of the kit and the parts, sorted by name."""
     settings = dict(SETTINGS)
     for module in offered("settings"):
@@ -80,18 +80,18 @@ def all_known() -> dict[str, KnownSetting]:
     return dict(sorted(settings.items()))
 
 
-def find_known(name: str) -> KnownSetting | None:
+def find_setting(name: str) -> KnownSetting | None:
     """Return what is known about a setting, or None if the tool has no setting of this name."""
     if name in SETTINGS:
         return SETTINGS[name]
-    return all_known().get(name)
+    return all_settings().get(name)
 
 
 def present_name(name: str) -> str:
     """Return the name that a setting has now. A key that never was a setting keeps its name."""
-    if find_known(name) is not None:
+    if find_setting(name) is not None:
         return name
-    for known_name, known in all_known().items():
+    for known_name, known in all_settings().items():
         if name in known.get("former_names", ()):
             return known_name
     return name
@@ -102,7 +102,7 @@ def check(name: str, value: Any, source: str) -> Any:
 
     Raise InvalidValues if the setting cannot have this value. The message names the source of it.
     """
-    setting = find_known(name)
+    setting = find_setting(name)
     assert setting is not None
     # "auto" is the default. If the default is "auto" too, each command chooses.
     value_to_read: Any = value

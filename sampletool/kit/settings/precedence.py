@@ -16,10 +16,10 @@ from typing import Any, Literal, NamedTuple
 
 from ..contract.errors import KeyNotFound, did_you_mean
 from ..places import config_file
-from ..program import WORKSPACE_FILE, variable
+from ..program import WORKSPACE_FILE, env_variable
 from ..safety.errors import InvalidToml
 from ..safety.toml_file import TomlText, read_toml
-from .known import KnownSetting, all_known, check, find_known, present_name
+from .known import KnownSetting, all_settings, check, find_setting, present_name
 from .toml_key import TomlTable, TomlValue, parse_key, parse_value, show_key, value_at
 
 Key = tuple[str, ...]
@@ -94,7 +94,7 @@ class Settings:
         """Yield each source that gives this key a value. The first one wins."""
         name = show_key(key)
         # Only a setting that the tool itself obeys has a flag, a variable and a default.
-        setting = find_known(name)
+        setting = find_setting(name)
         former_names = setting.get("former_names", ()) if setting is not None else ()
         if setting is not None and not self.files_only:
             yield from self._sources_of_this_command(name, setting)
@@ -108,7 +108,7 @@ class Settings:
         if name in self.flags:
             yield Source("flag", self.flags[name], f"--{name.replace('_', '-')}")
         for written_name in (name, *known.get("former_names", ())):
-            variable_name = variable(written_name)
+            variable_name = env_variable(written_name)
             text = os.environ.get(variable_name)
             if text:
                 value: TomlValue = text
@@ -173,7 +173,7 @@ class Settings:
                 else:
                     keys_by_name[current_name] = parse_key(current_name)
         if not self.files_only:
-            for name in all_known():
+            for name in all_settings():
                 keys_by_name[name] = parse_key(name)
         return [keys_by_name[name] for name in sorted(keys_by_name)]
 
@@ -191,9 +191,10 @@ def outdated_message(name: str, source: Source) -> str | None:
     """Return what the user should write instead, or None if nothing about the value is outdated."""
     if source.former_name is not None:
         if source.name == "environment":
-            return f"{source.where} is now called {variable(name)}. Set {variable(name)} instead."
+            variable = env_variable(name)
+            return f"{source.where} is now called {variable}. Set {variable} instead."
         return f"{source.former_name} in {source.where} is now called {name}. Rename it there."
-    known = find_known(name)
+    known = find_setting(name)
     if known is None or source.name == "default":
         return None
     advice = known.get("deprecated")

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..program import PACKAGE, PROGRAM, variable
+from ..program import PACKAGE, PROGRAM, env_variable
 
 _ROOT = Path(__file__).parents[3]
 _SHELL = "/bin/bash"
@@ -107,7 +107,7 @@ class Terminal:
             "TERM": "dumb",
             "LC_ALL": "C.UTF-8",
             "COLUMNS": "100",
-            variable("CEILING_DIRECTORIES"): str(directory),
+            env_variable("CEILING_DIRECTORIES"): str(directory),
         }
 
     def run(self, command: str) -> str:

@@ -5,9 +5,9 @@ The usual count is the smallest with which the test still fails when its mechani
 
 import os
 
-from ..program import variable
+from ..program import env_variable
 
-SOAK = os.environ.get(variable("TEST_SCALE")) == "soak"
+SOAK = os.environ.get(env_variable("TEST_SCALE")) == "soak"
 """Whether this run is `make soak`."""
 
 

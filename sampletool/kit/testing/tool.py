@@ -122,7 +122,8 @@ class Tool:
     ) -> ForkedProcess:
         """Start the tool, or another Python program, in a forked process. Return while it runs.
 
-        `forked.py` describes the fork server, and `ForkServer.start` the gate.
+        `gate` is the read end of a pipe: the process starts its work when the write end is closed.
+        So several processes can be prepared, and then start at the same moment.
         """
         process = start_python(
             *program,

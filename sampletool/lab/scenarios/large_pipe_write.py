@@ -12,7 +12,7 @@ from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 
-from sampletool.lab.ours import PATIENT_SECONDS, lock_named
+from sampletool.lab.ours import PATIENT_WAIT_SECONDS, lock_named
 from sampletool.lab.scenario import History, Scenario, Step, Way
 from sampletool.lab.scenarios._mechanisms import without_lock
 
@@ -32,7 +32,7 @@ def wrong_in_pieces(worker: str) -> None:
 
 
 def fixed(worker: str) -> None:
-    with lock_named("pipe.lock").exclusively(PATIENT_SECONDS):
+    with lock_named("pipe.lock").exclusively(PATIENT_WAIT_SECONDS):
         write(RECORDS[worker])
 
 

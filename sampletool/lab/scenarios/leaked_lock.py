@@ -15,7 +15,7 @@ from typing import Any
 
 from sampletool.kit.safety.errors import Interrupted
 from sampletool.kit.safety.signals import Signals
-from sampletool.lab.ours import PATIENT_SECONDS, lock_named
+from sampletool.lab.ours import PATIENT_WAIT_SECONDS, lock_named
 from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
 from sampletool.lab.scenarios._turns import WORK, look, prepare, work
 
@@ -49,7 +49,7 @@ def fixed(worker: str) -> None:
     signals = Signals()
     signals.install()
     try:
-        with lock_named("lock", signals).exclusively(PATIENT_SECONDS):
+        with lock_named("lock", signals).exclusively(PATIENT_WAIT_SECONDS):
             signals.check()
             work(worker)
     except Interrupted:

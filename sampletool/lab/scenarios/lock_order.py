@@ -6,7 +6,7 @@ anything wrong by itself, and it takes bad luck to see it: mostly the first one 
 
 from collections.abc import Iterator
 
-from sampletool.lab.ours import PATIENT_SECONDS, lock_named
+from sampletool.lab.ours import PATIENT_WAIT_SECONDS, lock_named
 from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
 from sampletool.lab.scenarios._turns import WORK, look, prepare, work
 
@@ -17,13 +17,13 @@ SIDES = ("left", "right")
 
 def naive(worker: str) -> None:
     here, there = SIDES if worker == "A" else reversed(SIDES)
-    with lock_named(here).exclusively(PATIENT_SECONDS), lock_named(there).exclusively(PATIENT_SECONDS):
+    with lock_named(here).exclusively(PATIENT_WAIT_SECONDS), lock_named(there).exclusively(PATIENT_WAIT_SECONDS):
         work(worker)
 
 
 def fixed(worker: str) -> None:
     here, there = sorted(SIDES)
-    with lock_named(here).exclusively(PATIENT_SECONDS), lock_named(there).exclusively(PATIENT_SECONDS):
+    with lock_named(here).exclusively(PATIENT_WAIT_SECONDS), lock_named(there).exclusively(PATIENT_WAIT_SECONDS):
         work(worker)
 
 

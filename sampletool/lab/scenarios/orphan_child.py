@@ -16,7 +16,7 @@ from typing import NamedTuple
 from sampletool.kit.safety.atomic_file import replace
 from sampletool.kit.safety.children import Children
 from sampletool.kit.safety.signals import Signals
-from sampletool.lab.ours import PATIENT_SECONDS, lock_named
+from sampletool.lab.ours import PATIENT_WAIT_SECONDS, lock_named
 from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
 
 COMPILER = """
@@ -36,7 +36,7 @@ with open(sys.argv[1], "w") as output:
 def naive(worker: str) -> None:
     if worker == "C":
         return let_the_compiler_go_on()
-    with lock_named("lock").exclusively(PATIENT_SECONDS):
+    with lock_named("lock").exclusively(PATIENT_WAIT_SECONDS):
         if worker == "A":
             compiler = subprocess.Popen([sys.executable, "-S", "-c", COMPILER, "output"], stdin=subprocess.DEVNULL)
             while compiler.poll() is None:
@@ -49,7 +49,7 @@ def naive(worker: str) -> None:
 def fixed(worker: str) -> None:
     if worker == "C":
         return let_the_compiler_go_on()
-    with lock_named("lock").exclusively(PATIENT_SECONDS) as hold:
+    with lock_named("lock").exclusively(PATIENT_WAIT_SECONDS) as hold:
         if worker == "A":
             with Children(Signals(), hold.descriptors) as children:
                 argv = [sys.executable, "-S", "-c", COMPILER, "A.scratch"]

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from sampletool.lab.ours import PATIENT_SECONDS, lock_named
+from sampletool.lab.ours import PATIENT_WAIT_SECONDS, lock_named
 from sampletool.lab.scenario import History, Scenario, Step, Way
 from sampletool.lab.scenarios._mechanisms import with_shared_lock, without_lock
 from sampletool.lab.scenarios._turns import WORK, look, prepare, work
@@ -46,7 +46,7 @@ def wrong_reclaim(worker: str) -> None:
 
 
 def fixed(worker: str) -> None:
-    with lock_named("lock").exclusively(PATIENT_SECONDS):
+    with lock_named("lock").exclusively(PATIENT_WAIT_SECONDS):
         work(worker)
 
 

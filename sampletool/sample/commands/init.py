@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sampletool.kit.context import PATIENT_SECONDS, Context
+from sampletool.kit.context import PATIENT_WAIT_SECONDS, Context
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.file_errors import OutputExists
 from sampletool.kit.contract.library_errors import from_library_error
@@ -58,7 +58,9 @@ def make(context: Context, directory: Path, *, dry_run: bool) -> Made:
     missing = _missing(directory, contents)
     if not dry_run:
         directory.mkdir(parents=True, exist_ok=True)
-        with context.hold(lock_path(directory / WORKSPACE_FILE), f"output {directory}", "exclusive", PATIENT_SECONDS):
+        with context.hold(
+            lock_path(directory / WORKSPACE_FILE), f"output {directory}", "exclusive", PATIENT_WAIT_SECONDS
+        ):
             missing = _missing(directory, contents)
             for name in names:
                 (directory / name).parent.mkdir(exist_ok=True)

@@ -10,13 +10,13 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from sampletool.kit.context import AT_ONCE, Context
+from sampletool.kit.context import NO_WAIT_SECONDS, Context
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import InvalidValues, Mistake
 from sampletool.kit.contract.file_errors import FileNotFound, OutputExists, PermissionDenied
 from sampletool.kit.contract.mistyped import check_path
 from sampletool.kit.contract.response import UNTRUSTED
-from sampletool.kit.contract.table import Line, heads
+from sampletool.kit.contract.table import Line, header_row
 from sampletool.kit.contract.text import counted, printable_data
 from sampletool.kit.global_options import DryRunOption, checked_by
 from sampletool.kit.places import session_root
@@ -83,7 +83,7 @@ def process(
         inputs = open_inputs(names, delimiter, context.signals, stack)
         path = None if output == STDIN else _output_path(context, output, inputs, dry_run=dry_run)
         if path is not None and not dry_run:
-            hold = stack.enter_context(context.hold(lock_path(path), f"output {path}", "exclusive", AT_ONCE))
+            hold = stack.enter_context(context.hold(lock_path(path), f"output {path}", "exclusive", NO_WAIT_SECONDS))
         progress = stack.enter_context(Progress(context, "input", sum(file.found.st_size for file in inputs)))
         surveys = [survey(file.descriptor, file.found.st_size, progress.beat) for file in inputs]
         digests = [sha256 for sha256, _ in surveys]
@@ -148,7 +148,7 @@ def _profile(
 
 def _as_table(columns: list[dict[str, Any]]) -> Iterator[Line]:
     """One line for each column."""
-    yield heads("column", *_FACTS, "most frequent")
+    yield header_row("column", *_FACTS, "most frequent")
     for column in columns:
         known = {"type": "-", "distinct": f">{column.get('distinct_more_than')}", **column}
         facts = (known.get(fact, "") for fact in _FACTS)

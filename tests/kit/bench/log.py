@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from sampletool.kit.program import PACKAGE, WORKSPACE_FILE, variable
+from sampletool.kit.program import PACKAGE, WORKSPACE_FILE, env_variable
 from tests.kit.bench.startup import Cost, time_one
 
 _ROUNDS = 150
@@ -34,7 +34,7 @@ def pair(directory: str, environ: dict[str, str], *, is_first: bool) -> tuple[Co
 
 def one(directory: str, environ: dict[str, str], log: str) -> Cost:
     call: list[str | Path] = [sys.executable, "-m", PACKAGE, "config", "get", "level"]
-    return time_one(call, Path(directory), {**environ, variable("CALL_LOG"): log})
+    return time_one(call, Path(directory), {**environ, env_variable("CALL_LOG"): log})
 
 
 def show(taken: list[tuple[Cost, Cost]]) -> None:

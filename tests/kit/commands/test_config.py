@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sampletool.kit.commands.config._showing import value_to_show
-from sampletool.kit.program import variable
+from sampletool.kit.program import env_variable
 from sampletool.kit.testing.tool import Tool
 
 
@@ -290,7 +290,7 @@ def test_a_value_has_the_same_type_from_each_source(
     tool("config", "set", name, text)
 
     from_file = tool("config", "get", name).data
-    from_variable = tool("config", "get", name, stdin=b"", **{variable(name): text}).data
+    from_variable = tool("config", "get", name, stdin=b"", **{env_variable(name): text}).data
 
     assert (from_file["value"], from_file["source"]) == (value, "project")
     assert (from_variable["value"], from_variable["source"]) == (value, "environment")

@@ -17,7 +17,7 @@ from sampletool.kit.testing.tool import Ran, Tool, ended
 
 _RENAMED = """
 import sys
-from sampletool.kit.settings.known import SETTINGS, all_known
+from sampletool.kit.settings.known import SETTINGS, all_settings
 from sampletool.kit.start import main
 SETTINGS["helpers"] = {
     "kind": "count",
@@ -26,7 +26,7 @@ SETTINGS["helpers"] = {
     "former_names": ("workers",),
     "deprecated": "Use jobs.",
 }
-all_known.cache_clear()
+all_settings.cache_clear()
 sys.argv = ["tool", *sys.argv[1:]]
 sys.exit(main())
 """

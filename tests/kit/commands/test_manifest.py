@@ -303,12 +303,8 @@ def mistakes_of(command_line: str) -> list[str]:
     # A mistake of ours keeps the command from running. It is the first one.
     args = ["--lock-timeout", "never", *shlex.split(command_line)]
     with pytest.raises(UsageMistakes) as caught:
-        root_command().main(
-            args=args,
-            prog_name="tool",
-            standalone_mode=False,
-            obj=Context(Signals()),
-        )
+        context = Context(Signals())
+        root_command().main(args=args, prog_name="tool", standalone_mode=False, obj=context)
     return [mistake.message for mistake in caught.value.mistakes[1:]]
 
 

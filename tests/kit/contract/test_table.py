@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from wcwidth import wcswidth
 
-from sampletool.kit.contract.table import Line, Painted, heads, laid_out
+from sampletool.kit.contract.table import Line, Painted, header_row, laid_out
 from sampletool.kit.contract.text import BOLD, PLAIN, RED
 
-_ROWS: list[Line] = [heads("key", "value"), ("a", "1"), ("longer", "a value of some length")]
+_ROWS: list[Line] = [header_row("key", "value"), ("a", "1"), ("longer", "a value of some length")]
 
 _JAPANESE = "\u65e5\u672c\u8a9e"
 """Three characters, each in two columns."""

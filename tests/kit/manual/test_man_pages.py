@@ -19,7 +19,7 @@ from sampletool.kit.manual.roff import (
     with_bold_code,
     with_italic_placeholders,
 )
-from sampletool.kit.program import PACKAGE, PROGRAM, variable
+from sampletool.kit.program import PACKAGE, PROGRAM, env_variable
 from sampletool.kit.testing.forked import run_python
 from sampletool.kit.testing.schema import described
 
@@ -191,7 +191,7 @@ def test_the_page_of_the_tool_describes_what_commands_have_in_common(
             assert bold(flag) in page
     for exit_code in ExitStatus:
         assert f"\n.TP\n{exit_code.value}\n" in page
-    for name in (variable("CONFIG_DIR"), variable("LOCK_TIMEOUT"), "NO_COLOR"):
+    for name in (env_variable("CONFIG_DIR"), env_variable("LOCK_TIMEOUT"), "NO_COLOR"):
         assert f"\n.TP\n{bold(name)}\n" in page
     assert escape("config.toml") in page
 

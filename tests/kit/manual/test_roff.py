@@ -89,7 +89,7 @@ def test_an_indented_text_is_an_ordinary_paragraph(page: RoffPage) -> None:
 
 def test_the_lines_of_an_example_keep_their_spaces(page: RoffPage) -> None:
     page.heading("EXAMPLES")
-    page.examples([escape("echo 'a  b' | acme add -"), escape(".local/bin/acme")])
+    page.add_examples([escape("echo 'a  b' | acme add -"), escape(".local/bin/acme")])
 
     assert "       echo 'a  b' | acme add -\n       .local/bin/acme\n" in _format(page)
 

@@ -29,7 +29,7 @@ from importlib.util import cache_from_source
 from multiprocessing import SimpleQueue
 from pathlib import Path
 
-from sampletool.kit.program import PACKAGE, variable
+from sampletool.kit.program import PACKAGE, env_variable
 from tests.kit.trees import commit, copy_tree, make_environment
 
 from .reaper import LIMIT_REACHED
@@ -268,7 +268,7 @@ def environment() -> dict[str, str]:
     """
     removed = (
         "PYTHONPATH",
-        variable("TEST_REQUIRE"),
+        env_variable("TEST_REQUIRE"),
         "COVERAGE_PROCESS_START",
         "COVERAGE_PROCESS_CONFIG",
     )

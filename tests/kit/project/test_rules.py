@@ -14,7 +14,7 @@ from sampletool.kit.parts import command_packages, offered
 from sampletool.kit.settings import known
 from tests.kit.trees import ROOT
 
-_FACTS = known.all_known()["jobs"]
+_FACTS = known.all_settings()["jobs"]
 _OPTIONAL_FACTS = {"deprecated", "former_names"}
 _KINDS = ("count", "duration", "text")
 

@@ -1,6 +1,7 @@
 """The architecture page names every file that a command enters, and every layer of the kit."""
 
 import re
+import textwrap
 import tomllib
 from dataclasses import replace
 from itertools import chain
@@ -44,6 +45,14 @@ def test_the_walk_is_the_whole_path_of_a_command(
 
     assert corrections(visits_on_page(page), traced) == []
     assert settings.read_text() == "[settings]\na = 1\n"
+
+
+def test_the_code_on_the_page_is_the_code_of_the_command(page: str) -> None:
+    source = (ROOT / PACKAGE / "kit" / "commands" / "config" / "set.py").read_text()
+
+    (quoted,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+
+    assert textwrap.indent(quoted, "    ") in source, f"{PAGE}: quote the end of set.py again"
 
 
 _TRACED = [

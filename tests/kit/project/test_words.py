@@ -11,7 +11,6 @@ _NOT_REWRITTEN = frozenset(
     {
         "docs/audit",
         "docs/fork",
-        "docs/kit/how-to.md",
         "docs/lab",
         "docs/mcp",
         "docs/sample",

@@ -24,7 +24,7 @@ from sampletool.kit.safety.lock_owners import (
     find_orphans,
     find_owners,
 )
-from sampletool.kit.safety.lock_record import Record, describe_me, registered, write_record
+from sampletool.kit.safety.lock_record import Record, describe_me, listed_as_reader, write_record
 from sampletool.kit.safety.orphans import end_orphans
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.forked import run_python, start_python
@@ -598,7 +598,7 @@ def test_a_lock_of_a_holder_that_cannot_be_seen_is_found_only_while_it_is_held(
     leave_record(stale, elsewhere)
     read.touch(mode=0o600)
 
-    with locked(held, elsewhere), registered(read, elsewhere):
+    with locked(held, elsewhere), listed_as_reader(read, elsewhere):
         found = dict(find_held_locks([held, stale, read], signals.check))
 
     assert list(found) == [held, read]

@@ -20,10 +20,10 @@ from sampletool.kit.safety.holder import Holder
 from sampletool.kit.safety.lock_record import (
     Record,
     describe_me,
+    listed_as_reader,
     living_readers,
     read_record,
     reader_directory_of,
-    registered,
     write_record,
 )
 from sampletool.kit.stepping.tracer import SteppedProcess
@@ -424,7 +424,7 @@ def test_the_pid_of_a_holder_on_another_machine_or_in_another_container_means_no
 def test_a_reader_is_named_while_it_reads_and_leaves_no_file(tmp_path: Path) -> None:
     path = tmp_path / "lock"
 
-    with registered(path, describe_me("s-1", "test")):
+    with listed_as_reader(path, describe_me("s-1", "test")):
         assert living_pids(path) == [os.getpid()]
 
     assert living_pids(path) == []
@@ -439,9 +439,9 @@ def test_readers_are_listed_by_age_with_the_status_of_their_files(
     monkeypatch.setattr(lock_record, "boot_seconds", lambda: next(starts))
 
     with (
-        registered(path, describe_me("s-1", "last")) as last,
-        registered(path, describe_me("s-2", "first")) as first,
-        registered(path, describe_me("s-3", "second")) as second,
+        listed_as_reader(path, describe_me("s-1", "last")) as last,
+        listed_as_reader(path, describe_me("s-2", "first")) as first,
+        listed_as_reader(path, describe_me("s-3", "second")) as second,
     ):
         inodes = [os.fstat(descriptor).st_ino for descriptor in (first, second, last)]
         # The order of the names in a directory is arbitrary. Without sorting, it could be right.
@@ -476,7 +476,7 @@ def test_a_reader_that_has_not_written_its_record_yet_is_not_listed_and_keeps_it
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "lock"
-    with registered(path, me()) as descriptor:
+    with listed_as_reader(path, me()) as descriptor:
         os.ftruncate(descriptor, 0)
 
         assert living_pids(path) == []
@@ -493,7 +493,7 @@ def test_a_reader_creates_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(os, "urandom", random_name)
 
-    error = failure_in(registered(tmp_path / "lock", me()))
+    error = failure_in(listed_as_reader(tmp_path / "lock", me()))
 
     assert error is None
     assert names == []
@@ -505,8 +505,8 @@ def test_a_reader_does_not_use_a_file_that_is_already_there(
 ) -> None:
     path = tmp_path / "lock"
     monkeypatch.setattr(os, "urandom", lambda _length: b"abcd")
-    with registered(path, me()):
-        error = failure_in(registered(path, me()))
+    with listed_as_reader(path, me()):
+        error = failure_in(listed_as_reader(path, me()))
         pids = living_pids(path)
 
     assert isinstance(error, FileExistsError)
@@ -516,7 +516,7 @@ def test_a_reader_does_not_use_a_file_that_is_already_there(
 @pytest.mark.leaves_litter
 def test_one_file_that_cannot_be_opened_does_not_hide_the_other_readers(tmp_path: Path) -> None:
     path = tmp_path / "lock"
-    with registered(path, me()):
+    with listed_as_reader(path, me()):
         (reader_directory_of(path) / "0-link").symlink_to(tmp_path / "nowhere")
         (reader_directory_of(path) / "z-link").symlink_to(tmp_path / "nowhere")
 
@@ -526,7 +526,7 @@ def test_one_file_that_cannot_be_opened_does_not_hide_the_other_readers(tmp_path
 @pytest.mark.leaves_litter
 def test_a_link_to_the_file_of_a_reader_is_not_another_reader(tmp_path: Path) -> None:
     path = tmp_path / "lock"
-    with registered(path, me()):
+    with listed_as_reader(path, me()):
         [name] = os.listdir(reader_directory_of(path))
         (reader_directory_of(path) / "link").symlink_to(name)
 
@@ -554,7 +554,7 @@ def test_reader_files_are_neither_read_nor_removed_if_others_may_write_there(
     reader_directory_of(path).symlink_to(planted)
 
     assert living_pids(path) == []
-    with pytest.raises(UnsafeDirectory), registered(path, me()):
+    with pytest.raises(UnsafeDirectory), listed_as_reader(path, me()):
         pass
 
     assert os.listdir(planted) == ["victim"]

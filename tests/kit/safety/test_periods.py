@@ -19,7 +19,7 @@ import pytest
 
 from sampletool.kit.call_log import append
 from sampletool.kit.commands import log as log_command
-from sampletool.kit.context import PATIENT_SECONDS, Context
+from sampletool.kit.context import PATIENT_WAIT_SECONDS, Context
 from sampletool.kit.contract.lock_held import estimate_retry_ms
 from sampletool.kit.places import state_directory
 from sampletool.kit.safety import children as children_module
@@ -218,7 +218,7 @@ def test_a_lock_is_waited_for_ten_seconds_where_nobody_says_how_long(
 
     assert isinstance(failure_in(getattr(make_lock(), mode)()), LockTimeout)
 
-    assert clock.elapsed == PATIENT_SECONDS == 10
+    assert clock.elapsed == PATIENT_WAIT_SECONDS == 10
 
 
 @pytest.mark.parametrize(

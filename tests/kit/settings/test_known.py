@@ -7,9 +7,9 @@ from sampletool.kit.settings import known as known_module
 from sampletool.kit.settings.known import (
     SETTINGS,
     KnownSetting,
-    all_known,
+    all_settings,
     check,
-    find_known,
+    find_setting,
     present_name,
     read_as,
 )
@@ -94,9 +94,9 @@ def test_a_setting_of_the_kit_is_found_without_importing_the_parts(
     def refuse() -> None:
         raise AssertionError("the settings of all parts were imported")
 
-    monkeypatch.setattr(known_module, "all_known", refuse)
+    monkeypatch.setattr(known_module, "all_settings", refuse)
 
-    assert find_known("jobs") == SETTINGS["jobs"]
+    assert find_setting("jobs") == SETTINGS["jobs"]
 
 
 @pytest.mark.parametrize(
@@ -134,16 +134,16 @@ def test_a_wrong_value_is_reported_with_its_source_and_what_to_use(
 
 
 def test_a_key_that_is_no_setting_of_the_tool_is_not_known() -> None:
-    assert find_known("colour") is None
-    assert find_known("jobs") == all_known()["jobs"]
-    assert list(all_known()) == sorted(all_known())
+    assert find_setting("colour") is None
+    assert find_setting("jobs") == all_settings()["jobs"]
+    assert list(all_settings()) == sorted(all_settings())
 
 
 def test_a_former_name_leads_to_the_present_one_and_any_other_key_to_itself(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     renamed: KnownSetting = {**SETTINGS["jobs"], "former_names": ("workers",)}
-    monkeypatch.setattr(known_module, "all_known", lambda: {"jobs": renamed})
+    monkeypatch.setattr(known_module, "all_settings", lambda: {"jobs": renamed})
 
     assert present_name("workers") == "jobs"
     assert present_name("jobs") == "jobs"

@@ -8,10 +8,10 @@ import pytest
 
 from sampletool.kit.contract.errors import InvalidValues, KeyNotFound
 from sampletool.kit.places import config_file
-from sampletool.kit.program import WORKSPACE_FILE, variable
+from sampletool.kit.program import WORKSPACE_FILE, env_variable
 from sampletool.kit.safety.errors import InvalidToml
 from sampletool.kit.safety.toml_file import read_toml
-from sampletool.kit.settings.known import SETTINGS, KnownSetting, all_known
+from sampletool.kit.settings.known import SETTINGS, KnownSetting, all_settings
 from sampletool.kit.settings.precedence import Scope, Settings, Source, leaves_of, table_of
 from tests.kit.failing import failure_of, outcome_of
 
@@ -58,14 +58,14 @@ def facts_of(source: Source) -> tuple[object, ...]:
 def test_a_flag_wins_over_the_environment_the_files_and_the_default(
     project: Path, user_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(variable("jobs"), "4")
+    monkeypatch.setenv(env_variable("jobs"), "4")
     settings = settings_of(project, {"jobs": "5"})
 
     sources = sources_of(settings, "jobs")
 
     assert sources == [
         ("flag", "5", "--jobs"),
-        ("environment", 4, variable("jobs")),
+        ("environment", 4, env_variable("jobs")),
         ("project", 3, str(project / WORKSPACE_FILE)),
         ("user", 2, str(user_file)),
         ("default", "auto", "default"),
@@ -91,7 +91,7 @@ def test_without_any_file_there_is_only_the_default() -> None:
 def test_if_files_are_the_only_sources_flags_variables_and_defaults_do_not_count(
     project: Path, user_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(variable("jobs"), "4")
+    monkeypatch.setenv(env_variable("jobs"), "4")
     settings = settings_of(project, {"jobs": "5"}, files_only=True)
 
     sources = sources_of(settings, "jobs")
@@ -108,7 +108,7 @@ def test_if_files_are_the_only_sources_flags_variables_and_defaults_do_not_count
 def test_a_key_that_the_tool_does_not_know_comes_from_files_only(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(variable("t.a"), "4")
+    monkeypatch.setenv(env_variable("t.a"), "4")
     settings = settings_of(project, {"t.a": "5"})
 
     source = source_of(settings, "t", "a")
@@ -132,17 +132,17 @@ def test_a_key_that_the_tool_does_not_know_comes_from_files_only(
 def test_a_variable_has_the_type_that_its_value_would_have_in_a_file(
     monkeypatch: pytest.MonkeyPatch, name: str, text: str, value: object
 ) -> None:
-    monkeypatch.setenv(variable(name), text)
+    monkeypatch.setenv(env_variable(name), text)
 
     source = source_of(settings_of(None), name)
 
-    assert source == ("environment", value, variable(name))
+    assert source == ("environment", value, env_variable(name))
     assert isinstance(source, tuple)
     assert type(source[1]) is type(value)
 
 
 def test_an_empty_variable_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(variable("jobs"), "")
+    monkeypatch.setenv(env_variable("jobs"), "")
 
     sources = sources_of(settings_of(None), "jobs")
 
@@ -192,7 +192,7 @@ def test_a_value_is_checked_and_its_source_is_named(project: Path) -> None:
 def test_the_names_are_those_of_all_files_and_of_the_tool(project: Path) -> None:
     names = outcome_of(settings_of(project).names)
 
-    assert names == sorted({*all_known(), "t.a", "t.b"})
+    assert names == sorted({*all_settings(), "t.a", "t.b"})
 
 
 def test_the_version_is_that_of_the_file_that_config_set_changes(
@@ -261,9 +261,9 @@ def renamed_setting(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     }
     with monkeypatch.context() as patch:
         patch.setitem(SETTINGS, "helpers", helpers)
-        all_known.cache_clear()
+        all_settings.cache_clear()
         yield
-    all_known.cache_clear()
+    all_settings.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -289,15 +289,15 @@ def test_a_former_name_in_a_file_still_works_and_the_warning_names_the_file_and_
 def test_a_former_name_of_a_variable_still_works_with_a_warning(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(variable("workers"), "4")
+    monkeypatch.setenv(env_variable("workers"), "4")
     warnings: list[tuple[str, str]] = []
     settings = Settings(lambda: project, warn=lambda *warning: warnings.append(warning))
 
     value = settings.value("helpers")
 
     assert value == 4
-    message = f"{variable('workers')} is now called {variable('helpers')}. "
-    assert warnings == [("DEPRECATED", f"{message}Set {variable('helpers')} instead.")]
+    message = f"{env_variable('workers')} is now called {env_variable('helpers')}. "
+    assert warnings == [("DEPRECATED", f"{message}Set {env_variable('helpers')} instead.")]
 
 
 @pytest.mark.usefixtures("renamed_setting")
@@ -307,8 +307,8 @@ def test_the_present_name_wins_over_a_former_one_of_the_same_place_only(
     path = project / WORKSPACE_FILE
     path.write_text("[settings]\nworkers = 3\n")
     user_file.write_text("helpers = 2\nworkers = 1\n")
-    monkeypatch.setenv(variable("helpers"), "6")
-    monkeypatch.setenv(variable("workers"), "5")
+    monkeypatch.setenv(env_variable("helpers"), "6")
+    monkeypatch.setenv(env_variable("workers"), "5")
 
     sources = list(settings_of(project).sources(("helpers",)))
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.contract.errors import ExitStatus
-from sampletool.kit.program import variable
+from sampletool.kit.program import env_variable
 from sampletool.kit.safety.errors import DeadlineExceeded, Interrupted
 from sampletool.kit.safety.lock import Lock
 from sampletool.kit.safety.lockless_thread import LocklessThread
@@ -360,7 +360,7 @@ def test_a_signal_ends_the_wait_for_a_silent_server(
 
 @pytest.mark.usefixtures("workspace")
 def test_the_timeout_ends_the_wait_for_a_server(tool: Tool, silent_server: socket.socket) -> None:
-    tool.environ[variable("TIMEOUT")] = "1s"
+    tool.environ[env_variable("TIMEOUT")] = "1s"
 
     ran = ended(_start_fetch(tool, silent_server))
 

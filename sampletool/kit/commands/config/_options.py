@@ -44,7 +44,7 @@ def read_key(text: str) -> Key:
         raise InvalidValues(Mistake("KEY", "INVALID_VALUE", str(error), text, hint)) from error
 
 
-def read_present_key(context: Context, text: str) -> Key:
+def read_current_key(context: Context, text: str) -> Key:
     """Return the parts of a dotted key. Replace the former name of a setting, with a warning.
 
     Raise InvalidValues if the text is not a key.
@@ -69,7 +69,7 @@ def setting_keys(context: Context) -> list[str]:
     return context.settings.names()
 
 
-GlobalOption = Annotated[
+UserFileOption = Annotated[
     bool,
     typer.Option("--global", help="Use your own settings file, even in a workspace."),
 ]

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import typer
 
-from ...context import PATIENT_SECONDS, Context
+from ...context import PATIENT_WAIT_SECONDS, Context
 from ...contract.command_spec import CommandSpec
 from ...contract.errors import InvalidValues, Mistake, ToolError, VersionConflict
 from ...contract.expected import EXPECTED, to_tool_error
@@ -26,7 +26,7 @@ from ...global_options import DryRunOption
 from ...places import toml_lock
 from ...program import PROGRAM
 from ...safety.toml_file import TomlEdit, TomlText, editing_toml, parse, read_toml, resolve
-from ...settings.known import all_known, check
+from ...settings.known import all_settings, check
 from ...settings.precedence import Scope, ScopeName, table_of
 from ...settings.toml_key import parse_key, value_at
 from ._editor import (
@@ -37,7 +37,7 @@ from ._editor import (
     refuse_without_terminal,
     run_editor,
 )
-from ._options import GlobalOption, scope_to_change
+from ._options import UserFileOption, scope_to_change
 
 
 class ChangedMeanwhile(VersionConflict):
@@ -82,7 +82,7 @@ class Edited:
 
 def command(
     ctx: typer.Context,
-    in_user_file: GlobalOption = False,
+    in_user_file: UserFileOption = False,
     dry_run: DryRunOption = False,
 ) -> Edited:
     """Edit a settings file in your text editor.
@@ -104,7 +104,7 @@ def command(
         _check(scope, after)
         if dry_run:
             return _result(_effect_of_writing(before), scope, before.version)
-        with _locked(context, scope, before) as file:
+        with _lock_for_writing(context, scope, before) as file:
             _refuse_if_changed(file.before, before, copy)
             file.text = after.text
             file.write()
@@ -156,7 +156,7 @@ def _check(scope: Scope, after: TomlText) -> None:
     """Raise InvalidToml or InvalidValues, with all mistakes, if the tool cannot use the text."""
     table = table_of(scope, after)
     mistakes: list[Mistake] = []
-    for name, known in all_known().items():
+    for name, known in all_settings().items():
         for written_name in (name, *known.get("former_names", ())):
             value = value_at(table, parse_key(written_name))
             if value is None:
@@ -169,18 +169,18 @@ def _check(scope: Scope, after: TomlText) -> None:
         raise InvalidValues(*mistakes)
 
 
-def _locked(
+def _lock_for_writing(
     context: Context,
     scope: Scope,
     before: TomlText,
 ) -> AbstractContextManager[TomlEdit]:
-    """Return the file, locked for writing."""
+    """Return a context manager that locks the file for writing."""
     try:
         parse(before.text)
     except ValueError:
-        # `context.editing` looks for a lock_timeout in the settings, and fails if they are not
-        # TOML. Then nobody could repair the file with this command.
-        return editing_toml(scope.path, PATIENT_SECONDS, context.make_lock, toml_lock)
+        # The file was not TOML before the edit. `context.editing` would fail, because it looks for
+        # a lock_timeout in the settings. Then nobody could repair the file with this command.
+        return editing_toml(scope.path, PATIENT_WAIT_SECONDS, context.make_lock, toml_lock)
     return context.editing(scope.path)
 
 

@@ -9,10 +9,10 @@ from ...context import Context
 from ...contract.command_spec import CommandSpec
 from ...contract.errors import KeyNotFound
 from ...contract.response import UNTRUSTED
-from ...settings.known import find_known
+from ...settings.known import find_setting
 from ...settings.precedence import SourceName
 from ...settings.toml_key import show_key
-from ._options import read_present_key
+from ._options import read_current_key
 from ._showing import RevealOption, excerpt, excerpt_text, key_to_show, value_to_show
 from .get import KeyArgument
 
@@ -83,7 +83,7 @@ def command(
     The command shows at most 200 characters of each value. `config get` shows all of them.
     """
     context: Context = ctx.obj
-    path = read_present_key(context, key)
+    path = read_current_key(context, key)
     winner = context.settings.find(path)
     candidates = []
     for source in context.settings.sources(path):
@@ -98,7 +98,7 @@ def command(
         )
         candidates.append(candidate)
     name = show_key(path)
-    known = find_known(name)
+    known = find_setting(name)
     return Explanation(
         key=key_to_show(path),
         value=candidates[0].value,

@@ -11,7 +11,7 @@ from ...contract.response import UNTRUSTED, value_text
 from ...global_options import RawOption
 from ...settings.precedence import SourceName
 from ...settings.toml_key import show_key
-from ._options import GlobalOption, read_present_key, setting_keys, settings_of
+from ._options import UserFileOption, read_current_key, setting_keys, settings_of
 from ._showing import RevealOption, value_to_show
 
 spec = CommandSpec(
@@ -45,7 +45,7 @@ class Setting(NamedTuple):
 def command(
     ctx: typer.Context,
     key: KeyArgument,
-    in_user_file: GlobalOption = False,
+    in_user_file: UserFileOption = False,
     reveal: RevealOption = False,
     raw: RawOption = False,
 ) -> Setting:
@@ -56,7 +56,7 @@ def command(
     """
     context: Context = ctx.obj
     settings = settings_of(context, in_user_file)
-    path = read_present_key(context, key)
+    path = read_current_key(context, key)
     source = settings.find(path)
     return Setting(
         key=show_key(path),

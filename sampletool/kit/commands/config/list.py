@@ -9,11 +9,11 @@ from ...context import Context
 from ...contract.command_spec import CommandSpec
 from ...contract.errors import InvalidValues
 from ...contract.response import UNTRUSTED
-from ...contract.table import Line, heads
+from ...contract.table import Line, header_row
 from ...pages import AfterOption, LimitOption, page_of
-from ...settings.known import find_known
+from ...settings.known import find_setting
 from ...settings.precedence import Key, Settings, SourceName
-from ._options import GlobalOption, settings_of
+from ._options import UserFileOption, settings_of
 from ._showing import RevealOption, excerpt, excerpt_text, key_to_show, value_to_show
 
 spec = CommandSpec(
@@ -55,7 +55,7 @@ class Listing:
         titles = ["key", "value", "source"]
         if has_origins:
             titles.append("origin")
-        rows = [heads(*titles)]
+        rows = [header_row(*titles)]
         for setting in self.settings:
             cells = [setting.key, excerpt_text(setting.value, setting.length), setting.source]
             if setting.origin is not None:
@@ -86,7 +86,7 @@ def _list_setting(
 def _warn_of_invalid_values(context: Context, settings: Settings) -> None:
     """Warn of each setting of the tool that has an invalid value."""
     for name in settings.names():
-        if find_known(name) is None:
+        if find_setting(name) is None:
             continue
         try:
             settings.value(name)
@@ -96,7 +96,7 @@ def _warn_of_invalid_values(context: Context, settings: Settings) -> None:
 
 def command(
     ctx: typer.Context,
-    in_user_file: GlobalOption = False,
+    in_user_file: UserFileOption = False,
     show_origin: Annotated[
         bool,
         typer.Option("--show-origin", help="Show the file, variable or option, too."),

@@ -6,7 +6,7 @@ import typer
 
 from ...contract.command_spec import CommandSpec
 from ...settings.precedence import ScopeName
-from ._options import GlobalOption, settings_of
+from ._options import UserFileOption, settings_of
 
 spec = CommandSpec(
     effect="nothing",
@@ -28,7 +28,7 @@ class Location:
         return [self.path]
 
 
-def command(ctx: typer.Context, in_user_file: GlobalOption = False) -> Location:
+def command(ctx: typer.Context, in_user_file: UserFileOption = False) -> Location:
     """Show the path of the file that `config set` would change."""
     scope = settings_of(ctx.obj, in_user_file).scopes[0]
     return Location(path=str(scope.path), scope=scope.name, exists=scope.path.exists())

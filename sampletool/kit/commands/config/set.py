@@ -12,13 +12,13 @@ from ...contract.text import is_secret
 from ...global_options import AllowEmptyOption, DryRunOption
 from ...program import PROGRAM
 from ...settings.change import Changed, set_values
-from ...settings.known import all_known, check, find_known, present_name
+from ...settings.known import all_settings, check, find_setting, present_name
 from ...settings.precedence import Key
 from ...settings.toml_key import TomlValue, parse_value, show_key
 from ...stdin import read_stdin
 from ._options import (
-    GlobalOption,
     IfVersionOption,
+    UserFileOption,
     read_key,
     scope_to_change,
     setting_keys,
@@ -91,7 +91,7 @@ def _read_pair(
         written_key = read_key(written_name)
         value = text if as_text else parse_value(text)
         name = present_name(show_key(written_key))
-        if find_known(name) is not None:
+        if find_setting(name) is not None:
             check(name, value, "command line")
     except InvalidValues as error:
         return error.mistakes
@@ -133,9 +133,9 @@ def _warn_about_names(context: Context, assignments: Assignments) -> None:
         warn_of_former_name(context, former_name, name)
     for key in assignments.values:
         name = show_key(key)
-        known = find_known(name)
+        known = find_setting(name)
         if known is None:
-            hint = did_you_mean(name, list(all_known()), nearness=_SIMILAR)
+            hint = did_you_mean(name, list(all_settings()), nearness=_SIMILAR)
             if hint:
                 message = f"{name} is not a setting of the tool itself; it is kept. {hint}"
                 context.warn("UNKNOWN_KEY", message)
@@ -167,7 +167,7 @@ def command(
             autocompletion=setting_keys,
         ),
     ],
-    in_user_file: GlobalOption = False,
+    in_user_file: UserFileOption = False,
     as_text: Annotated[
         bool,
         typer.Option("--string", help="Store every value as text, even a number."),

@@ -10,7 +10,7 @@ from ...contract.errors import InvalidValues, Mistake, VersionConflict
 from ...global_options import DryRunOption
 from ...settings.change import Changed, set_values
 from ...settings.precedence import Key
-from ._options import GlobalOption, IfVersionOption, read_key, scope_to_change, setting_keys
+from ._options import IfVersionOption, UserFileOption, read_key, scope_to_change, setting_keys
 
 spec = CommandSpec(
     effect="settings",
@@ -42,7 +42,7 @@ def command(
         list[str],
         typer.Argument(metavar="KEY...", help="Dotted keys.", autocompletion=setting_keys),
     ],
-    in_user_file: GlobalOption = False,
+    in_user_file: UserFileOption = False,
     if_version: IfVersionOption = None,
     dry_run: DryRunOption = False,
 ) -> Changed:

@@ -8,7 +8,7 @@ import typer
 from ...context import Context
 from ...contract.command_spec import CommandSpec
 from ...contract.lock_held import describe_process
-from ...contract.table import Line, heads
+from ...contract.table import Line, header_row
 from ...pages import AfterOption, LimitOption, page_of
 from ...places import all_locks, lock_name
 from ...safety.holder import Holder, Owners
@@ -56,7 +56,7 @@ class Listing:
         """Return a table with a row for each holder."""
         if not self.locks:
             return ["No lock is held."]
-        lines = [heads("lock", "state", "command", "held by")]
+        lines = [header_row("lock", "state", "command", "held by")]
         for held in self.locks:
             lines += held.rows()
         return lines

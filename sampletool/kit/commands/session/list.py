@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import typer
 
 from ...contract.command_spec import CommandSpec
-from ...contract.table import Line, heads
+from ...contract.table import Line, header_row
 from ...pages import AfterOption, LimitOption, page_of
 from ...places import session_root
 from ...safety.session import SessionState, list_sessions
@@ -24,7 +24,7 @@ class Listing:
         """Return a table with a row for each session."""
         if not self.sessions:
             return ["There is no session."]
-        lines: list[Line] = [heads("session", "last used", "used by", "path")]
+        lines: list[Line] = [header_row("session", "last used", "used by", "path")]
         for session in self.sessions:
             lines.append((session.session_id, session.last_used_at, _users(session), session.path))
         return lines

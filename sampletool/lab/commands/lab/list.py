@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import typer
 
 from sampletool.kit.contract.command_spec import CommandSpec
-from sampletool.kit.contract.table import Line, heads
+from sampletool.kit.contract.table import Line, header_row
 from sampletool.kit.pages import AfterOption, LimitOption, page_of
 from sampletool.lab.scenario import find, names
 
@@ -30,7 +30,7 @@ class Listing:
     def lines(self) -> list[Line]:
         rows = [(scenario.name, scenario.title) for scenario in self.scenarios]
         hint = "See one happen: tool lab run lost-config-update"
-        return [heads("scenario", "what goes wrong"), *rows, "", hint, "See all of them: tool lab run --all"]
+        return [header_row("scenario", "what goes wrong"), *rows, "", hint, "See all of them: tool lab run --all"]
 
 
 def command(ctx: typer.Context, limit: LimitOption = 1000, after: AfterOption = None) -> Listing:

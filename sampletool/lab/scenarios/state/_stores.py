@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from sampletool.kit.contract.errors import KeyNotFound
 from sampletool.kit.safety.signals import Signals
-from sampletool.lab.ours import PATIENT_SECONDS, lock_named
+from sampletool.lab.ours import PATIENT_WAIT_SECONDS, lock_named
 from sampletool.lab.scenario import STORE_VARIABLE, Removal, Step
 from sampletool.state.opening import open_store
 from sampletool.state.store import Store
@@ -30,9 +30,9 @@ def open_here(directory: Path | None = None) -> Store:
     signals = Signals()
 
     def hold(path: Path, name: str, _recorded: bool) -> AbstractContextManager[Any]:
-        return lock_named(name, signals, path).exclusively(PATIENT_SECONDS)
+        return lock_named(name, signals, path).exclusively(PATIENT_WAIT_SECONDS)
 
-    terms = Terms(hold, signals, lambda code, message: None, PATIENT_SECONDS)
+    terms = Terms(hold, signals, lambda code, message: None, PATIENT_WAIT_SECONDS)
     url = os.environ.get(STORE_VARIABLE)
     if url is None:
         return open_store(f"sqlite://{place}/state.db", None, terms)

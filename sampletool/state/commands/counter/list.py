@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import typer
 
-from sampletool.kit.contract.table import Line, heads
+from sampletool.kit.contract.table import Line, header_row
 from sampletool.kit.pages import AfterOption, LimitOption, first_page, read_cursor
 from sampletool.state.commands import _store
 
@@ -17,7 +17,7 @@ class Counters(NamedTuple):
 
     def lines(self) -> list[Line]:
         rows = [(counter.name, str(counter.value)) for counter in self.counters]
-        return [heads("counter", "value"), *rows] if rows else ["No counters."]
+        return [header_row("counter", "value"), *rows] if rows else ["No counters."]
 
 
 def command(

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from sampletool.kit.contract.response import value_text
-from sampletool.kit.contract.table import Line, heads
+from sampletool.kit.contract.table import Line, header_row
 from sampletool.kit.pages import AfterOption, LimitOption, first_page, read_cursor
 from sampletool.state.commands import _store
 from sampletool.state.promises import Value
@@ -19,7 +19,7 @@ class Values(NamedTuple):
 
     def lines(self) -> list[Line]:
         rows = [(value.key, value_text(value.value), str(value.version)) for value in self.values]
-        return [heads("key", "value", "version"), *rows] if rows else ["No values."]
+        return [header_row("key", "value", "version"), *rows] if rows else ["No values."]
 
 
 def command(

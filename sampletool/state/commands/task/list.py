@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from sampletool.kit.contract.response import value_text
-from sampletool.kit.contract.table import Line, heads
+from sampletool.kit.contract.table import Line, header_row
 from sampletool.kit.pages import AfterOption, LimitOption, first_page, read_number_cursor
 from sampletool.state.commands import _store
 from sampletool.state.promises import Status, TaskState
@@ -21,7 +21,7 @@ class Tasks(NamedTuple):
 
     def lines(self) -> list[Line]:
         rows = [(one.id, one.queue, one.status, one.claimed_by or "-", value_text(one.body)) for one in self.tasks]
-        lines = [heads("task", "queue", "status", "claimed by", "body"), *rows] if rows else ["No tasks."]
+        lines = [header_row("task", "queue", "status", "claimed by", "body"), *rows] if rows else ["No tasks."]
         return [*lines, *([] if self.left is None else [f"{self.left} left"])]
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import typer
 
-from sampletool.kit.context import AT_ONCE, Context
+from sampletool.kit.context import NO_WAIT_SECONDS, Context
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import ChecksFailed, NoWorkspace
 from sampletool.kit.contract.text import printable_lines
@@ -40,7 +40,7 @@ def check(context: Context, stock: Path, least: int, report: Path) -> list[str]:
     lock = workspace_lock(context.workspace, "check")
     try:
         with (
-            context.hold(lock, "check", "exclusive", AT_ONCE) as hold,
+            context.hold(lock, "check", "exclusive", NO_WAIT_SECONDS) as hold,
             Children(context.signals, hold.descriptors, [lock]) as children,
         ):
             call = [sys.executable, few.__file__, str(stock), str(least), str(scratch)]

@@ -7,7 +7,7 @@ import typer
 from sampletool.kit.context import Context
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import NoWorkspace
-from sampletool.kit.contract.table import Line, heads
+from sampletool.kit.contract.table import Line, header_row
 from sampletool.kit.safety.toml_file import read_toml
 
 from ...stock import counts, stock_file
@@ -25,7 +25,7 @@ class Items(NamedTuple):
     items: list[Item]
 
     def lines(self) -> list[Line]:
-        head = heads("item", "pieces", "")
+        head = header_row("item", "pieces", "")
         return [head, *((each.item, str(each.pieces), "few" if each.is_low else "") for each in self.items)]
 
 
