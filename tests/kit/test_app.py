@@ -719,7 +719,7 @@ def test_a_requested_value_of_a_command_that_changes_something_is_printed(tool: 
     body = """
 options = {{"quiet": True, "format": "text"}}
 spec = CommandSpec(effect="settings", prints_value={prints_value})
-context.understand(context.command_line._replace(spec=spec).with_options(options))
+context.set_command_line(context.command_line._replace(spec=spec).with_options(options))
 return Result("requested")
 """
 
