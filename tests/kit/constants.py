@@ -1,7 +1,8 @@
 """Tables of constants: the value of each, and why it is this value.
 
-A test that replaces a constant says nothing about its real value. A table says it, and is complete: every number that
-has a name, a default of a parameter or a limit of an option in a part's folder is in the table of that part.
+A test that replaces a constant says nothing about its real value. A table says it, and is complete:
+the table of a part has every number that has a name, every default of a parameter, and every limit
+of an option in the folder of the part.
 """
 
 import ast
@@ -23,8 +24,13 @@ _ARITHMETIC = (ast.BinOp, ast.UnaryOp, ast.Tuple, ast.operator, ast.unaryop, ast
 
 
 class Constant(NamedTuple):
+    """A row of a table."""
+
     name: str
-    """Below the part: `safety.lock._GATE_SECONDS`, `safety.lock.Lock.shared(timeout_seconds)` for a default."""
+    """The name below the part, such as `safety.lock._GATE_SECONDS`.
+
+    The name of a default is, for example, `safety.lock.Lock.shared(timeout_seconds)`.
+    """
     value: object
     reason: str
     """What breaks if it is much larger, or much smaller."""
@@ -34,7 +40,7 @@ class Limit(NamedTuple):
     """The default of an option, and its bounds."""
 
     option: str
-    """`task claim --count`"""
+    """The command and the option, such as `task claim --count`."""
     default: object
     least: int | None
     most: int | None
@@ -42,7 +48,7 @@ class Limit(NamedTuple):
 
 
 def differences(part: str, table: Iterable[Constant], left_out: tuple[str, ...] = ()) -> list[str]:
-    """Where the package is not what the table says, and what is missing in the table."""
+    """Return the constants whose values differ from the table, and those that it lacks."""
     faults = []
     known = {row.name: row for row in table}
     for name, row in known.items():
@@ -56,7 +62,7 @@ def differences(part: str, table: Iterable[Constant], left_out: tuple[str, ...] 
 
 
 def option_differences(part: str, table: Iterable[Limit]) -> list[str]:
-    """Where the options of a part's commands are not what the table says, and what is missing in the table."""
+    """Return the options whose limits differ from the table, and those that one of them lacks."""
     faults = []
     known = {row.option: row for row in table}
     found = dict(_limits_of_options(part))
@@ -66,11 +72,14 @@ def option_differences(part: str, table: Iterable[Limit]) -> list[str]:
             faults.append(f"{option} is not in the table: {actual}")
         elif actual != (row.default, row.least, row.most):
             faults.append(f"{option} has default, least and most {actual}: {row.reason}")
-    faults += [f"{option} is in the table only" for option in known if option not in found]
+    for option in known:
+        if option not in found:
+            faults.append(f"{option} is in the table only")
     return faults
 
 
 def _value_of(part: str, name: str) -> Any:
+    """Return the value of a constant, or the default of a parameter."""
     place, _, parameter = name.removesuffix(")").partition("(")
     module, attributes = _split(part, place)
     try:
@@ -78,24 +87,30 @@ def _value_of(part: str, name: str) -> Any:
     except ImportError as error:
         pytest.skip(f"{module} cannot be imported: {error}")
     for attribute in attributes:
-        defaults_of_fields = getattr(found, "_field_defaults", {})
-        found = (
-            defaults_of_fields[attribute]
-            if attribute in defaults_of_fields
-            else getattr(found, attribute)
-        )
-    return inspect.signature(found).parameters[parameter].default if parameter else found
+        found = _member(found, attribute)
+    if parameter:
+        return inspect.signature(found).parameters[parameter].default
+    return found
+
+
+def _member(owner: Any, name: str) -> Any:
+    """Return an attribute, or the default of a field of a named tuple."""
+    defaults_of_fields = getattr(owner, "_field_defaults", {})
+    if name in defaults_of_fields:
+        return defaults_of_fields[name]
+    return getattr(owner, name)
 
 
 def _split(part: str, place: str) -> tuple[str, list[str]]:
-    """The module, and the names of what is in it."""
+    """Return the name of the module, and the names of the attributes below it."""
     words = place.split(".")
     folder = ROOT / PACKAGE / part
     length = len(words) - 1
     while not (folder / "/".join(words[:length])).with_suffix(".py").exists():
         length -= 1
         assert length > 0, f"{place} names no module of {part}"
-    return ".".join([PACKAGE, part, *words[:length]]), words[length:]
+    module = ".".join([PACKAGE, part, *words[:length]])
+    return module, words[length:]
 
 
 def _names_of_numbers(part: str, left_out: tuple[str, ...]) -> Iterator[str]:
@@ -108,27 +123,48 @@ def _names_of_numbers(part: str, left_out: tuple[str, ...]) -> Iterator[str]:
 
 
 def _numbers_in(scope: ast.Module | ast.ClassDef, above: str) -> Iterator[str]:
-    """Constants and attributes with a number, and parameters that have one as their default. 0 is no limit."""
+    """Yield the names of constants and attributes with a number, and of such defaults.
+
+    0 is not a limit, so it does not count.
+    """
     for node in scope.body:
         if isinstance(node, ast.ClassDef):
             yield from _numbers_in(node, f"{above}{node.name}.")
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            if node.name != "command":  # its defaults are those of options
-                yield from (f"{above}{node.name}({name})" for name in _numeric_defaults(node.args))
+            yield from _numbers_in_function(node, above)
         elif isinstance(node, ast.Assign) and _is_number(node.value):
-            for target in node.targets:
-                targets = target.elts if isinstance(target, ast.Tuple) else [target]
-                yield from (f"{above}{ast.unparse(each)}" for each in targets)
+            for name in _assigned_names(node):
+                yield f"{above}{name}"
         elif isinstance(node, ast.AnnAssign) and node.value is not None and _is_number(node.value):
             yield f"{above}{ast.unparse(node.target)}"
 
 
+def _numbers_in_function(
+    function: ast.FunctionDef | ast.AsyncFunctionDef,
+    above: str,
+) -> Iterator[str]:
+    # The defaults of `command` are those of options, which have tables of their own.
+    if function.name == "command":
+        return
+    for name in _numeric_defaults(function.args):
+        yield f"{above}{function.name}({name})"
+
+
+def _assigned_names(node: ast.Assign) -> Iterator[str]:
+    for target in node.targets:
+        if isinstance(target, ast.Tuple):
+            for each in target.elts:
+                yield ast.unparse(each)
+        else:
+            yield ast.unparse(target)
+
+
 def _numeric_defaults(arguments: ast.arguments) -> Iterator[str]:
+    """Yield the names of parameters whose default is a number."""
     positional = [*arguments.posonlyargs, *arguments.args]
-    first = len(positional) - len(arguments.defaults)
-    pairs: list[tuple[ast.arg, ast.expr | None]] = [
-        *zip(positional[first:], arguments.defaults, strict=True)
-    ]
+    first_default = len(positional) - len(arguments.defaults)
+    pairs: list[tuple[ast.arg, ast.expr | None]] = []
+    pairs += zip(positional[first_default:], arguments.defaults, strict=True)
     pairs += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     for argument, default in pairs:
         if default is not None and _is_number(default):
@@ -136,38 +172,48 @@ def _numeric_defaults(arguments: ast.arguments) -> Iterator[str]:
 
 
 def _is_number(value: ast.expr) -> bool:
-    """Whether it is made of nothing but numbers, flags of `os` and other constants, and is not 0."""
-    has_number = False
-    for node in ast.walk(value):
-        if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-            has_number = has_number or node.value != 0
-        elif isinstance(node, ast.Attribute) and node.attr.startswith("O_"):
-            has_number = True
-        elif isinstance(node, ast.Name):
-            if node.id != "os" and not node.id.strip("_").isupper():
-                return False
-        elif not isinstance(node, _ARITHMETIC):
-            return False
-    return has_number
+    """Return whether an expression consists of numbers, other constants and flags of `os`.
+
+    It is not one if all its numbers are 0.
+    """
+    nodes = list(ast.walk(value))
+    is_arithmetic = all(_is_part_of_number(node) for node in nodes)
+    return is_arithmetic and any(_is_number_or_flag(node) for node in nodes)
+
+
+def _is_number_or_flag(node: ast.AST) -> bool:
+    """Return whether this is a number other than 0, or a flag such as `os.O_RDONLY`."""
+    if isinstance(node, ast.Constant):
+        return type(node.value) in (int, float) and node.value != 0
+    return isinstance(node, ast.Attribute) and node.attr.startswith("O_")
+
+
+def _is_part_of_number(node: ast.AST) -> bool:
+    """Return whether an expression that has a number as its value can contain this."""
+    if isinstance(node, ast.Name):
+        # Another constant has a name in capitals.
+        return node.id == "os" or node.id.strip("_").isupper()
+    if isinstance(node, ast.Constant):
+        return type(node.value) in (int, float)
+    return _is_number_or_flag(node) or isinstance(node, _ARITHMETIC)
 
 
 def _limits_of_options(part: str) -> Iterator[tuple[str, tuple[object, int | None, int | None]]]:
+    """Yield each option or argument with a limit: its default, its minimum and its maximum."""
     package = import_module(f"{PACKAGE}.{part}.commands")
     names = {module.name for module in walk_packages(package.__path__, f"{package.__name__}.")}
     for name, command in find_commands(root_command()):
         if f"{package.__name__}.{name.replace(' ', '.').replace('-', '_')}" not in names:
             continue
         described = describe(name, command)
-        for option in (*described["options"], *described["arguments"]):
-            default, least, most = (option.get(fact) for fact in ("default", "minimum", "maximum"))
-            is_limit = (
-                least is not None
-                or most is not None
-                or _is_duration(default)
-                or type(default) is int
-            )
-            if is_limit:
-                yield f"{name} {option.get('flags', [option['name']])[0]}", (default, least, most)
+        for parameter in (*described["options"], *described["arguments"]):
+            default = parameter.get("default")
+            least = parameter.get("minimum")
+            most = parameter.get("maximum")
+            is_limited = least is not None or most is not None
+            if is_limited or type(default) is int or _is_duration(default):
+                flags = parameter.get("flags", [parameter["name"]])
+                yield f"{name} {flags[0]}", (default, least, most)
 
 
 def _is_duration(default: object) -> bool:

@@ -47,7 +47,7 @@ EXIT_SECONDS = 20.0
 _SECONDS_BETWEEN_SNAPSHOTS = 0.01
 
 _MAX_SEARCHED_ENTRIES = 3000
-"""Where the search for litter stops. It has then taken 5 ms. Only copies of the project are larger."""
+"""Where the search for litter stops, after 5 ms. Only copies of the project are larger."""
 
 _HAS_PROC = can_see_processes()
 

@@ -1,4 +1,8 @@
-"""Every member of an alternation has an effect of its own: switches, variables, words, signals, types of the log."""
+"""Each member of a list of alternatives is tested.
+
+The lists are the positions of a switch, variables, words for nothing, signals, and members of a
+line of the log.
+"""
 
 import json
 import os
@@ -37,7 +41,7 @@ VALUES: dict[str, tuple[object, ...]] = {
 }
 """For each kind of setting, values that it can have."""
 
-NO_VALUES: dict[str, tuple[object, ...]] = {
+INVALID_VALUES: dict[str, tuple[object, ...]] = {
     "count": (0, "0", -1, 1.5, "x", True),
     "duration": ("5", -1, "x"),
     "format": ("raw", "yaml", ""),
@@ -63,31 +67,34 @@ LOGGED: dict[str, Any] = {
 
 
 def test_the_kinds_of_settings_are_the_ones_that_are_tested() -> None:
-    assert set(_EXPECTED) == set(VALUES) == set(NO_VALUES)
+    assert set(_EXPECTED) == set(VALUES) == set(INVALID_VALUES)
     assert {facts["kind"] for facts in SETTINGS.values()} <= set(_EXPECTED)
     assert FORMATS == ("json", "jsonl", "text")
 
 
 @pytest.mark.parametrize("kind", _EXPECTED)
 def test_each_kind_of_setting_takes_its_values_and_no_others(kind: str) -> None:
+    expected = _EXPECTED[kind]
+    if kind == "duration":
+        expected = "is not a valid duration"
+
     for value in VALUES[kind]:
         read_as(kind, value)
-
-    expected = "is not a valid duration" if kind == "duration" else _EXPECTED[kind]
-    for value in NO_VALUES[kind]:
+    for value in INVALID_VALUES[kind]:
         with pytest.raises(ValueError, match=expected):
             read_as(kind, value)
 
 
 @pytest.mark.parametrize(("value", "meant"), SWITCHES)
-def test_each_position_of_a_switch_is_read(value: object, meant: bool) -> None:
+def test_each_position_of_a_switch_is_understood(value: object, meant: bool) -> None:
     assert read_as("switch", value) is meant
 
 
 @pytest.mark.parametrize(
-    ("value", "is_ci"), [("", False), ("0", False), ("false", False), ("FALSE", False), ("1", True)]
+    ("value", "is_ci"),
+    [("", False), ("0", False), ("false", False), ("FALSE", False), ("1", True)],
 )
-def test_each_value_of_ci_says_whether_a_person_looks(
+def test_the_variable_ci_says_whether_a_person_reads_the_output(
     value: str, is_ci: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CI", value)
@@ -107,7 +114,7 @@ def test_each_value_of_ci_says_whether_a_person_looks(
         ({"NO_COLOR": "", "FORCE_COLOR": "1"}, True),
     ],
 )
-def test_each_variable_decides_about_colour_where_there_is_no_terminal(
+def test_a_variable_decides_about_colour_if_there_is_no_terminal(
     environ: dict[str, str], is_wanted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in environ.items():
@@ -135,7 +142,7 @@ def test_each_variable_decides_about_colour_where_there_is_no_terminal(
         (["--format"], None),
     ],
 )
-def test_each_way_to_ask_for_a_form_is_seen_where_parsing_failed(
+def test_the_format_is_recognized_in_a_command_line_that_cannot_be_parsed(
     args: list[str], form: str | None
 ) -> None:
     assert format_in_arguments(args) == form
@@ -155,7 +162,7 @@ def test_the_members_of_a_logged_call_are_the_ones_that_are_tested() -> None:
 
 
 @pytest.mark.parametrize("member", LOGGED)
-def test_a_line_with_a_member_of_another_type_is_passed_over(tmp_path: Path, member: str) -> None:
+def test_a_line_with_a_member_of_another_type_is_skipped(tmp_path: Path, member: str) -> None:
     wrong: dict[str, Any] = {**LOGGED, member: {"not": "a text, a number, a boolean or a list"}}
     lines = [json.dumps(LOGGED), json.dumps(wrong), json.dumps({**LOGGED, "about": [1]})]
     (tmp_path / NAMES[0]).write_text("".join(f"{line}\n" for line in lines))
@@ -163,5 +170,5 @@ def test_a_line_with_a_member_of_another_type_is_passed_over(tmp_path: Path, mem
     assert [call.request_id for call in read_calls(tmp_path)] == ["01"]
 
 
-def test_an_upgrade_is_not_interrupted_by_any_signal_that_a_terminal_or_a_runner_sends() -> None:
+def test_an_upgrade_handles_each_signal_that_a_terminal_or_a_runner_sends() -> None:
     assert set(upgrade._ENDING) == {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}

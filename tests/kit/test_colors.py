@@ -20,7 +20,7 @@ def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def terminal() -> Iterator[int]:
-    """A descriptor of a terminal."""
+    """Return a descriptor of a terminal."""
     controller, terminal = pty.openpty()
     yield terminal
     os.close(controller)
@@ -29,7 +29,7 @@ def terminal() -> Iterator[int]:
 
 @pytest.fixture
 def pipe() -> Iterator[int]:
-    """A descriptor of a pipe."""
+    """Return a descriptor of a pipe."""
     reader, writer = os.pipe()
     yield writer
     os.close(reader)

@@ -5,7 +5,7 @@ import os
 from tests.kit.constants import Constant, Limit, differences, option_differences
 
 _LEFT_OUT = ("contract.errors.ExitStatus.", "testing.")
-"""The exit codes are pinned by tests/kit/contract/test_errors.py; what only tests use needs no reason."""
+"""tests/kit/contract/test_errors.py has the exit codes. Constants of tests need no reason."""
 
 CONSTANTS = (
     Constant("commands._bug_report._MAX_CRASH_REPORTS", 5, "more: old crashes hide the last one"),

@@ -478,7 +478,8 @@ def test_a_wrong_format_in_a_file_chooses_none(directory: Path) -> None:
 def test_events_are_for_jsonl_only(chosen: str | None, count: int) -> None:
     stdout = RecordingStdout()
     context = Context(Signals(), stdout)
-    context.set_command_line(CommandLine(options=GlobalOptions(format=chosen)))  # type: ignore[arg-type]
+    options = GlobalOptions(format=chosen)  # type: ignore[arg-type]
+    context.set_command_line(CommandLine(options=options))
 
     context.emit({"event": "step"})
 

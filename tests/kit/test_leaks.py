@@ -1,4 +1,7 @@
-"""tests/kit/leaks.py: one run of pytest with a test that leaks for each kind, one that is marked, and clean ones."""
+"""tests/kit/leaks.py: a test that leaves something behind fails.
+
+The test here runs pytest once, with a test for each kind of leak, a marked test and clean tests.
+"""
 
 import re
 import subprocess
@@ -95,9 +98,13 @@ _EXPECTED = {
     "test_descriptor": "descriptor N is still open: PROJECT/test_it.py",
     "test_descriptor_with_a_number_that_was_in_use": "descriptor N is still open: /dev/null",
     "test_child": "child process N is still running: sleep N",
-    "test_child_that_was_not_waited_for": "child process N has exited, and nobody has waited for it",
+    "test_child_that_was_not_waited_for": (
+        "child process N has exited, and nobody has waited for it"
+    ),
     "test_orphan": "process N, whose parent has exited, is still running: sleep N",
-    "test_orphan_of_a_forked_process": f"process N, whose parent has exited, is still running: {_FORKED}",
+    "test_orphan_of_a_forked_process": (
+        f"process N, whose parent has exited, is still running: {_FORKED}"
+    ),
     "test_thread": "thread N is still running: left behind",
     "test_file": "file TEST/deep/.tool.toml.N-Nabcd.tmp is still there",
     "test_file_in_the_temporary_directory": "file TEST/home/tmpdir/any name is still there",
@@ -106,10 +113,10 @@ _EXPECTED = {
 
 
 @pytest.mark.leaves_litter
-def test_each_kind_of_leak_fails_its_test_by_name_and_what_is_clean_or_marked_passes(
+def test_each_leak_fails_its_test_and_names_it_unless_the_test_is_marked(
     tmp_path: Path,
 ) -> None:
-    """The processes that the tests inside leave are looked for after this test, too: they have been ended there."""
+    """The inner run kills the processes that its tests leave. Otherwise, this test would fail."""
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["tests.kit.plugin"]\n')
     (tmp_path / "test_it.py").write_text(_TESTS)
     pytest_here = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *FEW_PLUGINS]

@@ -1,9 +1,13 @@
-"""The project that the kit lies in has what the kit needs: pyproject.toml, the Makefile, and the kit's own bytes."""
+"""The project around the kit has what the kit needs, and the kit has the bytes that were tested.
+
+The needs are settings in pyproject.toml and a line in the Makefile.
+"""
 
 import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,31 +21,36 @@ _KIT = Path(checksums.__file__).parent
 
 
 def has(actual: Any, needed: Any) -> bool:
-    """Tables may have more keys, lists more entries."""
+    """Return whether a setting has what the kit needs.
+
+    A table may have more keys, and a list more entries.
+    """
     if isinstance(needed, dict):
-        return isinstance(actual, dict) and all(
-            key in actual and has(actual[key], needed[key]) for key in needed
-        )
+        return isinstance(actual, dict) and _has_members(actual, needed)
     if isinstance(needed, list):
-        return isinstance(actual, list) and all(
-            any(has(entry, each) for entry in actual) for each in needed
-        )
+        return isinstance(actual, list) and all(_has_entry(actual, entry) for entry in needed)
     return bool(actual == needed)
 
 
-def leaves(table: dict[str, Any], above: str = "") -> list[tuple[str, Any]]:
-    """Each setting by its key with dots, and each table that is an entry of a list."""
-    found = []
+def _has_members(actual: dict[str, Any], needed: dict[str, Any]) -> bool:
+    return all(key in actual and has(actual[key], needed[key]) for key in needed)
+
+
+def _has_entry(actual: list[Any], needed: Any) -> bool:
+    return any(has(entry, needed) for entry in actual)
+
+
+def leaves(table: dict[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield each setting with its key, such as `tool.mypy.strict`. A list is one setting."""
     for key, value in table.items():
-        found += (
-            leaves(value, f"{above}{key}.")
-            if isinstance(value, dict)
-            else [(f"{above}{key}", value)]
-        )
-    return found
+        if isinstance(value, dict):
+            yield from leaves(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", value
 
 
-_NEEDS = leaves(tomllib.loads((_KIT / "NEEDS.toml").read_text().replace("PACKAGE", PACKAGE)))
+_NEEDS_FILE = (_KIT / "NEEDS.toml").read_text().replace("PACKAGE", PACKAGE)
+_NEEDS = list(leaves(tomllib.loads(_NEEDS_FILE)))
 
 
 @pytest.mark.parametrize(("key", "needed"), _NEEDS, ids=[key for key, _ in _NEEDS])
@@ -53,13 +62,13 @@ def test_pyproject_has_what_the_kit_needs(key: str, needed: Any) -> None:
     assert has(actual, needed), f"{key} needs {needed}"
 
 
-def test_the_makefile_includes_that_of_the_kit() -> None:
+def test_the_makefile_includes_the_one_of_the_kit() -> None:
     assert f"include {PACKAGE}/kit/kit.mk\n" in (ROOT / "Makefile").read_text()
 
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """A project with the kit, its tests and its pages, as a fork has taken them."""
+    """Return a project with the kit, its tests and its pages, as a fork has them."""
     ignored = shutil.ignore_patterns("__pycache__")
     for folder in (f"{PACKAGE}/kit", "tests/kit", "docs/kit"):
         shutil.copytree(ROOT / folder, tmp_path / "copy" / folder, ignore=ignored)
@@ -69,12 +78,13 @@ def copy(tmp_path: Path) -> Path:
 
 
 def compare(copy: Path) -> subprocess.CompletedProcess[str]:
-    # A fresh interpreter: a forked one has loaded our kit, not that of the tree.
+    """Compare the files of the kit with its CHECKSUMS."""
+    # A fresh interpreter: a forked one has loaded our kit, not that of the copy.
     command = [sys.executable, "-m", f"{PACKAGE}.kit.checksums"]
     return subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
 
 
-def test_a_kit_as_it_was_taken_passes(copy: Path) -> None:
+def test_an_unchanged_kit_passes(copy: Path) -> None:
     (copy / PACKAGE / "own.py").touch()
     (copy / "tests" / "kit" / "__pycache__").mkdir()
     (copy / "tests" / "kit" / "__pycache__" / "test_app.cpython-311.pyc").touch()
@@ -87,7 +97,9 @@ def test_a_kit_as_it_was_taken_passes(copy: Path) -> None:
 )
 @pytest.mark.parametrize("change", ["edited", "deleted"])
 def test_an_edited_kit_is_named(copy: Path, name: str, change: str) -> None:
-    path = copy / PACKAGE / name if name.startswith("kit/") else copy / name
+    path = copy / name
+    if name.startswith("kit/"):
+        path = copy / PACKAGE / name
     if change == "edited":
         path.write_text(path.read_text() + "\n")
     else:
@@ -102,10 +114,12 @@ def test_an_edited_kit_is_named(copy: Path, name: str, change: str) -> None:
 def test_a_file_that_was_added_to_the_kit_is_named(copy: Path) -> None:
     (copy / PACKAGE / "kit" / "commands" / "mine.py").touch()
 
-    assert ": kit/commands/mine.py. " in compare(copy).stderr
+    compared = compare(copy)
+
+    assert ": kit/commands/mine.py. " in compared.stderr
 
 
-def test_where_the_kit_is_developed_there_is_nothing_to_compare(copy: Path) -> None:
+def test_without_checksums_as_where_the_kit_is_developed_nothing_is_compared(copy: Path) -> None:
     (copy / PACKAGE / "kit" / "CHECKSUMS").unlink()
     (copy / PACKAGE / "kit" / "app.py").write_text("new\n")
 

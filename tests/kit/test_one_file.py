@@ -1,8 +1,8 @@
-"""The program of docs/kit/one-file.md, in real processes: it loses nothing and leaves nothing behind.
+"""The program of docs/kit/one-file.md loses nothing, and leaves nothing behind.
 
-Most tests step a process: it stops before each operation on a file of its directory, and the test
-decides what happens there (see tracer.py). So each test goes through every step, not through those
-that luck selects.
+The tests run it in real processes. Most of them step a process: it stops before each operation on a
+file of its directory, and the test decides what happens there (see tracer.py). So each test goes
+through every step, not only through those that luck selects.
 """
 
 import ast
@@ -54,7 +54,7 @@ runpy.run_path(sys.argv.pop(1), run_name="__main__")
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """The directory that the program runs in. There is one screw in stock."""
+    """Return the directory that the program runs in. There is one screw in stock."""
     directory = tmp_path / "shop"
     directory.mkdir()
     (directory / "stock.json").write_text('{"screw": 1}')

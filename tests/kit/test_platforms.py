@@ -1,6 +1,7 @@
-"""The ways that are taken where Linux is not: what only Linux has is hidden, from this process or from a new one.
+"""The code for systems other than Linux works.
 
-That is no Mac. It shows that each way is there and ends well.
+The tests hide what only Linux has, from this process or from a new one. That is not a Mac, but it
+runs each of these lines.
 """
 
 import fcntl
@@ -42,7 +43,7 @@ sys.addaudithook(hide)
 
 @pytest.fixture
 def elsewhere(tool: Tool, tmp_path: Path) -> Tool:
-    """The tool, and each Python that it starts, without /proc and without what is named above."""
+    """Return the tool. It, and each Python that it starts, finds nothing that only Linux has."""
     place = tmp_path / "hidden"
     place.mkdir()
     (place / "sitecustomize.py").write_text(_HIDING)
@@ -122,7 +123,10 @@ def test_an_exit_code_that_the_kernel_has_discarded_is_a_failure_without_waitid(
 
 @pytest.fixture
 def full_flushes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """The commands that fcntl was given. The one that flushes the disk's cache has a number of something harmless."""
+    """Return the commands that fcntl was called with.
+
+    The command that flushes the cache of the disk has the number of a harmless one.
+    """
     given: list[int] = []
     monkeypatch.setattr(fcntl, "F_FULLFSYNC", fcntl.F_GETFD, raising=False)
     _watching.append(given)

@@ -1,10 +1,11 @@
-"""What the log of calls costs: the same call with it and without it, one after the other, many times."""
+"""Measure what the log of commands costs: the same command with the log and without it."""
 
 import os
 import statistics
 import sys
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 from sampletool.kit.program import PACKAGE, WORKSPACE_FILE, env_variable
 from tests.kit.bench.startup import Cost, time_one
@@ -13,34 +14,58 @@ _ROUNDS = 150
 _AT_MOST_MS = 0.5
 
 
+class Pair(NamedTuple):
+    """Two runs of the same command, one after the other."""
+
+    with_log: Cost
+    without_log: Cost
+
+
 def main() -> None:
+    """Measure many pairs, and print the difference."""
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
-        Path(name, WORKSPACE_FILE).write_text("[settings]\nlevel = 1\n")
+        directory = Path(name)
+        (directory / WORKSPACE_FILE).write_text("[settings]\nlevel = 1\n")
         environ = {
             "PATH": os.environ["PATH"],
             "HOME": name,
             "PYTHONPATH": str(Path(__file__).parents[3]),
         }
-        show([pair(name, environ, is_first=number % 2 == 0) for number in range(_ROUNDS)])
+        pairs = []
+        for number in range(_ROUNDS):
+            # Which of the two comes first changes from pair to pair.
+            pairs.append(_time_pair(directory, environ, log_first=number % 2 == 0))
+    _show(pairs)
 
 
-def pair(directory: str, environ: dict[str, str], *, is_first: bool) -> tuple[Cost, Cost]:
-    """With it and without it; which of them comes first changes from pair to pair."""
-    if is_first:
-        return one(directory, environ, "on"), one(directory, environ, "off")
-    without = one(directory, environ, "off")
-    return one(directory, environ, "on"), without
+def _time_pair(directory: Path, environ: dict[str, str], *, log_first: bool) -> Pair:
+    if log_first:
+        with_log = _time(directory, environ, "on")
+        without_log = _time(directory, environ, "off")
+    else:
+        without_log = _time(directory, environ, "off")
+        with_log = _time(directory, environ, "on")
+    return Pair(with_log, without_log)
 
 
-def one(directory: str, environ: dict[str, str], log: str) -> Cost:
-    call: list[str | Path] = [sys.executable, "-m", PACKAGE, "config", "get", "level"]
-    return time_one(call, Path(directory), {**environ, env_variable("CALL_LOG"): log})
+def _time(directory: Path, environ: dict[str, str], log: str) -> Cost:
+    command: list[str | Path] = [sys.executable, "-m", PACKAGE, "config", "get", "level"]
+    return time_one(command, directory, {**environ, env_variable("CALL_LOG"): log})
 
 
-def show(taken: list[tuple[Cost, Cost]]) -> None:
-    """The median of the differences: what the machine does besides falls on both calls of a pair alike."""
-    print(f"{f'median of {_ROUNDS} pairs':<22} {'processor ms':>12} {'wall ms':>8} {'at most':>8}")
-    processor, wall = (
-        statistics.median(pair[0][n] - pair[1][n] for pair in taken) for n in range(2)
+def _show(pairs: list[Pair]) -> None:
+    """Print the median of the differences.
+
+    Whatever else the machine does slows both runs of a pair alike.
+    """
+    processor_ms = statistics.median(
+        pair.with_log.processor_ms - pair.without_log.processor_ms for pair in pairs
     )
-    print(f"{'log of a call':<22} {processor:12.2f} {wall:8.2f} {_AT_MOST_MS:8.1f}\n")
+    wall_ms = statistics.median(pair.with_log.wall_ms - pair.without_log.wall_ms for pair in pairs)
+    title = f"median of {_ROUNDS} pairs"
+    print(f"{title:<22} {'processor ms':>12} {'wall ms':>8} {'at most':>8}")
+    print(f"{'log of a command':<22} {processor_ms:12.2f} {wall_ms:8.2f} {_AT_MOST_MS:8.1f}\n")
+
+
+if __name__ == "__main__":
+    main()

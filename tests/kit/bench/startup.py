@@ -1,7 +1,10 @@
-"""What a call costs beside a one-option Typer app, and a hundred changes at once beside crudini.
+"""Measure what a command costs, and 100 changes at the same time.
 
-The wheel is installed into an environment of its own with the pins of constraints.txt, as a user would, and runs with
-that environment's interpreter and compiled bytecode. The two rows of imports say how much of a call is not ours.
+A command is compared with a one-option Typer app, the changes with crudini.
+
+The wheel is installed into an environment of its own with the pins of constraints.txt, as a user
+would do it. The commands run with the interpreter and the compiled bytecode of that environment.
+The two rows of imports show how much of a command is not ours.
 """
 
 import os
@@ -20,6 +23,7 @@ from sampletool.kit.program import PACKAGE, PROGRAM, WORKSPACE_FILE
 
 _ROOT = Path(__file__).parents[3]
 _ROUNDS = 40
+_WARM_UP_ROUNDS = 3
 _BURST = 100
 _BURST_ROUNDS = 5
 _BUSY_LOOPS = 16
@@ -39,12 +43,15 @@ def hello(name: str = "world") -> None:
 
 
 class Cost(NamedTuple):
+    """What one run of a command costs."""
+
     processor_ms: float
     """User and system time together."""
     wall_ms: float
 
 
 def main() -> None:
+    """Install the tool, and print both comparisons."""
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         scratch = Path(name)
         installed = install(scratch)
@@ -54,42 +61,38 @@ def main() -> None:
 
 
 def install(scratch: Path) -> Path:
-    """The directory of the installed commands: the tool, and beside it the plain app behind the same kind of script."""
-    environ = {
-        name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
-    }
+    """Install the tool and the plain app, and return the directory of their commands.
+
+    The script of the plain app is the same as the one that pip writes for the tool.
+    """
+    environ = dict(os.environ)
+    # Otherwise, pip would not compile the modules.
+    environ.pop("PYTHONDONTWRITEBYTECODE", None)
     base = Path(sys.base_prefix, "bin", "python3")
     subprocess.run([base, "-m", "venv", scratch / "env"], env=environ, check=True)
     commands = scratch / "env" / "bin"
-    pip: list[str | Path] = [
-        commands / "python",
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--constraint",
-        _ROOT / "constraints.txt",
-        _ROOT,
-    ]
-    subprocess.run(pip, env=environ, stderr=subprocess.DEVNULL, check=True)
-    library = next((scratch / "env").glob("lib/*/site-packages"))
-    (library / "plain_app.py").write_text(_PLAIN_APP)
+    python = commands / "python"
+    pip_install: list[str | Path] = [python, "-m", "pip", "install", "--quiet"]
     subprocess.run(
-        [commands / "python", "-m", "compileall", "-q", library / "plain_app.py"],
+        [*pip_install, "--constraint", _ROOT / "constraints.txt", _ROOT],
         env=environ,
+        stderr=subprocess.DEVNULL,
         check=True,
     )
-    script = (
-        (commands / PROGRAM)
-        .read_text()
-        .replace(f"{PACKAGE}.__main__ import main", "plain_app import app as main")
-    )
-    (commands / "plain-app").write_text(script)
+    library = next((scratch / "env").glob("lib/*/site-packages"))
+    plain_app = library / "plain_app.py"
+    plain_app.write_text(_PLAIN_APP)
+    subprocess.run([python, "-m", "compileall", "-q", plain_app], env=environ, check=True)
+    script = (commands / PROGRAM).read_text()
+    import_of_main = f"{PACKAGE}.__main__ import main"
+    plain_script = script.replace(import_of_main, "plain_app import app as main")
+    (commands / "plain-app").write_text(plain_script)
     (commands / "plain-app").chmod(0o755)
     return commands
 
 
 def time_calls(commands: Path, scratch: Path, environ: dict[str, str]) -> dict[str, list[Cost]]:
+    """Run each command many times in turn, and return the costs by the names of the rows."""
     (scratch / WORKSPACE_FILE).write_text("[settings]\nlevel = 1\n")
     calls: dict[str, Callable[[int], list[str | Path]]] = {
         "one-option Typer app": lambda n: [commands / "plain-app", "--name", str(n)],
@@ -100,15 +103,16 @@ def time_calls(commands: Path, scratch: Path, environ: dict[str, str]) -> dict[s
         "config set": lambda n: [commands / PROGRAM, "config", "set", "level", str(100 + n)],
     }
     taken: dict[str, list[Cost]] = {name: [] for name in calls}
-    for n in range(-3, _ROUNDS):
-        for name, call in calls.items():
-            cost = time_one(call(n), scratch, environ)
-            if n >= 0:
+    for number in range(-_WARM_UP_ROUNDS, _ROUNDS):
+        for name, command_of in calls.items():
+            cost = time_one(command_of(number), scratch, environ)
+            if number >= 0:
                 taken[name].append(cost)
     return taken
 
 
 def time_one(argv: list[str | Path], cwd: Path, environ: dict[str, str]) -> Cost:
+    """Run a command, and return its cost."""
     began = time.perf_counter()
     process = subprocess.Popen(argv, cwd=cwd, env=environ, stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
@@ -119,27 +123,30 @@ def time_one(argv: list[str | Path], cwd: Path, environ: dict[str, str]) -> Cost
 
 
 def show_calls(taken: dict[str, list[Cost]]) -> None:
-    medians = {
-        name: Cost(*map(statistics.median, zip(*costs, strict=True)))
-        for name, costs in taken.items()
-    }
+    """Print the median of each row, and its ratio to the first row."""
+    medians = {}
+    for name, costs in taken.items():
+        medians[name] = Cost(
+            processor_ms=statistics.median(cost.processor_ms for cost in costs),
+            wall_ms=statistics.median(cost.wall_ms for cost in costs),
+        )
     plain = next(iter(medians.values()))
+    title = f"median of {_ROUNDS}"
     print(
-        f"{f'median of {_ROUNDS}':<22} {'processor ms':>12} {'ratio':>6} {'wall ms':>8} "
-        f"{'ratio':>6} {'at most':>8}"
+        f"{title:<22} {'processor ms':>12} {'ratio':>6} {'wall ms':>8} {'ratio':>6} {'at most':>8}"
     )
     for name, cost in medians.items():
-        ratios = cost.processor_ms / plain.processor_ms, cost.wall_ms / plain.wall_ms
+        processor_ratio = cost.processor_ms / plain.processor_ms
+        wall_ratio = cost.wall_ms / plain.wall_ms
         print(
-            f"{name:<22} {cost.processor_ms:12.1f} {ratios[0]:6.2f} {cost.wall_ms:8.1f} "
-            f"{ratios[1]:6.2f}"
-            f" {_AT_MOST.get(name, ''):>8}"
+            f"{name:<22} {cost.processor_ms:12.1f} {processor_ratio:6.2f} "
+            f"{cost.wall_ms:8.1f} {wall_ratio:6.2f} {_AT_MOST.get(name, ''):>8}"
         )
     print()
 
 
 def show_bursts(commands: Path, scratch: Path, environ: dict[str, str]) -> None:
-    """A hundred changes of different keys of one file, started together."""
+    """Print how long 100 changes of different keys of one file take, started together."""
     crudini = shutil.which("crudini")
     theirs: list[float] = []
     ours: list[Burst] = []
@@ -147,73 +154,91 @@ def show_bursts(commands: Path, scratch: Path, environ: dict[str, str]) -> None:
         ours.append(burst_of_ours(commands, scratch, environ))
         if crudini:
             theirs.append(burst_of_crudini(crudini, scratch, environ))
-    print(
-        f"{f'{_BURST} changes at once':<22} {'seconds':>12} {'ratio':>6} {'failed':>8} "
-        f"{'lost':>6} {'at most':>8}"
-    )
-    unit = statistics.median(theirs) if theirs else None
-    print(f"{'crudini':<22} {unit:12.2f} {1:6.2f}" if unit else f"{'crudini':<22} is not installed")
+    title = f"{_BURST} changes at once"
+    print(f"{title:<22} {'seconds':>12} {'ratio':>6} {'failed':>8} {'lost':>6} {'at most':>8}")
+    unit = None
+    if theirs:
+        unit = statistics.median(theirs)
+        print(f"{'crudini':<22} {unit:12.2f} {1:6.2f}")
+    else:
+        print(f"{'crudini':<22} is not installed")
     show_burst("config set", ours, unit, _BURST_AT_MOST)
     with busy_loops():
-        show_burst(
-            f"beside {_BUSY_LOOPS} busy loops",
-            [burst_of_ours(commands, scratch, environ)],
-            None,
-            "",
-        )
+        burst = burst_of_ours(commands, scratch, environ)
+        show_burst(f"with {_BUSY_LOOPS} busy loops", [burst], unit=None, at_most="")
     print()
 
 
 def show_burst(name: str, bursts: list["Burst"], unit: float | None, at_most: float | str) -> None:
+    """Print the median duration, its ratio to that of crudini, and the failures of all bursts."""
     seconds = statistics.median(burst.seconds for burst in bursts)
-    ratio = f"{seconds / unit:.2f}" if unit else ""
-    failed, lost = sum(burst.failed for burst in bursts), sum(burst.lost for burst in bursts)
+    ratio = ""
+    if unit is not None:
+        ratio = f"{seconds / unit:.2f}"
+    failed = sum(burst.failed for burst in bursts)
+    lost = sum(burst.lost for burst in bursts)
     print(f"{name:<22} {seconds:12.2f} {ratio:>6} {failed:8} {lost:6} {at_most:>8}")
 
 
 class Burst(NamedTuple):
+    """The result of 100 changes at the same time."""
+
     seconds: float
     failed: int
     lost: int
-    """Acknowledged, and not in the file."""
+    """The changes that were reported as saved, and are not in the file."""
 
 
 def burst_of_ours(commands: Path, scratch: Path, environ: dict[str, str]) -> Burst:
+    """Make the changes with our tool."""
     file = scratch / WORKSPACE_FILE
     file.write_text("[settings]\n")
-    calls: list[list[str | Path]] = [
-        [commands / PROGRAM, "config", "set", f"k{n}", str(n)] for n in range(_BURST)
-    ]
-    seconds, statuses = run_together(calls, scratch, environ)
+    calls: list[list[str | Path]] = []
+    for number in range(_BURST):
+        calls.append([commands / PROGRAM, "config", "set", f"k{number}", str(number)])
+    seconds, exit_codes = run_together(calls, scratch, environ)
     text = file.read_text()
-    lost = [n for n, status in enumerate(statuses) if status == 0 and f"k{n} = {n}\n" not in text]
-    return Burst(seconds, sum(status != 0 for status in statuses), len(lost))
+    failed = 0
+    lost = 0
+    for number, exit_code in enumerate(exit_codes):
+        if exit_code != 0:
+            failed += 1
+        elif f"k{number} = {number}\n" not in text:
+            lost += 1
+    return Burst(seconds=seconds, failed=failed, lost=lost)
 
 
 def burst_of_crudini(crudini: str, scratch: Path, environ: dict[str, str]) -> float:
+    """Make the changes with crudini, and return how many seconds they take."""
     (scratch / "crudini.ini").write_text("[settings]\n")
-    calls: list[list[str | Path]] = [
-        [crudini, "--set", "crudini.ini", "settings", f"k{n}", str(n)] for n in range(_BURST)
-    ]
-    return run_together(calls, scratch, environ)[0]
+    calls: list[list[str | Path]] = []
+    for number in range(_BURST):
+        calls.append([crudini, "--set", "crudini.ini", "settings", f"k{number}", str(number)])
+    seconds, _ = run_together(calls, scratch, environ)
+    return seconds
 
 
 def run_together(
-    calls: list[list[str | Path]], cwd: Path, environ: dict[str, str]
+    calls: list[list[str | Path]],
+    cwd: Path,
+    environ: dict[str, str],
 ) -> tuple[float, list[int]]:
+    """Start all commands, and return after how many seconds all have exited, and how."""
     began = time.perf_counter()
-    processes = [
-        subprocess.Popen(call, cwd=cwd, env=environ, stdout=subprocess.DEVNULL) for call in calls
-    ]
-    statuses = [process.wait() for process in processes]
-    return time.perf_counter() - began, statuses
+    processes = []
+    for call in calls:
+        process = subprocess.Popen(call, cwd=cwd, env=environ, stdout=subprocess.DEVNULL)
+        processes.append(process)
+    exit_codes = [process.wait() for process in processes]
+    return time.perf_counter() - began, exit_codes
 
 
 @contextmanager
 def busy_loops() -> Iterator[None]:
-    loops = [
-        subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(_BUSY_LOOPS)
-    ]
+    """Keep every processor busy until the block ends."""
+    loops = []
+    for _ in range(_BUSY_LOOPS):
+        loops.append(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""What `make busy` starts ends with it."""
+"""tests/kit/busy.py: `make busy` leaves no process behind."""
 
 import signal
 import subprocess
@@ -8,7 +8,7 @@ import time
 from sampletool.kit.safety.processes import is_running
 
 
-def test_the_loops_end_also_when_the_run_is_killed() -> None:
+def test_the_busy_loops_exit_even_if_the_run_is_killed() -> None:
     command = [
         sys.executable,
         "-m",

@@ -1,4 +1,4 @@
-"""The pages show what really happens, and lead nowhere that is not there."""
+"""The pages show what really happens, and their links lead to files that exist."""
 
 import re
 import sys
@@ -16,7 +16,7 @@ _FILE = re.compile(r"^\*\*([\w.]+)\*\*\n\n```python\n(.*?)^```$", re.MULTILINE |
 """A program with its name above it: the commands of the page expect it in their directory."""
 _PAGES = sorted([_ROOT / "README.md", *(_ROOT / "docs").rglob("*.md")])
 _KIT_README = _ROOT / PACKAGE / "kit" / "README.md"
-"""Its code and its commands are about a part that does not exist. test_how_to.py builds this part."""
+"""Its commands are about a part that does not exist. test_how_to.py builds this part."""
 
 
 _SHOWING = [path for path in _PAGES if "```console" in path.read_text()]
@@ -61,21 +61,24 @@ def test_no_name_with_underscores_is_shown_as_bold_text() -> None:
 
 
 def test_every_file_that_is_named_exists() -> None:
-    named = [(path, name) for path in _PAGES for name in re.findall(_NAMED, path.read_text())]
+    missing = []
+    for path in _PAGES:
+        for name in re.findall(_NAMED, path.read_text()):
+            if not (_ROOT / name).exists():
+                missing.append(f"{path}: {name}")
 
-    assert [f"{path}: {name}" for path, name in named if not (_ROOT / name).exists()] == []
+    assert missing == []
 
 
 def test_the_list_of_all_pages_is_current() -> None:
     assert (_ROOT / "docs" / "index.md").read_text() == index()
 
 
-def test_what_is_made_from_the_code_is_current() -> None:
-    stale = [
-        str(path.relative_to(_ROOT))
-        for path, content in made().items()
-        if path.read_text() != content
-    ]
+def test_the_generated_pages_are_current() -> None:
+    stale = []
+    for path, content in made().items():
+        if path.read_text() != content:
+            stale.append(str(path.relative_to(_ROOT)))
 
     assert stale == [], "run make pages"
 
@@ -100,7 +103,7 @@ def test_a_command_of_several_lines_is_one_command(tmp_path: Path) -> None:
     assert matches(command.expected, Terminal(tmp_path).run(command.text))
 
 
-def test_the_loop_for_agents_understands_the_answer_whatever_form_a_project_has_set(
+def test_the_loop_for_agents_reads_json_even_if_a_workspace_chooses_text(
     tmp_path: Path,
 ) -> None:
     (loop,) = re.findall(r"^```python\n(.*?)^```$", (_ROOT / "AGENTS.md").read_text(), re.M | re.S)

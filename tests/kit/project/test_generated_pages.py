@@ -1,4 +1,4 @@
-"""The generated pages say what a reader needs, in sentences."""
+"""The generated pages contain the facts that a reader needs, in sentences."""
 
 import re
 

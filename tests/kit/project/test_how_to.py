@@ -1,10 +1,11 @@
-"""The page "Add a command" is true: a test does what it says, in a copy of the tree, and it works."""
+"""The page "Add a command" works: a test follows it in a copy of the project."""
 
 import re
 import shutil
 import subprocess
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,21 +35,26 @@ def files_on_page(page: str) -> dict[str, str]:
     for position, token in enumerate(tokens):
         is_python = token.type == "fence" and token.info == "python"
         # An indented block is a page: it contains other blocks.
-        if not is_python and token.type != "code_block":
-            continue
-        paragraph = tokens[position - 2]
-        texts = []
-        if paragraph.type == "inline":
-            texts = [part for part in paragraph.children if part.type in ("text", "code_inline")]
-        # The delimiters of bold text leave empty texts.
-        shown = [part for part in texts if part.content]
-        assert [part.type for part in shown] == ["code_inline"], (
-            f"no path above line {token.map[0] + 1}"
-        )
-        path = shown[0].content
-        assert path not in files, f"{path} is on the page twice"
-        files[path] = token.content
+        if is_python or token.type == "code_block":
+            path = _path_in(tokens[position - 2])
+            assert path is not None, f"no path above line {token.map[0] + 1}"
+            assert path not in files, f"{path} is on the page twice"
+            files[path] = token.content
     return files
+
+
+def _path_in(paragraph: Any) -> str | None:
+    """Return the text of a paragraph that consists of one path in backticks, else None."""
+    if paragraph.type != "inline":
+        return None
+    parts = []
+    for part in paragraph.children:
+        # The delimiters of bold text leave empty texts.
+        if part.type in ("text", "code_inline") and part.content:
+            parts.append(part)
+    if [part.type for part in parts] != ["code_inline"]:
+        return None
+    return str(parts[0].content)
 
 
 def files_of_example() -> dict[str, str]:
@@ -77,7 +83,7 @@ def _found(pattern: str, text: str) -> str:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A copy of the kit alone, in which every file of the page is where the page puts it."""
+    """Return a copy of the kit without the parts, with every file of the page."""
     copy = copy_tree(ROOT, tmp_path / "copy")
     for part, folder in product(part_names(), (PACKAGE, "tests", "docs")):
         shutil.rmtree(copy / folder / part, ignore_errors=True)
@@ -103,10 +109,10 @@ def test_a_reader_sees_the_path_of_each_file() -> None:
 )
 def test_a_block_without_a_path_that_a_reader_sees_is_noticed(heading: str) -> None:
     block = '```python\n"""Code."""\n```\n'
-    assert files_on_page(f"# Title\n\n**`a/__init__.py`**\n\n{block}") == {
-        "a/__init__.py": '"""Code."""\n'
-    }
 
+    right = files_on_page(f"# Title\n\n**`a/__init__.py`**\n\n{block}")
+
+    assert right == {"a/__init__.py": '"""Code."""\n'}
     with pytest.raises(AssertionError, match="no path above line"):
         files_on_page(f"# Title\n\n{heading}\n\n{block}")
 
@@ -121,47 +127,65 @@ def test_no_line_of_its_code_is_longer_than_the_rules_allow() -> None:
     assert too_long == []
 
 
-def test_its_own_tests_pass_and_so_do_those_of_the_kit(tree: Path, tool: Tool) -> None:
-    python = make_environment(tree)
-    copy_mypy_cache(tree)
-    options = "-q -n0 -p no:cacheprovider"
-    environ = {**tool.environ, "PYTHONPATH": str(tree), "PYTEST_ADDOPTS": options}
+class Checkout:
+    """A copy of the project, and an environment in which its commands can be run."""
 
-    def run(*command: str) -> None:
+    def __init__(self, tree: Path, tool: Tool) -> None:
+        self.tree = tree
+        self.python = str(make_environment(tree))
+        options = "-q -n0 -p no:cacheprovider"
+        self.environ = {**tool.environ, "PYTHONPATH": str(tree), "PYTEST_ADDOPTS": options}
+
+    def run(self, *command: str) -> None:
+        """Run a command. Fail, with the end of its output, if it fails."""
         ran = subprocess.run(
-            command, cwd=tree, env=environ, capture_output=True, text=True, check=False
+            command,
+            cwd=self.tree,
+            env=self.environ,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert ran.returncode == 0, (ran.stdout + ran.stderr)[-3000:]
 
-    def run_tests(*names: str) -> None:
-        run(str(python), "-m", "pytest", *names)
+    def run_module(self, *arguments: str) -> None:
+        """Run `python -m` with these arguments."""
+        self.run(self.python, "-m", *arguments)
 
-    (shell_commands,) = re.findall(
-        r"^```sh\n(.*?)^```$", _PAGE.read_text(), re.MULTILINE | re.DOTALL
+    def run_code(self, code: str) -> None:
+        """Run a Python program."""
+        self.run(self.python, "-c", code)
+
+
+_SHELL_BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+_TESTS_OF_KIT = (
+    "tests/kit/test_command_folder.py",
+    "tests/kit/commands/test_manifest.py",
+    "tests/kit/contract/test_errors.py",
+    "tests/kit/project/test_rules.py",
+)
+
+_NEW_CODE = (f"{PACKAGE}/stock", "tests/stock", f"{PACKAGE}/gift_box", "tests/gift_box")
+
+
+def test_its_own_tests_pass_and_so_do_those_of_the_kit(tree: Path, tool: Tool) -> None:
+    checkout = Checkout(tree, tool)
+    copy_mypy_cache(tree)
+    (shell_commands,) = _SHELL_BLOCK.findall(_PAGE.read_text())
+
+    checkout.run_code("from docs.kit.generate import write_index; write_index()")
+    checkout.run_code(
+        "from docs.kit.picture import screens; assert 'low_stock' not in ''.join(screens())"
     )
-    tests_of_kit = [
-        "tests/kit/test_command_folder.py",
-        "tests/kit/commands/test_manifest.py",
-        "tests/kit/contract/test_errors.py",
-        "tests/kit/project/test_rules.py",
-    ]
-    new_code = [f"{PACKAGE}/stock", "tests/stock", f"{PACKAGE}/gift_box", "tests/gift_box"]
-    run(str(python), "-c", "from docs.kit.generate import write_index; write_index()")
-    run(
-        str(python),
-        "-c",
-        "from docs.kit.picture import screens; assert 'low_stock' not in ''.join(screens())",
-    )
-    run(str(python), "-m", f"{PACKAGE}.kit.new_command", "gift-box/open-it")
-    run_tests("tests/stock", "tests/gift_box", *tests_of_kit)
-    run_tests("tests/kit/project/test_docs.py", "-k", "inventory.md or list_of_all_pages")
-    run("bash", "-euc", shell_commands)
-    for check in (
-        ["ruff", "check", "--no-cache"],
-        ["ruff", "format", "--no-cache", "--check"],
-        ["mypy"],
-    ):
-        run(str(python), "-m", *check, *new_code)
+    checkout.run_module(f"{PACKAGE}.kit.new_command", "gift-box/open-it")
+    checkout.run_module("pytest", "tests/stock", "tests/gift_box", *_TESTS_OF_KIT)
+    page_tests = "tests/kit/project/test_docs.py"
+    checkout.run_module("pytest", page_tests, "-k", "inventory.md or list_of_all_pages")
+    checkout.run("bash", "-euc", shell_commands)
+    checkout.run_module("ruff", "check", "--no-cache", *_NEW_CODE)
+    checkout.run_module("ruff", "format", "--no-cache", "--check", *_NEW_CODE)
+    checkout.run_module("mypy", *_NEW_CODE)
 
 
 def test_a_command_file_without_a_spec_is_an_error_that_names_the_file(

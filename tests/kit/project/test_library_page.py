@@ -16,7 +16,9 @@ from tests.kit.trees import ROOT
 PAGE = ROOT / "docs" / "kit" / "library.md"
 LIBRARY = ROOT / "sampletool" / "kit" / "safety"
 _EXAMPLE = re.compile(
-    r"^## (?P<title>.*?)\n[^#]*?^```python\n(?P<program>.*?)^```\n\n```output\n(?P<output>.*?)^```$",
+    r"^## (?P<title>.*?)\n[^#]*?"
+    r"^```python\n(?P<program>.*?)^```\n\n"
+    r"```output\n(?P<output>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 
@@ -35,7 +37,7 @@ EXAMPLES = [Example(**found.groupdict()) for found in _EXAMPLE.finditer(PAGE.rea
 
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with the library and filelock, and nothing else."""
+    """Return a directory with the library and filelock, and nothing else."""
     directory = tmp_path_factory.mktemp("packages")
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(LIBRARY, directory / "safety", ignore=ignored)

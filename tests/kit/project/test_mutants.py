@@ -6,19 +6,20 @@ from tests.kit.trees import ROOT
 
 
 def test_each_mechanism_is_in_the_code_once_and_has_tests_that_exist() -> None:
-    mechanisms = read_mechanisms(lists(ROOT))
+    faults = []
+    for entry in read_mechanisms(lists(ROOT)):
+        fault = entry.fault(ROOT)
+        if fault:
+            faults.append(f"{entry.function}: {entry.mechanism}: {fault}")
 
-    faults = [
-        f"{mechanism.function}: {mechanism.mechanism}: {mechanism.fault(ROOT)}"
-        for mechanism in mechanisms
-    ]
-
-    assert [fault for fault in faults if not fault.endswith(": ")] == []
+    assert faults == []
 
 
-def test_each_equivalent_mutant_is_one_that_the_mutator_makes() -> None:
-    faults = [
-        f"{entry.function}: {entry.before}: {entry.fault(ROOT)}" for entry in read_equivalents(ROOT)
-    ]
+def test_each_equivalent_mutant_is_one_that_the_mutator_creates() -> None:
+    faults = []
+    for entry in read_equivalents(ROOT):
+        fault = entry.fault(ROOT)
+        if fault:
+            faults.append(f"{entry.function}: {entry.before}: {fault}")
 
-    assert [fault for fault in faults if not fault.endswith(": ")] == []
+    assert faults == []

@@ -1,4 +1,4 @@
-"""The names that others are made from, and how they are replaced by those of another project."""
+"""sampletool/kit/rename.py: the names of a project are replaced by those of another one."""
 
 import ast
 import json
@@ -47,26 +47,33 @@ _COMMANDS = ["config", "lock"]
     ],
 )
 def test_only_names_are_renamed(text: str, expected: str) -> None:
-    assert rename(text, Names("old", "prog"), Names("new", "n-t"), _COMMANDS) == expected
-    assert rename(expected, Names("new", "n-t"), Names("old", "prog"), _COMMANDS) == text
+    old = Names("old", "prog")
+    new = Names("new", "n-t")
+
+    there = rename(text, old, new, _COMMANDS)
+    back = rename(there, new, old, _COMMANDS)
+
+    assert there == expected
+    assert back == text
 
 
 @pytest.mark.parametrize(
-    "new", [Names("new", "my-prog"), Names("prog", "old"), Names("old-prog", "prog")]
+    "new",
+    [Names("new", "my-prog"), Names("prog", "old"), Names("old-prog", "prog")],
 )
-def test_a_new_name_may_have_an_old_one_in_it(new: Names) -> None:
+def test_a_new_name_can_contain_an_old_one(new: Names) -> None:
     text = 'prog = "old.__main__:main"; "old"; `prog config get`; .prog/; "prog.toml"; PROG_JOBS'
 
     renamed = rename(text, Names("old", "prog"), new, _COMMANDS)
 
     assert renamed == (
-        f'{new.program} = "{new.package}.__main__:main"; "{new.package}"; `{new.program} '
-        f"config get`; .{new.program}/; "
+        f'{new.program} = "{new.package}.__main__:main"; "{new.package}"; '
+        f"`{new.program} config get`; .{new.program}/; "
         f'"{new.program}.toml"; {new.prefix}_JOBS'
     )
 
 
-def test_in_a_tree_the_kit_and_what_is_no_text_stay_as_they_are() -> None:
+def test_the_kit_and_files_that_are_not_text_stay_as_they_are() -> None:
     files = {
         "old/kit/app.py": b"old",
         "old/a/commands/weigh_it.py": b"",
@@ -86,28 +93,38 @@ def test_in_a_tree_the_kit_and_what_is_no_text_stay_as_they_are() -> None:
     }
 
 
-def test_the_kit_takes_its_names_from_the_package_that_it_lies_in(tmp_path: Path) -> None:
-    shutil.copytree(
-        ROOT / PACKAGE / "kit",
-        tmp_path / "other" / "kit",
-        ignore=shutil.ignore_patterns("__pycache__"),
-    )
-    (tmp_path / "other" / "__init__.py").write_text(
-        '"""Other."""\nPROGRAM = "oth-er"\n__version__ = "1"\n'
-    )
+@pytest.fixture
+def other_project(tmp_path: Path) -> Path:
+    """Return a directory with the kit in a package with other names, and a workspace."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / PACKAGE / "kit", tmp_path / "other" / "kit", ignore=ignored)
+    names = '"""Other."""\nPROGRAM = "oth-er"\n__version__ = "1"\n'
+    (tmp_path / "other" / "__init__.py").write_text(names)
     (tmp_path / "other" / "__main__.py").write_text("from .kit.start import main\n\nmain()\n")
     (tmp_path / "oth-er.toml").write_text("[settings]\nlevel = 1\n")
+    return tmp_path
 
-    def answer(*call: str, **environ: str) -> Any:
-        argv = [sys.executable, "-m", "other", *call, "--json"]
-        ran = subprocess.run(
-            argv, cwd=tmp_path, env={**os.environ, **environ}, capture_output=True, check=False
-        )
-        return json.loads(ran.stdout)["data"]
 
-    assert answer("config", "get", "jobs", OTH_ER_JOBS="3")["value"] == 3
-    assert answer("config", "get", "level")["source"] == "project"
-    assert answer("lock", "list") == {"locks": []}
+def data_of(project: Path, *arguments: str, **environ: str) -> Any:
+    """Run a command of the other project, and return the data of its response."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "other", *arguments, "--json"],
+        cwd=project,
+        env={**os.environ, **environ},
+        capture_output=True,
+        check=False,
+    )
+    return json.loads(ran.stdout)["data"]
+
+
+def test_the_kit_takes_its_names_from_the_package_around_it(other_project: Path) -> None:
+    jobs = data_of(other_project, "config", "get", "jobs", OTH_ER_JOBS="3")
+    level = data_of(other_project, "config", "get", "level")
+    locks = data_of(other_project, "lock", "list")
+
+    assert jobs["value"] == 3
+    assert level["source"] == "project"
+    assert locks == {"locks": []}
 
 
 def test_the_console_script_is_the_program() -> None:
@@ -120,24 +137,25 @@ _READ_BY_ANY_PYTHON = ("__init__.py", "__main__.py", "kit/__init__.py", "kit/sta
 
 
 @pytest.mark.parametrize("file", _READ_BY_ANY_PYTHON)
-def test_an_old_python_can_read_what_refuses_it(file: str) -> None:
+def test_an_old_python_can_parse_the_files_that_refuse_it(file: str) -> None:
     ast.parse((ROOT / PACKAGE / file).read_text(), feature_version=(3, 4))
 
 
 def old_pythons() -> list[Path]:
     """Return the old versions of Python 3 that pyenv has installed for this user."""
-    installed = Path(pwd.getpwuid(os.geteuid()).pw_dir, ".pyenv", "versions")
-    return sorted(
-        path
-        for path in installed.glob("*/bin/python")
-        if re.match(r"3\.\d\.|3\.10", path.parts[-3])
-    )
+    home = pwd.getpwuid(os.geteuid()).pw_dir
+    found = []
+    for path in sorted(Path(home, ".pyenv", "versions").glob("*/bin/python")):
+        version = path.parts[-3]
+        if re.match(r"3\.\d\.|3\.10", version):
+            found.append(path)
+    return found
 
 
-def test_every_old_python_that_is_here_gets_an_answer_that_refuses_it() -> None:
+def test_each_installed_old_python_is_refused_with_a_response() -> None:
     for python in old_pythons():
-        argv = [str(python), "-B", "-m", PACKAGE, "config", "list"]
-        ran = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+        command = [str(python), "-B", "-m", PACKAGE, "config", "list"]
+        ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
         assert (ran.returncode, ran.stderr) == (4, ""), python
         assert json.loads(ran.stdout)["error"]["code"] == "PYTHON_TOO_OLD"
-    assert sys.version_info >= (3, 11)

@@ -1,4 +1,4 @@
-"""Each operator changes what its name says, and leaves alone what no test can be about."""
+"""tests/kit/mutants/operators.py: each operator makes the changes that its name describes."""
 
 from pathlib import Path
 
@@ -11,18 +11,21 @@ from tests.kit.mutants.source import Mutant, Source
 
 
 def source_of(tree: Path, text: str) -> Source:
+    """Write a file of the package, and return it as a source of mutants."""
     (tree / PACKAGE).mkdir(exist_ok=True)
     (tree / PACKAGE / "small.py").write_text(text)
     return Source(tree, "small.py")
 
 
 def mutants_of(tree: Path, text: str) -> list[Mutant]:
+    """Return every mutant of a file with this text."""
     source = source_of(tree, text)
     mutants = [candidate.mutant(source) for candidate in candidates(source)]
     return [mutant for mutant in mutants if mutant is not None]
 
 
 def in_function(*lines: str) -> str:
+    """Return a function with these lines."""
     return "def work(a, b, c):\n" + "".join(f"    {line}\n" for line in lines)
 
 
@@ -56,9 +59,8 @@ def test_an_operator_changes_an_expression(
 ) -> None:
     mutants = mutants_of(tmp_path, in_function(line))
 
-    assert [mutant.content for mutant in mutants if mutant.operator == operator] == [
-        in_function(changed) for changed in expected
-    ]
+    contents = [mutant.content for mutant in mutants if mutant.operator == operator]
+    assert contents == [in_function(changed) for changed in expected]
 
 
 @pytest.mark.parametrize(
@@ -90,12 +92,11 @@ def test_an_operator_changes_statements(
 ) -> None:
     mutants = mutants_of(tmp_path, in_function(*before))
 
-    assert [mutant.content for mutant in mutants if mutant.operator == operator] == [
-        in_function(*changed) for changed in expected
-    ]
+    contents = [mutant.content for mutant in mutants if mutant.operator == operator]
+    assert contents == [in_function(*changed) for changed in expected]
 
 
-def test_what_no_test_can_be_about_is_left_alone(tmp_path: Path) -> None:
+def test_code_that_no_test_can_be_about_is_not_changed(tmp_path: Path) -> None:
     text = '''"""A module."""
 import os
 from typing import TYPE_CHECKING, Literal
@@ -122,17 +123,19 @@ def test_a_mutant_that_compiles_to_the_same_code_is_not_offered(tmp_path: Path) 
 
 
 def test_the_diff_is_one_line_and_names_the_function(tmp_path: Path) -> None:
-    text = "class Lock:\n    def take(self):\n        return (self.a  # first\n            and self.b)\n"
+    text = """class Lock:
+    def take(self):
+        return (self.a  # first
+            and self.b)
+"""
 
     mutants = mutants_of(tmp_path, text)
 
-    assert (
-        mutants[0].diff
-        == f"{PACKAGE}/small.py:3 Lock.take: [drop operand] self.a and self.b -> self.b"
-    )
+    expected = f"{PACKAGE}/small.py:3 Lock.take: [drop operand] self.a and self.b -> self.b"
+    assert mutants[0].diff == expected
 
 
-def test_of_a_long_diff_only_what_differs_is_shown(tmp_path: Path) -> None:
+def test_a_long_diff_shows_only_the_difference(tmp_path: Path) -> None:
     names = ", ".join(f"name{number}" for number in range(100))
 
     mutants = mutants_of(tmp_path, in_function(f"return ({names})"))
@@ -142,13 +145,19 @@ def test_of_a_long_diff_only_what_differs_is_shown(tmp_path: Path) -> None:
     assert "name10" not in dropped
 
 
+def drawn(tree: Path, seed: str) -> list[str]:
+    """Return the diffs of the mutants that are drawn with this seed."""
+    sample = draw(tree, ["small.py"], seed, 4, [])
+    return [mutant.diff for mutant in sample.mutants]
+
+
 def test_the_same_seed_draws_the_same_mutants(tmp_path: Path) -> None:
     source_of(tmp_path, in_function("return a < 1 and b < 2 and c < 3"))
 
-    drawn = [
-        [mutant.diff for mutant in draw(tmp_path, ["small.py"], seed, 4, []).mutants]
-        for seed in ("1", "1", "2")
-    ]
+    first = drawn(tmp_path, seed="1")
+    again = drawn(tmp_path, seed="1")
+    other = drawn(tmp_path, seed="2")
 
-    assert len(drawn[0]) == 4
-    assert drawn[0] == drawn[1] != drawn[2]
+    assert len(first) == 4
+    assert first == again
+    assert first != other

@@ -1,4 +1,4 @@
-"""The recorder knows which functions a test runs: in its process, in children, in forks, and in what is killed."""
+"""The recorder finds the functions that a test runs, even in processes that are killed."""
 
 import os
 import signal
@@ -53,6 +53,7 @@ def never():
 
 @pytest.fixture
 def watched(tmp_path: Path) -> Path:
+    """Return a directory with a recorded module, and a program that runs its functions."""
     (tmp_path / "watched").mkdir()
     (tmp_path / "watched" / "small.py").write_text(_WATCHED)
     compile_recorded(tmp_path / "watched" / "small.py", "small.py")
@@ -61,7 +62,7 @@ def watched(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_killed_process_leaves_what_it_has_run(watched: Path) -> None:
+def test_a_killed_process_has_recorded_the_functions_that_it_ran(watched: Path) -> None:
     environ = {**os.environ, "PYTHONPATH": str(Path(recorder.__file__).parent)}
     command = [sys.executable, str(watched / "program.py"), str(watched), "/other/home"]
 
@@ -78,8 +79,9 @@ def test_a_killed_process_leaves_what_it_has_run(watched: Path) -> None:
 
 
 def test_a_function_belongs_to_the_test_whose_home_the_process_has() -> None:
-    runs = [TestRun("a", TestOutcome.PASSED, 1.0), TestRun("b", TestOutcome.PASSED, 2.0)]
-    runs += [
+    runs = [
+        TestRun("a", TestOutcome.PASSED, 1.0),
+        TestRun("b", TestOutcome.PASSED, 2.0),
         TestRun("c", TestOutcome.PASSED, 2.0),
         TestRun("c", TestOutcome.EXCEPTION, 2.0, "broken"),
     ]
@@ -108,13 +110,12 @@ def mutant(function: str, file: str = "kit/safety/lock.py") -> Mutant:
 
 
 def test_the_tests_of_the_file_come_first_and_slow_ones_last() -> None:
-    own, narrow, broad, slow = (
-        "tests/kit/safety/test_lock.py::a",
-        "tests/b.py::narrow",
-        "tests/b.py::broad",
-        "c",
-    )
-    other, far = "tests/kit/safety/test_flock.py::a", "tests/sample/test_x.py::a"
+    own = "tests/kit/safety/test_lock.py::a"
+    narrow = "tests/b.py::narrow"
+    broad = "tests/b.py::broad"
+    slow = "c"
+    other = "tests/kit/safety/test_flock.py::a"
+    far = "tests/sample/test_x.py::a"
     coverage = CoverageByTest(
         seconds={slow: 9.0, broad: 1.0, narrow: 1.0, own: 1.0, other: 1.0, far: 1.0},
         functions={

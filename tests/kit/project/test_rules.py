@@ -1,8 +1,12 @@
-"""The rules of the page "Add a command" that no other test enforces: settings of parts, a test for each command."""
+"""The rules of the page "Add a command" that no other test enforces.
+
+They are about the settings of parts, and about a test for each command.
+"""
 
 import ast
 import re
 from collections import Counter
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
@@ -20,37 +24,51 @@ _KINDS = ("count", "duration", "text")
 
 
 def faults_of(name: str, facts: Any) -> list[str]:
-    """What is wrong with one setting of a part, in words of how to correct it."""
-    if not isinstance(facts, dict) or {*facts} - _OPTIONAL_FACTS != {*_FACTS}:
+    """Return how to correct one setting of a part."""
+    if not isinstance(facts, dict) or facts.keys() - _OPTIONAL_FACTS != _FACTS.keys():
         return [f"{name}: give it exactly {', '.join(_FACTS)}"]
     faults = [
-        f"{name}: {fact} has to be a text"
-        for fact, text in facts.items()
-        if fact != "former_names" and (not isinstance(text, str) or not text)
+        *_faults_of_texts(facts),
+        *_faults_of_name(name),
+        *_faults_of_value(facts),
     ]
-    if not (name.isidentifier() and name == name.lower()):
-        faults.append(f"{name}: write it in lower_snake, as it is a part of TOOL_…")
+    return [f"{name}: {fault}" for fault in faults]
+
+
+def _faults_of_name(name: str) -> Iterator[str]:
+    is_lower_snake = name.isidentifier() and name == name.lower()
+    if not is_lower_snake:
+        yield "write it in lower_snake, as it is a part of TOOL_…"
+
+
+def _faults_of_texts(facts: dict[str, Any]) -> Iterator[str]:
+    for fact, text in facts.items():
+        if fact == "former_names":
+            continue
+        if not isinstance(text, str) or text == "":
+            yield f"{fact} must be a text"
+    for former_name in facts.get("former_names", ()):
+        if not isinstance(former_name, str):
+            yield "former_names must be a tuple of texts"
+    if not str(facts["help"]).endswith("."):
+        yield "end the help with a full stop"
+
+
+def _faults_of_value(facts: dict[str, Any]) -> Iterator[str]:
     if facts["kind"] not in _KINDS:
-        faults.append(f"{name}: kind is one of {', '.join(_KINDS)}")
-    elif not faults and facts["default"] != known.AUTO:
+        yield f"kind must be one of {', '.join(_KINDS)}"
+    elif facts["default"] != known.AUTO:
         try:
             known.read_as(facts["kind"], facts["default"])
         except ValueError as error:
-            faults.append(f"{name}: the default: {error}")
-    if not all(isinstance(former, str) for former in facts.get("former_names", ())):
-        faults.append(f"{name}: former_names is a tuple of texts")
-    if not str(facts["help"]).endswith("."):
-        faults.append(f"{name}: end the help with a full stop")
-    return faults
+            yield f"the default: {error}"
 
 
 def test_settings_of_parts_are_complete() -> None:
-    faults = [
-        fault
-        for module in offered("settings")
-        for item in module.SETTINGS.items()
-        for fault in faults_of(*item)
-    ]
+    faults = []
+    for module in offered("settings"):
+        for name, facts in module.SETTINGS.items():
+            faults += faults_of(name, facts)
 
     assert faults == []
 
@@ -73,37 +91,50 @@ _RIGHT = {"kind": "count", "default": "5", "help": "So many."}
     ],
 )
 def test_a_wrong_setting_is_named(name: str, facts: Any) -> None:
-    assert faults_of("few", _RIGHT) == []
-    assert faults_of("few", {**_RIGHT, "former_names": ("some",), "deprecated": "Use many."}) == []
-    assert [fault.partition(":")[0] for fault in faults_of(name, facts)] == [name]
+    faults = faults_of(name, facts)
+
+    assert faults != []
+    for fault in faults:
+        assert fault.startswith(f"{name}: ")
+
+
+@pytest.mark.parametrize("more", [{}, {"former_names": ("some",), "deprecated": "Use many."}])
+def test_a_right_setting_has_no_fault(more: dict[str, Any]) -> None:
+    assert faults_of("few", {**_RIGHT, **more}) == []
 
 
 def test_no_two_settings_have_one_name() -> None:
-    names = Counter(
-        [*known.SETTINGS, *(name for module in offered("settings") for name in module.SETTINGS)]
-    )
+    names = Counter(known.SETTINGS.keys())
+    for module in offered("settings"):
+        names.update(module.SETTINGS.keys())
 
     assert [name for name, times in names.items() if times > 1] == []
 
 
 def test_the_settings_of_a_part_import_nothing() -> None:
     for module in offered("settings"):
-        nodes = ast.walk(ast.parse(Path(module.__file__).read_text()))
-        assert not any(isinstance(node, (ast.Import, ast.ImportFrom)) for node in nodes), (
-            module.__file__
-        )
+        for node in ast.walk(ast.parse(Path(module.__file__).read_text())):
+            assert not isinstance(node, (ast.Import, ast.ImportFrom)), module.__file__
+
+
+def command_words(package: str) -> Iterator[list[str]]:
+    """Yield the words of each command of a part: `["item", "add"]`."""
+    for module in walk_packages(import_module(package).__path__, f"{package}."):
+        words = module.name.removeprefix(f"{package}.").replace("_", "-").split(".")
+        is_private = words[-1].startswith("-")
+        if not module.ispkg and not is_private:
+            yield words
 
 
 def test_every_command_is_called_by_a_test_of_its_part() -> None:
-    """As `"item", "add"` or as `"item add"`."""
-    silent = []
+    untested = []
     for package in command_packages():
         tests = ROOT / "tests" / package.split(".")[1]
         texts = "".join(file.read_text() for file in tests.rglob("*.py"))
-        for module in walk_packages(import_module(package).__path__, f"{package}."):
-            words = module.name.removeprefix(f"{package}.").replace("_", "-").split(".")
-            is_command = not module.ispkg and words[-1][0] != "-"
-            if is_command and not re.search('"' + '(?:", "| )'.join(words) + r"\b", texts):
-                silent.append(" ".join(words))
+        for words in command_words(package):
+            # As `"item", "add"` or as `"item add"`.
+            joined_words = '(?:", "| )'.join(words)
+            if not re.search(rf'"{joined_words}\b', texts):
+                untested.append(" ".join(words))
 
-    assert silent == [], "write a test for each"
+    assert untested == [], "write a test for each"

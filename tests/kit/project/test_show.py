@@ -1,4 +1,4 @@
-"""What `make run` shows ends, whichever parts there are."""
+"""`make run` works whichever parts there are."""
 
 import subprocess
 import sys
@@ -7,12 +7,12 @@ from pathlib import Path
 from tests.kit.trees import ROOT, copy_tree
 
 
-def test_a_part_that_is_gone_is_not_shown(tmp_path: Path) -> None:
+def test_a_part_that_was_removed_is_not_shown(tmp_path: Path) -> None:
     tree = copy_tree(ROOT, tmp_path / "tree")
     for file in (tree / "docs").glob("*/show.py"):
         file.unlink()
 
-    # It takes two seconds: what it shows are forty real processes, of the tree and not of ours.
+    # This takes two seconds, because it starts forty processes.
     shown = subprocess.run(
         [sys.executable, "-m", "docs.kit.show"],
         cwd=tree,

@@ -1,4 +1,4 @@
-"""A trial knows a test that notices a mutant from one that only fails, and leaves nothing behind."""
+"""A trial distinguishes a test that notices a mutant from one that only fails."""
 
 import os
 from collections.abc import Sequence
@@ -51,6 +51,7 @@ def test_red():
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
+    """Return a copy of a small project, for trials."""
     tree = tmp_path_factory.mktemp("project")
     (tree / PACKAGE / "kit").mkdir(parents=True)
     (tree / PACKAGE / "kit" / "small.py").write_text(_CODE)
@@ -63,6 +64,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
 
 
 def mutant(before: str = "min(number, LIMIT)", after: str = "number") -> Mutant:
+    """Return a mutant of the small module."""
     content = _CODE.replace(before, after)
     return Mutant("kit/small.py", "limited", 7, "drop operand", before, after, content)
 
@@ -72,10 +74,11 @@ def ids_of(*names: str) -> list[str]:
 
 
 def skip_without_namespace() -> None:
+    """Skip the test if this user cannot create a pid namespace."""
     try:
         namespace()
     except SystemExit:
-        pytest.skip("this user may not make a pid namespace here")
+        pytest.skip("this user cannot create a pid namespace here")
 
 
 def test_only_an_assertion_counts_as_noticed(copy: Copy) -> None:
@@ -84,19 +87,18 @@ def test_only_an_assertion_counts_as_noticed(copy: Copy) -> None:
     no_name = mutant(before="LIMIT = 3", after="from nowhere import LIMIT")
     no_syntax = mutant(before="LIMIT = 3", after="LIMIT = (")
 
-    results = [
-        copy.try_mutant(Task(each, ids_of(*names)), limits)
-        for each, names in [
-            (mutant(), ["test_any", "test_limit"]),
-            (mutant(), ["test_result", "test_limit[4]"]),
-            (mutant(), ["test_any", "test_limit[1]"]),
-            (mutant(), ["test_ends"]),
-            (no_number, ["test_any"]),
-            (no_name, ["test_any"]),
-            (no_syntax, ["test_any"]),
-            (mutant(), ["test_skipped"]),
-        ]
+    tasks = [
+        Task(mutant(), ids_of("test_any", "test_limit")),
+        Task(mutant(), ids_of("test_result", "test_limit[4]")),
+        Task(mutant(), ids_of("test_any", "test_limit[1]")),
+        Task(mutant(), ids_of("test_ends")),
+        Task(no_number, ids_of("test_any")),
+        Task(no_name, ids_of("test_any")),
+        Task(no_syntax, ids_of("test_any")),
+        Task(mutant(), ids_of("test_skipped")),
     ]
+
+    results = [copy.try_mutant(task, limits) for task in tasks]
 
     assert [(result.outcome, result.test.rpartition("::")[2]) for result in results] == [
         (Outcome.NOTICED, "test_limit[4]"),
@@ -140,7 +142,7 @@ def test_a_test_that_fails_without_a_mutant_is_named(copy: Copy) -> None:
     assert failing == ids_of("test_red")
 
 
-def test_what_could_not_end_in_time_is_not_tried(copy: Copy) -> None:
+def test_after_the_deadline_nothing_is_tried(copy: Copy) -> None:
     result = copy.try_mutant(Task(mutant(), ids_of("test_limit")), Limits(deadline=0))
 
     assert (result.outcome, result.tests_run) == (Outcome.NOT_TRIED, 0)

@@ -18,6 +18,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -123,24 +124,29 @@ def visits_on_page(text: str) -> list[Visit]:
 
 def corrections(shown: list[Visit], traced: list[Visit]) -> list[str]:
     """Return what to change on the page, so that its rows are those of the trace."""
-    by_file = {visit.file: visit for visit in shown}
     traced_files = [visit.file for visit in traced]
     found = []
     for visit in shown:
         if visit.file not in traced_files:
             found.append(f"Remove the row of {visit.file}: the command does not enter this file.")
+    found += _wrong_rows(shown, traced)
+    if not found and shown != traced:
+        found.append(f"Put the rows into this order: {', '.join(traced_files)}")
+    return [f"{PAGE}: {correction}" for correction in found]
+
+
+def _wrong_rows(shown: list[Visit], traced: list[Visit]) -> Iterator[str]:
+    """Yield how to correct each row that is missing or has another beginning."""
+    by_file = {visit.file: visit for visit in shown}
     previous = "the head of the first table"
     for visit in traced:
         on_page = by_file.get(visit.file)
         if on_page is None:
             row = f"{visit.row()} What this file adds. |"
-            found.append(f"Add this row after {previous}: {row}")
+            yield f"Add this row after {previous}: {row}"
         elif on_page != visit:
-            found.append(f"Let the row of {visit.file} begin with: {visit.row()}")
+            yield f"Let the row of {visit.file} begin with: {visit.row()}"
         previous = f"the row of {visit.file}"
-    if not found and shown != traced:
-        found.append(f"Put the rows into this order: {', '.join(traced_files)}")
-    return [f"{PAGE}: {correction}" for correction in found]
 
 
 def with_present_names(text: str, traced: list[Visit]) -> str:

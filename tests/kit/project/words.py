@@ -95,6 +95,15 @@ def all_texts() -> list[Text]:
 
 def help_texts() -> Iterator[Text]:
     """Yield what help and the manifest say about commands, options, settings and variables."""
+    yield from _texts_of_commands()
+    yield from _texts_of_settings()
+    for topic, build_page in TOPICS.items():
+        # Each item of a topic begins on a line of its own.
+        page = build_page().text(1000, False).replace("\n", "\n\n")
+        yield Text(f"{PACKAGE}/kit", f"topic {topic}", page)
+
+
+def _texts_of_commands() -> Iterator[Text]:
     groups = set()
     for name, command in find_commands(root_command()):
         module = command.callback.__module__
@@ -107,6 +116,10 @@ def help_texts() -> Iterator[Text]:
             yield Text(place, f"{param['name']} of {name}", param.get("help", ""))
     for group in sorted(groups):
         yield Text(_folder_of(group), f"help of {group}", import_module(group).__doc__ or "")
+
+
+def _texts_of_settings() -> Iterator[Text]:
+    """Yield what is said about settings and variables."""
     for setting, facts in SETTINGS.items():
         yield Text(f"{PACKAGE}/kit", f"setting {setting}", facts["help"])
     for module_of_part in offered("settings"):
@@ -114,10 +127,6 @@ def help_texts() -> Iterator[Text]:
             yield Text(_folder_of(module_of_part.__name__), f"setting {setting}", facts["help"])
     for variable, meaning in ENVIRONMENT.items():
         yield Text(f"{PACKAGE}/kit", f"variable {variable}", meaning)
-    for topic, build_page in TOPICS.items():
-        # Each item of a topic begins on a line of its own.
-        page = build_page().text(1000, False).replace("\n", "\n\n")
-        yield Text(f"{PACKAGE}/kit", f"topic {topic}", page)
 
 
 def error_texts() -> Iterator[Text]:
