@@ -59,7 +59,7 @@ def _page(part: str, mechanisms: list[Mechanism]) -> str:
 
 
 def _item(mechanism: Mechanism) -> str:
-    """Return the list item of a mechanism: what it does, and where to find its code and its test."""
+    """Return the list item of a mechanism: what it does, and where its code and its test are."""
     _, _, function = mechanism.function.partition(":")
     code = f"`{mechanism.file}`"
     if function:
