@@ -20,10 +20,12 @@ from sampletool.kit.contract.response import (
     Screen,
     json_line,
     render,
+    result_meta,
     to_data,
     value_text,
 )
-from sampletool.kit.contract.text import PLAIN, RED, YELLOW, counted, printable
+from sampletool.kit.contract.table import Line, heads
+from sampletool.kit.contract.text import BOLD, PLAIN, RED, YELLOW, counted, printable
 
 
 @dataclass(frozen=True)
@@ -242,3 +244,76 @@ def test_a_dry_run_says_that_nothing_was_changed() -> None:
 
 def test_a_dry_run_without_a_result_prints_nothing() -> None:
     assert render(answer(Valued(1), dry_run=True), Presentation(format="text")).stdout == b""
+
+
+class PageResult(NamedTuple):
+    next_cursor: str | None = None
+    replayed: bool = False
+
+    def lines(self) -> list[str]:
+        return []
+
+
+def test_meta_has_the_members_of_a_result_that_are_about_the_run() -> None:
+    assert result_meta(PageResult("after:b", True)) == {"next_cursor": "after:b", "replayed": True}
+    assert result_meta(PageResult()) == {}
+    assert result_meta(Said("x")) == {}
+    assert result_meta(None) == {}
+
+
+def test_what_belongs_to_meta_is_not_repeated_in_the_data() -> None:
+    line = render(answer(PageResult("after:b", True)), Presentation()).stdout
+
+    assert json.loads(line)["data"] == {}
+
+
+def test_a_person_sees_an_error_also_where_stdout_gets_json() -> None:
+    failed = answer(None, FileNotFound("/f"), warning="Careful.")
+
+    shown = render(failed, Presentation(format="json", error_also_on_stderr=True))
+    succeeded = render(answer(Said("x")), Presentation(format="json", error_also_on_stderr=True))
+
+    assert shown.stdout == render(failed, Presentation(format="json")).stdout
+    assert shown.stderr.startswith("Error: /f does not exist. [FILE_NOT_FOUND]\n")
+    assert succeeded.stderr == ""
+
+
+def test_quiet_hides_a_success_with_its_warnings_and_no_error() -> None:
+    quiet = Presentation(format="text", is_quiet=True)
+
+    success = render(answer(Said("x"), warning="Careful."), quiet)
+    failure = render(answer(Said("done before"), FileNotFound("/f"), warning="Careful."), quiet)
+
+    assert success == Rendered(b"", "")
+    assert failure.stdout == b"done before\n"
+    assert failure.stderr.startswith("Warning: Careful.\nError: /f does not exist.")
+
+
+def test_json_is_not_quiet() -> None:
+    quiet = Presentation(format="json", is_quiet=True)
+
+    assert b'"text":"x"' in render(answer(Said("x")), quiet).stdout
+
+
+class TableResult(NamedTuple):
+    rows: list[Line]
+
+    def lines(self) -> list[Line]:
+        return self.rows
+
+
+def test_a_table_fits_the_terminal_and_has_its_colors() -> None:
+    table = answer(TableResult([heads("name", "value"), ("key", "x" * 50)]))
+
+    in_colour = render(table, Presentation("text", Screen(width=20, color=True))).stdout.decode()
+    in_file = render(table, Presentation("text")).stdout.decode()
+
+    assert in_colour == f"{BOLD}NAME{PLAIN}  {BOLD}VALUE         {PLAIN}\nkey   {'x' * 13}…\n"
+    assert in_file == f"NAME  VALUE\nkey   {'x' * 50}\n"
+
+
+def test_a_result_of_a_failure_in_raw_is_printed_too() -> None:
+    rendered = render(answer(Valued("kept"), FileNotFound("/f")), Presentation(format="raw"))
+
+    assert rendered.stdout == b"kept\n"
+    assert rendered.stderr.startswith("Error: ")
