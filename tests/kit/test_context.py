@@ -364,9 +364,11 @@ def test_a_lock_counts_in_what_the_response_says(directory: Path) -> None:
     context = context_with()
 
     with context.hold(directory / "x.lock", "x", "exclusive", 1):
-        pass
+        # Also while it is held: the command may fail before it releases the lock.
+        waited_ms = context.waited_ms
 
-    assert context.waited_ms is not None
+    assert waited_ms is not None
+    assert context.waited_ms == waited_ms
 
 
 # Editing settings
@@ -569,3 +571,12 @@ def test_an_empty_variable_in_a_script_does_not_mean_the_current_directory(
     assert (ran.status, ran.code) == (2, "VALIDATION_ERROR")
     assert ran.error["errors"][0]["param"] == "--cwd"
     assert not (tool.cwd / WORKSPACE_FILE).exists()
+
+
+def test_a_wrong_lock_timeout_in_a_file_can_be_corrected(tool: Tool, workspace: Path) -> None:
+    (workspace / WORKSPACE_FILE).write_text('[settings]\nlock_timeout = "soon"\n')
+
+    ran = tool("config", "set", "lock_timeout", "2s")
+
+    assert ran.data["effect"] == "updated"
+    assert [warning["code"] for warning in ran.response["warnings"]] == ["VALIDATION_ERROR"]
