@@ -71,6 +71,49 @@ def answer(
 _ANY_TEXT = st.text(st.characters(codec=None, categories=None))
 
 
+_CONTENTS: list[object] = [
+    "text",
+    None,
+    7,
+    [Pair(1, None), Said("x")],
+    ("a", "b"),
+    {"key": {"inner": [True]}},
+    Path("/w"),
+    "caf\udce9",
+]
+
+
+def _rendering_failure(response: Response, presentation: Presentation) -> Exception | None:
+    """Return the error that `render` raises, or None."""
+    try:
+        render(response, presentation)
+    except Exception as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl", "text", "raw"])
+@pytest.mark.parametrize("content", _CONTENTS, ids=ascii)
+def test_every_result_can_be_printed_in_every_format(form: Format, content: object) -> None:
+    assert _rendering_failure(answer(Valued(content)), Presentation(format=form)) is None
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl", "text", "raw"])
+@pytest.mark.parametrize("result", [None, Said("x")], ids=["no result", "result"])
+@pytest.mark.parametrize("error", [None, FileNotFound("/f")], ids=["success", "failure"])
+@pytest.mark.parametrize("screen", [Screen(), Screen(30, True, True)], ids=["file", "terminal"])
+def test_every_response_can_be_printed_in_every_format(
+    form: Format,
+    result: Result | None,
+    error: ToolError | None,
+    screen: Screen,
+) -> None:
+    response = answer(result, error, "Careful.", dry_run=True, next_cursor="after:x")
+    presentation = Presentation(format=form, screen=screen, error_also_on_stderr=True)
+
+    assert _rendering_failure(response, presentation) is None
+
+
 @given(_ANY_TEXT)
 def test_json_is_one_ascii_line_whatever_it_carries(text: str) -> None:
     line = render(answer(Said(text)), Presentation(format="json")).stdout
