@@ -31,7 +31,7 @@ from .contract.response import (
     render,
     result_meta,
 )
-from .contract.text import redact
+from .contract.text import redact, shorten
 from .global_options import HelpRequested, color_in_arguments, format_in_arguments, whole_tool
 from .parts import command_packages
 from .places import state_directory
@@ -387,9 +387,9 @@ def _build_meta(context: Context, exit_code: int) -> dict[str, Any]:
         meta["dry_run"] = True
     trace_id = os.environ.get(env_variable("TRACE_ID"))
     if trace_id:
-        meta["trace_id"] = trace_id
+        meta["trace_id"] = shorten(trace_id)
     if context.fields is not None:
-        meta["fields"] = context.options.fields
+        meta["fields"] = shorten(str(context.options.fields))
     if context.waited_ms is not None:
         meta["waited_ms"] = context.waited_ms
     if context.crashed_holder is not None:

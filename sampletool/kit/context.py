@@ -5,6 +5,7 @@ so that `config get` does not pay for locks and sessions. Whatever was opened is
 command ends, in reverse order, however it ends.
 """
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ from .contract.duration import parse_limit
 from .contract.errors import InvalidValues, Mistake, NoWorkspace, ToolError
 from .contract.expected import EXPECTED
 from .contract.file_errors import FileNotFound
-from .contract.text import printable
+from .contract.text import printable, shorten_sentence
 from .places import find_workspace, session_root
 from .program import env_variable
 from .safety.signals import Signals
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
+_MAX_WARNING_BYTES = 8 * 1024
+"""The size of all warnings of a response, as JSON."""
+
 PATIENT_WAIT_SECONDS = 10.0
 """The wait for a lock whose holders take milliseconds, so that nobody's change is refused."""
 NO_WAIT_SECONDS = 0.0
@@ -52,6 +56,7 @@ class Context:
         self.request_id = os.urandom(8).hex()
         self.command_line = CommandLine()
         self.warnings: list[dict[str, str]] = []
+        self._warning_bytes = 0
         self.fields: FieldTree | None = None
         """The members of `data` that --fields selects. It is None for all of them."""
         self.exit_stack = ExitStack()
@@ -344,8 +349,15 @@ class Context:
         return self._stdout.take_descriptor()
 
     def warn(self, code: str, message: str) -> None:
-        """Add a warning to the response."""
-        self.warnings.append({"code": code, "message": message})
+        """Add a warning to the response. If there are too many, say so once instead."""
+        if self._warning_bytes > _MAX_WARNING_BYTES:
+            return
+        warning = {"code": code, "message": shorten_sentence(message)}
+        self._warning_bytes += len(json.dumps(warning))
+        if self._warning_bytes > _MAX_WARNING_BYTES:
+            left_out = "There are more warnings. They would make the response too long."
+            warning = {"code": "MORE_WARNINGS", "message": left_out}
+        self.warnings.append(warning)
 
     def notice(self, line: str) -> None:
         """Print a line on stderr, unless --quiet was given. It is never a reason to fail."""

@@ -11,12 +11,10 @@ from typing import Annotated, Generic, TypeVar
 import typer
 
 from .contract.errors import InvalidValues, Mistake
-from .contract.response import json_line
+from .contract.response import count_fitting
 from .contract.text import quoted
 
 MAX_LIMIT = 10_000
-MAX_PAGE_BYTES = 48 * 1024
-"""The size of the rows on one page, as JSON. With the rest of the response, they fit in 64 KiB."""
 
 LimitOption = Annotated[
     int,
@@ -55,18 +53,6 @@ def first_page(rows: list[Row], limit: int, position_of: Callable[[Row], object]
     if len(page) == len(rows):
         return Page(page, next_cursor=None)
     return Page(page, next_cursor=f"{_CURSOR_PREFIX}{position_of(page[-1])}")
-
-
-def count_fitting(rows: Iterable[object]) -> int:
-    """Return how many of the rows fit on a page. The first one always does."""
-    size_bytes = 0
-    count = 0
-    for row in rows:
-        size_bytes += len(json_line(row))
-        if size_bytes > MAX_PAGE_BYTES and count > 0:
-            break
-        count += 1
-    return count
 
 
 def page_of(

@@ -43,7 +43,7 @@ def names_with_probe(package):
 
 folder._names_in = names_with_probe
 
-sys.argv = ["tool", "probe"]
+sys.argv = ["tool", "probe", *sys.argv[1:]]
 sys.exit(sampletool.kit.start.main())
 """
 
@@ -57,10 +57,10 @@ def added(body: str, *, before: str = "") -> list[str]:
     return [sys.executable, "-c", _PROGRAM.format(before=before, body=indent(body, "    "))]
 
 
-def start_added(tool: Tool, body: str, *, before: str = "") -> ForkedProcess:
-    """Start the command in a forked process.
+def start_added(tool: Tool, body: str, *args: str, before: str = "") -> ForkedProcess:
+    """Start the command with these arguments in a forked process.
 
     When `before` runs there, all modules but kit/start.py are already imported.
     """
     _interpreter, *program = added(body, before=before)
-    return tool.start(program=program)
+    return tool.start(*args, program=program)

@@ -79,7 +79,11 @@ def _value_of(part: str, name: str) -> Any:
         pytest.skip(f"{module} cannot be imported: {error}")
     for attribute in attributes:
         defaults_of_fields = getattr(found, "_field_defaults", {})
-        found = defaults_of_fields[attribute] if attribute in defaults_of_fields else getattr(found, attribute)
+        found = (
+            defaults_of_fields[attribute]
+            if attribute in defaults_of_fields
+            else getattr(found, attribute)
+        )
     return inspect.signature(found).parameters[parameter].default if parameter else found
 
 
@@ -122,7 +126,9 @@ def _numbers_in(scope: ast.Module | ast.ClassDef, above: str) -> Iterator[str]:
 def _numeric_defaults(arguments: ast.arguments) -> Iterator[str]:
     positional = [*arguments.posonlyargs, *arguments.args]
     first = len(positional) - len(arguments.defaults)
-    pairs: list[tuple[ast.arg, ast.expr | None]] = [*zip(positional[first:], arguments.defaults, strict=True)]
+    pairs: list[tuple[ast.arg, ast.expr | None]] = [
+        *zip(positional[first:], arguments.defaults, strict=True)
+    ]
     pairs += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     for argument, default in pairs:
         if default is not None and _is_number(default):
@@ -154,7 +160,12 @@ def _limits_of_options(part: str) -> Iterator[tuple[str, tuple[object, int | Non
         described = describe(name, command)
         for option in (*described["options"], *described["arguments"]):
             default, least, most = (option.get(fact) for fact in ("default", "minimum", "maximum"))
-            is_limit = least is not None or most is not None or _is_duration(default) or type(default) is int
+            is_limit = (
+                least is not None
+                or most is not None
+                or _is_duration(default)
+                or type(default) is int
+            )
             if is_limit:
                 yield f"{name} {option.get('flags', [option['name']])[0]}", (default, least, most)
 

@@ -21,7 +21,12 @@ from sampletool.kit.session_id import check_session_id
 from sampletool.kit.settings.known import _EXPECTED, SETTINGS, read_as
 from sampletool.kit.settings.toml_key import parse_key
 
-SWITCHES: tuple[tuple[object, bool], ...] = (("on", True), ("off", False), (True, True), (False, False))
+SWITCHES: tuple[tuple[object, bool], ...] = (
+    ("on", True),
+    ("off", False),
+    (True, True),
+    (False, False),
+)
 
 VALUES: dict[str, tuple[object, ...]] = {
     "count": (1, "7"),
@@ -82,7 +87,9 @@ def test_each_position_of_a_switch_is_read(value: object, meant: bool) -> None:
 @pytest.mark.parametrize(
     ("value", "is_ci"), [("", False), ("0", False), ("false", False), ("FALSE", False), ("1", True)]
 )
-def test_each_value_of_ci_says_whether_a_person_looks(value: str, is_ci: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_value_of_ci_says_whether_a_person_looks(
+    value: str, is_ci: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CI", value)
 
     assert in_ci() is is_ci
@@ -128,7 +135,9 @@ def test_each_variable_decides_about_colour_where_there_is_no_terminal(
         (["--format"], None),
     ],
 )
-def test_each_way_to_ask_for_a_form_is_seen_where_parsing_failed(args: list[str], form: str | None) -> None:
+def test_each_way_to_ask_for_a_form_is_seen_where_parsing_failed(
+    args: list[str], form: str | None
+) -> None:
     assert format_in_arguments(args) == form
 
 

@@ -43,7 +43,9 @@ def test_a_terminal_has_colors_and_a_pipe_has_none(terminal: int, pipe: int) -> 
     assert not wants_color(pipe, "auto")
 
 
-def test_the_option_decides_before_every_variable(terminal: int, pipe: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_option_decides_before_every_variable(
+    terminal: int, pipe: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     assert wants_color(pipe, "always")
 
@@ -106,7 +108,9 @@ def test_of_two_variables_the_first_one_decides(
 
 def test_the_option_colors_the_errors_of_a_command(tool: Tool) -> None:
     colored = tool("config", "get", "nothing", "--format", "text", "--color", "always")
-    plain = tool("config", "get", "nothing", "--format", "text", "--color", "never", FORCE_COLOR="1")
+    plain = tool(
+        "config", "get", "nothing", "--format", "text", "--color", "never", FORCE_COLOR="1"
+    )
 
     assert colored.stderr.startswith(b"\x1b[31mError:")
     assert b"\x1b" not in plain.stderr

@@ -35,7 +35,9 @@ def help_of(command: str, width: int = 80) -> str:
     """Return the help page of a command, of a group, or of the tool if the name is empty."""
     args = [*command.split(), "--help"]
     with pytest.raises(HelpRequested) as caught:
-        root_command().main(args=args, prog_name=PROGRAM, standalone_mode=False, obj=Context(Signals()))
+        root_command().main(
+            args=args, prog_name=PROGRAM, standalone_mode=False, obj=Context(Signals())
+        )
     return caught.value.text(width, False)
 
 

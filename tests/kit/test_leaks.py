@@ -106,12 +106,21 @@ _EXPECTED = {
 
 
 @pytest.mark.leaves_litter
-def test_each_kind_of_leak_fails_its_test_by_name_and_what_is_clean_or_marked_passes(tmp_path: Path) -> None:
+def test_each_kind_of_leak_fails_its_test_by_name_and_what_is_clean_or_marked_passes(
+    tmp_path: Path,
+) -> None:
     """The processes that the tests inside leave are looked for after this test, too: they have been ended there."""
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["tests.kit.plugin"]\n')
     (tmp_path / "test_it.py").write_text(_TESTS)
     pytest_here = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *FEW_PLUGINS]
-    options = ["--rootdir", str(tmp_path), "--basetemp", str(tmp_path / "inner"), "-o", "markers=leaves_litter: a mark"]
+    options = [
+        "--rootdir",
+        str(tmp_path),
+        "--basetemp",
+        str(tmp_path / "inner"),
+        "-o",
+        "markers=leaves_litter: a mark",
+    ]
 
     ran = subprocess.run(
         [*pytest_here, *options, "test_it.py"],
@@ -123,6 +132,10 @@ def test_each_kind_of_leak_fails_its_test_by_name_and_what_is_clean_or_marked_pa
 
     said = re.sub(rf"{re.escape(str(tmp_path))}/inner/\w+", "TEST", ran.stdout)
     said = re.sub("[0-9]+", "N", said.replace(str(tmp_path), "PROJECT"))
-    assert [name for name, leak in _EXPECTED.items() if f"\n{name} leaves something behind:\n{leak}" not in said] == []
+    assert [
+        name
+        for name, leak in _EXPECTED.items()
+        if f"\n{name} leaves something behind:\n{leak}" not in said
+    ] == []
     assert re.findall(r"^ERROR test_it.py::(\w+)", said, re.MULTILINE) == [*_EXPECTED]
     assert f"{_TESTS.count('def test_')} passed, {len(_EXPECTED)} errors" in ran.stdout

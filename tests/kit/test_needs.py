@@ -19,9 +19,13 @@ _KIT = Path(checksums.__file__).parent
 def has(actual: Any, needed: Any) -> bool:
     """Tables may have more keys, lists more entries."""
     if isinstance(needed, dict):
-        return isinstance(actual, dict) and all(key in actual and has(actual[key], needed[key]) for key in needed)
+        return isinstance(actual, dict) and all(
+            key in actual and has(actual[key], needed[key]) for key in needed
+        )
     if isinstance(needed, list):
-        return isinstance(actual, list) and all(any(has(entry, each) for entry in actual) for each in needed)
+        return isinstance(actual, list) and all(
+            any(has(entry, each) for entry in actual) for each in needed
+        )
     return bool(actual == needed)
 
 
@@ -29,7 +33,11 @@ def leaves(table: dict[str, Any], above: str = "") -> list[tuple[str, Any]]:
     """Each setting by its key with dots, and each table that is an entry of a list."""
     found = []
     for key, value in table.items():
-        found += leaves(value, f"{above}{key}.") if isinstance(value, dict) else [(f"{above}{key}", value)]
+        found += (
+            leaves(value, f"{above}{key}.")
+            if isinstance(value, dict)
+            else [(f"{above}{key}", value)]
+        )
     return found
 
 
@@ -74,7 +82,9 @@ def test_a_kit_as_it_was_taken_passes(copy: Path) -> None:
     assert compare(copy).returncode == 0
 
 
-@pytest.mark.parametrize("name", ["kit/app.py", "kit/kit.mk", "tests/kit/test_app.py", "docs/kit/settings.md"])
+@pytest.mark.parametrize(
+    "name", ["kit/app.py", "kit/kit.mk", "tests/kit/test_app.py", "docs/kit/settings.md"]
+)
 @pytest.mark.parametrize("change", ["edited", "deleted"])
 def test_an_edited_kit_is_named(copy: Path, name: str, change: str) -> None:
     path = copy / PACKAGE / name if name.startswith("kit/") else copy / name

@@ -61,7 +61,9 @@ def directory(tmp_path: Path) -> Path:
     return directory
 
 
-def run(directory: Path, *arguments: str, program: Path = _PROGRAM) -> subprocess.CompletedProcess[str]:
+def run(
+    directory: Path, *arguments: str, program: Path = _PROGRAM
+) -> subprocess.CompletedProcess[str]:
     """Run the program to its end."""
     return run_python(program, *arguments, cwd=directory, check=False)
 
@@ -217,7 +219,9 @@ def test_if_signals_are_not_kept_back_a_temporary_file_stays(directory: Path) ->
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_wait_for_the_lock_at_once(directory: Path, number: signal.Signals) -> None:
+def test_a_signal_ends_the_wait_for_the_lock_at_once(
+    directory: Path, number: signal.Signals
+) -> None:
     with held_lock(directory), step(directory, "add", "screw") as stepped:
         # The first attempt to take the lock has failed, so it waits and tries again.
         stepped.run_until("fcntl.flock", times=2)
@@ -247,7 +251,9 @@ def full_pipe() -> Iterator[int]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
-def test_a_signal_kills_a_process_whose_output_nobody_reads(directory: Path, number: signal.Signals) -> None:
+def test_a_signal_kills_a_process_whose_output_nobody_reads(
+    directory: Path, number: signal.Signals
+) -> None:
     with full_pipe() as stdout:
         process = start_python(_PROGRAM, "add", "screw", cwd=directory, stdout=stdout)
         wait_until(lambda: screws(directory) == 2)
@@ -314,7 +320,9 @@ def test_an_addition_whose_flush_fails_after_the_rename_is_reported_as_saved(
 
 
 def test_where_ctrl_c_is_ignored_it_stays_ignored(directory: Path) -> None:
-    with step(directory, _RUN_WITH_CTRL_C_IGNORED, _PROGRAM, "add", "screw", program=Path("-c")) as stepped:
+    with step(
+        directory, _RUN_WITH_CTRL_C_IGNORED, _PROGRAM, "add", "screw", program=Path("-c")
+    ) as stepped:
         stepped.run_until(opens_temporary_file)
 
         stepped.signal(signal.SIGINT)
@@ -374,7 +382,9 @@ def test_the_content_is_flushed_before_the_rename_and_the_directory_after_it(
 
 
 @pytest.mark.parametrize("failing_step", ["os.fsync", "os.rename"])
-def test_a_full_disk_leaves_the_old_file_and_no_temporary_one(directory: Path, failing_step: str) -> None:
+def test_a_full_disk_leaves_the_old_file_and_no_temporary_one(
+    directory: Path, failing_step: str
+) -> None:
     with step(directory, "add", "screw") as stepped:
         stepped.run_until(failing_step)
 
@@ -431,8 +441,12 @@ def test_a_link_that_is_planted_just_before_the_write_is_not_followed(directory:
     assert screws(directory) == 1
 
 
-@pytest.mark.parametrize("content", [b"{", b"", b"[1]", b'{"a": "b"}', b'{"a": true}', b'{"a": 1.5}', b'{"\xff": 1}'])
-def test_a_file_that_contains_no_counts_is_refused_and_stays_as_it_is(directory: Path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    "content", [b"{", b"", b"[1]", b'{"a": "b"}', b'{"a": true}', b'{"a": 1.5}', b'{"\xff": 1}']
+)
+def test_a_file_that_contains_no_counts_is_refused_and_stays_as_it_is(
+    directory: Path, content: bytes
+) -> None:
     (directory / "stock.json").write_bytes(content)
 
     ran = run(directory, "add", "screw")

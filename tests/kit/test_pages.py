@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.contract.errors import InvalidValues
+from sampletool.kit.contract.response import MAX_LIST_BYTES, count_fitting
 from sampletool.kit.pages import (
-    MAX_PAGE_BYTES,
-    count_fitting,
     first_page,
     page_of,
     read_cursor,
@@ -53,7 +52,9 @@ def test_what_is_no_cursor_is_refused(tool: Tool, cursor: str) -> None:
 
 def test_only_the_fields_that_are_asked_for_are_in_the_data(tool: Tool, workspace: Path) -> None:
     assert tool("config", "get", "level", "--fields", "value").data == {"value": 1}
-    assert tool("config", "explain", "level", "--fields", "sources.wins").data == {"sources": [{"wins": True}]}
+    assert tool("config", "explain", "level", "--fields", "sources.wins").data == {
+        "sources": [{"wins": True}]
+    }
     assert tool("--fields", "effect", "config", "set", "a", "1").data == {"effect": "created"}
 
 
@@ -69,7 +70,9 @@ def test_a_field_that_is_not_there_changes_nothing(tool: Tool, workspace: Path) 
 
 
 def test_fields_are_of_json_and_not_of_text(tool: Tool, workspace: Path) -> None:
-    assert tool("config", "get", "level", "--fields", "value", TOOL_FORMAT="text").data == {"value": 1}
+    assert tool("config", "get", "level", "--fields", "value", TOOL_FORMAT="text").data == {
+        "value": 1
+    }
     assert tool("config", "get", "level", "--fields", "value", "--format", "text").status == 2
     assert tool("config", "get", "level", "--fields", "value", "--raw").status == 2
 
@@ -83,11 +86,13 @@ def test_a_page_ends_early_if_its_rows_are_long(tool: Tool, workspace: Path) -> 
     assert len(found) > 1
     assert all(len(page.stdout) <= 64 * 1024 for page in found)
     listed = [setting["key"] for page in found for setting in page.data["settings"]]
-    assert [key for key in listed if key.startswith("key-")] == [f"key-{number:04}" for number in range(300)]
+    assert [key for key in listed if key.startswith("key-")] == [
+        f"key-{number:04}" for number in range(300)
+    ]
 
 
 def test_the_first_row_is_on_a_page_however_long_it_is() -> None:
-    page = first_page(["x" * MAX_PAGE_BYTES * 2, "y"], 10, str)
+    page = first_page(["x" * MAX_LIST_BYTES * 2, "y"], 10, str)
 
     assert len(page.rows) == 1
     assert page.next_cursor is not None
@@ -144,7 +149,7 @@ def test_a_row_that_is_added_between_two_pages_hides_no_other() -> None:
 
 def test_a_page_that_is_as_large_as_allowed_is_whole() -> None:
     # As JSON, the row has two quotes and a newline more.
-    largest = "x" * (MAX_PAGE_BYTES // 2 - 3)
+    largest = "x" * (MAX_LIST_BYTES // 2 - 3)
 
     assert count_fitting([largest, largest]) == 2
     assert count_fitting([largest, largest + "x"]) == 1

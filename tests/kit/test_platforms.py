@@ -67,7 +67,9 @@ def is_running(pid: int) -> bool:
 def run(signals: Signals, *scripts: str) -> dict[str, ChildExit]:
     with Children(signals) as running:
         for number, script in enumerate(scripts):
-            running.start(str(number), ["/bin/sh", "-c", script], cwd=Path("/"), env=dict(os.environ))
+            running.start(
+                str(number), ["/bin/sh", "-c", script], cwd=Path("/"), env=dict(os.environ)
+            )
         exits = [running.next_exit() for _ in scripts]
     return {child_exit.name: child_exit for child_exit in exits if child_exit is not None}
 
@@ -75,7 +77,11 @@ def run(signals: Signals, *scripts: str) -> dict[str, ChildExit]:
 def test_how_children_ended_is_known_without_waitid(without_linux: None, signals: Signals) -> None:
     exits = run(signals, "echo said; exit 3", "kill -9 $$", "exit 0")
 
-    assert {name: one.exit_code for name, one in exits.items()} == {"0": 3, "1": -signal.SIGKILL, "2": 0}
+    assert {name: one.exit_code for name, one in exits.items()} == {
+        "0": 3,
+        "1": -signal.SIGKILL,
+        "2": 0,
+    }
     assert exits["0"].output_tail == "said\n"
     assert all(one.survivors == () for one in exits.values())
 
@@ -90,7 +96,9 @@ def test_the_rest_of_a_group_is_ended_without_waitid_and_waited_for_without_proc
     assert not is_running(int(number.read_text()))
 
 
-def test_a_child_that_goes_on_is_ended_with_the_block_without_waitid(without_linux: None, signals: Signals) -> None:
+def test_a_child_that_goes_on_is_ended_with_the_block_without_waitid(
+    without_linux: None, signals: Signals
+) -> None:
     with Children(signals) as running:
         running.start("child", ["sleep", "60"], cwd=Path("/"), env=dict(os.environ))
         pid = running._running["child"].process.pid
@@ -153,7 +161,9 @@ def test_a_file_system_that_cannot_flush_the_disk_s_cache_is_flushed_as_far_as_i
     assert (tmp_path / "file").read_bytes() == b"new"
 
 
-def test_without_extended_attributes_a_file_is_replaced_and_keeps_its_mode(without_linux: None, tmp_path: Path) -> None:
+def test_without_extended_attributes_a_file_is_replaced_and_keeps_its_mode(
+    without_linux: None, tmp_path: Path
+) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"old")
     file.chmod(0o640)
@@ -165,7 +175,9 @@ def test_without_extended_attributes_a_file_is_replaced_and_keeps_its_mode(witho
 
 def test_settings_are_changed_by_many_at_once(elsewhere: Tool, workspace: Path) -> None:
     # Fresh interpreters: they read PYTHONPATH.
-    calls = [elsewhere.start_fresh("config", "set", f"key{number}", str(number)) for number in range(6)]
+    calls = [
+        elsewhere.start_fresh("config", "set", f"key{number}", str(number)) for number in range(6)
+    ]
 
     assert [call.wait() for call in calls] == [0] * 6
     text = (workspace / "tool.toml").read_text()
@@ -176,7 +188,9 @@ def test_the_holder_of_a_lock_is_named_by_its_record_and_not_said_to_be_verified
     elsewhere: Tool, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ExitStack() as stack:
-        with monkeypatch.context() as patch:  # not longer: what is started meanwhile may serve other tests
+        with (
+            monkeypatch.context() as patch
+        ):  # not longer: what is started meanwhile may serve other tests
             patch.setenv("PYTHONPATH", elsewhere.environ["PYTHONPATH"])
             other = stack.enter_context(holding(workspace_lock(workspace, "tool.toml")))
         (held,) = elsewhere("lock", "list").data["locks"]
@@ -189,7 +203,9 @@ def test_the_holder_of_a_lock_is_named_by_its_record_and_not_said_to_be_verified
     assert "not verified" in refused.error["message"]
 
 
-def test_doctor_says_what_is_not_promised_there(elsewhere: Tool, tool: Tool, workspace: Path) -> None:
+def test_doctor_says_what_is_not_promised_there(
+    elsewhere: Tool, tool: Tool, workspace: Path
+) -> None:
     answer = elsewhere("doctor").data
     said = elsewhere("doctor", "--format", "text").text
 

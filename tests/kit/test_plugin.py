@@ -43,6 +43,8 @@ def test_a_suite_that_ignores_signals_tests_as_any_other_and_a_test_that_fails_l
 
     assert "1 failed, 1 passed" in ran.stdout
     assert re.search(r"slowest tests .*\n +\d+\.\d\d s  test_it.py::test_", ran.stdout)
-    assert re.search(r"^2 tests took \d+ s, and \d+ s of processor time\.$", ran.stdout, re.MULTILINE)
+    assert re.search(
+        r"^2 tests took \d+ s, and \d+ s of processor time\.$", ran.stdout, re.MULTILINE
+    )
     assert "test_that_fails" in ran.stdout
     assert not is_running(int((tmp_path / "left").read_text()))

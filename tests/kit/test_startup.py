@@ -1,4 +1,4 @@
-"""A light start: a call imports what it needs and nothing else."""
+"""A command starts quickly: it imports the modules that it needs, and nothing else."""
 
 import json
 import subprocess
@@ -10,80 +10,148 @@ import pytest
 from sampletool.kit.program import PACKAGE, PROGRAM
 from sampletool.kit.testing.tool import Tool
 
-_CALL = f"""
+_RUN = f"""
 import os, sys
 os._exit = lambda status: None
 from {PACKAGE}.kit.start import main
 sys.argv[0] = "{PROGRAM}"
 main()"""
-_HEAVY = {"rich", "pydantic", "asyncio", "sqlite3", "multiprocessing", "redis", "psycopg", "mcp", "http", "click",
-          "platformdirs", "tempfile", f"{PACKAGE}.kit.work",
-          f"{PACKAGE}.kit.contract.lock_held"}  # fmt: skip
+"""A program that runs the tool, and does not exit."""
+
+_HEAVY = {
+    "rich",
+    "pydantic",
+    "asyncio",
+    "sqlite3",
+    "multiprocessing",
+    "redis",
+    "psycopg",
+    "mcp",
+    "http",
+    "click",
+    "platformdirs",
+    "tempfile",
+    f"{PACKAGE}.kit.work",
+    f"{PACKAGE}.kit.contract.lock_held",
+}
+"""Modules that no plain command needs."""
+
 _FOR_CHANGES = {"tomlkit", "filelock", "secrets", "hashlib", "_hashlib", "decimal"}
-"""Only a call that takes a lock or writes TOML pays for them."""
+"""Modules that only a command that takes a lock or writes TOML needs."""
 
 
 def imported(tool: Tool, *args: str) -> set[str]:
-    return imported_by(tool, _CALL, *args)
+    """Return the modules that a command has imported when it ends."""
+    return imported_by(tool, _RUN, *args)
 
 
 def imported_by(tool: Tool, code: str, *args: str) -> set[str]:
-    env = {name: value for name, value in tool.environ.items() if not name.startswith(("COVERAGE_", "XDG_"))}
+    """Return the modules that a program has imported when it ends."""
+    environ = {}
+    for name, value in tool.environ.items():
+        # Measuring coverage imports modules, and with XDG_ variables platformdirs is not needed.
+        if not name.startswith(("COVERAGE_", "XDG_")):
+            environ[name] = value
     listing = f"{code}\nimport json, sys\nsys.stderr.write(json.dumps(sorted(sys.modules)))"
-    # A fresh interpreter here and below: in a forked process everything is imported.
-    ran = subprocess.run([sys.executable, "-c", listing, *args], cwd=tool.cwd, env=env, capture_output=True, check=True)
+    # A fresh interpreter, because in a forked process everything is imported.
+    ran = subprocess.run(
+        [sys.executable, "-c", listing, *args],
+        cwd=tool.cwd,
+        env=environ,
+        capture_output=True,
+        check=True,
+    )
     return set(json.loads(ran.stderr.decode()))
 
 
-@pytest.mark.parametrize(("call", "at_most"), [(["config", "get", "level"], 63), (["config", "set", "a", "1"], 111)])
-def test_a_plain_call_imports_so_many_modules_beside_typer(
-    tool: Tool, workspace: Path, call: list[str], at_most: int
-) -> None:
-    """Each costs a quarter of a millisecond, at every start. Of those of `set`, 20 are filelock and 12 are tomlkit."""
-    beside = imported(tool, *call) - imported_by(tool, "import typer")
-    beside = {name for name in beside if not name.startswith(f"{PACKAGE}.") or name.startswith(f"{PACKAGE}.kit")}
-
-    assert len(beside) <= at_most, sorted(beside)
-    assert workspace
+def is_of_a_part(module: str) -> bool:
+    """Return whether a module belongs to a part, not to the kit."""
+    is_ours = module.startswith(f"{PACKAGE}.")
+    return is_ours and not module.startswith(f"{PACKAGE}.kit")
 
 
 @pytest.mark.parametrize(
-    "call", [["config", "get", "level"], ["config", "list"], ["config", "set", "a", "1"], ["config", "path"]]
+    ("arguments", "at_most"),
+    [(["config", "get", "level"], 63), (["config", "set", "a", "1"], 111)],
 )
-def test_a_plain_call_imports_nothing_heavy(tool: Tool, workspace: Path, call: list[str]) -> None:
-    unwanted = _HEAVY if "set" in call else _HEAVY | _FOR_CHANGES
+@pytest.mark.usefixtures("workspace")
+def test_a_plain_command_imports_few_modules_besides_typer(
+    tool: Tool,
+    arguments: list[str],
+    at_most: int,
+) -> None:
+    """Each module costs 0.25 ms at every start.
 
-    assert not imported(tool, *call) & unwanted
-    assert workspace
+    Of those that `set` imports, 20 belong to filelock and 12 to tomlkit.
+    """
+    modules = imported(tool, *arguments) - imported_by(tool, "import typer")
+
+    of_the_kit = {name for name in modules if not is_of_a_part(name)}
+    assert len(of_the_kit) <= at_most, sorted(of_the_kit)
 
 
-def test_a_call_imports_its_own_command_only(tool: Tool, workspace: Path) -> None:
-    commands = {
-        name for name in imported(tool, "config", "get", "level") if name.startswith("sampletool.kit.commands.")
-    }
+@pytest.mark.parametrize(
+    "arguments",
+    [["config", "get", "level"], ["config", "list"], ["config", "path"]],
+)
+@pytest.mark.usefixtures("workspace")
+def test_a_plain_command_imports_nothing_heavy(tool: Tool, arguments: list[str]) -> None:
+    modules = imported(tool, *arguments)
 
+    assert not modules & _HEAVY
+    assert not modules & _FOR_CHANGES
+
+
+@pytest.mark.usefixtures("workspace")
+def test_a_command_that_changes_settings_imports_nothing_else_that_is_heavy(tool: Tool) -> None:
+    modules = imported(tool, "config", "set", "a", "1")
+
+    assert not modules & _HEAVY
+
+
+@pytest.mark.usefixtures("workspace")
+def test_a_run_imports_only_its_own_command(tool: Tool) -> None:
+    modules = imported(tool, "config", "get", "level")
+
+    commands = {name for name in modules if name.startswith("sampletool.kit.commands.")}
     config = "sampletool.kit.commands.config"
-    shared = {f"{config}._options", f"{config}._showing"}
-    assert commands == {"sampletool.kit.commands.config", "sampletool.kit.commands.config.get"} | shared
-    assert workspace
+    assert commands == {config, f"{config}.get", f"{config}._options", f"{config}._showing"}
 
 
-def test_a_call_imports_nothing_of_the_parts_but_the_settings_that_they_know(tool: Tool, workspace: Path) -> None:
-    def parts(key: str) -> set[str]:
-        imported_names = (name.split(".") for name in imported(tool, "config", "get", key))
-        return {".".join(name[2:]) for name in imported_names if name[0] == PACKAGE and name[1:2] not in ([], ["kit"])}
+@pytest.mark.usefixtures("workspace")
+def test_a_setting_of_the_kit_is_read_without_importing_a_part(tool: Tool) -> None:
+    modules = imported(tool, "config", "get", "jobs")
 
-    assert tool("config", "set", "other", "1").data["effect"] == "created"
-    assert (parts("jobs"), parts("other") <= {"", "settings"}) == (set(), True)
-    assert workspace
+    assert {name for name in modules if is_of_a_part(name)} == set()
 
 
-def test_a_change_costs_two_fsyncs_and_an_unchanged_one_none(tool: Tool, workspace: Path) -> None:
+@pytest.mark.usefixtures("workspace")
+def test_an_unknown_setting_is_read_by_importing_only_the_settings_of_the_parts(tool: Tool) -> None:
+    tool("config", "set", "other", "1")
 
-    def fsyncs(value: str) -> int:
-        with tool.stepped("config", "set", "a", value, watch=workspace) as stepped:
-            while stepped.at is not None:
-                stepped.step()
-            return sum(event.name == "os.fsync" for event in stepped.past)
+    modules = imported(tool, "config", "get", "other")
 
-    assert [fsyncs("1"), fsyncs("1")] == [2, 0]
+    inside_parts = set()
+    for name in modules:
+        if is_of_a_part(name):
+            _, _, *names_below = name.split(".")
+            inside_parts.add(".".join(names_below))
+    assert inside_parts <= {"", "settings"}
+
+
+def fsync_count(tool: Tool, workspace: Path, value: str) -> int:
+    """Set a key, and return how often the command flushes a file or directory to the disk."""
+    count = 0
+    with tool.stepped("config", "set", "a", value, watch=workspace) as stepped:
+        while stepped.at is not None:
+            stepped.step()
+        for event in stepped.past:
+            count += event.name == "os.fsync"
+    return count
+
+
+def test_a_change_costs_two_fsyncs_and_an_unchanged_file_none(tool: Tool, workspace: Path) -> None:
+    first = fsync_count(tool, workspace, "1")
+    second = fsync_count(tool, workspace, "1")
+
+    assert (first, second) == (2, 0)

@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 from ..contract.expected import EXPECTED, to_tool_error
+from ..contract.response import count_fitting
 from ..contract.text import MASK, is_secret, printable, redact
 from ..places import session_root
 from ..program import PACKAGE, env_variable
@@ -21,6 +22,7 @@ from ._used_paths import UsedPath
 _REPORTED_PREFIXES = (env_variable(""), "XDG_")
 _REPORTED_VARIABLES = ("CI", "LANG", "TERM")
 _MAX_VALUE_CHARACTERS = 200
+_MAX_ENVIRONMENT_BYTES = 24 * 1024
 _MAX_CRASH_REPORTS = 5
 
 
@@ -80,6 +82,9 @@ def _environment_lines() -> list[str]:
             continue
         shown = MASK if is_secret(name) else redact(value)
         lines.append(f"  {name}={shown[:_MAX_VALUE_CHARACTERS]}")
+    count = count_fitting(lines, _MAX_ENVIRONMENT_BYTES)
+    if count < len(lines):
+        lines[count:] = [f"  and {len(lines) - count} more"]
     return lines
 
 

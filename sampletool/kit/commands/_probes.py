@@ -25,6 +25,9 @@ from ..safety.processes import can_see_processes
 _LINKED_LOCKS = "lock files with several names"
 _USABLE_LOCKS = "locks can be used"
 
+_MAX_LISTED = 10
+"""How many locks with the same problem are listed. There can be hundreds."""
+
 _TAKE_LOCK = """
 import fcntl, sys
 file = open(sys.argv[1], "w")
@@ -121,12 +124,29 @@ def probe_lock_files(lock_paths: Iterable[Path]) -> list[Probe]:
     probes = []
     for directory, names in linked_by_directory.items():
         detail = (
-            f"{', '.join(names)}: the file has another name, too. Probably the directory was "
+            f"{_first_names(names)}: the file has another name, too. Probably the directory was "
             "copied with hard links (cp -al). Until the next use of such a lock, which gives this "
             "directory a file of its own, commands here wait for holders in the other directory."
         )
         probes.append(Probe(_LINKED_LOCKS, str(directory), True, detail))
-    return probes
+    return _first_probes(probes)
+
+
+def _first_names(names: list[str]) -> str:
+    """Return the first ten names, and the number of the others."""
+    if len(names) <= _MAX_LISTED:
+        return ", ".join(names)
+    listed = ", ".join(names[:_MAX_LISTED])
+    return f"{listed} and {len(names) - _MAX_LISTED} more"
+
+
+def _first_probes(probes: list[Probe]) -> list[Probe]:
+    """Return the first ten of several probes with the same name, and one for all the others."""
+    if len(probes) <= _MAX_LISTED:
+        return probes
+    first = probes[0]
+    others = f"{len(probes) - _MAX_LISTED} other places"
+    return [*probes[:_MAX_LISTED], Probe(first.name, others, first.ok)]
 
 
 def probe_lock_places(workspace: Path | None) -> list[Probe]:
@@ -149,7 +169,7 @@ def probe_lock_places(workspace: Path | None) -> list[Probe]:
         # Another command may remove the file, with the session it belongs to.
         with suppress(FileNotFoundError):
             probes += _refusals(path, partial(refuse_unsafe_lock_file, path, path.lstat()))
-    return probes
+    return _first_probes(probes)
 
 
 def _refusals(path: Path, check: Callable[[], object]) -> list[Probe]:

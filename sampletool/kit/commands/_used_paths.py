@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..call_log import NAMES
+from ..contract.text import MAX_SENTENCE_CHARACTERS, shorten
 from ..places import config_file, session_root, state_directory
 from ..program import WORKSPACE_DIRECTORY, WORKSPACE_FILE
 
@@ -40,5 +41,6 @@ def find_used_paths(workspace: Path | None) -> list[UsedPath]:
         }
     used_paths = []
     for name, path in paths.items():
-        used_paths.append(UsedPath(name=name, path=str(path), exists=path.exists()))
+        shown_path = shorten(str(path), MAX_SENTENCE_CHARACTERS)
+        used_paths.append(UsedPath(name=name, path=shown_path, exists=path.exists()))
     return used_paths

@@ -2,7 +2,7 @@
 
 import platform
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from itertools import groupby
 from typing import Annotated, ClassVar
@@ -15,7 +15,7 @@ from ..contract.errors import ChecksFailed
 from ..contract.expected import EXPECTED, to_tool_error
 from ..contract.response import UNTRUSTED, Format
 from ..contract.table import Line, Painted
-from ..contract.text import GREEN, RED
+from ..contract.text import GREEN, MAX_SENTENCE_CHARACTERS, RED, shorten, shorten_sentence
 from ..parts import offered
 from ..places import all_locks, config_file, session_root, state_directory
 from ..program import PROGRAM, WORKSPACE_DIRECTORY, __version__
@@ -120,7 +120,15 @@ def _run_probes(context: Context) -> list[Probe]:
     probes += probe_lock_places(workspace)
     for part in offered("doctor"):
         probes += part.probe(context)
-    return probes
+    return [_shortened(probe) for probe in probes]
+
+
+def _shortened(probe: Probe) -> Probe:
+    """Return the probe with a very long path shortened, so that the response stays short."""
+    detail = probe.detail
+    if detail is not None:
+        detail = shorten_sentence(detail)
+    return replace(probe, where=shorten(probe.where, MAX_SENTENCE_CHARACTERS), detail=detail)
 
 
 def _write_bug_report(context: Context) -> BugReport:

@@ -9,6 +9,7 @@ A command raises an error of this kind, an OSError, or an exception of `kit/safe
 exception is a bug in the tool, and is reported as INTERNAL_ERROR. See expected.py.
 """
 
+import json
 from collections.abc import Sequence
 from difflib import get_close_matches
 from enum import IntEnum
@@ -21,6 +22,9 @@ _MAX_LISTED = 10
 
 _MAX_MISTAKES = 100
 """How many mistakes one error has. A command line of 2 MB can have a million of them."""
+
+_MAX_MISTAKE_BYTES = 32 * 1024
+"""The size of the mistakes of one error, as JSON. There are fewer than 100 if they are long."""
 
 _MAX_PATH_CHARACTERS = 4096
 """PATH_MAX of Linux. No file has a path of this length."""
@@ -262,12 +266,14 @@ class InvalidValues(ToolError):
         suggestion: str = "Correct the values, then run the command again.",
         **facts: Any,
     ) -> None:
-        """Report all mistakes at once, up to 100, so that the caller can correct them at once.
+        """Report all mistakes together, so that the caller can correct them at once.
+
+        The error has up to 100 mistakes, and fewer if they are long.
 
         `message` replaces the messages of the mistakes. `suggestion` is shown only if no mistake
         has a suggestion of its own.
         """
-        shown_mistakes = [mistake.shortened() for mistake in mistakes[:_MAX_MISTAKES]]
+        shown_mistakes = _first_mistakes(mistakes)
         if not message:
             left_out = len(mistakes) - len(shown_mistakes)
             message = _join_messages(shown_mistakes, left_out)
@@ -282,6 +288,19 @@ class InvalidValues(ToolError):
         described = super().describe()
         described["errors"] = self.mistakes
         return described
+
+
+def _first_mistakes(mistakes: Sequence[Mistake]) -> list[Mistake]:
+    """Return the first mistakes, shortened. There is at least one, if there are any."""
+    first: list[Mistake] = []
+    size_bytes = 0
+    for mistake in mistakes[:_MAX_MISTAKES]:
+        shortened = mistake.shortened()
+        size_bytes += len(json.dumps(shortened._asdict()))
+        if size_bytes > _MAX_MISTAKE_BYTES and first:
+            break
+        first.append(shortened)
+    return first
 
 
 def _join_messages(mistakes: Sequence[Mistake], left_out: int) -> str:

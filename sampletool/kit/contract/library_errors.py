@@ -124,6 +124,10 @@ def _lock_held_hint(error: library.LockTimeout) -> str:
     return hint_for(error)
 
 
+_MAX_HOLDERS = 10
+"""How many holders of one lock are listed. A shared lock can have hundreds."""
+
+
 def _lock_held_context(error: library.LockTimeout) -> Facts:
     """Return the lock, the wait and the holders. Callers rely on these names."""
     facts: Facts = {
@@ -136,7 +140,8 @@ def _lock_held_context(error: library.LockTimeout) -> Facts:
         facts["holder"] = holders[0]
     # `holder` is there in any case: many callers know only that one.
     if len(holders) > 1:
-        facts["holders"] = holders
+        facts["holders"] = holders[:_MAX_HOLDERS]
+        facts["holder_count"] = len(holders)
     return facts
 
 

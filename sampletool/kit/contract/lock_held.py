@@ -21,6 +21,8 @@ _MAX_JITTER = 1.25
 
 _MIN_PROPOSED_TIMEOUT_SECONDS = 30
 
+_MAX_NAMED_PROCESSES = 10
+
 
 def message_for(error: LockTimeout) -> str:
     """Return the message, which names the lock and its holders as far as they are known."""
@@ -119,11 +121,15 @@ def _release_hint(lock_name: str, children: Sequence[int]) -> str:
 
 
 def _name_processes(pids: Sequence[int]) -> str:
-    """Return `process 1`, or `processes 1, 2 and 3`."""
+    """Return `process 1`, or `processes 1, 2 and 3`. Name at most ten processes."""
     if len(pids) == 1:
         return f"process {pids[0]}"
-    all_but_last = ", ".join(str(pid) for pid in pids[:-1])
-    return f"processes {all_but_last} and {pids[-1]}"
+    names = [str(pid) for pid in pids]
+    if len(pids) > _MAX_NAMED_PROCESSES:
+        unnamed_count = len(pids) - _MAX_NAMED_PROCESSES
+        names = [*names[:_MAX_NAMED_PROCESSES], f"{unnamed_count} more"]
+    all_but_last = ", ".join(names[:-1])
+    return f"processes {all_but_last} and {names[-1]}"
 
 
 def _age(milliseconds: int) -> str:

@@ -9,7 +9,7 @@ so a file name or another caller's value can neither move the cursor nor forge a
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from .table import Line
 
 SCHEMA_VERSION = "2.0"
+
+MAX_LIST_BYTES = 48 * 1024
+"""The size of a list in a response, as JSON. With all other members, it fits in 64 KiB."""
 
 META_MEMBERS = ("next_cursor", "replayed")
 """The members of a result that belong to `meta`. They say how the result came about."""
@@ -150,6 +153,18 @@ def json_line(value: Any) -> bytes:
     if _may_have_surrogates(line):
         line = _compact_json(printable_data(data, _escape_surrogates))
     return line.encode("ascii") + b"\n"
+
+
+def count_fitting(rows: Iterable[object], max_bytes: int = MAX_LIST_BYTES) -> int:
+    """Return how many rows of a list fit into a response. The first one always does."""
+    size_bytes = 0
+    count = 0
+    for row in rows:
+        size_bytes += len(json_line(row))
+        if size_bytes > max_bytes and count > 0:
+            break
+        count += 1
+    return count
 
 
 def to_data(value: Any) -> Any:

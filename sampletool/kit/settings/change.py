@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 from ..contract.errors import InvalidValues, Mistake, VersionConflict
 from ..contract.file_errors import EditRefused
-from ..contract.response import Effect
+from ..contract.response import Effect, count_fitting
+from ..contract.text import shorten
 from ..safety.toml_file import TomlEdit
 from .precedence import Key, Scope, ScopeName, leaves_of, table_of
 from .toml_edit import CannotEdit, WrongKind, set_value, unset_value
-from .toml_key import TomlTable, TomlValue, show_key, value_at
+from .toml_key import MAX_SHOWN_KEY_CHARACTERS, TomlTable, TomlValue, show_key, value_at
 
 
 @dataclass(frozen=True)
@@ -29,12 +30,16 @@ class Changed:
     scope: ScopeName
     path: str
     version: str
+    unlisted: int | None = None
+    """How many keys `changes` leaves out, because there are too many. None if it has all."""
 
     def lines(self) -> list[str]:
         """Return a line for each key."""
         lines = []
         for change in self.changes:
             lines.append(f"{change.key}: {change.effect} ({self.scope} settings, {self.path})")
+        if self.unlisted is not None:
+            lines.append(f"and {self.unlisted} more keys")
         return lines
 
 
@@ -67,7 +72,7 @@ def set_values(
             effect = _effect(old_value, value)
             if effect != "unchanged":
                 text = _with_change(text, (*scope.table, *key), old_value, value)
-            changes.append(Change(show_key(key), effect))
+            changes.append(Change(shorten(show_key(key), MAX_SHOWN_KEY_CHARACTERS), effect))
     except WrongKind as error:
         raise InvalidValues(_mistake(error, scope, values)) from error
     except CannotEdit as error:
@@ -80,12 +85,15 @@ def set_values(
         ) from error
     file.text = text
     file.write()
+    listed_count = count_fitting(changes)
+    unlisted_count = len(changes) - listed_count
     return Changed(
         effect=_overall_effect(changes),
-        changes=changes,
+        changes=changes[:listed_count],
         scope=scope.name,
         path=str(scope.path),
         version=file.version,
+        unlisted=unlisted_count if unlisted_count > 0 else None,
     )
 
 

@@ -17,6 +17,8 @@ TomlTable = dict[str, TomlValue]
 
 _LARGEST_EXACT_INTEGER = 2**53 - 1
 """The largest integer that every JSON reader keeps exactly. Larger ones are kept as text."""
+MAX_SHOWN_KEY_CHARACTERS = 1000
+"""The length of a key in a response. No real key is longer."""
 _MAX_DEPTH = 100
 """The number of tables and lists that may be in each other, far below the limit of recursion."""
 

@@ -16,7 +16,15 @@ from sampletool.kit.testing.holding import holding
 WAITERS, WAIT_SECONDS = 50, 10.0
 LOOPERS, HOLDS = 8, 50
 _MOST_SECONDS, _MOST_UNFAIR, _MOST_HANDOVER_MS = 0.5, 3.0, 1.0
-_SET = [str(Path(sys.executable).with_name("tool")), "config", "set", "level", "1", "--lock-timeout", "120s"]
+_SET = [
+    str(Path(sys.executable).with_name("tool")),
+    "config",
+    "set",
+    "level",
+    "1",
+    "--lock-timeout",
+    "120s",
+]
 
 _LOOPER = """
 import json, sys, time
@@ -45,7 +53,9 @@ def _workspace(directory: Path) -> Path:
     return directory
 
 
-def processor_seconds(workspaces: Sequence[Path], environ: dict[str, str], lock: Path | None = None) -> float:
+def processor_seconds(
+    workspaces: Sequence[Path], environ: dict[str, str], lock: Path | None = None
+) -> float:
     """What the calls use, one in each of the workspaces; with a lock, it is held until they have waited for it."""
     before = os.times()
     if lock is None:
@@ -59,17 +69,25 @@ def processor_seconds(workspaces: Sequence[Path], environ: dict[str, str], lock:
         before = held
     assert [call.wait() for call in calls] == [0] * len(calls)
     after = os.times()
-    return (after.children_user + after.children_system) - (before.children_user + before.children_system)
+    return (after.children_user + after.children_system) - (
+        before.children_user + before.children_system
+    )
 
 
 def _start(workspaces: Sequence[Path], environ: dict[str, str]) -> list[subprocess.Popen[bytes]]:
-    return [subprocess.Popen(_SET, cwd=cwd, env=environ, stdout=subprocess.DEVNULL) for cwd in workspaces]
+    return [
+        subprocess.Popen(_SET, cwd=cwd, env=environ, stdout=subprocess.DEVNULL)
+        for cwd in workspaces
+    ]
 
 
 def loop(path: Path, kind: str) -> list[list[tuple[float, float, float]]]:
     """When each hold of each process was asked for, had and left."""
     argv = [sys.executable, "-c", _LOOPER, str(path), kind, str(HOLDS)]
-    loopers = [subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(LOOPERS)]
+    loopers = [
+        subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        for _ in range(LOOPERS)
+    ]
     for looper in loopers:
         assert looper.stdout is not None
         looper.stdout.readline()
@@ -88,19 +106,30 @@ def main() -> None:
         shared = _workspace(Path(scratch, "shared"))
         subprocess.run(_SET, cwd=shared, env=environ, stdout=subprocess.DEVNULL, check=True)
         at_once = processor_seconds(free, environ)
-        waited = processor_seconds([shared] * WAITERS, environ, shared / ".tool" / "locks" / "tool.toml.lock")
-        print(f"{WAITERS} calls, processor seconds: {at_once:.2f} without a wait, {waited:.2f} with {WAIT_SECONDS:g} s")
+        waited = processor_seconds(
+            [shared] * WAITERS, environ, shared / ".tool" / "locks" / "tool.toml.lock"
+        )
+        print(
+            f"{WAITERS} calls, processor seconds: {at_once:.2f} without a wait, "
+            f"{waited:.2f} with {WAIT_SECONDS:g} s"
+        )
         print(f"  more: {waited - at_once:.2f} of at most {_MOST_SECONDS} s")
         print(
-            f"{LOOPERS} processes, {HOLDS} holds of 2 ms each: longest wait of the luckiest, the unluckiest; handover"
+            f"{LOOPERS} processes, {HOLDS} holds of 2 ms each: longest wait of the "
+            "luckiest, the unluckiest; handover"
         )
         for kind in ("polling", "kernel"):
             holds = loop(Path(scratch, f"{kind}.lock"), kind)
             longest = sorted(max(got - asked for asked, got, _ in one) * 1000 for one in holds)
             stretches = sorted((got, leaving) for one in holds for _, got, leaving in one)
-            handover = statistics.median((after[0] - before[1]) * 1000 for before, after in pairwise(stretches))
+            handover = statistics.median(
+                (after[0] - before[1]) * 1000 for before, after in pairwise(stretches)
+            )
             ratio = longest[-1] / longest[0]
-            print(f"  {kind:<17} {longest[0]:6.1f} ms {longest[-1]:8.1f} ms {ratio:6.1f} {handover:5.2f} ms")
+            print(
+                f"  {kind:<17} {longest[0]:6.1f} ms {longest[-1]:8.1f} ms {ratio:6.1f} "
+                f"{handover:5.2f} ms"
+            )
         print(f"  at most{'':<32} {_MOST_UNFAIR:6.1f} {_MOST_HANDOVER_MS:5.2f} ms\n")
 
 

@@ -23,7 +23,9 @@ _CHANGES: dict[str, Callable[[int], list[str]]] = {
 
 def main() -> None:
     tool = str(Path(sys.executable).with_name(PROGRAM))
-    environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environ = {
+        name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+    }
     with tempfile.TemporaryDirectory(prefix="bench-") as scratch:
         environ |= {"HOME": scratch, "XDG_CONFIG_HOME": scratch, "XDG_STATE_HOME": scratch}
         print(f"processor time of one change, median of {ROUNDS}")
@@ -31,7 +33,9 @@ def main() -> None:
             text = "".join(f'key_{n} = "value {n}"\n' for n in range(keys))
             Path(scratch, WORKSPACE_FILE).write_text(f"[settings]\n{text}")
             for name, change in _CHANGES.items():
-                taken = [_seconds([tool, "config", *change(n)], scratch, environ) for n in range(ROUNDS)]
+                taken = [
+                    _seconds([tool, "config", *change(n)], scratch, environ) for n in range(ROUNDS)
+                ]
                 limit = f"  (at most {_AT_MOST_SECONDS:.2f} s)" if keys == KEYS else ""
                 print(f"  {name:<13} {keys:>6} keys {statistics.median(taken):6.2f} s{limit}")
     print()

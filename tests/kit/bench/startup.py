@@ -55,7 +55,9 @@ def main() -> None:
 
 def install(scratch: Path) -> Path:
     """The directory of the installed commands: the tool, and beside it the plain app behind the same kind of script."""
-    environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environ = {
+        name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+    }
     base = Path(sys.base_prefix, "bin", "python3")
     subprocess.run([base, "-m", "venv", scratch / "env"], env=environ, check=True)
     commands = scratch / "env" / "bin"
@@ -72,8 +74,16 @@ def install(scratch: Path) -> Path:
     subprocess.run(pip, env=environ, stderr=subprocess.DEVNULL, check=True)
     library = next((scratch / "env").glob("lib/*/site-packages"))
     (library / "plain_app.py").write_text(_PLAIN_APP)
-    subprocess.run([commands / "python", "-m", "compileall", "-q", library / "plain_app.py"], env=environ, check=True)
-    script = (commands / PROGRAM).read_text().replace(f"{PACKAGE}.__main__ import main", "plain_app import app as main")
+    subprocess.run(
+        [commands / "python", "-m", "compileall", "-q", library / "plain_app.py"],
+        env=environ,
+        check=True,
+    )
+    script = (
+        (commands / PROGRAM)
+        .read_text()
+        .replace(f"{PACKAGE}.__main__ import main", "plain_app import app as main")
+    )
     (commands / "plain-app").write_text(script)
     (commands / "plain-app").chmod(0o755)
     return commands
@@ -109,13 +119,20 @@ def time_one(argv: list[str | Path], cwd: Path, environ: dict[str, str]) -> Cost
 
 
 def show_calls(taken: dict[str, list[Cost]]) -> None:
-    medians = {name: Cost(*map(statistics.median, zip(*costs, strict=True))) for name, costs in taken.items()}
+    medians = {
+        name: Cost(*map(statistics.median, zip(*costs, strict=True)))
+        for name, costs in taken.items()
+    }
     plain = next(iter(medians.values()))
-    print(f"{f'median of {_ROUNDS}':<22} {'processor ms':>12} {'ratio':>6} {'wall ms':>8} {'ratio':>6} {'at most':>8}")
+    print(
+        f"{f'median of {_ROUNDS}':<22} {'processor ms':>12} {'ratio':>6} {'wall ms':>8} "
+        f"{'ratio':>6} {'at most':>8}"
+    )
     for name, cost in medians.items():
         ratios = cost.processor_ms / plain.processor_ms, cost.wall_ms / plain.wall_ms
         print(
-            f"{name:<22} {cost.processor_ms:12.1f} {ratios[0]:6.2f} {cost.wall_ms:8.1f} {ratios[1]:6.2f}"
+            f"{name:<22} {cost.processor_ms:12.1f} {ratios[0]:6.2f} {cost.wall_ms:8.1f} "
+            f"{ratios[1]:6.2f}"
             f" {_AT_MOST.get(name, ''):>8}"
         )
     print()
@@ -130,12 +147,20 @@ def show_bursts(commands: Path, scratch: Path, environ: dict[str, str]) -> None:
         ours.append(burst_of_ours(commands, scratch, environ))
         if crudini:
             theirs.append(burst_of_crudini(crudini, scratch, environ))
-    print(f"{f'{_BURST} changes at once':<22} {'seconds':>12} {'ratio':>6} {'failed':>8} {'lost':>6} {'at most':>8}")
+    print(
+        f"{f'{_BURST} changes at once':<22} {'seconds':>12} {'ratio':>6} {'failed':>8} "
+        f"{'lost':>6} {'at most':>8}"
+    )
     unit = statistics.median(theirs) if theirs else None
     print(f"{'crudini':<22} {unit:12.2f} {1:6.2f}" if unit else f"{'crudini':<22} is not installed")
     show_burst("config set", ours, unit, _BURST_AT_MOST)
     with busy_loops():
-        show_burst(f"beside {_BUSY_LOOPS} busy loops", [burst_of_ours(commands, scratch, environ)], None, "")
+        show_burst(
+            f"beside {_BUSY_LOOPS} busy loops",
+            [burst_of_ours(commands, scratch, environ)],
+            None,
+            "",
+        )
     print()
 
 
@@ -156,7 +181,9 @@ class Burst(NamedTuple):
 def burst_of_ours(commands: Path, scratch: Path, environ: dict[str, str]) -> Burst:
     file = scratch / WORKSPACE_FILE
     file.write_text("[settings]\n")
-    calls: list[list[str | Path]] = [[commands / PROGRAM, "config", "set", f"k{n}", str(n)] for n in range(_BURST)]
+    calls: list[list[str | Path]] = [
+        [commands / PROGRAM, "config", "set", f"k{n}", str(n)] for n in range(_BURST)
+    ]
     seconds, statuses = run_together(calls, scratch, environ)
     text = file.read_text()
     lost = [n for n, status in enumerate(statuses) if status == 0 and f"k{n} = {n}\n" not in text]
@@ -171,16 +198,22 @@ def burst_of_crudini(crudini: str, scratch: Path, environ: dict[str, str]) -> fl
     return run_together(calls, scratch, environ)[0]
 
 
-def run_together(calls: list[list[str | Path]], cwd: Path, environ: dict[str, str]) -> tuple[float, list[int]]:
+def run_together(
+    calls: list[list[str | Path]], cwd: Path, environ: dict[str, str]
+) -> tuple[float, list[int]]:
     began = time.perf_counter()
-    processes = [subprocess.Popen(call, cwd=cwd, env=environ, stdout=subprocess.DEVNULL) for call in calls]
+    processes = [
+        subprocess.Popen(call, cwd=cwd, env=environ, stdout=subprocess.DEVNULL) for call in calls
+    ]
     statuses = [process.wait() for process in processes]
     return time.perf_counter() - began, statuses
 
 
 @contextmanager
 def busy_loops() -> Iterator[None]:
-    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(_BUSY_LOOPS)]
+    loops = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(_BUSY_LOOPS)
+    ]
     try:
         yield
     finally:

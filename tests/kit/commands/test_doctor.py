@@ -459,3 +459,30 @@ def test_a_probe_that_cannot_run_has_failed(
     assert "/d" in str(refused.detail)
     assert (ended.name, ended.ok) == ("ended", False)
     assert "timed out" in str(ended.detail)
+
+
+def test_of_many_locks_with_the_same_problem_ten_are_listed(tool: Tool, workspace: Path) -> None:
+    locks = workspace / ".tool" / "locks"
+    locks.mkdir(parents=True, mode=0o700)
+    for number in range(12):
+        (locks / f"{number:02}.lock").symlink_to("/dev/null")
+
+    probes = tool("doctor").response["data"]["probes"]
+
+    places = [probe["where"] for probe in probes if probe["name"] == "locks can be used"]
+    assert len(places) == 11
+    assert places[-1] == "2 other places"
+
+
+def test_of_many_linked_locks_ten_are_named(tool: Tool, workspace: Path) -> None:
+    locks = workspace / ".tool" / "locks"
+    locks.mkdir(parents=True, mode=0o700)
+    for number in range(12):
+        lock = locks / f"{number:02}.lock"
+        lock.touch()
+        (workspace / f"copy-{number}").hardlink_to(lock)
+
+    probes = tool("doctor").data["probes"]
+
+    (detail,) = [p["detail"] for p in probes if p["name"] == "lock files with several names"]
+    assert "09.lock and 2 more: the file" in detail

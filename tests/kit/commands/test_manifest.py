@@ -16,7 +16,7 @@ from sampletool.kit.app import root_command
 from sampletool.kit.commands.manifest import describe, find_commands
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import UsageMistakes
-from sampletool.kit.pages import count_fitting
+from sampletool.kit.contract.response import count_fitting
 from sampletool.kit.program import PACKAGE, PROGRAM, WORKSPACE_FILE
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.forked import run_python

@@ -433,6 +433,19 @@ def test_100_mistakes_are_reported_and_the_others_are_counted() -> None:
     assert error.message.endswith("wrong 99; and 900 more mistakes.")
 
 
+def test_fewer_mistakes_are_reported_if_they_are_long_and_at_least_one() -> None:
+    mistakes = [
+        Mistake("KEY", "INVALID_VALUE", f"{number} " + "\U0001f600 " * 400, str(number))
+        for number in range(100)
+    ]
+
+    few = InvalidValues(*mistakes).mistakes
+
+    assert 1 < len(few) < 10
+    assert [mistake.value for mistake in few] == [mistake.value for mistake in mistakes[: len(few)]]
+    assert len(InvalidValues(mistakes[0]).mistakes) == 1
+
+
 def test_a_hint_can_name_the_program() -> None:
     error = CommandNotFound(command="x")
 

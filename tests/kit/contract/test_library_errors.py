@@ -158,7 +158,17 @@ def test_a_held_lock_is_reported_with_all_of_several_holders() -> None:
         "timeout_ms": 2500,
         "holder": first,
         "holders": [first, second],
+        "holder_count": 2,
     }
+
+
+def test_of_very_many_holders_ten_are_in_the_context() -> None:
+    holders = [Holder(pid, "running", verified=True) for pid in range(300)]
+
+    error = report(lock_timeout(*holders))
+
+    assert error.context["holders"] == holders[:10]
+    assert error.context["holder_count"] == 300
 
 
 def test_a_lock_without_a_known_holder_has_no_holder_in_the_context() -> None:

@@ -154,6 +154,16 @@ def test_the_message_names_all_processes_that_share_a_lock() -> None:
     assert three == 'The lock "build" is shared by processes 12, 13 and 14.'
 
 
+def test_the_message_names_at_most_ten_processes() -> None:
+    holders = [Holder(pid, "running", verified=True) for pid in range(1, 13)]
+
+    ten = text_of(message_for, lock_timeout(*holders[:10], shared=True))
+    twelve = text_of(message_for, lock_timeout(*holders, shared=True))
+
+    assert ten.endswith(" processes 1, 2, 3, 4, 5, 6, 7, 8, 9 and 10.")
+    assert twelve.endswith(" processes 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more.")
+
+
 def test_an_orphaned_lock_is_held_by_the_children_of_its_holder() -> None:
     one_child = text_of(message_for, lock_timeout(ORPHANED))
     three_children = text_of(message_for, lock_timeout(ORPHANED_WITH_THREE))

@@ -30,7 +30,9 @@ def test_every_console_block_prints_what_it_says(path: Path, tmp_path: Path) -> 
 
     for command in commands_of(path.read_text()):
         actual = terminal.run(command.text)
-        assert matches(command.expected, actual), f"{path.name}:{command.line}: $ {command.text}\nprinted:\n{actual}"
+        assert matches(command.expected, actual), (
+            f"{path.name}:{command.line}: $ {command.text}\nprinted:\n{actual}"
+        )
 
 
 def test_every_link_inside_the_project_leads_somewhere() -> None:
@@ -45,7 +47,9 @@ def test_every_link_inside_the_project_leads_somewhere() -> None:
 
 def test_no_name_with_underscores_is_shown_as_bold_text() -> None:
     """A reader sees `**a/__init__.py**` as a/init.py. File names must be in backticks."""
-    markdown_it = pytest.importorskip("markdown_it", reason="markdown-it-py is missing: make .venv/.testable")
+    markdown_it = pytest.importorskip(
+        "markdown_it", reason="markdown-it-py is missing: make .venv/.testable"
+    )
     lost = []
     for path in (*_PAGES, _KIT_README):
         for block in markdown_it.MarkdownIt("commonmark").parse(path.read_text()):
@@ -67,7 +71,11 @@ def test_the_list_of_all_pages_is_current() -> None:
 
 
 def test_what_is_made_from_the_code_is_current() -> None:
-    stale = [str(path.relative_to(_ROOT)) for path, content in made().items() if path.read_text() != content]
+    stale = [
+        str(path.relative_to(_ROOT))
+        for path, content in made().items()
+        if path.read_text() != content
+    ]
 
     assert stale == [], "run make pages"
 
@@ -92,7 +100,9 @@ def test_a_command_of_several_lines_is_one_command(tmp_path: Path) -> None:
     assert matches(command.expected, Terminal(tmp_path).run(command.text))
 
 
-def test_the_loop_for_agents_understands_the_answer_whatever_form_a_project_has_set(tmp_path: Path) -> None:
+def test_the_loop_for_agents_understands_the_answer_whatever_form_a_project_has_set(
+    tmp_path: Path,
+) -> None:
     (loop,) = re.findall(r"^```python\n(.*?)^```$", (_ROOT / "AGENTS.md").read_text(), re.M | re.S)
     (tmp_path / "loop.py").write_text(f"{loop}\nprint(response['data']['changes'])\n")
     terminal = Terminal(tmp_path)

@@ -22,11 +22,20 @@ def test_every_file_says_what_it_promises() -> None:
 
 
 def test_git_ignores_no_file_whatever_a_group_is_called(tmp_path: Path) -> None:
-    files = [str(file.relative_to(ROOT)) for top in (PACKAGE, "tests", "docs") for file in (ROOT / top).rglob("*.py")]
-    files += [f"{PACKAGE}/stock/commands/{group}/add.py" for group in ("build", "dist", "venv", "coverage")]
+    files = [
+        str(file.relative_to(ROOT))
+        for top in (PACKAGE, "tests", "docs")
+        for file in (ROOT / top).rglob("*.py")
+    ]
+    files += [
+        f"{PACKAGE}/stock/commands/{group}/add.py"
+        for group in ("build", "dist", "venv", "coverage")
+    ]
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     git = ["git", f"--git-dir={tmp_path}/.git", f"--work-tree={ROOT}"]
 
-    asked = subprocess.run([*git, "check-ignore", "-v", *files], cwd=ROOT, capture_output=True, text=True, check=False)
+    asked = subprocess.run(
+        [*git, "check-ignore", "-v", *files], cwd=ROOT, capture_output=True, text=True, check=False
+    )
 
     assert (asked.stdout, asked.returncode) == ("", 1), "begin the pattern in .gitignore with /"

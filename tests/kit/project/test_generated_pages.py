@@ -37,7 +37,9 @@ def test_an_option_is_shown_with_what_it_does_its_default_and_its_limits() -> No
     page = reference.pages()[KIT / "reference.md"]
 
     assert "| option or argument | what it does | default |" in page
-    assert re.search(r"^\| `--limit N` \| Return at most N items\. \| `\d+`; 1 to 10000 \|$", page, re.M)
+    assert re.search(
+        r"^\| `--limit N` \| Return at most N items\. \| `\d+`; 1 to 10000 \|$", page, re.M
+    )
 
 
 def test_the_former_flag_of_an_option_is_shown_as_deprecated() -> None:

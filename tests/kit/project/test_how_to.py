@@ -14,7 +14,9 @@ from sampletool.kit.rename import Names, rename_files
 from sampletool.kit.testing.tool import Tool
 from tests.kit.trees import ROOT, copy_mypy_cache, copy_tree, make_environment
 
-markdown_it = pytest.importorskip("markdown_it", reason="markdown-it-py is missing: make .venv/.testable")
+markdown_it = pytest.importorskip(
+    "markdown_it", reason="markdown-it-py is missing: make .venv/.testable"
+)
 
 _PAGE = ROOT / PACKAGE / "kit" / "README.md"
 _MAX_LINE_CHARACTERS = 100
@@ -40,7 +42,9 @@ def files_on_page(page: str) -> dict[str, str]:
             texts = [part for part in paragraph.children if part.type in ("text", "code_inline")]
         # The delimiters of bold text leave empty texts.
         shown = [part for part in texts if part.content]
-        assert [part.type for part in shown] == ["code_inline"], f"no path above line {token.map[0] + 1}"
+        assert [part.type for part in shown] == ["code_inline"], (
+            f"no path above line {token.map[0] + 1}"
+        )
         path = shown[0].content
         assert path not in files, f"{path} is on the page twice"
         files[path] = token.content
@@ -94,10 +98,14 @@ def test_a_reader_sees_the_path_of_each_file() -> None:
     assert "docs/stock/inventory.md" in paths
 
 
-@pytest.mark.parametrize("heading", ["**a/__init__.py**", "Some text.", "`a/b.py` and `a/c.py`", ""])
+@pytest.mark.parametrize(
+    "heading", ["**a/__init__.py**", "Some text.", "`a/b.py` and `a/c.py`", ""]
+)
 def test_a_block_without_a_path_that_a_reader_sees_is_noticed(heading: str) -> None:
     block = '```python\n"""Code."""\n```\n'
-    assert files_on_page(f"# Title\n\n**`a/__init__.py`**\n\n{block}") == {"a/__init__.py": '"""Code."""\n'}
+    assert files_on_page(f"# Title\n\n**`a/__init__.py`**\n\n{block}") == {
+        "a/__init__.py": '"""Code."""\n'
+    }
 
     with pytest.raises(AssertionError, match="no path above line"):
         files_on_page(f"# Title\n\n{heading}\n\n{block}")
@@ -120,13 +128,17 @@ def test_its_own_tests_pass_and_so_do_those_of_the_kit(tree: Path, tool: Tool) -
     environ = {**tool.environ, "PYTHONPATH": str(tree), "PYTEST_ADDOPTS": options}
 
     def run(*command: str) -> None:
-        ran = subprocess.run(command, cwd=tree, env=environ, capture_output=True, text=True, check=False)
+        ran = subprocess.run(
+            command, cwd=tree, env=environ, capture_output=True, text=True, check=False
+        )
         assert ran.returncode == 0, (ran.stdout + ran.stderr)[-3000:]
 
     def run_tests(*names: str) -> None:
         run(str(python), "-m", "pytest", *names)
 
-    (shell_commands,) = re.findall(r"^```sh\n(.*?)^```$", _PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    (shell_commands,) = re.findall(
+        r"^```sh\n(.*?)^```$", _PAGE.read_text(), re.MULTILINE | re.DOTALL
+    )
     tests_of_kit = [
         "tests/kit/test_command_folder.py",
         "tests/kit/commands/test_manifest.py",
@@ -135,16 +147,26 @@ def test_its_own_tests_pass_and_so_do_those_of_the_kit(tree: Path, tool: Tool) -
     ]
     new_code = [f"{PACKAGE}/stock", "tests/stock", f"{PACKAGE}/gift_box", "tests/gift_box"]
     run(str(python), "-c", "from docs.kit.generate import write_index; write_index()")
-    run(str(python), "-c", "from docs.kit.picture import screens; assert 'low_stock' not in ''.join(screens())")
+    run(
+        str(python),
+        "-c",
+        "from docs.kit.picture import screens; assert 'low_stock' not in ''.join(screens())",
+    )
     run(str(python), "-m", f"{PACKAGE}.kit.new_command", "gift-box/open-it")
     run_tests("tests/stock", "tests/gift_box", *tests_of_kit)
     run_tests("tests/kit/project/test_docs.py", "-k", "inventory.md or list_of_all_pages")
     run("bash", "-euc", shell_commands)
-    for check in (["ruff", "check", "--no-cache"], ["ruff", "format", "--no-cache", "--check"], ["mypy"]):
+    for check in (
+        ["ruff", "check", "--no-cache"],
+        ["ruff", "format", "--no-cache", "--check"],
+        ["mypy"],
+    ):
         run(str(python), "-m", *check, *new_code)
 
 
-def test_a_command_file_without_a_spec_is_an_error_that_names_the_file(tree: Path, tool: Tool) -> None:
+def test_a_command_file_without_a_spec_is_an_error_that_names_the_file(
+    tree: Path, tool: Tool
+) -> None:
     add = tree / PACKAGE / "stock" / "commands" / "item" / "add.py"
     add.write_text(add.read_text().replace("spec = ", "specification = "))
     copy = Tool({**tool.environ, "PYTHONPATH": str(tree)}, tool.cwd)

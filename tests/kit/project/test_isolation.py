@@ -15,7 +15,9 @@ _TESTS = ("test_config.py", "test_config_set.py", "test_lock.py")
 
 
 @pytest.mark.parametrize("content", ["[settings]\njobs = 7\n", "this is not TOML"])
-def test_the_suite_passes_below_a_foreign_workspace_file_and_leaves_it_untouched(tmp_path: Path, content: str) -> None:
+def test_the_suite_passes_below_a_foreign_workspace_file_and_leaves_it_untouched(
+    tmp_path: Path, content: str
+) -> None:
     foreign_file = tmp_path / WORKSPACE_FILE
     foreign_file.write_text(content)
     tests = [f"tests/kit/commands/{name}" for name in _TESTS]

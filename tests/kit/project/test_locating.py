@@ -36,7 +36,9 @@ class Lock:
 
 
 def mechanism(function: str, pattern: str, instead: str, file: str = "small.py") -> Mechanism:
-    return Mechanism(f"{file}:{function}", pattern, instead, "m", "g", ("tests/test_small.py::test_any",))
+    return Mechanism(
+        f"{file}:{function}", pattern, instead, "m", "g", ("tests/test_small.py::test_any",)
+    )
 
 
 def without(tree: Path, entry: Mechanism, text: str = _CODE) -> str:
@@ -51,7 +53,13 @@ def without(tree: Path, entry: Mechanism, text: str = _CODE) -> str:
         ("", "LIMIT = 3", "LIMIT = 5", "\nLIMIT = 3\n", "\nLIMIT = 5\n"),
         ("Lock", "LIMIT = 4", "LIMIT = 5", "    LIMIT = 4\n", "    LIMIT = 5\n"),
         ("Lock.take", "path.flush()", "", "path.flush()", "pass"),
-        ("Lock.take", 'path.write( "a" )\npath.flush()', "path.flush()", 'path.write("a")\n            ', ""),
+        (
+            "Lock.take",
+            'path.write( "a" )\npath.flush()',
+            "path.flush()",
+            'path.write("a")\n            ',
+            "",
+        ),
         ("Lock.show", "name.upper()", "name", "name.upper()", "name"),
         ("Lock.leave", "with path:\n    ...", "if True:\n    ...", "with path:", "if True:"),
     ],
@@ -87,7 +95,9 @@ def test_line_breaks_and_comments_of_the_code_do_not_matter(tmp_path: Path) -> N
         ("Lock.take", "path.close(", "not Python"),
     ],
 )
-def test_a_pattern_has_to_match_exactly_once(function: str, pattern: str, reason: str, tmp_path: Path) -> None:
+def test_a_pattern_has_to_match_exactly_once(
+    function: str, pattern: str, reason: str, tmp_path: Path
+) -> None:
     with pytest.raises(PatternError, match=reason):
         without(tmp_path, mechanism(function, pattern, "pass"))
 
@@ -124,4 +134,9 @@ def test_in_a_script_that_is_not_python_white_space_does_not_matter(tmp_path: Pa
     assert "if task.a" not in without(tmp_path, entry, _SCRIPT)
     with pytest.raises(PatternError, match="2 times"):
         without(tmp_path, mechanism("", "lost(task)", "", file="small.lua"), _SCRIPT)
-    assert without(tmp_path, mechanism("verbs.run", "lost(task)", "", file="small.lua"), _SCRIPT).count("lost") == 1
+    assert (
+        without(
+            tmp_path, mechanism("verbs.run", "lost(task)", "", file="small.lua"), _SCRIPT
+        ).count("lost")
+        == 1
+    )

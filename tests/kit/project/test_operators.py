@@ -44,10 +44,16 @@ def in_function(*lines: str) -> str:
         ("return a if b else c", "drop condition", ["return a", "return c"]),
         ("return a if b else c", "negate condition", ["return a if not b else c"]),
         ("return [x for x in a if x]", "drop condition", ["return [x for x in a if True]"]),
-        ("return (a\n        .b) * (  # why\n        c)", "drop operand", ["return a.b", "return c"]),
+        (
+            "return (a\n        .b) * (  # why\n        c)",
+            "drop operand",
+            ["return a.b", "return c"],
+        ),
     ],
 )
-def test_an_operator_changes_an_expression(line: str, operator: str, expected: list[str], tmp_path: Path) -> None:
+def test_an_operator_changes_an_expression(
+    line: str, operator: str, expected: list[str], tmp_path: Path
+) -> None:
     mutants = mutants_of(tmp_path, in_function(line))
 
     assert [mutant.content for mutant in mutants if mutant.operator == operator] == [
@@ -72,7 +78,11 @@ def test_an_operator_changes_an_expression(line: str, operator: str, expected: l
             [["if False:  # why", "    b()"], ["if True:  # why", "    b()"]],
         ),
         (["if not a:", "    b()"], "negate condition", [["if a:", "    b()"]]),
-        (["with a:", "    b()"], "drop context", [["with __import__('contextlib').nullcontext():", "    b()"]]),
+        (
+            ["with a:", "    b()"],
+            "drop context",
+            [["with __import__('contextlib').nullcontext():", "    b()"]],
+        ),
     ],
 )
 def test_an_operator_changes_statements(
@@ -116,7 +126,10 @@ def test_the_diff_is_one_line_and_names_the_function(tmp_path: Path) -> None:
 
     mutants = mutants_of(tmp_path, text)
 
-    assert mutants[0].diff == f"{PACKAGE}/small.py:3 Lock.take: [drop operand] self.a and self.b -> self.b"
+    assert (
+        mutants[0].diff
+        == f"{PACKAGE}/small.py:3 Lock.take: [drop operand] self.a and self.b -> self.b"
+    )
 
 
 def test_of_a_long_diff_only_what_differs_is_shown(tmp_path: Path) -> None:
@@ -132,7 +145,10 @@ def test_of_a_long_diff_only_what_differs_is_shown(tmp_path: Path) -> None:
 def test_the_same_seed_draws_the_same_mutants(tmp_path: Path) -> None:
     source_of(tmp_path, in_function("return a < 1 and b < 2 and c < 3"))
 
-    drawn = [[mutant.diff for mutant in draw(tmp_path, ["small.py"], seed, 4, []).mutants] for seed in ("1", "1", "2")]
+    drawn = [
+        [mutant.diff for mutant in draw(tmp_path, ["small.py"], seed, 4, []).mutants]
+        for seed in ("1", "1", "2")
+    ]
 
     assert len(drawn[0]) == 4
     assert drawn[0] == drawn[1] != drawn[2]

@@ -79,7 +79,10 @@ def test_a_killed_process_leaves_what_it_has_run(watched: Path) -> None:
 
 def test_a_function_belongs_to_the_test_whose_home_the_process_has() -> None:
     runs = [TestRun("a", TestOutcome.PASSED, 1.0), TestRun("b", TestOutcome.PASSED, 2.0)]
-    runs += [TestRun("c", TestOutcome.PASSED, 2.0), TestRun("c", TestOutcome.EXCEPTION, 2.0, "broken")]
+    runs += [
+        TestRun("c", TestOutcome.PASSED, 2.0),
+        TestRun("c", TestOutcome.EXCEPTION, 2.0, "broken"),
+    ]
     lines = [
         "ran\t/t/a0/home/home\tkit/small.py:first",
         "ran\ta\tkit/small.py:second",
@@ -105,7 +108,12 @@ def mutant(function: str, file: str = "kit/safety/lock.py") -> Mutant:
 
 
 def test_the_tests_of_the_file_come_first_and_slow_ones_last() -> None:
-    own, narrow, broad, slow = "tests/kit/safety/test_lock.py::a", "tests/b.py::narrow", "tests/b.py::broad", "c"
+    own, narrow, broad, slow = (
+        "tests/kit/safety/test_lock.py::a",
+        "tests/b.py::narrow",
+        "tests/b.py::broad",
+        "c",
+    )
     other, far = "tests/kit/safety/test_flock.py::a", "tests/sample/test_x.py::a"
     coverage = CoverageByTest(
         seconds={slow: 9.0, broad: 1.0, narrow: 1.0, own: 1.0, other: 1.0, far: 1.0},

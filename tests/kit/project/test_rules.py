@@ -45,7 +45,12 @@ def faults_of(name: str, facts: Any) -> list[str]:
 
 
 def test_settings_of_parts_are_complete() -> None:
-    faults = [fault for module in offered("settings") for item in module.SETTINGS.items() for fault in faults_of(*item)]
+    faults = [
+        fault
+        for module in offered("settings")
+        for item in module.SETTINGS.items()
+        for fault in faults_of(*item)
+    ]
 
     assert faults == []
 
@@ -74,7 +79,9 @@ def test_a_wrong_setting_is_named(name: str, facts: Any) -> None:
 
 
 def test_no_two_settings_have_one_name() -> None:
-    names = Counter([*known.SETTINGS, *(name for module in offered("settings") for name in module.SETTINGS)])
+    names = Counter(
+        [*known.SETTINGS, *(name for module in offered("settings") for name in module.SETTINGS)]
+    )
 
     assert [name for name, times in names.items() if times > 1] == []
 
@@ -82,7 +89,9 @@ def test_no_two_settings_have_one_name() -> None:
 def test_the_settings_of_a_part_import_nothing() -> None:
     for module in offered("settings"):
         nodes = ast.walk(ast.parse(Path(module.__file__).read_text()))
-        assert not any(isinstance(node, (ast.Import, ast.ImportFrom)) for node in nodes), module.__file__
+        assert not any(isinstance(node, (ast.Import, ast.ImportFrom)) for node in nodes), (
+            module.__file__
+        )
 
 
 def test_every_command_is_called_by_a_test_of_its_part() -> None:

@@ -14,7 +14,11 @@ def test_a_part_that_is_gone_is_not_shown(tmp_path: Path) -> None:
 
     # It takes two seconds: what it shows are forty real processes, of the tree and not of ours.
     shown = subprocess.run(
-        [sys.executable, "-m", "docs.kit.show"], cwd=tree, capture_output=True, text=True, check=True
+        [sys.executable, "-m", "docs.kit.show"],
+        cwd=tree,
+        capture_output=True,
+        text=True,
+        check=True,
     )
 
     assert "tool config set   20 of 20" in shown.stdout

@@ -133,7 +133,9 @@ def test_no_process_outlives_a_trial(is_isolated: bool, copy: Copy) -> None:
 
 
 def test_a_test_that_fails_without_a_mutant_is_named(copy: Copy) -> None:
-    failing = copy.failing(ids_of("test_any", "test_red", "test_skipped"), Limits(is_isolated=False))
+    failing = copy.failing(
+        ids_of("test_any", "test_red", "test_skipped"), Limits(is_isolated=False)
+    )
 
     assert failing == ids_of("test_red")
 
@@ -154,7 +156,9 @@ def test_what_could_not_end_in_time_is_not_tried(copy: Copy) -> None:
         ([], Outcome.IMPORT_ERROR),
     ],
 )
-def test_an_assertion_says_more_than_any_other_failure(outcomes: list[TestOutcome], expected: Outcome) -> None:
+def test_an_assertion_says_more_than_any_other_failure(
+    outcomes: list[TestOutcome], expected: Outcome
+) -> None:
     runs = [TestRun("tests/test_small.py::test_any", outcome, 0.1) for outcome in outcomes]
 
     assert result_of(Task(mutant(), ids_of("test_any")), runs, 1.0).outcome == expected
@@ -162,7 +166,12 @@ def test_an_assertion_says_more_than_any_other_failure(outcomes: list[TestOutcom
 
 @pytest.mark.parametrize(
     ("noticed", "tried", "low", "high"),
-    [(0, 10, 0.0, 0.2775), (10, 10, 0.7225, 1.0), (5, 10, 0.2366, 0.7634), (90, 120, 0.6656, 0.8189)],
+    [
+        (0, 10, 0.0, 0.2775),
+        (10, 10, 0.7225, 1.0),
+        (5, 10, 0.2366, 0.7634),
+        (90, 120, 0.6656, 0.8189),
+    ],
 )
 def test_the_interval_is_that_of_wilson(noticed: int, tried: int, low: float, high: float) -> None:
     assert wilson(noticed, tried) == pytest.approx((low, high), abs=0.0001)
@@ -181,5 +190,7 @@ def test_the_rate_counts_assertions_of_all_but_import_errors() -> None:
 
     counts, rate, _ = summary([Result(Task(mutant(), []), outcome) for outcome in outcomes])
 
-    assert counts.startswith("13 mutants tried: 6 noticed, 1 only an exception, 1 only a time-out, 3 import error")
+    assert counts.startswith(
+        "13 mutants tried: 6 noticed, 1 only an exception, 1 only a time-out, 3 import error"
+    )
     assert rate == "Rate: an assertion noticed 6 of 10 = 60% (95% interval: 31% to 83%)."

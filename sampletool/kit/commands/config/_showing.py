@@ -1,5 +1,6 @@
-"""How a response shows the value of a setting: without secrets, and a long one only in part."""
+"""How a response shows keys and values: without secrets, and the start of a long one."""
 
+import zlib
 from math import isfinite
 from typing import Annotated, Any, NamedTuple
 
@@ -8,10 +9,10 @@ import typer
 from ...contract.response import value_text
 from ...contract.text import MASK, is_secret, redact
 from ...settings.precedence import Key
-from ...settings.toml_key import TomlValue, show_key
+from ...settings.toml_key import MAX_SHOWN_KEY_CHARACTERS, TomlValue, show_key
 
 MAX_LISTED_CHARACTERS = 200
-"""The length of a value in a list. A command that is asked for one value shows all of it."""
+"""The length of a value in a list. `config get` shows all of one value."""
 
 RevealOption = Annotated[
     bool,
@@ -57,9 +58,29 @@ def _is_known_to_json(value: TomlValue) -> bool:
     return isinstance(value, (str, int))
 
 
+def key_to_show(key: Key) -> str:
+    """Return the dotted key. One that is longer than any real key is shortened.
+
+    It stays different from all other keys, because the position of a page is a key.
+    """
+    text = show_key(key)
+    if len(text) <= MAX_SHOWN_KEY_CHARACTERS:
+        return text
+    checksum = zlib.crc32(text.encode())
+    return f"{text[:MAX_LISTED_CHARACTERS]}…{checksum:08x}"
+
+
 def excerpt(value: Any) -> Excerpt:
     """Return the value. Of a long one, return the start of its text."""
     text = value_text(value)
     if len(text) <= MAX_LISTED_CHARACTERS:
         return Excerpt(value=value, length=None)
     return Excerpt(value=text[:MAX_LISTED_CHARACTERS], length=len(text))
+
+
+def excerpt_text(value: Any, length: int | None) -> str:
+    """Return the text that shows an excerpt to a person."""
+    text = value_text(value)
+    if length is None:
+        return text
+    return f"{text}… ({length} characters)"

@@ -8,12 +8,12 @@ import typer
 from ...context import Context
 from ...contract.command_spec import CommandSpec
 from ...contract.errors import KeyNotFound
-from ...contract.response import UNTRUSTED, value_text
+from ...contract.response import UNTRUSTED
 from ...settings.known import find_setting
 from ...settings.precedence import SourceName
 from ...settings.toml_key import show_key
 from ._options import read_current_key
-from ._showing import RevealOption, value_to_show
+from ._showing import RevealOption, excerpt, excerpt_text, key_to_show, value_to_show
 from .get import KeyArgument
 
 spec = CommandSpec(
@@ -31,6 +31,9 @@ class Candidate:
     source: SourceName
     where: str
     value: Annotated[Any, UNTRUSTED]
+    """The value. Of one with more than 200 characters, this is the start of its text."""
+    length: int | None
+    """The number of characters of a value that is not shown whole."""
     wins: bool
     former_name: str | None
     """The former name of the setting, if the source uses this name."""
@@ -41,7 +44,7 @@ class Candidate:
         origin = self.where
         if self.former_name is not None:
             origin = f"{self.where}, as {self.former_name}"
-        return f"{arrow} {self.source}: {value_text(self.value)}  ({origin})"
+        return f"{arrow} {self.source}: {excerpt_text(self.value, self.length)}  ({origin})"
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,8 @@ class Explanation:
 
     key: str
     value: Annotated[Any, UNTRUSTED]
+    """The value, or the start of a long one."""
+    length: int | None
     source: SourceName
     sources: list[Candidate]
     help: str | None
@@ -58,7 +63,7 @@ class Explanation:
 
     def lines(self) -> list[str]:
         """Return the value, what the setting is for, and a line for each source."""
-        lines = [f"{self.key} = {value_text(self.value)}"]
+        lines = [f"{self.key} = {excerpt_text(self.value, self.length)}"]
         if self.help is not None:
             lines.append(self.help)
         if self.deprecated is not None:
@@ -73,16 +78,21 @@ def command(
     key: KeyArgument,
     reveal: RevealOption = False,
 ) -> Explanation:
-    """Show each source of a value, and which one wins."""
+    """Show each source of a value, and which one wins.
+
+    The command shows at most 200 characters of each value. `config get` shows all of them.
+    """
     context: Context = ctx.obj
     path = read_current_key(context, key)
     winner = context.settings.find(path)
     candidates = []
     for source in context.settings.sources(path):
+        shown = excerpt(value_to_show(path, source.value, reveal=reveal))
         candidate = Candidate(
             source=source.name,
             where=source.where,
-            value=value_to_show(path, source.value, reveal=reveal),
+            value=shown.value,
+            length=shown.length,
             wins=source == winner,
             former_name=source.former_name,
         )
@@ -90,8 +100,9 @@ def command(
     name = show_key(path)
     known = find_setting(name)
     return Explanation(
-        key=name,
+        key=key_to_show(path),
         value=candidates[0].value,
+        length=candidates[0].length,
         source=winner.name,
         sources=candidates,
         help=known["help"] if known is not None else None,

@@ -8,14 +8,13 @@ import typer
 from ...context import Context
 from ...contract.command_spec import CommandSpec
 from ...contract.errors import InvalidValues
-from ...contract.response import UNTRUSTED, value_text
+from ...contract.response import UNTRUSTED
 from ...contract.table import Line, header_row
 from ...pages import AfterOption, LimitOption, page_of
 from ...settings.known import find_setting
 from ...settings.precedence import Key, Settings, SourceName
-from ...settings.toml_key import show_key
 from ._options import UserFileOption, settings_of
-from ._showing import RevealOption, excerpt, value_to_show
+from ._showing import RevealOption, excerpt, excerpt_text, key_to_show, value_to_show
 
 spec = CommandSpec(
     effect="nothing",
@@ -58,18 +57,11 @@ class Listing:
             titles.append("origin")
         rows = [header_row(*titles)]
         for setting in self.settings:
-            cells = [setting.key, _value_cell(setting), setting.source]
+            cells = [setting.key, excerpt_text(setting.value, setting.length), setting.source]
             if setting.origin is not None:
                 cells.append(setting.origin)
             rows.append(tuple(cells))
         return rows
-
-
-def _value_cell(setting: ListedSetting) -> str:
-    text = value_text(setting.value)
-    if setting.length is None:
-        return text
-    return f"{text}… ({setting.length} characters)"
 
 
 def _list_setting(
@@ -82,7 +74,7 @@ def _list_setting(
     source = settings.find(key)
     shown = excerpt(value_to_show(key, source.value, reveal=reveal))
     return ListedSetting(
-        key=show_key(key),
+        key=key_to_show(key),
         value=shown.value,
         source=source.name,
         version=settings.version,
