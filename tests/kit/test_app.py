@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from sampletool.kit.app import main, run_in_process
+from sampletool.kit.app import error_response, main, run_in_process
+from sampletool.kit.contract.errors import NoWorkspace
 from sampletool.kit.safety.signals import HANDLED, Signals
 from sampletool.kit.testing import console
 from sampletool.kit.testing.forked import run_python, start_python
@@ -751,10 +752,13 @@ def test_meta_of_a_plain_command_has_only_what_every_response_has(tool: Tool) ->
 
 
 def test_meta_has_the_duration_and_the_directory_with_verbose(tool: Tool) -> None:
+    began = time.monotonic()
+
     meta = tool("config", "get", "jobs", "--verbose").meta
 
-    assert meta["cwd"] == str(tool.cwd)
-    assert meta["duration_ms"] >= 0
+    longest_ms = (time.monotonic() - began) * 1000
+    assert meta.get("cwd") == str(tool.cwd)
+    assert 0 <= meta.get("duration_ms", -1) <= longest_ms + 1
 
 
 def test_meta_has_a_session_id_that_was_given_or_used(tool: Tool) -> None:
@@ -779,9 +783,94 @@ def test_meta_has_the_time_that_locks_were_waited_for(tool: Tool) -> None:
 
 
 def test_the_log_has_the_duration_and_the_directory_of_every_command(tool: Tool) -> None:
+    tool("config", "get", "jobs", "--session-id", "s-1")
     tool("config", "get", "jobs")
 
-    (call,) = tool("log", "--command", "config.get").data["calls"]
+    by_random_id, by_given_id = tool("log", "--command", "config.get").data["calls"]
 
-    assert call["cwd"] == str(tool.cwd)
-    assert call["duration_ms"] >= 0
+    assert by_given_id.get("session_id") == "s-1"
+    assert by_random_id.get("session_id", "").startswith("run-")
+    assert by_random_id.get("cwd") == str(tool.cwd)
+    assert by_random_id.get("duration_ms", -1) >= 0
+
+
+def test_a_command_is_not_logged_if_a_setting_forbids_it(tool: Tool) -> None:
+    tool("config", "get", "jobs", TOOL_CALL_LOG="off")
+
+    assert tool("log").data["calls"] == []
+
+
+def test_meta_names_the_holder_of_a_lock_who_crashed(tool: Tool) -> None:
+    body = """
+from sampletool.kit.safety.lock_record import Record
+context.crashed_holder = Record(
+    pid=77, start=None, host="h", pid_namespace=None, session_id="s", command="build", started_at="t"
+)
+return Result(1)
+"""
+
+    recovered_from = ended(start_added(tool, body)).meta["recovered_from"]
+
+    assert recovered_from == {"pid": 77, "command": "build", "started_at": "t"}
+
+
+@pytest.mark.parametrize(("value", "expected"), [("t-1", "t-1"), ("", None), (None, None)])
+def test_meta_repeats_the_trace_id(tool: Tool, value: str | None, expected: str | None) -> None:
+    if value is not None:
+        tool.environ["TOOL_TRACE_ID"] = value
+
+    assert tool("config", "get", "jobs").meta.get("trace_id") == expected
+
+
+def test_meta_has_what_a_command_was_asked_for(tool: Tool) -> None:
+    dry_run = tool("config", "set", "a", "1", "--dry-run").meta
+    selected = tool("config", "get", "jobs", "--fields", "value").meta
+
+    assert (dry_run.get("dry_run"), dry_run.get("fields")) == (True, None)
+    assert (selected.get("dry_run"), selected.get("fields")) == (None, "value")
+
+
+# Where nobody reads
+
+
+def test_a_server_that_asks_for_help_gets_an_error(home: Path) -> None:
+    answer = json.loads(run_in_process(["config", "get", "--help"], Signals()))
+
+    assert answer.get("error", {}).get("code") == "INTERNAL_ERROR"
+    assert "HelpRequested" in answer["error"]["message"]
+
+
+def test_a_server_gets_an_error_for_a_command_that_could_not_be_run() -> None:
+    answer = json.loads(error_response(NoWorkspace(directory="/w"), "config set"))
+
+    check_envelope(answer)
+    assert answer["meta"]["command"] == "config.set"
+    assert answer["error"]["code"] == "NO_WORKSPACE"
+
+
+@pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGINT])
+def test_a_failure_after_a_signal_is_reported_as_an_interruption(
+    tool: Tool, signal_number: int
+) -> None:
+    body = f"os.kill(os.getpid(), {int(signal_number)}); raise RuntimeError('cut off')"
+
+    ran = ended(start_added(tool, body))
+
+    assert ran.status == -signal_number
+    assert ran.code == "INTERRUPTED"
+    assert "had done its work" not in ran.error["message"]
+
+
+def test_a_command_can_succeed_with_another_exit_code(tool: Tool) -> None:
+    body = """
+class Passed:
+    exit_status = 7
+    said = "the program has failed"
+    def lines(self): return [self.said]
+    def _asdict(self): return {"said": self.said}
+return Passed()
+"""
+
+    ran = ended(start_added(tool, body))
+
+    assert (ran.status, ran.meta["exit_code"]) == (7, 7)

@@ -426,3 +426,21 @@ def test_a_password_that_goes_beyond_the_end_of_a_subject_is_masked() -> None:
     (subject,) = call_of(_answer({"name": url}))["about"]
 
     assert subject == "redis://user:***@host"
+
+
+@pytest.mark.parametrize("name", ["key", "name", "id", "queue", "lock", "path", "output"])
+def test_each_name_of_a_thing_is_a_subject(name: str) -> None:
+    assert call_of(_answer({name: "it"}))["about"] == ["it"]
+
+
+def test_a_subject_that_is_no_text_is_not_logged() -> None:
+    assert call_of(_answer({"id": 7, "key": None, "name": "it"}))["about"] == ["it"]
+
+
+def test_a_line_has_the_facts_that_only_some_responses_have() -> None:
+    meta = {**_META, "session_id": "s-1", "trace_id": "t-1", "dry_run": True, "cwd": "/w"}
+
+    line = call_of(Response(result=None, error=None, warnings=[], meta=meta))
+
+    some = {name: line.get(name) for name in ("session_id", "trace_id", "dry_run", "cwd")}
+    assert some == {"session_id": "s-1", "trace_id": "t-1", "dry_run": True, "cwd": "/w"}

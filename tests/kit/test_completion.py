@@ -209,6 +209,76 @@ def test_if_the_names_cannot_be_found_none_is_offered_and_everything_is_closed(
     assert closed == ["store"]
 
 
+def test_what_a_library_prints_on_stderr_does_not_disturb_the_shell(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def main(**_options: object) -> None:
+        sys.stderr.write("noise")
+
+    exit_code = completion._print_names([], SimpleNamespace(main=main), Context(Signals()))
+
+    assert exit_code == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("end", "exit_code"),
+    [(SystemExit(3), 3), (SystemExit("words"), 0), (SystemExit(), 0), (ValueError(), 1)],
+)
+def test_the_exit_code_is_that_of_typer_and_a_bug_prints_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    end: BaseException,
+    exit_code: int,
+) -> None:
+    def main(**_options: object) -> None:
+        raise end
+
+    monkeypatch.setenv("_TOOL_COMPLETE", "complete_bash")
+
+    served = completion.serve([], SimpleNamespace(main=main), Context(Signals()))
+
+    assert served == exit_code
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(("returned", "exit_code"), [(None, 0), (4, 4)])
+def test_the_exit_code_of_a_script_is_that_of_typer(
+    monkeypatch: pytest.MonkeyPatch,
+    returned: int | None,
+    exit_code: int,
+) -> None:
+    calls: list[list[str]] = []
+
+    def main(args: list[str], **_options: object) -> int | None:
+        calls.append(args)
+        return returned
+
+    command = SimpleNamespace(main=main)
+    monkeypatch.setattr(completion, "_command_with_completion_options", lambda: command)
+    # Restored after the test, because the function sets it.
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "")
+
+    served = completion.serve(["--show-completion=zsh"], None, Context(Signals()))
+
+    assert served == exit_code
+    assert calls == [["--show-completion", "zsh"]]
+
+
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        (["--show-completion"], True),
+        (["--install-completion=fish"], True),
+        (["config", "--show-completion"], False),
+        (["--show"], False),
+        ([], False),
+    ],
+)
+def test_only_the_first_argument_can_ask_for_a_script(args: list[str], expected: bool) -> None:
+    assert completion.is_asked(args) is expected
+
+
 # Scripts
 
 

@@ -1,6 +1,7 @@
 """sampletool/kit/context.py: what a command can use, and how its options and settings decide."""
 
 import fcntl
+import logging
 import os
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from sampletool.kit.contract.errors import InvalidValues, Mistake, NoWorkspace
 from sampletool.kit.contract.file_errors import FileNotFound
 from sampletool.kit.program import WORKSPACE_FILE
 from sampletool.kit.safety.errors import LockTimeout
-from sampletool.kit.safety.lock import Hold
+from sampletool.kit.safety.lock import Hold, log
 from sampletool.kit.safety.lock_record import Record, describe_me
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.stdout import NoStdout
@@ -108,6 +109,27 @@ def test_only_options_that_override_a_setting_are_settings() -> None:
 
 
 # Before the command runs
+
+
+def _failure_of(context: Context) -> Exception | None:
+    """Return the error that `begin` raises, or None."""
+    try:
+        context.begin()
+    except Exception as error:
+        return error
+    return None
+
+
+def test_a_plain_command_can_begin(directory: Path) -> None:
+    assert _failure_of(context_with()) is None
+    assert Path.cwd() == directory
+
+
+@pytest.mark.parametrize("name", ["TOOL_FORMAT", "TOOL_TIMEOUT"])
+def test_an_empty_variable_is_ignored(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, "")
+
+    assert _failure_of(context_with()) is None
 
 
 def test_the_command_runs_in_the_directory_of_its_option(directory: Path) -> None:
@@ -335,6 +357,22 @@ def test_an_exclusive_lock_is_refused_at_once_to_a_command_without_patience(
     assert caught.value.name == "the x"
 
 
+@pytest.mark.parametrize(("verbose", "level"), [(0, "WARNING"), (1, "DEBUG"), (2, "DEBUG")])
+def test_a_verbose_command_shows_each_step_of_a_lock(
+    directory: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    verbose: int,
+    level: str,
+) -> None:
+    monkeypatch.setattr(log, "handlers", list(log.handlers))
+    monkeypatch.setattr(log, "level", log.level)
+    monkeypatch.setattr(os, "isatty", lambda _descriptor: False)
+
+    context_with(verbose=verbose).make_lock(directory / "x.lock", "x")
+
+    assert logging.getLevelName(log.level) == level
+
+
 def _hold(waited_ms: int, previous: Record | None = None) -> Hold:
     return Hold((), waited_ms, Signals(), previous_record=previous)
 
@@ -364,9 +402,11 @@ def test_a_lock_counts_in_what_the_response_says(directory: Path) -> None:
     context = context_with()
 
     with context.hold(directory / "x.lock", "x", "exclusive", 1):
-        pass
+        # Also while it is held: the command may fail before it releases the lock.
+        waited_ms = context.waited_ms
 
-    assert context.waited_ms is not None
+    assert waited_ms is not None
+    assert context.waited_ms == waited_ms
 
 
 # Editing settings
@@ -570,3 +610,12 @@ def test_an_empty_variable_in_a_script_does_not_mean_the_current_directory(
     assert (ran.status, ran.code) == (2, "VALIDATION_ERROR")
     assert ran.error["errors"][0]["param"] == "--cwd"
     assert not (tool.cwd / WORKSPACE_FILE).exists()
+
+
+def test_a_wrong_lock_timeout_in_a_file_can_be_corrected(tool: Tool, workspace: Path) -> None:
+    (workspace / WORKSPACE_FILE).write_text('[settings]\nlock_timeout = "soon"\n')
+
+    ran = tool("config", "set", "lock_timeout", "2s")
+
+    assert ran.data["effect"] == "updated"
+    assert [warning["code"] for warning in ran.response["warnings"]] == ["VALIDATION_ERROR"]

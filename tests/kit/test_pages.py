@@ -5,8 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from sampletool.kit.contract.response import MAX_LIST_BYTES
-from sampletool.kit.pages import first_page
+from sampletool.kit.contract.errors import InvalidValues
+from sampletool.kit.contract.response import MAX_LIST_BYTES, count_fitting
+from sampletool.kit.pages import (
+    first_page,
+    page_of,
+    read_cursor,
+    read_number_cursor,
+)
 from sampletool.kit.testing.tool import Ran, Tool
 
 _LISTS = ["config list", "lock list", "session list", "manifest", "log --command config.set"]
@@ -15,6 +21,7 @@ _LISTS = ["config list", "lock list", "session list", "manifest", "log --command
 def pages(tool: Tool, call: list[str], limit: int) -> list[Ran]:
     found = [tool(*call, "--limit", str(limit))]
     while cursor := found[-1].meta.get("next_cursor"):
+        assert len(found) < 1000, "the pages have no end"
         found.append(tool(*call, "--limit", str(limit), "--after", cursor))
     return found
 
@@ -93,7 +100,8 @@ def test_the_first_row_is_on_a_page_however_long_it_is() -> None:
 
 @pytest.mark.parametrize(("row_count", "page_length"), [(2, 2), (3, 2)])
 def test_there_is_a_next_page_only_if_there_are_more_rows_than_the_limit(
-    row_count: int, page_length: int
+    row_count: int,
+    page_length: int,
 ) -> None:
     page = first_page(["a", "b", "c"][:row_count], 2, str)
 
@@ -107,3 +115,72 @@ def test_an_empty_list_is_an_empty_page() -> None:
     page = first_page(rows, 2, str)
 
     assert (page.rows, page.next_cursor) == ([], None)
+
+
+# A page of a list in memory
+
+
+def _all_pages(rows: list[str], limit: int, *, descending: bool) -> list[list[str]]:
+    """Return the rows of each page, from the first to the last."""
+    found = []
+    cursor = None
+    for _ in range(len(rows) + 1):
+        page = page_of(rows, limit, cursor, lambda row: row, descending=descending)
+        found.append(page.rows)
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    return found
+
+
+def test_the_pages_of_a_list_are_sorted_and_repeat_nothing() -> None:
+    rows = ["b", "d", "a", "e", "c"]
+
+    assert _all_pages(rows, 2, descending=False) == [["a", "b"], ["c", "d"], ["e"]]
+    assert _all_pages(rows, 2, descending=True) == [["e", "d"], ["c", "b"], ["a"]]
+    assert _all_pages(rows, 5, descending=False) == [["a", "b", "c", "d", "e"]]
+
+
+def test_a_row_that_is_added_between_two_pages_hides_no_other() -> None:
+    second_page = page_of(["a", "a2", "b", "c"], 2, "after:b", lambda row: row)
+
+    assert second_page.rows == ["c"]
+
+
+def test_a_page_that_is_as_large_as_allowed_is_whole() -> None:
+    # As JSON, the row has two quotes and a newline more.
+    largest = "x" * (MAX_LIST_BYTES // 2 - 3)
+
+    assert count_fitting([largest, largest]) == 2
+    assert count_fitting([largest, largest + "x"]) == 1
+    assert count_fitting([]) == 0
+
+
+@pytest.mark.parametrize("limit", ["0", "10001", "-1", "many"])
+def test_a_limit_is_a_number_from_1_to_10000(tool: Tool, limit: str) -> None:
+    ran = tool("config", "list", f"--limit={limit}")
+
+    assert (ran.status, ran.error["errors"][0]["param"]) == (2, "--limit")
+    assert tool("config", "list", "--limit=10000").status == 0
+
+
+# Cursors
+
+
+def test_a_cursor_names_the_last_row() -> None:
+    assert read_cursor(None) == ""
+    assert read_cursor("after:b") == "b"
+    assert read_cursor("after:after:b") == "after:b"
+    assert read_number_cursor(None) == 0
+    assert read_number_cursor("after:17") == 17
+
+
+@pytest.mark.parametrize("cursor", ["17", "after:", "after:x", "after:-1", "after:1.5"])
+def test_a_cursor_of_a_numbered_list_is_a_number(cursor: str) -> None:
+    with pytest.raises(InvalidValues) as caught:
+        read_number_cursor(cursor)
+
+    (mistake,) = caught.value.mistakes
+    assert (mistake.param, mistake.code, mistake.value) == ("--after", "INVALID_VALUE", cursor)
+    assert mistake.message == f"'{cursor}' is not a cursor"
+    assert mistake.suggestion == "Pass `meta.next_cursor` of the previous page."

@@ -52,7 +52,9 @@ def test_the_variable_of_xdg_comes_before_the_home_directory(
 @pytest.mark.skipif(sys.platform != "linux", reason="other platforms have other places")
 @pytest.mark.parametrize("xdg_value", [None, "", "relative"])
 def test_without_a_usable_variable_the_directories_are_in_the_home_directory(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, xdg_value: str | None
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    xdg_value: str | None,
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME"):
@@ -96,7 +98,8 @@ def test_a_relative_home_directory_is_refused(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("value", [None, ""])
 def test_without_home_the_user_database_has_the_home_directory(
-    monkeypatch: pytest.MonkeyPatch, value: str | None
+    monkeypatch: pytest.MonkeyPatch,
+    value: str | None,
 ) -> None:
     """An empty HOME does not mean the root directory."""
     if value is None:
@@ -140,7 +143,9 @@ def test_the_sessions_of_each_user_have_a_directory_of_their_own() -> None:
 
 @pytest.mark.parametrize("name", ["TMPDIR", "TEMP", "TMP"])
 def test_each_variable_for_the_temporary_directory_is_read(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    name: str,
 ) -> None:
     monkeypatch.delenv("TMPDIR")
     monkeypatch.setenv(name, str(tmp_path))
@@ -163,7 +168,9 @@ def test_tmpdir_comes_before_temp_and_temp_before_tmp(
 
 @pytest.mark.parametrize("value", ["relative", "/nowhere", ""])
 def test_an_unusable_temporary_directory_is_ignored(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, value: str
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    value: str,
 ) -> None:
     (tmp_path / "relative").mkdir()
     monkeypatch.chdir(tmp_path)
@@ -219,7 +226,8 @@ def test_a_command_in_a_directory_with_a_dangling_link_changes_no_other_settings
 
 
 def test_a_settings_file_that_is_removed_during_the_search_is_no_settings_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     file = tmp_path / "tool.toml"
     file.touch()
@@ -239,7 +247,8 @@ def test_a_settings_file_that_is_removed_during_the_search_is_no_settings_file(
 
 
 def test_a_directory_that_cannot_be_searched_is_an_error_and_not_skipped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def refuse(path: Path) -> os.stat_result:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
@@ -264,7 +273,9 @@ def nested(tmp_path: Path) -> Path:
 
 
 def test_the_search_stops_before_a_ceiling_directory(
-    nested: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    nested: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert find_workspace(nested) == tmp_path / "ceiling"
 
@@ -286,7 +297,8 @@ def test_a_workspace_below_the_ceiling_is_found(
 
 
 def test_the_current_directory_is_searched_even_if_it_is_a_ceiling(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     current = tmp_path / "current"
     current.mkdir()
@@ -439,6 +451,28 @@ def test_a_config_directory_of_another_user_is_refused(tool: Tool, config_direct
 
 
 @needs_root
+@pytest.mark.parametrize("owner", [0, _ANOTHER_UID])
+def test_a_config_directory_of_the_user_or_of_root_is_accepted(
+    config_directory: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    owner: int,
+) -> None:
+    os.chown(config_directory, owner, owner)
+    refused = None
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "geteuid", lambda: _ANOTHER_UID)
+        try:
+            file = config_file()
+        except UnsafeDirectory as error:
+            refused = error
+    os.chown(config_directory, 0, 0)
+
+    assert refused is None
+    assert file == config_directory / "config.toml"
+
+
+@needs_root
 def test_another_user_s_link_to_a_config_directory_is_refused(
     tool: Tool,
     config_directory: Path,
@@ -452,7 +486,8 @@ def test_another_user_s_link_to_a_config_directory_is_refused(
 
 
 def test_a_link_to_a_config_directory_that_only_the_user_can_write_to_is_followed(
-    tool: Tool, config_directory: Path
+    tool: Tool,
+    config_directory: Path,
 ) -> None:
     target = _replace_by_link(config_directory)
     target.chmod(0o755)
@@ -487,7 +522,9 @@ def settings_file(request: pytest.FixtureRequest, tool: Tool, home: Path) -> Pat
 
 @pytest.mark.parametrize("mode", [0o666, 0o602])
 def test_settings_that_all_users_can_write_to_are_neither_read_nor_written(
-    tool: Tool, settings_file: Path, mode: int
+    tool: Tool,
+    settings_file: Path,
+    mode: int,
 ) -> None:
     settings_file.chmod(mode)
     before = settings_file.read_text()
@@ -518,7 +555,9 @@ def test_a_device_as_settings_file_is_refused_without_a_hint_to_change_its_mode(
 
 @pytest.mark.parametrize("mode", [0o600, 0o644, 0o664, 0o660])
 def test_settings_that_their_group_can_write_to_are_read_and_written(
-    tool: Tool, settings_file: Path, mode: int
+    tool: Tool,
+    settings_file: Path,
+    mode: int,
 ) -> None:
     """With the umask 002, every new file has such a mode, and the group has one member."""
     settings_file.chmod(mode)
@@ -558,7 +597,10 @@ def test_a_git_ignore_with_other_content_is_left_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", [["config", "set", "a", "1"], ["lock", "list"]])
 @pytest.mark.parametrize("kind", ["fifo", "link", "dangling link", "directory"])
 def test_what_somebody_put_in_place_of_the_git_ignore_is_left_alone(
-    tool: Tool, workspace: Path, kind: str, command: list[str]
+    tool: Tool,
+    workspace: Path,
+    kind: str,
+    command: list[str],
 ) -> None:
     """Naive: to open a FIFO waits until it has a reader, also after a signal and --timeout."""
     git_ignore = workspace / ".tool" / ".gitignore"
@@ -602,7 +644,9 @@ def test_a_fifo_that_appears_in_place_of_the_git_ignore_is_not_waited_for(
 
 @pytest.mark.parametrize("content", [None, "precious\n"])
 def test_a_link_that_appears_in_place_of_the_git_ignore_is_not_followed(
-    git_ignore: Path, tmp_path: Path, content: str | None
+    git_ignore: Path,
+    tmp_path: Path,
+    content: str | None,
 ) -> None:
     victim = tmp_path / "victim"
     if content is not None:

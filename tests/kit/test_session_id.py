@@ -2,7 +2,7 @@
 
 import pytest
 
-from sampletool.kit.contract.errors import InvalidValues
+from sampletool.kit.contract.errors import InvalidValues, Mistake
 from sampletool.kit.contract.text import NOTHING
 from sampletool.kit.session_id import check_session_id
 from sampletool.kit.testing.tool import Tool
@@ -10,9 +10,20 @@ from sampletool.kit.testing.tool import Tool
 _RULE = "Use 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit."
 
 
+def _mistake_in(session_id: str, source: str) -> Mistake | None:
+    """Return the mistake in an id, or None if it is accepted."""
+    try:
+        checked = check_session_id(session_id, source)
+    except InvalidValues as error:
+        (mistake,) = error.mistakes
+        return mistake
+    assert checked == session_id
+    return None
+
+
 @pytest.mark.parametrize("session_id", ["a", "A-1.b_c", "0" * 64])
 def test_an_ordinary_id_is_accepted(session_id: str) -> None:
-    assert check_session_id(session_id, "--session-id") == session_id
+    assert _mistake_in(session_id, "--session-id") is None
 
 
 @pytest.mark.parametrize(
@@ -35,38 +46,36 @@ def test_an_ordinary_id_is_accepted(session_id: str) -> None:
     ],
 )
 def test_an_id_that_could_lead_to_another_directory_is_refused(session_id: str) -> None:
-    with pytest.raises(InvalidValues) as caught:
-        check_session_id(session_id, "TOOL_SESSION_ID")
+    mistake = _mistake_in(session_id, "TOOL_SESSION_ID")
 
-    (mistake,) = caught.value.mistakes
-    assert mistake.param == "TOOL_SESSION_ID"
+    assert mistake is not None
+    assert (mistake.param, mistake.code) == ("TOOL_SESSION_ID", "INVALID_VALUE")
     assert mistake.value == session_id
     assert mistake.message.endswith(" is not a session id (from TOOL_SESSION_ID)")
     assert str(mistake.suggestion).endswith(_RULE)
 
 
 def test_an_empty_id_is_refused() -> None:
-    with pytest.raises(InvalidValues) as caught:
-        check_session_id("", "--session-id")
+    mistake = _mistake_in("", "--session-id")
 
-    (mistake,) = caught.value.mistakes
+    assert mistake is not None
     assert mistake.message == "the session id is empty (from --session-id)"
     assert mistake.suggestion == _RULE
 
 
 @pytest.mark.parametrize("word", NOTHING)
 def test_the_text_for_an_unset_variable_is_refused(word: str) -> None:
-    with pytest.raises(InvalidValues) as caught:
-        check_session_id(word, "--session-id")
+    mistake = _mistake_in(word, "--session-id")
 
-    assert caught.value.suggestion.startswith("Check the script that built this command line.")
+    assert mistake is not None
+    assert mistake.suggestion == f"Check the script that built this command line. {_RULE}"
 
 
 def test_the_id_that_was_probably_meant_is_proposed() -> None:
-    with pytest.raises(InvalidValues) as caught:
-        check_session_id('"monday"', "--session-id")
+    mistake = _mistake_in('"monday"', "--session-id")
 
-    assert caught.value.suggestion == f"Did you mean 'monday'? {_RULE}"
+    assert mistake is not None
+    assert mistake.suggestion == f"Did you mean 'monday'? {_RULE}"
 
 
 def test_an_id_is_checked_wherever_it_comes_from(tool: Tool) -> None:

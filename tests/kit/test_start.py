@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from sampletool import PROGRAM, __version__
+from sampletool.kit import start
 from sampletool.kit.safety.signals import HANDLED
 from sampletool.kit.testing.forked import run_python
 from sampletool.kit.testing.tool import COMMAND, Tool, ended
@@ -37,7 +38,9 @@ _CLOSED = [(0,), (1,), (2,), (0, 1, 2)]
 
 @pytest.mark.parametrize("closed", _CLOSED)
 def test_a_command_does_its_work_although_standard_descriptors_are_closed(
-    tool: Tool, workspace: Path, closed: tuple[int, ...]
+    tool: Tool,
+    workspace: Path,
+    closed: tuple[int, ...],
 ) -> None:
     before = (workspace / "tool.toml").read_text()
     names = ",".join(str(descriptor) for descriptor in closed)
@@ -76,6 +79,66 @@ os._exit(os.open(os.devnull, os.O_RDONLY))
     assert completed.returncode == first_free_descriptor
 
 
+def test_children_inherit_the_descriptors_that_were_opened() -> None:
+    program = """
+import os
+from sampletool.kit import start
+os.close(0)
+start._open_closed_descriptors()
+print(os.get_inheritable(0), os.path.samefile("/dev/fd/0", os.devnull))
+"""
+
+    assert run_python("-c", program).stdout == "True True\n"
+
+
+class _BrokenStream:
+    """A stream that cannot be flushed."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def flush(self) -> None:
+        """Fail."""
+        raise self._error
+
+
+class _FlushedStream:
+    """A stream that knows whether it was flushed."""
+
+    is_flushed = False
+
+    def flush(self) -> None:
+        """Remember it."""
+        self.is_flushed = True
+
+
+@pytest.mark.parametrize("broken", ["stdout", "stderr"])
+@pytest.mark.parametrize("error", [None, OSError(), ValueError()], ids=repr)
+def test_a_stream_that_cannot_be_flushed_does_not_change_the_exit_code(
+    monkeypatch: pytest.MonkeyPatch,
+    broken: str,
+    error: Exception | None,
+) -> None:
+    """If the error is None, the stream is None: its descriptor was closed before the start."""
+    flushed = _FlushedStream()
+    exit_codes: list[int] = []
+    problem = None
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "_exit", exit_codes.append)
+        patched.setattr(sys, "stdout", flushed)
+        patched.setattr(sys, "stderr", flushed)
+        patched.setattr(sys, broken, None if error is None else _BrokenStream(error))
+
+        try:
+            start._end_process(3)
+        except Exception as raised:
+            problem = raised
+
+    assert problem is None
+    assert exit_codes == [3]
+    assert flushed.is_flushed
+
+
 # Where the tool cannot run
 
 _WITH_OLD_PYTHON = """
@@ -99,7 +162,28 @@ def test_an_old_python_is_refused_in_one_line_of_json(tool: Tool) -> None:
     assert error["code"] == "PYTHON_TOO_OLD"
     assert error["message"] == "The tool needs Python 3.11 or newer. This is Python 3.10.9."
     assert error["context"] == {"found": "3.10.9"}
-    assert completed.returncode == error["exit_code"] == answer["meta"]["exit_code"] == 4
+    assert error["suggestion"] == "Install the tool with a newer Python."
+    assert error["retryable"] is False
+    assert (answer["data"], answer["warnings"]) == (None, [])
+    assert answer["meta"] == {"exit_code": 4}
+    assert completed.returncode == error["exit_code"] == 4
+
+
+def test_windows_is_refused_before_anything_else_is_tried(
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setattr(start, "_reset_signals", lambda: pytest.fail("signals do not exist there"))
+
+    exit_code = start.main()
+
+    error = json.loads(capfd.readouterr().out)["error"]
+    assert exit_code == error["exit_code"] == 4
+    assert error["code"] == "PLATFORM_NOT_SUPPORTED"
+    assert error["message"] == "The tool needs Linux or macOS. This is Windows."
+    assert error["suggestion"].startswith("Run the tool in WSL")
+    assert error["context"] == {"found": "Windows"}
 
 
 def test_the_error_for_an_old_python_has_the_members_of_every_error(tool: Tool) -> None:
@@ -177,7 +261,9 @@ signal.pthread_sigmask(signal.SIG_BLOCK, [getattr(signal, name) for name in name
 
 @pytest.mark.parametrize("number", HANDLED, ids=lambda number: signal.Signals(number).name)
 def test_a_signal_that_the_parent_has_blocked_ends_the_command(
-    tool: Tool, workspace: Path, number: signal.Signals
+    tool: Tool,
+    workspace: Path,
+    number: signal.Signals,
 ) -> None:
     previous_mask = signal.pthread_sigmask(signal.SIG_BLOCK, HANDLED)
     try:

@@ -49,7 +49,8 @@ def fork_server() -> ForkServer:
     """Return the fork server of this worker. Start it on the first call."""
     # Find and import all commands here, to learn the names of their modules. The server imports
     # the same modules: a process that imports them itself spends half of its time on that.
-    find_commands(root_command())
+    # This is a generator, which imports a command only when it yields it.
+    list(find_commands(root_command()))
     is_command_module = re.compile(rf"{PACKAGE}\.\w+\.commands\.").match
     preload = []
     for module in sys.modules:

@@ -112,6 +112,12 @@ class Editing:
         """Return the copies that are left."""
         return list(Path(self.tool.environ["TMPDIR"]).glob(f"{PROGRAM}-edit-*/*"))
 
+    def kept_copy(self) -> Path:
+        """Return the copy. Fail unless there is exactly one."""
+        copies = self.copies()
+        assert len(copies) == 1, copies
+        return copies[0]
+
     def close(self) -> None:
         for terminal in self._terminals:
             terminal.close()
@@ -182,7 +188,7 @@ def test_all_problems_are_reported_at_once_and_the_copy_is_kept(
     response = editing.run('printf "jobs = 0\\nlock_timeout = 5\\n" >> "$1"')
 
     error = response["error"]
-    (copy,) = editing.copies()
+    copy = editing.kept_copy()
     assert error["code"] == "VALIDATION_ERROR"
     assert [mistake["param"] for mistake in error["errors"]] == ["jobs", "lock_timeout"]
     assert str(copy) in error["suggestion"]
@@ -196,7 +202,7 @@ def test_a_text_that_is_not_toml_is_not_written_and_the_copy_is_kept(
 ) -> None:
     response = editing.run('echo "jobs =" >> "$1"')
 
-    (copy,) = editing.copies()
+    copy = editing.kept_copy()
     assert response["error"]["code"] == "INVALID_TOML"
     assert str(copy) in response["error"]["suggestion"]
     assert file.read_text() == _BEFORE
@@ -214,8 +220,9 @@ def test_a_file_that_is_not_toml_can_be_repaired(editing: Editing, file: Path) -
 def test_a_change_of_another_process_is_never_overwritten(editing: Editing, file: Path) -> None:
     response = editing.run(f'{_TOOL} config set other 1 > set.json; echo "jobs = 3" >> "$1"')
 
+    assert not response["ok"], "the change of the other process is lost"
     error = response["error"]
-    (copy,) = editing.copies()
+    copy = editing.kept_copy()
     assert json.loads((file.parent / "set.json").read_text())["ok"], "no lock is held meanwhile"
     assert (error["code"], error["exit_code"]) == ("VERSION_CONFLICT", 6)
     assert error["suggestion"].startswith(f"To see the difference, run `diff {file} {copy}`.")
@@ -260,7 +267,7 @@ def test_if_the_editor_fails_nothing_changes(
 def test_what_was_typed_before_the_editor_failed_is_kept(editing: Editing, file: Path) -> None:
     response = editing.run('echo "jobs = 3" >> "$1"; exit 1')
 
-    (copy,) = editing.copies()
+    copy = editing.kept_copy()
     assert str(copy) in response["error"]["suggestion"]
     assert copy.read_text() == f"{_BEFORE}jobs = 3\n"
     assert file.read_text() == _BEFORE
@@ -346,7 +353,7 @@ def test_a_signal_to_the_command_alone_ends_the_editor_and_keeps_the_copy(
     terminal.process.terminate()
     exit_code = terminal.finish()
 
-    (copy,) = editing.copies()
+    copy = editing.kept_copy()
     assert exit_code == -signal.SIGTERM
     assert str(copy) in terminal.shown
     assert file.read_text() == _BEFORE

@@ -4,6 +4,7 @@ import errno
 import os
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,7 +12,16 @@ import pytest
 
 from sampletool.kit.commands import _probes
 from sampletool.kit.commands._bug_report import write_report
-from sampletool.kit.commands._probes import probe_directories, probe_directory, probe_lock_files
+from sampletool.kit.commands._probes import (
+    Probe,
+    missing_guarantees,
+    probe_directories,
+    probe_directory,
+    probe_lock_files,
+)
+from sampletool.kit.commands._used_paths import UsedPath, find_used_paths
+from sampletool.kit.commands.doctor import Health
+from sampletool.kit.contract.text import GREEN, RED
 from sampletool.kit.program import PACKAGE, PROGRAM, __version__
 from sampletool.kit.testing.tool import Ran, Tool
 
@@ -36,7 +46,9 @@ def test_a_healthy_machine_is_reported_as_healthy_and_nothing_is_left(
 
 @pytest.mark.parametrize("step", ["workspace", ".tool"])
 def test_a_workspace_that_cannot_be_written_to_is_found_although_its_disk_was_probed(
-    tool: Tool, workspace: Path, step: str
+    tool: Tool,
+    workspace: Path,
+    step: str,
 ) -> None:
     """Refuse to write in one of several directories on the same disk."""
     place = workspace if step == "workspace" else workspace / ".tool"
@@ -90,7 +102,10 @@ def test_lock_files_that_share_a_directory_are_reported_together(tmp_path: Path)
 @pytest.mark.parametrize("kind", ["link", "FIFO", "directory"])
 @pytest.mark.parametrize("place", [".tool", ".tool/locks", ".tool/locks/tool.toml.lock"])
 def test_what_is_in_the_place_of_a_lock_is_reported_if_no_command_can_write(
-    tool: Tool, workspace: Path, place: str, kind: str
+    tool: Tool,
+    workspace: Path,
+    place: str,
+    kind: str,
 ) -> None:
     tool("config", "set", "a", "1")
     path = workspace / place
@@ -271,6 +286,179 @@ def test_without_a_repository_a_report_has_no_address(monkeypatch: pytest.Monkey
 
     assert "Last crash reports\n  none" in report
     assert "To report a bug" not in report
+
+
+def _used(name: str, *, exists: bool) -> UsedPath:
+    return UsedPath(name=name, path=f"/w/{name}", exists=exists)
+
+
+@pytest.mark.usefixtures("home")
+def test_a_report_has_a_line_for_each_version_path_and_check(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(sys.modules[PACKAGE], "REPOSITORY", raising=False)
+    places = {name: os.environ[name] for name in ("HOME", "TMPDIR")}
+    shown = {"TERM": "dumb", "LANG": "C", "CI": "1"}
+    monkeypatch.setattr(os, "environ", {**places, **shown, "OTHER": "x"})
+    paths = [_used("state", exists=True), _used("log", exists=False)]
+    probes = [
+        Probe("locks", "/w", True, "a remark"),
+        Probe("store", "redis://ann:hunter2@h", False, "it is unreachable"),
+        Probe("rename", "/w", False),
+    ]
+
+    report = write_report({"tool": "1.2", "python": "3.14"}, paths, probes)
+
+    lines = report.split("\n")
+    assert lines[:3] == ["Versions", "  tool 1.2", "  python 3.14"]
+    assert lines[3].endswith(f", {sys.executable}")
+    assert lines[4:] == [
+        "",
+        "Paths",
+        "  state: /w/state",
+        "  log: /w/log (does not exist)",
+        "",
+        "Checks",
+        "  ok   locks: /w",
+        "  FAIL store: redis://ann:***@h: it is unreachable",
+        "  FAIL rename: /w",
+        "",
+        "Environment",
+        "  CI=1",
+        "  LANG=C",
+        "  TERM=dumb",
+        "",
+        "Last crash reports",
+        "  none",
+    ]
+
+
+@pytest.mark.homeless
+@pytest.mark.parametrize(
+    ("home_directory", "shown"),
+    [("/home/ann", "~/x"), ("/", "/home/ann/x"), ("/home/an", "/home/ann/x")],
+)
+def test_only_the_home_directory_itself_is_shown_as_a_tilde(
+    monkeypatch: pytest.MonkeyPatch,
+    home_directory: str,
+    shown: str,
+) -> None:
+    monkeypatch.setenv("HOME", home_directory)
+
+    report = write_report({}, [UsedPath("state", "/home/ann/x", exists=True)], [])
+
+    assert f"  state: {shown}\n" in report
+
+
+def test_the_paths_of_a_workspace_are_in_it(tmp_path: Path) -> None:
+    (tmp_path / "tool.toml").touch()
+
+    paths = {used.name: (used.path, used.exists) for used in find_used_paths(tmp_path)}
+
+    assert paths["workspace"] == (str(tmp_path), True)
+    assert paths["settings of the workspace"] == (f"{tmp_path}/tool.toml", True)
+    assert paths["files of the workspace"] == (f"{tmp_path}/.tool", False)
+    assert paths["locks of the workspace"] == (f"{tmp_path}/.tool/locks", False)
+    state, _ = paths["state"]
+    assert paths["log of commands"][0] == f"{state}/calls.jsonl"
+    assert paths["locks of outputs"][0] == f"{state}/locks"
+
+
+# What the text shows
+
+
+def _health(*probes: Probe) -> Health:
+    return Health(
+        healthy=False,
+        versions={"tool": "1.2"},
+        paths=[_used("state", exists=True), _used("log", exists=False)],
+        probes=list(probes),
+        not_promised=["to fly"],
+    )
+
+
+def test_the_text_shows_the_probes_of_each_place_together() -> None:
+    health = _health(
+        Probe("writable", "/a", True),
+        Probe("locks", "/a", False, "they do not exclude"),
+        Probe("writable", "/b", True, "a remark"),
+    )
+
+    assert health.lines() == [
+        ("tool", "1.2"),
+        "",
+        ("state", "/w/state", ""),
+        ("log", "/w/log", "does not exist"),
+        "",
+        "/a",
+        ("", "ok  ", "writable"),
+        ("", "FAIL", "locks"),
+        "        they do not exclude",
+        "/b",
+        ("", "ok  ", "writable"),
+        "        a remark",
+        "",
+        "Not guaranteed on this system:",
+        ("", "to fly"),
+    ]
+
+
+def test_a_failure_is_red_and_a_success_is_green() -> None:
+    lines = _health(Probe("writable", "/a", True), Probe("locks", "/a", False)).lines()
+
+    colours = {line[1]: getattr(line[1], "colour", None) for line in lines if len(line) == 3}
+    assert (colours["ok  "], colours["FAIL"]) == (GREEN, RED)
+
+
+def test_what_a_system_does_not_offer_is_not_promised(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_linux = missing_guarantees()
+    monkeypatch.setattr(_probes, "can_see_processes", lambda: False)
+    monkeypatch.delattr(os, "listxattr")
+    monkeypatch.setattr(sys, "platform", "darwin")
+    elsewhere = missing_guarantees()
+    monkeypatch.undo()
+
+    assert on_linux == []
+    assert [sentence.partition(" ")[0] for sentence in elsewhere] == ["to", "to", "anything:"]
+
+
+def test_each_directory_is_probed_and_each_disk_only_once(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second" / "missing"
+    first.mkdir()
+
+    probes = probe_directories([first, second])
+
+    assert [(probe.name, probe.where) for probe in probes] == [
+        ("writable", str(first)),
+        ("lock excludes another process", str(first)),
+        ("lock is freed by kill -9", str(first)),
+        ("rename over an open file", str(first)),
+        ("link never replaces", str(first)),
+        ("fsync of a directory", str(first)),
+        ("private directories", str(first)),
+        ("writable", str(second)),
+    ]
+    assert [probe for probe in probes if not probe.ok or probe.detail is not None] == []
+
+
+def test_a_probe_that_cannot_run_has_failed(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(_directory: Path) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO), "/d")
+
+    def end(_directory: Path) -> None:
+        raise subprocess.TimeoutExpired("python", 5)
+
+    monkeypatch.setattr(_probes, "_PROBES", {"refused": refuse, "ended": end})
+
+    refused, ended = probe_directory(tmp_path / "scratch")
+
+    assert (refused.name, refused.ok, refused.where) == ("refused", False, str(tmp_path))
+    assert "/d" in str(refused.detail)
+    assert (ended.name, ended.ok) == ("ended", False)
+    assert "timed out" in str(ended.detail)
 
 
 def test_of_many_locks_with_the_same_problem_ten_are_listed(tool: Tool, workspace: Path) -> None:

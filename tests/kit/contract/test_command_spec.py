@@ -36,7 +36,8 @@ def test_the_errors_of_every_command_are_no_errors_of_its_own() -> None:
 
 
 def test_an_error_that_is_not_declared_fails_the_test_that_meets_it(
-    tool: Tool, monkeypatch: pytest.MonkeyPatch
+    tool: Tool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(declared_specs(), "config.get", CommandSpec(effect="nothing"))
 
@@ -53,3 +54,39 @@ def test_an_error_that_is_not_declared_fails_the_test_that_meets_it(
 )
 def test_an_example_is_written_with_the_name_of_the_program(example: str, written: str) -> None:
     assert written_out(example) == written
+
+
+def test_every_command_can_end_with_the_errors_that_it_cannot_prevent() -> None:
+    codes = [kind.code for kind in errors_of_every_command()]
+
+    assert sorted(codes) == [
+        "FILE_NOT_FOUND",
+        "INTERNAL_ERROR",
+        "INTERRUPTED",
+        "INVALID_TOML",
+        "IO_ERROR",
+        "NOT_FLUSHED",
+        "NO_SPACE",
+        "PERMISSION_DENIED",
+        "READ_ONLY",
+        "TIMEOUT",
+        "UNSAFE_DIRECTORY",
+        "UNSAFE_PATH",
+        "USAGE_ERROR",
+        "VALIDATION_ERROR",
+    ]
+
+
+def test_the_exit_codes_of_a_plain_command_include_success_and_every_signal() -> None:
+    exit_codes = CommandSpec(effect="nothing").exit_statuses()
+
+    assert exit_codes == [0, 1, 2, 5, 7, 10, 129, 130, 131, 143]
+
+
+def test_a_spec_promises_only_what_its_file_says() -> None:
+    spec = CommandSpec(effect="nothing")
+
+    promises = {name: value for name, value in spec._asdict().items() if value}
+    assert promises == {"effect": "nothing", "idempotent": True}
+    flags = {name for name, value in spec._asdict().items() if value is False}
+    assert flags == {"runs_what_it_is_given", "takes_stdout", "prints_value", "needs_terminal"}

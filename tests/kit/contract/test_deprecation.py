@@ -1,6 +1,6 @@
 """sampletool/kit/contract/deprecation.py: a mark renames or withdraws an option."""
 
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import pytest
 import typer
@@ -30,3 +30,18 @@ def test_a_mark_for_a_flag_that_the_option_does_not_have_is_an_error() -> None:
 
     with pytest.raises(ValueError, match="--max is marked as deprecated"):
         describe(parameters_of(annotations), annotations)
+
+
+class Lookalike(NamedTuple):
+    """Another mark, with the same members."""
+
+    flag: str
+    instead: str
+
+
+def test_only_marks_of_this_class_count() -> None:
+    marked = Annotated[int, DeprecatedFlag("--max", instead="Use --limit.")]
+    similar = Annotated[int, Lookalike("--most", instead="Use --limit.")]
+
+    assert find_deprecated_flags([marked]) == {"--max": "Use --limit."}
+    assert find_deprecated_flags([similar]) == {}

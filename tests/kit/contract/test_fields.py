@@ -79,3 +79,44 @@ def test_if_the_data_has_one_of_two_types_the_fields_of_both_can_be_named(schema
 
     assert no_mistakes == []
     assert [mistake.value for mistake in mistakes] == ["moods", "nam"]
+
+
+def test_in_what_can_be_anything_every_field_may_be_named() -> None:
+    anything: dict[str, Any] = {}
+    anything_or_object = {"anyOf": [_SCHEMA, anything]}
+    list_of_anything = {"type": "array", "items": anything}
+
+    for schema in (anything, anything_or_object, list_of_anything):
+        assert read_fields("x.y.z,version", schema)[1] == []
+
+
+def test_nothing_may_be_named_in_what_is_no_object() -> None:
+    text = {"type": "string"}
+    text_or_number = {"anyOf": [text, {"type": "integer"}]}
+    one_of_two = {"enum": ["a", "b"]}
+
+    for schema in (text, text_or_number, one_of_two):
+        (mistake,) = read_fields("x", schema)[1]
+        assert (mistake.value, mistake.suggestion) == ("x", None)
+
+
+def test_a_mistake_names_the_option_and_the_place_of_the_field() -> None:
+    at_the_top, inside = read_fields("zzz,parts.zzz", _SCHEMA)[1]
+
+    assert (at_the_top.param, at_the_top.code) == ("--fields", "UNKNOWN_FIELD")
+    assert at_the_top.message == "the data has no field 'zzz'"
+    assert inside.message == "parts has no field 'zzz'"
+    assert inside.suggestion == "There are name, state."
+
+
+def test_fields_are_selected_in_lists_of_lists_and_other_values_stay() -> None:
+    assert select([[{"a": 1, "b": 2}]], {"a": {}}) == [[{"a": 1}]]
+    assert select(7, {"a": {}}) == 7
+    assert select({"a": None, "b": 2}, {"b": {}, "a": {"x": {}}}) == {"a": None, "b": 2}
+    assert select({"a": 1}, {}) == {"a": 1}
+
+
+def test_a_field_that_is_selected_whole_stays_whole_in_either_order() -> None:
+    assert read_fields("parts,parts.name", _SCHEMA)[0] == {"parts": {}}
+    assert read_fields("parts.name,parts", _SCHEMA)[0] == {"parts": {}}
+    assert read_fields("parts.name,parts.state", _SCHEMA)[0] == {"parts": {"name": {}, "state": {}}}

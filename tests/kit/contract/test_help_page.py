@@ -127,3 +127,50 @@ def test_a_deprecated_flag_is_only_in_the_note_unless_it_is_the_only_one() -> No
 
     assert option_item(renamed) == Item("--limit", "Return few.", "[deprecated: --max]")
     assert option_item(withdrawn) == Item("--limit", "Deprecated. Nothing is cut any more.")
+
+
+def test_a_note_after_a_meaning_of_several_lines_keeps_all_of_them() -> None:
+    meaning = "Return few of the items that there are."
+
+    lines = lines_of(Item("--few", meaning, note="[default: 1]"))
+
+    assert lines == [
+        "  --few  Return few of the items that",
+        "         there are. [default: 1]",
+    ]
+
+
+def test_an_item_without_a_meaning_is_only_its_name() -> None:
+    assert lines_of(Item("--few", "")) == ["  --few"]
+    assert lines_of(Item("--few", "", note="[required]")) == ["  --few  [required]"]
+
+
+def test_a_usage_line_that_is_too_long_continues_with_an_indent() -> None:
+    page = Page(usage="tool get [OPTIONS] KEY AND MANY MORE WORDS", about="", sections=[])
+
+    assert page.text(30, bold=False).split("\n") == [
+        "Usage: tool get [OPTIONS] KEY",
+        "    AND MANY MORE WORDS",
+    ]
+
+
+def test_a_paragraph_on_a_page_about_no_command_has_no_indent() -> None:
+    page = Page(usage="", about="First words.", sections=[TextSection("More", "Other words.")])
+
+    assert page.text(40, bold=False) == "First words.\n\nMore:\n  Other words."
+
+
+def test_a_name_takes_up_at_most_half_of_a_narrow_page() -> None:
+    section = ItemSection("Options", [Item("--a-long-name", "Name it."), Item("-b", "Be.")])
+
+    assert section.lines(24) == [
+        "  --a-long-name",
+        "                Name it.",
+        "  -b            Be.",
+    ]
+
+
+def test_an_argument_shows_by_its_brackets_whether_it_is_required() -> None:
+    argument = {"name": "key", "metavar": "KEY", "required": True, "help": "Key to show."}
+
+    assert option_item(argument) == Item("KEY", "Key to show.")

@@ -20,10 +20,12 @@ from sampletool.kit.contract.response import (
     Screen,
     json_line,
     render,
+    result_meta,
     to_data,
     value_text,
 )
-from sampletool.kit.contract.text import PLAIN, RED, YELLOW
+from sampletool.kit.contract.table import Line, header_row
+from sampletool.kit.contract.text import BOLD, PLAIN, RED, YELLOW
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,49 @@ _AS_TEXT = Presentation(format="text")
 _AS_RAW = Presentation(format="raw")
 
 _ANY_TEXT = st.text(st.characters(codec=None, categories=None))
+
+
+_CONTENTS: list[object] = [
+    "text",
+    None,
+    7,
+    [Pair(1, None), Message("x")],
+    ("a", "b"),
+    {"key": {"inner": [True]}},
+    Path("/w"),
+    "caf\udce9",
+]
+
+
+def _rendering_failure(response: Response, presentation: Presentation) -> Exception | None:
+    """Return the error that `render` raises, or None."""
+    try:
+        render(response, presentation)
+    except Exception as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl", "text", "raw"])
+@pytest.mark.parametrize("content", _CONTENTS, ids=ascii)
+def test_every_result_can_be_printed_in_every_format(form: Format, content: object) -> None:
+    assert _rendering_failure(response_with(Valued(content)), Presentation(format=form)) is None
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl", "text", "raw"])
+@pytest.mark.parametrize("result", [None, Message("x")], ids=["no result", "result"])
+@pytest.mark.parametrize("error", [None, FileNotFound("/f")], ids=["success", "failure"])
+@pytest.mark.parametrize("screen", [Screen(), Screen(30, True, True)], ids=["file", "terminal"])
+def test_every_response_can_be_printed_in_every_format(
+    form: Format,
+    result: Result | None,
+    error: ToolError | None,
+    screen: Screen,
+) -> None:
+    response = response_with(result, error, "Careful.", dry_run=True, next_cursor="after:x")
+    presentation = Presentation(format=form, screen=screen, error_also_on_stderr=True)
+
+    assert _rendering_failure(response, presentation) is None
 
 
 @given(_ANY_TEXT)
@@ -263,3 +308,80 @@ def test_a_dry_run_without_a_result_prints_nothing() -> None:
     stdout = render(dry_run, _AS_TEXT).stdout
 
     assert stdout == b""
+
+
+class PageResult(NamedTuple):
+    next_cursor: str | None = None
+    replayed: bool = False
+
+    def lines(self) -> list[str]:
+        return []
+
+
+def test_meta_has_the_members_of_a_result_that_are_about_the_run() -> None:
+    assert result_meta(PageResult("after:b", True)) == {"next_cursor": "after:b", "replayed": True}
+    assert result_meta(PageResult()) == {}
+    assert result_meta(Message("x")) == {}
+    assert result_meta(None) == {}
+
+
+def test_what_belongs_to_meta_is_not_repeated_in_the_data() -> None:
+    line = render(response_with(PageResult("after:b", True)), Presentation()).stdout
+
+    assert json.loads(line)["data"] == {}
+
+
+def test_a_person_sees_an_error_also_where_stdout_gets_json() -> None:
+    failed = response_with(None, FileNotFound("/f"), warning="Careful.")
+
+    shown = render(failed, Presentation(format="json", error_also_on_stderr=True))
+    succeeded = render(
+        response_with(Message("x")), Presentation(format="json", error_also_on_stderr=True)
+    )
+
+    assert shown.stdout == render(failed, Presentation(format="json")).stdout
+    assert shown.stderr.startswith("Error: /f does not exist. [FILE_NOT_FOUND]\n")
+    assert succeeded.stderr == ""
+
+
+def test_quiet_hides_a_success_with_its_warnings_and_no_error() -> None:
+    quiet = Presentation(format="text", is_quiet=True)
+
+    success = render(response_with(Message("x"), warning="Careful."), quiet)
+    failure = render(
+        response_with(Message("done before"), FileNotFound("/f"), warning="Careful."), quiet
+    )
+
+    assert success == Rendered(b"", "")
+    assert failure.stdout == b"done before\n"
+    assert failure.stderr.startswith("Warning: Careful.\nError: /f does not exist.")
+
+
+def test_json_is_not_quiet() -> None:
+    quiet = Presentation(format="json", is_quiet=True)
+
+    assert b'"text":"x"' in render(response_with(Message("x")), quiet).stdout
+
+
+class TableResult(NamedTuple):
+    rows: list[Line]
+
+    def lines(self) -> list[Line]:
+        return self.rows
+
+
+def test_a_table_fits_the_terminal_and_has_its_colors() -> None:
+    table = response_with(TableResult([header_row("name", "value"), ("key", "x" * 50)]))
+
+    in_colour = render(table, Presentation("text", Screen(width=20, color=True))).stdout.decode()
+    in_file = render(table, Presentation("text")).stdout.decode()
+
+    assert in_colour == f"{BOLD}NAME{PLAIN}  {BOLD}VALUE         {PLAIN}\nkey   {'x' * 13}…\n"
+    assert in_file == f"NAME  VALUE\nkey   {'x' * 50}\n"
+
+
+def test_a_result_of_a_failure_in_raw_is_printed_too() -> None:
+    rendered = render(response_with(Valued("kept"), FileNotFound("/f")), Presentation(format="raw"))
+
+    assert rendered.stdout == b"kept\n"
+    assert rendered.stderr.startswith("Error: ")

@@ -223,3 +223,109 @@ def test_the_pages_are_written_into_a_directory(pages: dict[str, str], tmp_path:
     written = {path.name: path.read_text() for path in directory.iterdir()}
     assert written.keys() == pages.keys()
     assert written[f"{PROGRAM}.1"].startswith(f".TH {PROGRAM.upper()} 1 ")
+
+
+def _section(page: str, title: str) -> str:
+    """Return the text of a section, without line breaks."""
+    _, _, after = page.partition(f".SH {title}\n")
+    return _text(after.partition(".SH ")[0])
+
+
+def test_the_page_of_the_tool_says_what_it_is_and_how_it_is_run(pages: dict[str, str]) -> None:
+    page = pages[f"{PROGRAM}.1"]
+
+    name, separator, summary = _section(page, "NAME").partition(r" \- ")
+    assert (name, separator) == (PROGRAM, r" \- ")
+    assert summary != ""
+    assert not summary.endswith(".")
+    synopsis = f"{bold(PROGRAM)} [{italic('OPTIONS')}] {italic('COMMAND')} [{italic('ARGS')}]..."
+    assert _section(page, "SYNOPSIS") == synopsis
+    description = _section(page, "DESCRIPTION")
+    assert description.startswith(f"{summary}. .PP ")
+    help_line = f"{bold(f'{PROGRAM} help')} {italic('COMMAND')} prints a shorter description."
+    assert description.endswith(f" .PP Each command has a page of its own. {help_line}")
+
+
+def test_the_page_of_the_tool_lists_each_command_with_its_summary(pages: dict[str, str]) -> None:
+    expected = []
+    for command, manifest in described().items():
+        page_name = f"{PROGRAM}-{command.replace('.', '-')}"
+        expected.append(f".TP {bold(page_name)}(1) {with_bold_code(manifest['summary'])}")
+
+    assert _section(pages[f"{PROGRAM}.1"], "COMMANDS") == " ".join(expected)
+
+
+def test_the_page_of_the_tool_tells_both_sorts_of_its_options_apart(
+    pages: dict[str, str],
+) -> None:
+    options = _section(pages[f"{PROGRAM}.1"], "OPTIONS")
+
+    every, separator, without = options.partition(
+        ".PP These options are for the tool without a command: "
+    )
+    assert every.startswith("Every command takes these options, before or after its name: .TP ")
+    assert separator != ""
+    assert bold("--quiet") in every
+    assert bold("--version") not in every
+    assert bold("--version") in without
+    assert bold("--quiet") not in without
+    assert f"{bold('-C')}, {bold('--cwd')} {italic('DIR')} " in every
+
+
+def test_the_page_of_the_tool_ends_with_examples_and_the_first_commands(
+    pages: dict[str, str],
+) -> None:
+    page = pages[f"{PROGRAM}.1"]
+
+    examples = [f"{PROGRAM} {words}" for words in ("help config set", "config list")]
+    assert _section(page, "EXAMPLES").startswith(f".EX {' '.join(examples)} ")
+    references = []
+    for name in ("config-explain", "doctor", "manifest"):
+        references.append(f"{bold(f'{PROGRAM}-{name}')}(1)")
+    assert _section(page, "SEE ALSO") == ", ".join(references)
+
+
+def test_the_page_of_the_tool_explains_its_files_variables_and_exit_codes(
+    pages: dict[str, str],
+) -> None:
+    page = pages[f"{PROGRAM}.1"]
+
+    files = _section(page, "FILES")
+    for file in ("tool.toml", ".tool/", f"/tmp/{PROGRAM}"):
+        assert escape(file) in files
+    assert files.count(".TP ") == 5
+    variables = _section(page, "ENVIRONMENT")
+    assert f".TP {bold('TOOL_CALL_LOG')} " in variables
+    assert f"({bold('log')}). The default is {bold('on')}. .TP" in variables
+    names = re.findall(r"\.TP \\fB([^\\]+)\\fR", variables)
+    assert names == sorted(names)
+    exit_codes = _section(page, "EXIT STATUS")
+    assert exit_codes.startswith(".TP 0 The command succeeded. .TP 1 ")
+    assert exit_codes.endswith(
+        ".TP 129, 130, 131, 143 A signal ended the command. The exit code is 128 plus its number."
+    )
+
+
+def test_a_command_without_arguments_has_no_section_for_them() -> None:
+    manifest = {**_example(), "arguments": [], "destroys": "", "locks": []}
+    command = DocumentedCommand(name="add", paragraphs=["Add items."], manifest=manifest)
+
+    page = command_page(command, [command]).render()
+
+    assert ".SH ARGUMENTS" not in page
+    assert _section(page, "DESCRIPTION") == "Add items."
+
+
+def test_the_page_of_a_command_names_its_settings_files_and_where_to_read_on() -> None:
+    add = DocumentedCommand(name="stock add", paragraphs=["Add items."], manifest=_example())
+    other = DocumentedCommand(name="stock list", paragraphs=["List."], manifest=_example())
+    unrelated = DocumentedCommand(name="order", paragraphs=["Order."], manifest=_example())
+
+    page = command_page(add, [add, other, unrelated]).render()
+
+    assert _section(page, "NAME") == rf"{PROGRAM}\-stock\-add \- Add items"
+    files = _section(page, "FILES")
+    assert files.count(".TP ") == 2
+    assert files.endswith(f".PP {bold(PROGRAM)}(1) describes all files of the tool.")
+    references = f"{bold(PROGRAM)}(1), {bold(f'{PROGRAM}-stock-list')}(1)"
+    assert _section(page, "SEE ALSO") == references

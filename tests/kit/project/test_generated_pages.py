@@ -23,7 +23,7 @@ def test_each_guarantee_and_each_mechanism_of_the_kit_is_a_sentence_that_a_perso
     for heading in headings:
         assert re.fullmatch(r"[A-Z`].*[\w)]", heading), heading
     for item in items:
-        parts = re.fullmatch(r"(.*)\. Code: (.*)\. Test: (.*)\.", item)
+        parts = re.fullmatch(r"(.*)\. See (.*), and the test (.*)\.", item)
         assert parts is not None, item
         sentence, code, test = parts.groups()
         assert re.match(r"[A-Z`]", sentence), item
