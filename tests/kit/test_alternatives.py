@@ -156,7 +156,7 @@ def test_each_word_for_nothing_is_neither_a_key_nor_a_session(word: str) -> None
         check_session_id(word, "--session-id")
 
 
-def test_the_members_of_a_logged_call_are_the_ones_that_are_tested() -> None:
+def test_the_members_of_a_line_of_the_log_are_the_ones_that_are_tested() -> None:
     assert [field.name for field in fields(Call)] == list(LOGGED)
     assert {"exit_code": int, "duration_ms": int, "dry_run": bool, "about": list} == _TYPES
 

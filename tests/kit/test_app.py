@@ -804,7 +804,13 @@ def test_meta_names_the_holder_of_a_lock_who_crashed(tool: Tool) -> None:
     body = """
 from sampletool.kit.safety.lock_record import Record
 context.crashed_holder = Record(
-    pid=77, start=None, host="h", pid_namespace=None, session_id="s", command="build", started_at="t"
+    pid=77,
+    start=None,
+    host="h",
+    pid_namespace=None,
+    session_id="s",
+    command="build",
+    started_at="t",
 )
 return Result(1)
 """

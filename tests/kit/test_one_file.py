@@ -167,7 +167,7 @@ def test_without_the_lock_this_addition_is_lost(directory: Path) -> None:
     assert screws(directory) == 2
 
 
-def test_kill_9_before_any_step_leaves_the_old_or_the_new_file_and_the_next_call_works(
+def test_kill_9_before_any_step_leaves_the_old_or_the_new_file_and_the_next_run_works(
     directory: Path,
 ) -> None:
     found = set()

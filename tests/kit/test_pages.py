@@ -13,52 +13,67 @@ from sampletool.kit.pages import (
     read_cursor,
     read_number_cursor,
 )
+from sampletool.kit.safety.private_directory import private_directory
 from sampletool.kit.testing.tool import Ran, Tool
 
 _LISTS = ["config list", "lock list", "session list", "manifest", "log --command config.set"]
 
 
-def pages(tool: Tool, call: list[str], limit: int) -> list[Ran]:
-    found = [tool(*call, "--limit", str(limit))]
+def pages(tool: Tool, command: list[str], limit: int) -> list[Ran]:
+    """Return all pages of a list, each with at most `limit` rows."""
+    found = [tool(*command, "--limit", str(limit))]
     while cursor := found[-1].meta.get("next_cursor"):
         assert len(found) < 1000, "the pages have no end"
-        found.append(tool(*call, "--limit", str(limit), "--after", cursor))
+        found.append(tool(*command, "--limit", str(limit), "--after", cursor))
     return found
 
 
-@pytest.mark.parametrize("call", _LISTS)
-def test_pages_together_are_the_whole_list(tool: Tool, workspace: Path, call: str) -> None:
+def create_rows(tool: Tool) -> None:
+    """Let each list have several rows: sessions, settings and lines of the log."""
+    sessions = private_directory(Path(os.environ["TMPDIR"]) / f"tool-{os.getuid()}")
     for name in ("one", "two", "three"):
-        opened = Path(os.environ["TMPDIR"]) / f"tool-{os.getuid()}" / name
-        opened.mkdir(mode=0o700, parents=True)
-        opened.parent.chmod(0o700)
+        private_directory(sessions / name)
     for number in range(3):
         tool("config", "set", f"k{number}", "1")
-    whole = tool(*call.split()).data
-    (name,) = (member for member, value in whole.items() if isinstance(value, list))
 
-    some = pages(tool, call.split(), 2)
 
-    assert [item for page in some for item in page.data[name]] == whole[name]
-    assert all(len(page.data[name]) <= 2 for page in some)
+@pytest.mark.parametrize("command_line", _LISTS)
+@pytest.mark.usefixtures("workspace")
+def test_pages_together_are_the_whole_list(tool: Tool, command_line: str) -> None:
+    create_rows(tool)
+    command = command_line.split()
+    whole = tool(*command).data
+    (name,) = [member for member, value in whole.items() if isinstance(value, list)]
+
+    some = pages(tool, command, 2)
+
+    rows = []
+    for page in some:
+        assert len(page.data[name]) <= 2
+        rows += page.data[name]
+    assert rows == whole[name]
 
 
 @pytest.mark.parametrize("cursor", ["null", "", "after", "2"])
-def test_what_is_no_cursor_is_refused(tool: Tool, cursor: str) -> None:
+def test_a_text_that_is_not_a_cursor_is_refused(tool: Tool, cursor: str) -> None:
     ran = tool("config", "list", "--after", cursor)
 
-    assert (ran.code, ran.error["errors"][0]["param"]) == ("VALIDATION_ERROR", "--after")
+    assert ran.code == "VALIDATION_ERROR"
+    assert ran.error["errors"][0]["param"] == "--after"
 
 
-def test_only_the_fields_that_are_asked_for_are_in_the_data(tool: Tool, workspace: Path) -> None:
-    assert tool("config", "get", "level", "--fields", "value").data == {"value": 1}
-    assert tool("config", "explain", "level", "--fields", "sources.wins").data == {
-        "sources": [{"wins": True}]
-    }
-    assert tool("--fields", "effect", "config", "set", "a", "1").data == {"effect": "created"}
+@pytest.mark.usefixtures("workspace")
+def test_only_the_selected_fields_are_in_the_data(tool: Tool) -> None:
+    value = tool("config", "get", "level", "--fields", "value").data
+    sources = tool("config", "explain", "level", "--fields", "sources.wins").data
+    effect = tool("--fields", "effect", "config", "set", "a", "1").data
+
+    assert value == {"value": 1}
+    assert sources == {"sources": [{"wins": True}]}
+    assert effect == {"effect": "created"}
 
 
-def test_a_field_that_is_not_there_changes_nothing(tool: Tool, workspace: Path) -> None:
+def test_a_command_with_an_unknown_field_changes_nothing(tool: Tool, workspace: Path) -> None:
     before = (workspace / "tool.toml").read_bytes()
 
     ran = tool("config", "set", "a", "1", "--fields", "efect,value")
@@ -69,12 +84,19 @@ def test_a_field_that_is_not_there_changes_nothing(tool: Tool, workspace: Path) 
     assert (workspace / "tool.toml").read_bytes() == before
 
 
-def test_fields_are_of_json_and_not_of_text(tool: Tool, workspace: Path) -> None:
-    assert tool("config", "get", "level", "--fields", "value", TOOL_FORMAT="text").data == {
-        "value": 1
-    }
-    assert tool("config", "get", "level", "--fields", "value", "--format", "text").status == 2
-    assert tool("config", "get", "level", "--fields", "value", "--raw").status == 2
+@pytest.mark.usefixtures("workspace")
+def test_selected_fields_are_printed_as_json_even_if_a_variable_chooses_text(tool: Tool) -> None:
+    ran = tool("config", "get", "level", "--fields", "value", TOOL_FORMAT="text")
+
+    assert ran.data == {"value": 1}
+
+
+@pytest.mark.parametrize("option", ["--format=text", "--raw"])
+@pytest.mark.usefixtures("workspace")
+def test_fields_cannot_be_selected_in_text(tool: Tool, option: str) -> None:
+    ran = tool("config", "get", "level", "--fields", "value", option)
+
+    assert ran.status == 2
 
 
 def test_a_page_ends_early_if_its_rows_are_long(tool: Tool, workspace: Path) -> None:
@@ -84,11 +106,13 @@ def test_a_page_ends_early_if_its_rows_are_long(tool: Tool, workspace: Path) -> 
     found = pages(tool, ["config", "list"], limit=10_000)
 
     assert len(found) > 1
-    assert all(len(page.stdout) <= 64 * 1024 for page in found)
-    listed = [setting["key"] for page in found for setting in page.data["settings"]]
-    assert [key for key in listed if key.startswith("key-")] == [
-        f"key-{number:04}" for number in range(300)
-    ]
+    listed = []
+    for page in found:
+        assert len(page.stdout) <= 64 * 1024
+        for setting in page.data["settings"]:
+            if setting["key"].startswith("key-"):
+                listed.append(setting["key"])
+    assert listed == [f"key-{number:04}" for number in range(300)]
 
 
 def test_the_first_row_is_on_a_page_however_long_it_is() -> None:

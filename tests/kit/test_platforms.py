@@ -235,7 +235,7 @@ sys.exit(main())
 """
 
 
-def test_on_windows_the_answer_is_one_line_that_says_what_to_do(tool: Tool) -> None:
+def test_on_windows_the_response_is_one_line_that_says_what_to_do(tool: Tool) -> None:
     ran = run_python("-c", _ON_WINDOWS, env=tool.environ, check=False)
 
     assert ran.stderr == ""

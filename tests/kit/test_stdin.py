@@ -48,7 +48,7 @@ def test_the_half_of_an_interrupted_text_is_not_taken_for_the_whole(
     assert tool("config", "get", "k").status == key_not_found
 
 
-def test_the_time_for_the_call_ends_the_wait_for_stdin(tool: Tool, workspace: Path) -> None:
+def test_the_timeout_ends_the_wait_for_stdin(tool: Tool, workspace: Path) -> None:
     process = tool.start("config", "set", "k", "-", "--timeout", "300ms")
 
     ran = _end_with_open_stdin(process)

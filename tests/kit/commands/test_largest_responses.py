@@ -174,12 +174,12 @@ def lock_release_of_a_lock_with_500_readers(site: Site) -> Ran:
 
 
 def _create_sessions(count: int) -> None:
+    """Create sessions with long IDs, which were last used in 1970."""
     root = private_directory(session_root())
     for number in range(count):
         session_id = f"s{number}-".ljust(64, "x")
         directory = private_directory(root / session_id)
         (directory / ".lock").touch(mode=0o600)
-        # Unused since 1970.
         os.utime(directory, (number, number))
 
 
