@@ -276,7 +276,10 @@ class Context:
             yield file
             if file.before.links > 1 and file.text != file.before.text:
                 link_count = file.before.links
-                message = f"{path} had {link_count} names. Only this one has the change."
+                message = (
+                    f"{path} had {link_count} names (hard links). Only this one has the change. "
+                    "The others keep the old content."
+                )
                 self.warn("HARD_LINK", message)
 
     def _patience_for_settings(self) -> float:
@@ -362,7 +365,7 @@ def _change_directory(directory: str) -> None:
     """Enter the directory of --cwd. An error names its absolute path."""
     if not directory:
         hint = "Pass a directory, or leave out --cwd."
-        raise InvalidValues(Mistake("--cwd", "INVALID_VALUE", "the directory is empty", directory, hint))
+        raise InvalidValues(Mistake("--cwd", "INVALID_VALUE", "The directory is empty", directory, hint))
     try:
         os.chdir(directory)
     except OSError as error:

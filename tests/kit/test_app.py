@@ -460,7 +460,7 @@ def test_a_signal_that_comes_at_the_end_is_the_answer(tool: Tool) -> None:
     assert process.returncode == -signal.SIGTERM
     answer = json.loads(stdout)
     assert (answer["error"]["code"], answer["data"]) == ("INTERRUPTED", {"said": "done"})
-    assert "had done its work" in answer["error"]["message"]
+    assert "had already finished its work" in answer["error"]["message"]
 
 
 def test_a_signal_after_the_deadline_does_not_hide_that_the_outcome_is_unknown(tool: Tool) -> None:

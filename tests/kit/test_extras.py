@@ -34,7 +34,7 @@ def test_the_hint_is_a_command_of_the_installer_that_installed_the_tool(
     with pytest.raises(ExtraNotInstalled) as caught, needing("much", "More"):
         raise ModuleNotFoundError(name="driver")
 
-    assert caught.value.suggestion == f"Install it: `{command}`."
+    assert caught.value.suggestion == f"To install it, run `{command}`."
     assert caught.value.message == 'More needs the extra "much", which is not installed.'
 
 

@@ -341,7 +341,7 @@ class LockNotFound(ToolError):
 
     code, exit_status = "LOCK_NOT_FOUND", ExitStatus.NOT_FOUND
     sentence = 'There is no lock "{lock}" here.'
-    advice = "To list the locks that are held, run `{PROGRAM} lock list`."
+    advice = "To see which locks are held, run `{PROGRAM} lock list`."
 
 
 class CommandNotFound(ToolError):
@@ -394,7 +394,7 @@ class ExtraNotInstalled(ToolError):
 
     code, exit_status = "EXTRA_NOT_INSTALLED", ExitStatus.PRECONDITION
     sentence = '{purpose} needs the extra "{extra}", which is not installed.'
-    advice = "Install it: `{installer} '{PACKAGE}[{extra}]'`."
+    advice = "To install it, run `{installer} '{PACKAGE}[{extra}]'`."
 
 
 class ChecksFailed(ToolError):
@@ -402,7 +402,7 @@ class ChecksFailed(ToolError):
 
     code, exit_status = "CHECKS_FAILED", ExitStatus.PARTIAL
     sentence = "{count} failed: {failed}."
-    advice = "For the reason of each failure, see `data`."
+    advice = "The output shows why each of them failed. In JSON, see `data`."
 
 
 class CommandIncomplete(ToolError):
@@ -417,8 +417,8 @@ class InternalError(ToolError):
     """A bug in the tool. The message names the report."""
 
     code, exit_status = "INTERNAL_ERROR", ExitStatus.INTERNAL
-    sentence = "The tool failed unexpectedly ({kind}). The report is {where}."
-    advice = "This is a bug in the tool. Please report it, and attach the report."
+    sentence = "Something went wrong unexpectedly ({kind}). The crash report is {where}."
+    advice = "This is a bug. Please report it, and attach the crash report."
 
     def __init__(self, kind: str, report: str | None) -> None:
         """Say where the report is.

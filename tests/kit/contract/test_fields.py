@@ -47,7 +47,7 @@ def test_names_that_the_schema_does_not_have_are_all_reported_with_what_is_near(
         ("part", "Did you mean 'parts'?"),
         ("nam", "Did you mean 'name'?"),
         ("x", None),
-        ("", "There are parts, counts, body, version."),
+        ("", "The fields are parts, counts, body, version."),
         ("x", None),
     ]
 

@@ -111,7 +111,7 @@ def test_the_message_names_the_holder_as_far_as_it_is_known(holder: Holder, name
 
 
 def test_a_lock_that_changes_hands_has_no_holder_yet() -> None:
-    assert text_of(message_for, lock_timeout()) == 'The lock "build" is being taken by another process at this moment.'
+    assert text_of(message_for, lock_timeout()) == 'The lock "build" has just been taken by another process.'
 
 
 def test_the_message_names_all_processes_that_share_a_lock() -> None:

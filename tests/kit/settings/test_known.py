@@ -49,8 +49,8 @@ def test_a_value_is_parsed_as_its_kind_requires(kind: str, value: object, expect
         ("count", "1.5", "'1.5' is not a whole number"),
         ("switch", "yes", "'yes' is not on or off"),
         ("format", "raw", "'raw' is not json, jsonl or text"),
-        ("text", "", "'' is not a text that is not empty"),
-        ("text", 1, "1 is not a text"),
+        ("text", "", "'' is not text that is not empty"),
+        ("text", 1, "1 is not text that is not empty"),
     ],
 )
 def test_a_value_of_another_kind_is_refused(kind: str, value: object, reason: str) -> None:

@@ -73,7 +73,11 @@ def command(
     key: KeyArgument,
     reveal: RevealOption = False,
 ) -> Explanation:
-    """Show each source of a value, and which one wins."""
+    """Show where the value of a key comes from.
+
+    Lists every place that sets the key, such as a settings file or an environment variable, and
+    marks the one that wins.
+    """
     context: Context = ctx.obj
     path = read_current_key(context, key)
     winner = context.settings.find(path)
