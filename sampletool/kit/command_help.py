@@ -40,8 +40,8 @@ def tool_page(about: str, described: Described, commands: list[ItemSection]) -> 
     """Return the page of the whole tool. `commands` has a section for each part."""
     options = [option_item(option) for option in (*described_options(), *described)]
     footer = [
-        f"For help on a command, run `{PROGRAM} help COMMAND`.",
-        f"For help on a topic, run `{PROGRAM} help TOPIC`. Topics: {', '.join(TOPICS)}.",
+        f"For help on a command or a topic, run `{PROGRAM} help NAME`.",
+        f"Help topics: {', '.join(TOPICS)}.",
     ]
     if DOCUMENTATION:
         footer.append(f"Documentation: {DOCUMENTATION}")

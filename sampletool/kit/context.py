@@ -116,7 +116,7 @@ class Context:
         try:
             seconds = parse_limit(text)
         except ValueError as error:
-            message = f"{variable_name}: {error}"
+            message = f"Invalid value for {variable_name}: {error}"
             raise InvalidValues(Mistake(variable_name, "INVALID_VALUE", message, text)) from error
         self.signals.limit(seconds)
 
@@ -365,7 +365,7 @@ def _change_directory(directory: str) -> None:
     """Enter the directory of --cwd. An error names its absolute path."""
     if not directory:
         hint = "Pass a directory, or leave out --cwd."
-        raise InvalidValues(Mistake("--cwd", "INVALID_VALUE", "The directory is empty", directory, hint))
+        raise InvalidValues(Mistake("--cwd", "INVALID_VALUE", "The value of --cwd is empty", directory, hint))
     try:
         os.chdir(directory)
     except OSError as error:

@@ -251,7 +251,7 @@ class Mistake(NamedTuple):
 
 
 class InvalidValues(ToolError):
-    """A value is invalid: on the command line, in a variable, or in a file that is read."""
+    """A value on the command line, in a variable or in an input file is invalid."""
 
     code, exit_status = "VALIDATION_ERROR", ExitStatus.USAGE
 

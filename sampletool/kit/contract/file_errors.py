@@ -45,7 +45,7 @@ class PathError(ToolError):
 
 
 class EditRefused(PathError):
-    """A file of settings in which a key cannot be changed safely."""
+    """A key in a settings file cannot be changed without touching other parts of the file."""
 
     code, exit_status = "INVALID_TOML", ExitStatus.USAGE
     sentence = "Cannot change {key} in {path}: {reason}. Nothing was changed."
@@ -96,7 +96,7 @@ class IoFailure(PathError):
 
 
 class OutputExists(PathError):
-    """The path of a result is in use, and what is there is not this result."""
+    """There is already something else at the path where the result belongs."""
 
     code, exit_status = "OUTPUT_EXISTS", ExitStatus.CONFLICT
     sentence = "{path} already exists: {found}. Nothing was changed."

@@ -247,7 +247,7 @@ TABLE: dict[type[Exception], Row] = {
     library.Deadlock: Row(
         code="NESTED_CALL",
         exit_status=ExitStatus.PRECONDITION,
-        meaning="The process that started this command holds the lock and waits for this command.",
+        meaning="The process that started this command holds the lock that this command needs.",
         message=_nested_call_message,
         hint="Run this command after the other one has finished, or have the other one do this work itself.",
         context=_nested_call_context,

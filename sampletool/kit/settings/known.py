@@ -117,7 +117,7 @@ def check(name: str, value: Any, source: str) -> Any:
         mistake = Mistake(
             param=name,
             code="INVALID_VALUE",
-            message=f"Invalid value for {name}: {shown} ({source})",
+            message=f"Invalid value for {name}: {shown} (from {source})",
             value=str(value),
             suggestion=_hint_for(setting, value),
         )

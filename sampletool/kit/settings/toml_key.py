@@ -77,8 +77,8 @@ def parse_key(text: str) -> KeyPath:
 
         # This raises a better message for some mistakes, such as an unset variable.
         check_name(text)
-        rule = "use names separated by dots, such as build.jobs, and quote special characters"
-        raise ValueError(f"{quoted(text)} is not a valid key: {rule}") from None
+        rule = "Use names separated by dots, such as build.jobs, and quote special characters"
+        raise ValueError(f"{quoted(text)} is not a valid key. {rule}") from None
 
 
 def _read_key(text: str) -> KeyPath:

@@ -254,12 +254,12 @@ def test_string_stores_a_number_as_text(tool: Tool) -> None:
     [
         (
             ["set", "jobs=0"],
-            "Invalid value for jobs: 0 (command line).",
+            "Invalid value for jobs: 0 (from the command line).",
             'Use a whole number of at least 1, or "auto".',
         ),
         (
             ["set", "lock_timeout", "3"],
-            "Invalid value for lock_timeout: 3 (command line).",
+            "Invalid value for lock_timeout: 3 (from the command line).",
             'Use a duration such as 30s, or 0, or "auto". Did you mean 3s?',
         ),
         (

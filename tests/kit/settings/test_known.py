@@ -105,19 +105,19 @@ def test_a_setting_of_the_kit_is_found_without_importing_the_parts(
         (
             "jobs",
             0,
-            "Invalid value for jobs: 0 (command line).",
+            "Invalid value for jobs: 0 (from the command line).",
             'Use a whole number of at least 1, or "auto".',
         ),
         (
             "jobs",
             "no",
-            "Invalid value for jobs: 'no' (command line).",
+            "Invalid value for jobs: 'no' (from the command line).",
             'Use a whole number of at least 1, or "auto".',
         ),
         (
             "session_ttl",
             3,
-            "Invalid value for session_ttl: 3 (command line).",
+            "Invalid value for session_ttl: 3 (from the command line).",
             "Use a duration such as 30s, or 0. Did you mean 3s?",
         ),
     ],
@@ -125,7 +125,7 @@ def test_a_setting_of_the_kit_is_found_without_importing_the_parts(
 def test_a_wrong_value_is_reported_with_its_source_and_what_to_use(
     name: str, value: object, message: str, hint: str
 ) -> None:
-    error = failure_of(lambda: check(name, value, "command line"))
+    error = failure_of(lambda: check(name, value, "the command line"))
 
     assert isinstance(error, InvalidValues)
     assert (error.message, error.suggestion) == (message, hint)

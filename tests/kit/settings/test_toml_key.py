@@ -149,7 +149,7 @@ def test_a_text_that_is_no_key_is_refused_with_the_form_of_one(text: str) -> Non
     error = failure_of(lambda: parse_key(text))
 
     assert type(error) is ValueError
-    assert "is not a valid key: use names separated by dots, such as build.jobs" in str(error)
+    assert "is not a valid key. Use names separated by dots, such as build.jobs" in str(error)
 
 
 @pytest.mark.parametrize("text", ["null", "undefined", "None", "{}"])

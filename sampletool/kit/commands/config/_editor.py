@@ -23,7 +23,7 @@ _GRACE_SECONDS = 5.0
 
 
 class NoTerminal(ToolError):
-    """The command opens an editor, and stdin or stderr is not a terminal."""
+    """The command opens an editor, but stdin or stderr is not a terminal."""
 
     code, exit_status = "NO_TERMINAL", ExitStatus.PRECONDITION
     sentence = "Cannot open an editor: {stream} is not a terminal."
@@ -34,7 +34,7 @@ class NoTerminal(ToolError):
 
 
 class NoEditor(ToolError):
-    """No variable names the editor, or its value cannot be split into words."""
+    """VISUAL and EDITOR are not set, or their value cannot be parsed."""
 
     code, exit_status = "NO_EDITOR", ExitStatus.PRECONDITION
     sentence = "Cannot open an editor: {reason}."
@@ -42,7 +42,7 @@ class NoEditor(ToolError):
 
 
 class EditorFailed(ToolError):
-    """The editor could not be started, was killed, or exited with another code than 0."""
+    """The editor could not be started, was killed, or exited with a code other than 0."""
 
     code, exit_status = "EDITOR_FAILED", ExitStatus.PRECONDITION
     sentence = 'The editor "{editor}" {reason}. Nothing was changed.'

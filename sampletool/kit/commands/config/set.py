@@ -30,7 +30,7 @@ spec = CommandSpec(
     errors=(VersionConflict,),
     locks=("settings file",),
     reads=("settings", "stdin"),
-    destroys="The value that a key had.",
+    destroys="The previous value of each key.",
     examples=(
         "config set key1 val1",
         "config set jobs=4 lock_timeout=30s",
@@ -95,7 +95,7 @@ def _read_pair(
         value = text if as_text else parse_value(text)
         name = present_name(show_key(written_key))
         if find_setting(name) is not None:
-            check(name, value, "command line")
+            check(name, value, "the command line")
     except InvalidValues as error:
         return error.mistakes
     if not _is_utf8(text):
@@ -108,7 +108,8 @@ def _read_pair(
         assignments.present_names[show_key(written_key)] = name
     if key in assignments.values:
         message = f"{written_name} is set twice"
-        return [Mistake("KEY", "INVALID_VALUE", message, written_name)]
+        hint = "Set each key only once."
+        return [Mistake("KEY", "INVALID_VALUE", message, written_name, hint)]
     assignments.values[key] = value
     return []
 

@@ -20,7 +20,7 @@ spec = CommandSpec(
     effect="locks",
     errors=(LockNotFound, LockTimeout),
     reads=("locks",),
-    destroys="The work of processes that inherited the lock from a process that has exited.",
+    destroys="The unfinished work of the child processes that are terminated.",
     before=("config set --global key1 val1",),
     examples=("lock release config.toml", "lock release config.toml --dry-run"),
 )
