@@ -184,7 +184,7 @@ class CommandFolder(TyperGroup):
         wants_json = level.obj.options.format in ("json", "jsonl")
         if is_whole_tool and not wants_json and not level.mistakes:
             raise HelpRequested(self.page(level).text)
-        message = f"A command is missing after `{level.command_path}`"
+        message = f"Missing command after `{level.command_path}`"
         raise self._usage_error(level, Mistake("COMMAND", "MISSING", message))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -212,7 +212,7 @@ class CommandFolder(TyperGroup):
         if new_name is None:
             raise self._unknown_command(level, args)
         path = level.command_path
-        message = f"`{path} {name}` has a new name. Use `{path} {new_name}`."
+        message = f"`{path} {name}` is now called `{path} {new_name}`."
         level.obj.warn("DEPRECATED", message)
         return new_name, self.get_command(level, new_name), args[1:]
 

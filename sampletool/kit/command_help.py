@@ -40,8 +40,8 @@ def tool_page(about: str, described: Described, commands: list[ItemSection]) -> 
     """Return the page of the whole tool. `commands` has a section for each part."""
     options = [option_item(option) for option in (*described_options(), *described)]
     footer = [
-        f"To read about a command, run `{PROGRAM} help COMMAND`.",
-        f"Help topics, shown by `{PROGRAM} help TOPIC`: {', '.join(TOPICS)}.",
+        f"For help on a command or a topic, run `{PROGRAM} help NAME`.",
+        f"Help topics: {', '.join(TOPICS)}.",
     ]
     if DOCUMENTATION:
         footer.append(f"Documentation: {DOCUMENTATION}")
@@ -101,5 +101,5 @@ def _history(command_path: str, spec: CommandSpec) -> list[str]:
     if spec.former_names:
         group = command_path.rpartition(" ")[0]
         names = " and ".join(f"`{group} {name}`" for name in spec.former_names)
-        paragraphs.append(f"Formerly {names}. A former name still works, with a warning.")
+        paragraphs.append(f"Formerly {names}. Old names still work, but cause a warning.")
     return paragraphs

@@ -121,7 +121,7 @@ class Context:
         try:
             seconds = parse_limit(text)
         except ValueError as error:
-            message = f"{variable_name}: {error}"
+            message = f"Invalid value for {variable_name}: {error}"
             raise InvalidValues(Mistake(variable_name, "INVALID_VALUE", message, text)) from error
         self.signals.limit(seconds)
 
@@ -281,7 +281,10 @@ class Context:
             yield file
             if file.before.links > 1 and file.text != file.before.text:
                 link_count = file.before.links
-                message = f"{path} had {link_count} names. Only this one has the change."
+                message = (
+                    f"{path} had {link_count} names (hard links). Only this one has the change. "
+                    "The others keep the old content."
+                )
                 self.warn("HARD_LINK", message)
 
     def _patience_for_settings(self) -> float:
@@ -374,7 +377,7 @@ def _change_directory(directory: str) -> None:
     """Enter the directory of --cwd. An error names its absolute path."""
     if not directory:
         hint = "Pass a directory, or leave out --cwd."
-        raise InvalidValues(Mistake("--cwd", "INVALID_VALUE", "the directory is empty", directory, hint))
+        raise InvalidValues(Mistake("--cwd", "INVALID_VALUE", "The value of --cwd is empty", directory, hint))
     try:
         os.chdir(directory)
     except OSError as error:

@@ -60,7 +60,7 @@ def checked_by(check: Callable[[str], object]) -> Callable[[Any], Any]:
 
 RawOption = Annotated[
     bool,
-    typer.Option("--raw", help="Print only the value, without JSON or quotes around it."),
+    typer.Option("--raw", help="Print only the value, without any JSON or quotes around it."),
 ]
 DryRunOption = Annotated[
     bool,
@@ -87,13 +87,13 @@ def _session_ids(_context: "Context") -> list[str]:
 GLOBAL_OPTIONS: dict[str, Any] = {
     "json": Annotated[
         bool,
-        typer.Option("--json", help="Print one line of JSON. The same as --format json."),
+        typer.Option("--json", help="Print the output as one line of JSON. Same as --format json."),
     ],
     "format": Annotated[
         FormatName,
         typer.Option(
             "--format",
-            help="Print the output in this format.",
+            help="Choose the output format.",
             show_default="text on a terminal, otherwise json",
         ),
     ],
@@ -102,7 +102,7 @@ GLOBAL_OPTIONS: dict[str, Any] = {
         typer.Option(
             "--fields",
             metavar="NAME,...",
-            help="Return only these fields, for example `tasks.id` (JSON only).",
+            help="Include only these fields in JSON output, for example `tasks.id`.",
         ),
     ],
     "color": Annotated[
@@ -118,7 +118,7 @@ GLOBAL_OPTIONS: dict[str, Any] = {
         typer.Option(
             "--quiet",
             "-q",
-            help="Print no progress and no notices, and in text no result of a change.",
+            help="Hide progress and notices. In text format, also hide the result of a change.",
         ),
     ],
     "verbose": Annotated[
@@ -127,8 +127,8 @@ GLOBAL_OPTIONS: dict[str, Any] = {
             "--verbose",
             "-v",
             count=True,
-            help="Show what happens to locks, and add the duration and the directory to JSON. "
-            "With -vv, also show the settings files and where each setting comes from.",
+            help="Show when locks are taken and released, and add the run time and directory to JSON "
+            "output. With -vv, also show where each setting comes from.",
         ),
     ],
     "session_id": Annotated[
@@ -136,7 +136,7 @@ GLOBAL_OPTIONS: dict[str, Any] = {
         typer.Option(
             "--session-id",
             metavar="ID",
-            help="Keep the outputs of all commands with this ID in one directory.",
+            help="Store the output files of all commands with this ID in the same directory.",
             autocompletion=_session_ids,
             show_default="a new directory for each command",
         ),
@@ -147,7 +147,7 @@ GLOBAL_OPTIONS: dict[str, Any] = {
             "--cwd",
             "-C",
             metavar="DIR",
-            help="Run as if started in this directory.",
+            help="Change to this directory before running the command.",
         ),
     ],
     "lock_timeout": Annotated[
@@ -155,7 +155,7 @@ GLOBAL_OPTIONS: dict[str, Any] = {
         typer.Option(
             "--lock-timeout",
             metavar="DURATION",
-            help="Wait at most this long for a lock, for example 0, 500ms or 5s.",
+            help="Wait up to this long for a lock, for example 0, 500ms or 5s.",
             callback=checked_by(parse_duration),
             show_default="depends on the command",
         ),
@@ -165,12 +165,12 @@ GLOBAL_OPTIONS: dict[str, Any] = {
         typer.Option(
             "--timeout",
             metavar="DURATION",
-            help="Stop the command after this time, for example 30s or 5m.",
+            help="Stop the command if it runs longer than this, for example 30s or 5m.",
             callback=checked_by(parse_limit),
             show_default="no limit",
         ),
     ],
-    "help": Annotated[bool, typer.Option("--help", "-h", help="Show this help.")],
+    "help": Annotated[bool, typer.Option("--help", "-h", help="Show this help and exit.")],
 }
 """The annotation of each global option, by the name of its parameter."""
 
@@ -212,14 +212,14 @@ def whole_tool() -> dict[str, Any]:
     return {
         "version": Annotated[
             bool,
-            typer.Option("--version", "-V", help="Show the name and the version."),
+            typer.Option("--version", "-V", help="Show the version and exit."),
         ],
         "show_completion": Annotated[
             str,
             typer.Option(
                 "--show-completion",
                 metavar="[SHELL]",
-                help="Print the completion script for bash, zsh or fish.",
+                help="Print a completion script for bash, zsh or fish.",
             ),
         ],
         "install_completion": Annotated[
@@ -227,7 +227,7 @@ def whole_tool() -> dict[str, Any]:
             typer.Option(
                 "--install-completion",
                 metavar="[SHELL]",
-                help="Install the completion script for bash, zsh or fish.",
+                help="Install completion for bash, zsh or fish.",
             ),
         ],
     }

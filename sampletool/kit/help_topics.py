@@ -1,5 +1,6 @@
 """The help topics, such as `tool help exit-codes`. They are built from what the code says."""
 
+import signal
 from collections.abc import Callable
 
 from .contract.errors import INTERRUPTED, SIGNAL_BASE, ExitStatus
@@ -11,39 +12,41 @@ from .settings.known import all_settings
 
 EXIT_CODES = {
     ExitStatus.OK: "The command succeeded.",
-    ExitStatus.INTERNAL: "The tool has a bug, or a disk or a device failed.",
-    ExitStatus.USAGE: "The command line or another input is wrong. Nothing was changed.",
-    ExitStatus.PARTIAL: "Only some of the work succeeded. The output says which.",
-    ExitStatus.PRECONDITION: "Something is missing, for example a workspace or an extra.",
-    ExitStatus.NOT_FOUND: "The thing that you named does not exist.",
-    ExitStatus.CONFLICT: "Something was changed meanwhile, or exists already.",
-    ExitStatus.PERMISSION: "You are not allowed to read or write a file.",
-    ExitStatus.AUTH: "A server refused the login.",
-    ExitStatus.TIMEOUT: "The time limit of --timeout has passed.",
-    ExitStatus.UNAVAILABLE: "A server is unreachable. Try again later.",
-    ExitStatus.LOCK_HELD: "Another process holds the lock. Try again later.",
+    ExitStatus.INTERNAL: "The command hit a bug, or a disk or device failed.",
+    ExitStatus.USAGE: "The command line or some other input is invalid. Nothing was changed.",
+    ExitStatus.PARTIAL: "Only part of the work succeeded. The output shows which part.",
+    ExitStatus.PRECONDITION: "Something that the command needs is missing, such as a workspace.",
+    ExitStatus.NOT_FOUND: "Something that you named does not exist, such as a key or a file.",
+    ExitStatus.CONFLICT: "Something already exists, or has changed in the meantime.",
+    ExitStatus.PERMISSION: "You do not have permission to read or write a file.",
+    ExitStatus.AUTH: "A server rejected your login.",
+    ExitStatus.TIMEOUT: "The command ran longer than --timeout allows.",
+    ExitStatus.UNAVAILABLE: "A server cannot be reached. Try again later.",
+    ExitStatus.LOCK_HELD: "Another process holds a lock that the command needs. Try again later.",
 }
 """What each exit code means."""
 
 FORMAT_MEANINGS: dict[Format, str] = {
-    "json": "One line of JSON. This is the default if stdout is not a terminal.",
-    "jsonl": "Lines of JSON: first events while the command runs, then the same line as json.",
-    "text": "Text for people. This is the default on a terminal. Errors go to stderr.",
+    "json": "One line of JSON. This is the default when stdout is not a terminal.",
+    "jsonl": "One line of JSON for each event as it happens, and then the same line as json.",
+    "text": "Text for people to read. This is the default on a terminal. Errors go to stderr.",
 }
 
 
 def _exit_codes_page() -> Page:
     rows = [Item(str(code.value), f"{code.name}: {EXIT_CODES[code]}") for code in ExitStatus]
     for code in INTERRUPTED:
-        meaning = f"INTERRUPTED: The command was stopped by signal {code - SIGNAL_BASE}."
+        signal_name = signal.Signals(code - SIGNAL_BASE).name
+        meaning = f"INTERRUPTED: The command was stopped by {signal_name}."
         rows.append(Item(str(code), meaning))
     return Page(
         usage="",
-        about="The exit code says whether a command succeeded, and why it failed.",
+        about="The exit code tells you whether a command succeeded and, if not, why it failed.",
         sections=[ItemSection("Exit codes", rows)],
         footer=(
-            "In JSON output, `error.code` is more precise, and `error.retryable` is true if a retry can succeed.",
-            f"To see which exit codes a command has, run `{PROGRAM} manifest COMMAND`.",
+            "JSON output has more details: `error.code` names the exact error, and `error.retryable` "
+            "tells you whether it is worth trying again.",
+            f"To see which errors a command can return, run `{PROGRAM} manifest COMMAND`.",
         ),
     )
 
@@ -53,33 +56,33 @@ def _environment_page() -> Page:
     settings = [Item(env_variable(name), known["help"]) for name, known in all_settings().items()]
     return Page(
         usage="",
-        about="Environment variables apply to every command that you start.\n\n"
-        "An option wins over a variable, and a variable wins over the settings files.",
+        about="Use environment variables to configure every command that you run in a shell.\n\n"
+        "Command-line options override variables, and variables override settings files.",
         sections=[ItemSection("Variables", variables), ItemSection("Settings", settings)],
-        footer=(f"To see where a setting comes from, run `{PROGRAM} config explain KEY`.",),
+        footer=(f"To find out where the value of a setting comes from, run `{PROGRAM} config explain KEY`.",),
     )
 
 
 def _output_page() -> Page:
     formats = [Item(name, FORMAT_MEANINGS[name]) for name in FORMATS]
     members = [
-        Item("ok", "Whether the exit code is 0."),
-        Item("error", "After a failure: code, message, suggestion, retryable, exit_code, context."),
-        Item("data", "The result, or null."),
-        Item("warnings", "A list of objects with a code and a message."),
-        Item("meta", "About the run: the command, the exit code, the time, the versions."),
+        Item("ok", "True if the exit code is 0, and false otherwise."),
+        Item("error", "What went wrong: code, message, suggestion, retryable, exit_code, context."),
+        Item("data", "The result of the command, or null if there is none."),
+        Item("warnings", "A list of warnings, each with a code and a message."),
+        Item("meta", "Details about this run, such as the command, the exit code and the time."),
     ]
     return Page(
         usage="",
-        about="Each command prints one response to stdout. Progress and notices go to stderr.",
+        about="Each command prints its result to stdout. Progress and notices go to stderr.",
         sections=[
             ItemSection("Formats, selected with --format", formats),
-            ItemSection("Members of a JSON response", members),
+            ItemSection("Fields of the JSON output", members),
         ],
         footer=(
-            "To get only some fields of `data`, pass --fields. To print a single value without "
-            "JSON around it, pass --raw to a command that has this option.",
-            f"The schema of the data is in `{PROGRAM} manifest COMMAND`.",
+            "To get only some of the fields in `data`, pass --fields. Some commands also have --raw, "
+            "which prints a single value without any JSON around it.",
+            f"To see which fields `data` has, run `{PROGRAM} manifest COMMAND`.",
         ),
     )
 

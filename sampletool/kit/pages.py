@@ -18,7 +18,7 @@ MAX_LIMIT = 10_000
 
 LimitOption = Annotated[
     int,
-    typer.Option("--limit", min=1, max=MAX_LIMIT, metavar="N", help="Return at most N items."),
+    typer.Option("--limit", min=1, max=MAX_LIMIT, metavar="N", help="Show at most N items."),
 ]
 AfterOption = Annotated[
     str | None,
@@ -26,7 +26,7 @@ AfterOption = Annotated[
         "--after",
         "--cursor",
         metavar="CURSOR",
-        help="Continue after this cursor (`meta.next_cursor` of the previous page).",
+        help="Start after CURSOR, the `meta.next_cursor` of the previous page.",
     ),
 ]
 
@@ -105,6 +105,6 @@ def read_number_cursor(cursor: str | None) -> int:
 
 def wrong_cursor(cursor: str) -> InvalidValues:
     """Return the error for a value of --after that is not a cursor."""
-    message = f"{quoted(cursor)} is not a cursor"
-    hint = "Pass `meta.next_cursor` of the previous page."
+    message = f"{quoted(cursor)} is not a valid cursor"
+    hint = "Pass the `meta.next_cursor` of the previous page."
     return InvalidValues(Mistake("--after", "INVALID_VALUE", message, cursor, hint))

@@ -5,7 +5,7 @@ from .contract.mistyped import Mistyped, check_name
 from .contract.text import NOTHING, quoted
 from .safety.session import is_session_id
 
-_RULE = "Use 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit."
+_RULE = "Use 1 to 64 letters, digits, '.', '_' or '-', starting with a letter or digit."
 
 
 def check_session_id(session_id: str, source: str) -> str:
@@ -16,9 +16,9 @@ def check_session_id(session_id: str, source: str) -> str:
     if is_session_id(session_id) and session_id not in NOTHING:
         return session_id
     if session_id:
-        problem = f"{quoted(session_id)} is not a session id"
+        problem = f"{quoted(session_id)} is not a valid session ID"
     else:
-        problem = "the session id is empty"
+        problem = "The session ID is empty"
     raise InvalidValues(
         Mistake(
             param=source,

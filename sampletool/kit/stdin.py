@@ -26,8 +26,8 @@ def stdin_blocks(signals: Signals) -> Iterator[bytes]:
     """
     if _is_write_only(0):
         raise _invalid(
-            "stdin cannot be read: it is open only for writing",
-            "Check the redirection: < reads a file.",
+            "Cannot read stdin: it is open only for writing",
+            "Check the redirection. To read from a file, use `<`.",
         )
     while True:
         is_readable = signals.wait(_LONGEST_WAIT_SECONDS, [0])
@@ -57,7 +57,7 @@ def read_stdin(signals: Signals, limit_bytes: int, *, allow_empty: bool = False)
             raise _invalid(f"stdin is larger than {limit_bytes // _MEBIBYTE} MiB")
     is_empty = not content.strip(b"\r\n")
     if is_empty and not allow_empty:
-        raise _invalid("stdin is empty", "Pass --allow-empty if an empty value is meant.")
+        raise _invalid("stdin is empty", "If you want an empty value, pass --allow-empty.")
     try:
         return content.decode()
     except UnicodeDecodeError:

@@ -24,7 +24,7 @@ def describe_error(error: typer.TyperException, known: list[dict[str, Any]]) -> 
     if option is not None:
         # The value of an option is missing, or a flag was given one.
         metavar = _metavar_of_option(option, known)
-        hint = f"Write {option} {metavar}." if metavar else None
+        hint = f"Use `{option} {metavar}`." if metavar else None
         return Mistake(option, "INVALID_VALUE", message, suggestion=hint)
     if getattr(error, "param", None) is not None:
         return _wrong_parameter(error, message, known)
@@ -34,7 +34,7 @@ def describe_error(error: typer.TyperException, known: list[dict[str, Any]]) -> 
 def _unknown_option(option: str, known: list[dict[str, Any]]) -> Mistake:
     """Return the mistake for an option that the command does not take."""
     if re.fullmatch(_NUMBER, option):
-        hint = f"If {option} is the start of a value, write `--` before it."
+        hint = f"If {option} is the start of a value, put `--` before the value."
     else:
         flags = [flag for described in known for flag in described.get("flags", ())]
         hint = did_you_mean(option, flags)

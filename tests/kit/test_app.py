@@ -529,7 +529,7 @@ def test_a_signal_at_the_end_is_reported_with_the_result(tool: Tool) -> None:
     response = json.loads(stdout)
     assert response["error"]["code"] == "INTERRUPTED"
     assert response["data"] == {"said": "done"}
-    assert "had done its work" in response["error"]["message"]
+    assert "had already finished its work" in response["error"]["message"]
 
 
 def test_a_signal_after_the_deadline_does_not_hide_that_the_outcome_is_unknown(tool: Tool) -> None:
@@ -864,7 +864,7 @@ def test_a_failure_after_a_signal_is_reported_as_an_interruption(
 
     assert ran.status == -signal_number
     assert ran.code == "INTERRUPTED"
-    assert "had done its work" not in ran.error["message"]
+    assert "had already finished its work" not in ran.error["message"]
 
 
 def test_a_command_can_succeed_with_another_exit_code(tool: Tool) -> None:

@@ -162,13 +162,13 @@ def test_an_unknown_letter_among_others_hides_no_other_mistake(tool: Tool, lette
         (["config", "sett"], "'set'"),
         (["config"], "get, list, path, set"),
         (["config", "get", "--revel", "x"], "--reveal"),
-        (["config", "set", "n", "-5"], "write `--` before it."),
-        (["config", "set", "api.token", "x", "-5"], "write `--` before it."),
+        (["config", "set", "n", "-5"], "put `--` before the value."),
+        (["config", "set", "api.token", "x", "-5"], "put `--` before the value."),
         (
             ["config", "get"],
             "Usage: `tool config get [OPTIONS] KEY`. For help, run `tool config get --help`.",
         ),
-        (["config", "list", "--format"], "Write --format json|jsonl|text."),
+        (["config", "list", "--format"], "Use `--format json|jsonl|text`."),
         (["version"], "Did you mean '--version'"),
         (["config", "get", "--scope", "x"], "For help, run `tool config get --help`."),
         (["config", "get", "--token", "x"], "For help, run `tool config get --help`."),
@@ -410,7 +410,7 @@ def test_a_former_name_of_a_command_works_with_a_warning(tool: Tool, former_name
 
     assert ran.data == {"color": "blue"}
     assert ran.meta["command"] == "paint"
-    message = f"`tool {former_name}` has a new name. Use `tool paint`."
+    message = f"`tool {former_name}` is now called `tool paint`."
     assert warnings_of(ran) == [("DEPRECATED", message)]
 
 
@@ -459,7 +459,7 @@ def test_help_shows_what_is_deprecated(tool: Tool) -> None:
     draw = with_renamed_commands(tool, "draw", "--help").text
     all_commands = with_renamed_commands(tool, "--help").text
 
-    assert "Formerly `tool brush` and `tool dye`. A former name still works" in paint
+    assert "Formerly `tool brush` and `tool dye`. Old names still work" in paint
     assert re.search(r"--tone NAME +Use this tone. \[default: red; deprecated: --colour\]", paint)
     assert re.search(r"--thick +Deprecated. Lines have one width.", paint)
     assert "\n  Deprecated. Use `tool paint`.\n" in draw

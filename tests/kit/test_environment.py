@@ -7,7 +7,7 @@ from sampletool.kit.program import PACKAGE, env_variable
 from sampletool.kit.settings.known import all_settings
 from tests.kit.trees import ROOT
 
-_NAMED_IN_CODE = re.compile(r'\bvariable\("([A-Z_]+)"\)')
+_NAMED_IN_CODE = re.compile(r'\benv_variable\("([A-Z_]+)"\)')
 
 
 def test_the_variables_that_are_no_settings_are_in_the_table() -> None:

@@ -49,7 +49,7 @@ def test_the_hint_is_a_command_of_the_installer_that_installed_the_tool(
     error = _error_for(ModuleNotFoundError(name="driver"))
 
     assert isinstance(error, ExtraNotInstalled)
-    assert error.suggestion == f"Install it: `{command}`."
+    assert error.suggestion == f"To install it, run `{command}`."
     assert error.message == 'More needs the extra "much", which is not installed.'
     assert error.context["installer"] == command.removesuffix(" 'sampletool[much]'")
 

@@ -67,7 +67,7 @@ def test_the_page_of_the_tool_names_the_topics_in_one_line(tool: Tool) -> None:
     lines = tool("--help").text.splitlines()
 
     (line,) = [line for line in lines if line.startswith("Help topics")]
-    assert line == ("Help topics, shown by `tool help TOPIC`: exit-codes, environment, output.")
+    assert line == "Help topics: exit-codes, environment, output."
 
 
 def test_an_unknown_topic_is_an_error_that_names_a_similar_one(tool: Tool) -> None:

@@ -7,7 +7,7 @@ from sampletool.kit.contract.text import NOTHING
 from sampletool.kit.session_id import check_session_id
 from sampletool.kit.testing.tool import Tool
 
-_RULE = "Use 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit."
+_RULE = "Use 1 to 64 letters, digits, '.', '_' or '-', starting with a letter or digit."
 
 
 def _mistake_in(session_id: str, source: str) -> Mistake | None:
@@ -51,7 +51,7 @@ def test_an_id_that_could_lead_to_another_directory_is_refused(session_id: str) 
     assert mistake is not None
     assert (mistake.param, mistake.code) == ("TOOL_SESSION_ID", "INVALID_VALUE")
     assert mistake.value == session_id
-    assert mistake.message.endswith(" is not a session id (from TOOL_SESSION_ID)")
+    assert mistake.message.endswith(" is not a valid session ID (from TOOL_SESSION_ID)")
     assert str(mistake.suggestion).endswith(_RULE)
 
 
@@ -59,7 +59,7 @@ def test_an_empty_id_is_refused() -> None:
     mistake = _mistake_in("", "--session-id")
 
     assert mistake is not None
-    assert mistake.message == "the session id is empty (from --session-id)"
+    assert mistake.message == "The session ID is empty (from --session-id)"
     assert mistake.suggestion == _RULE
 
 

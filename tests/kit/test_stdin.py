@@ -203,4 +203,4 @@ def test_a_stdin_that_is_open_only_for_writing_is_refused(
     if read_end is not None:
         os.close(read_end)
     assert (ran.status, ran.code) == (2, "VALIDATION_ERROR")
-    assert ran.error["message"] == "stdin cannot be read: it is open only for writing."
+    assert ran.error["message"] == "Cannot read stdin: it is open only for writing."

@@ -146,14 +146,16 @@ def command(
     ctx: typer.Context,
     report: Annotated[
         bool,
-        typer.Option("--report", help="Print a text to paste into a bug report."),
+        typer.Option("--report", help="Print a summary to paste into a bug report."),
     ] = False,
 ) -> Health | BugReport:
-    """Check whether the tool can work reliably on this machine.
+    """Check that locks and files work reliably on this machine.
 
-    The checks do the real thing in scratch directories: writing, locks between processes, kill -9,
-    rename, fsync and private directories. The output also lists the versions and the paths in use.
-    The bug report has no values of settings, and passwords are masked.
+    The checks run in temporary directories. They test, for example, that a lock keeps other
+    processes out, that `kill -9` releases it, and that files can be renamed and flushed safely. The
+    output also shows which versions and paths are in use.
+
+    With --report, the output leaves out your settings files and masks passwords.
     """
     context: Context = ctx.obj
     if report:

@@ -157,7 +157,7 @@ def command(
         typer.Option(
             metavar="DURATION",
             callback=checked_by(parse_limit),
-            help="Show commands of this period, such as 1h.",
+            help="Look back this far, for example 1h or 30d.",
         ),
     ] = "7d",
     failed: Annotated[
@@ -166,15 +166,16 @@ def command(
     ] = False,
     only: Annotated[
         str,
-        typer.Option("--command", metavar="NAME", help="Show only this command."),
+        typer.Option("--command", metavar="NAME", help="Show only this command, for example config.set."),
     ] = "",
     limit: LimitOption = 100,
     after: AfterOption = None,
 ) -> Calls:
-    """List the commands that were run, newest first.
+    """List recent commands, newest first.
 
-    Each line shows when a command was run, how it ended, how long it took, and the keys and paths
-    it was about. Values are not logged. The log keeps the last 4 to 8 MiB.
+    For each command, the list shows when it ran, whether it succeeded, how long it took, and which
+    keys and files were involved. The log never contains the values of settings. When it reaches
+    8 MiB, the older half is deleted.
     """
     oldest = utc(time.time() - parse_limit(since))
     name = only.replace(" ", ".")

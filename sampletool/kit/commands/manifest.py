@@ -257,7 +257,7 @@ def _index_page(known: Commands, limit: int, after: str | None) -> Index:
     page = page_of(entries, limit, after, lambda entry: entry.command)
     return Index(
         commands=page.rows,
-        next=f"`{PROGRAM} manifest COMMAND...` describes commands, --schema what they share.",
+        next=f"For details, run `{PROGRAM} manifest COMMAND...`, or pass --all or --schema.",
         next_cursor=page.next_cursor,
     )
 
@@ -287,28 +287,37 @@ def command(
     ctx: typer.Context,
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[COMMAND...]", help="Describe these commands or groups."),
+        typer.Argument(
+            metavar="[COMMAND...]",
+            help="Commands or groups to describe, for example `config set`.",
+        ),
     ] = None,
     every: Annotated[
         bool,
-        typer.Option("--all", help="Describe all commands."),
+        typer.Option("--all", help="Describe every command in full."),
     ] = False,
     schema: Annotated[
         bool,
-        typer.Option("--schema", help="Describe what all commands share."),
+        typer.Option(
+            "--schema",
+            help="Describe what all commands have in common, such as global options.",
+        ),
     ] = False,
     as_skill: Annotated[
         bool,
-        typer.Option("--skill", help="Print a SKILL.md for agents."),
+        typer.Option(
+            "--skill",
+            help="Print a SKILL.md file that teaches AI agents to use these commands.",
+        ),
     ] = False,
     limit: LimitOption = 100,
     after: AfterOption = None,
 ) -> Index | Description | Skill:
-    """Describe the commands as JSON, for programs.
+    """Describe the commands in JSON, for scripts and AI agents.
 
-    Without arguments, list the names of all commands. With the name of a command, describe its
-    arguments, options, locks, errors, examples and the schema of its data. With --schema, describe
-    what all commands share: options, error codes, settings, and the schema of a response.
+    Without arguments, this lists the names of all commands. Pass the name of a command to get its
+    arguments, options, errors and examples, and the schema of its output. Pass --schema to get what
+    all commands have in common, such as the global options, error codes and settings.
     """
     folder = ctx.find_root().command
     assert isinstance(folder, CommandFolder)

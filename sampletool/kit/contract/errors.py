@@ -255,7 +255,7 @@ class Mistake(NamedTuple):
 
 
 class InvalidValues(ToolError):
-    """A value is invalid: on the command line, in a variable, or in a file that is read."""
+    """A value on the command line, in a variable or in an input file is invalid."""
 
     code, exit_status = "VALIDATION_ERROR", ExitStatus.USAGE
 
@@ -360,7 +360,7 @@ class LockNotFound(ToolError):
 
     code, exit_status = "LOCK_NOT_FOUND", ExitStatus.NOT_FOUND
     sentence = 'There is no lock "{lock}" here.'
-    advice = "To list the locks that are held, run `{PROGRAM} lock list`."
+    advice = "To see which locks are held, run `{PROGRAM} lock list`."
 
 
 class CommandNotFound(ToolError):
@@ -413,7 +413,7 @@ class ExtraNotInstalled(ToolError):
 
     code, exit_status = "EXTRA_NOT_INSTALLED", ExitStatus.PRECONDITION
     sentence = '{purpose} needs the extra "{extra}", which is not installed.'
-    advice = "Install it: `{installer} '{PACKAGE}[{extra}]'`."
+    advice = "To install it, run `{installer} '{PACKAGE}[{extra}]'`."
 
 
 class ChecksFailed(ToolError):
@@ -421,7 +421,7 @@ class ChecksFailed(ToolError):
 
     code, exit_status = "CHECKS_FAILED", ExitStatus.PARTIAL
     sentence = "{count} failed: {failed}."
-    advice = "For the reason of each failure, see `data`."
+    advice = "The output shows why each of them failed. In JSON, see `data`."
 
 
 class CommandIncomplete(ToolError):
@@ -439,8 +439,8 @@ class InternalError(ToolError):
     """A bug in the tool. The message names the report."""
 
     code, exit_status = "INTERNAL_ERROR", ExitStatus.INTERNAL
-    sentence = "The tool failed unexpectedly ({kind}). The report is {where}."
-    advice = "This is a bug in the tool. Please report it, and attach the report."
+    sentence = "Something went wrong unexpectedly ({kind}). The crash report is {where}."
+    advice = "This is a bug. Please report it, and attach the crash report."
 
     def __init__(self, kind: str, report: str | None) -> None:
         """Say where the report is.

@@ -58,7 +58,7 @@ def _add_path(tree: FieldTree, names: list[str]) -> None:
 
 def _find_mistake(names: list[str], schema: _Schema) -> Mistake | None:
     """Return the mistake in the path of one field, or None if the schema has the field."""
-    parent = "the data"
+    parent = "The output"
     for name in names:
         members = _member_schemas(schema)
         if members is None:
@@ -67,7 +67,7 @@ def _find_mistake(names: list[str], schema: _Schema) -> Mistake | None:
         if name not in members:
             hint = did_you_mean(name, list(members))
             if not hint and members:
-                hint = f"There are {', '.join(members)}."
+                hint = f"The fields are {', '.join(members)}."
             message = f"{parent} has no field {quoted(name)}"
             return Mistake("--fields", "UNKNOWN_FIELD", message, name, hint or None)
         schema = members[name]

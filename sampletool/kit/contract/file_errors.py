@@ -45,11 +45,11 @@ class PathError(ToolError):
 
 
 class EditRefused(PathError):
-    """A file of settings in which a key cannot be changed safely."""
+    """A key in a settings file cannot be changed without touching other parts of the file."""
 
     code, exit_status = "INVALID_TOML", ExitStatus.USAGE
     sentence = "Cannot change {key} in {path}: {reason}. Nothing was changed."
-    advice = "Change the file in a text editor."
+    advice = "Edit the file in a text editor instead."
 
 
 class FileNotFound(PathError):
@@ -57,22 +57,22 @@ class FileNotFound(PathError):
 
     code, exit_status = "FILE_NOT_FOUND", ExitStatus.NOT_FOUND
     sentence = "{path} does not exist."
-    advice = "Check the path. A relative path starts from the current directory, or from --cwd DIR."
+    advice = "Check the path. Relative paths start in the current directory, or in --cwd DIR."
 
 
 class PermissionDenied(PathError):
     """The operating system denies access to a file or directory."""
 
     code, exit_status = "PERMISSION_DENIED", ExitStatus.PERMISSION
-    sentence = "Cannot read, create or change {path}: {reason}."
-    advice = "Check the owner and the mode of {path} and of {directory}."
+    sentence = "Cannot access {path}: {reason}."
+    advice = "Check the owner and the permissions of {path} and {directory}."
 
 
 class ReadOnly(PathError):
     """The file system is read-only."""
 
     code, exit_status = "READ_ONLY", ExitStatus.PERMISSION
-    sentence = "Cannot change {path}: its file system is read-only."
+    sentence = "Cannot change {path}: the file system is read-only."
     advice = "Use a directory that you can write to."
 
 
@@ -80,10 +80,10 @@ class NoSpace(PathError):
     """The disk is full, or your quota is used up."""
 
     code, exit_status = "NO_SPACE", ExitStatus.INTERNAL
-    sentence = "Cannot write {path}: no space is left."
+    sentence = "Cannot write {path}: the disk is full, or your quota is used up."
     advice = (
-        "Free some space, then run the command again. "
-        "If {path} existed before, its old content is still there."
+        "Free up some space, then run the command again. "
+        "If {path} already existed, it still has its old content."
     )  # fmt: skip
 
 
@@ -92,11 +92,11 @@ class IoFailure(PathError):
 
     code, exit_status = "IO_ERROR", ExitStatus.INTERNAL
     sentence = "Cannot read or write {path}: {reason}."
-    advice = "Check the path and the disk."
+    advice = "Check the path, and check the disk for errors."
 
 
 class OutputExists(PathError):
-    """The path of a result is in use, and what is there is not this result."""
+    """There is already something else at the path where the result belongs."""
 
     code, exit_status = "OUTPUT_EXISTS", ExitStatus.CONFLICT
     sentence = "{path} already exists: {found}. Nothing was changed."
@@ -126,18 +126,18 @@ _WRONG_KIND_OF_PATH = {
 """The numbers that mean UNSAFE_PATH: there is something else than a file at the path."""
 
 _HINT_FOR_TOO_MANY_FILES = (
-    "The process may open too few files: "
-    "raise the limit, for example with `ulimit -n 1024`."
+    "Raise the limit on open files, "
+    "for example with `ulimit -n 1024`."
 )  # fmt: skip
 _HINT_FOR_TOO_LARGE_A_FILE = (
-    "If a limit of file sizes is too low, "
-    "raise it, for example with `ulimit -f unlimited`."
+    "If your shell limits the size of files, "
+    "raise the limit, for example with `ulimit -f unlimited`."
 )  # fmt: skip
 
 _HINTS_BY_NUMBER = {
     errno.EMFILE: _HINT_FOR_TOO_MANY_FILES,
     errno.EFBIG: _HINT_FOR_TOO_LARGE_A_FILE,
-    errno.EBUSY: "If the path is a mount point, mount its directory instead of the file.",
+    errno.EBUSY: "If the path is a mount point, mount its parent directory instead.",
 }
 """Hints that replace the one of the class."""
 

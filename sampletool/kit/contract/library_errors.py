@@ -77,7 +77,7 @@ def interrupted_when_done(signal_number: int) -> ToolError:
     to check the result.
     """
     row = TABLE[library.Interrupted]._replace(
-        message=lambda error: f"{_interrupted_message(error)} The command had done its work.",
+        message=lambda error: f"{_interrupted_message(error)} The command had already finished its work.",
         hint="Check the result before you run the command again.",
     )
     return LibraryFailure(library.Interrupted(signal_number), row)
@@ -201,7 +201,7 @@ def _interrupted_message(error: library.Interrupted) -> str:
 def _interrupted_hint(error: library.Interrupted) -> str:
     if error.uncertain_change is not None:
         return _HINT_IF_UNCERTAIN
-    return "Locks are released. Files are either changed completely or not at all."
+    return "All locks were released. Each file was either changed completely or not at all."
 
 
 def _interrupted_context(error: library.Interrupted) -> Facts:
@@ -218,7 +218,7 @@ def _uncertainty_sentence(error: library.Interrupted | library.DeadlineExceeded)
     if error.uncertain_change is None:
         return ""
     # The name of the change may contain a URL with a password.
-    return f" It is not known whether this change was made: {redact(error.uncertain_change)}."
+    return f" This change may or may not have been made: {redact(error.uncertain_change)}."
 
 
 def _uncertainty_facts(error: library.Interrupted | library.DeadlineExceeded) -> Facts:
@@ -252,9 +252,9 @@ TABLE: dict[type[Exception], Row] = {
     library.Deadlock: Row(
         code="NESTED_CALL",
         exit_status=ExitStatus.PRECONDITION,
-        meaning="The process that started this command holds the lock and waits for this command.",
+        meaning="The process that started this command holds the lock that this command needs.",
         message=_nested_call_message,
-        hint="Run this command after the other one, or let the other one do this work itself.",
+        hint="Run this command after the other one has finished, or have the other one do this work itself.",
         context=_nested_call_context,
     ),
     library.DeadlineExceeded: Row(
@@ -277,8 +277,8 @@ TABLE: dict[type[Exception], Row] = {
         code="UNSAFE_PATH",
         exit_status=ExitStatus.USAGE,
         meaning="A path leads to a link, a device, or something else that must not be used.",
-        message="{path} cannot be used: {reason}.",
-        hint="Use another path, or replace what is there.",
+        message="Cannot use {path}: {reason}.",
+        hint="Use another path, or move what is there out of the way.",
         context=_path_context,
     ),
     library.UnsafeDirectory: Row(
@@ -286,15 +286,15 @@ TABLE: dict[type[Exception], Row] = {
         exit_status=ExitStatus.PERMISSION,
         meaning="Other users own or can write to a directory that must be private.",
         message="{path} is not safe to use: {reason}.",
-        hint="Correct the owner and the mode of the directory, or use another directory.",
+        hint="Fix the owner and the permissions of the directory, or use another directory.",
         context=_path_context,
     ),
     library.InvalidToml: Row(
         code="INVALID_TOML",
         exit_status=ExitStatus.USAGE,
         meaning="A file cannot be read as TOML, or cannot be changed safely.",
-        message="{path} cannot be used as TOML: {reason}.",
-        hint="Correct the file in an editor. It was not changed.",
+        message="Cannot use {path} as a TOML file: {reason}.",
+        hint="Fix the file in a text editor. It was not changed.",
         context=_path_context,
     ),
     library.NotFlushed: Row(
@@ -309,7 +309,7 @@ TABLE: dict[type[Exception], Row] = {
         code="LOCKS_UNSUPPORTED",
         exit_status=ExitStatus.PRECONDITION,
         meaning="The file system does not support locks.",
-        message="{path} cannot be locked: {reason}.",
+        message="Cannot lock {path}: {reason}.",
         hint=f"Use a local file system. To check this machine, run `{PROGRAM} doctor`.",
         context=_path_context,
     ),

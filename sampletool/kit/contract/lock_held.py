@@ -30,7 +30,7 @@ def message_for(error: LockTimeout) -> str:
     holders = error.owners.holders
     if not holders:
         # A process that has just taken the lock has not written its pid into the lock file yet.
-        return f"{lock} is being taken by another process at this moment."
+        return f"{lock} has just been taken by another process."
     if error.owners.shared:
         pids = [holder.pid for holder in holders]
         return f"{lock} is shared by {_name_processes(pids)}."

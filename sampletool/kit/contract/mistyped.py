@@ -36,10 +36,10 @@ def check_path(text: str) -> None:
         raise Mistyped(f"{quoted(text)} looks like an unset variable", text)
     without_space = text.strip()
     if text != without_space:
-        raise Mistyped(f"{quoted(text)} begins or ends with white space", text, without_space)
+        raise Mistyped(f"{quoted(text)} starts or ends with whitespace", text, without_space)
     without_dashes = text.lstrip(_DASHES)
     if text != without_dashes:
-        raise Mistyped(f"{quoted(text)} begins with a dash that is not `-`", text, without_dashes)
+        raise Mistyped(f"{quoted(text)} starts with a dash that is not a plain `-`", text, without_dashes)
     if re.search("%[0-9A-Fa-f]{2}", text):
         raise Mistyped(f"{quoted(text)} is percent-encoded", text, unquote(text))
 
@@ -54,9 +54,9 @@ def check_name(text: str) -> None:
         raise Mistyped(f"{quoted(text)} is JSON, not a name", text)
     usual_letters = unicodedata.normalize("NFKC", text)
     if text != usual_letters:
-        raise Mistyped(f"{quoted(text)} has letters in an unusual form", text, usual_letters)
+        raise Mistyped(f"{quoted(text)} contains letters in an unusual form", text, usual_letters)
     if any(_mixes_alphabets(word) for word in re.findall(r"\w+", text)):
-        raise Mistyped(f"{quoted(text)} has letters of several alphabets in one word", text)
+        raise Mistyped(f"{quoted(text)} mixes letters from different alphabets in one word", text)
 
 
 def _mixes_alphabets(word: str) -> bool:

@@ -38,27 +38,27 @@ SETTINGS: dict[str, KnownSetting] = {
     "call_log": {
         "kind": "switch",
         "default": "on",
-        "help": "Whether each command adds a line to the log (`log`).",
+        "help": "Whether commands are added to the log, which `log` shows: on or off.",
     },
     "format": {
         "kind": "format",
         "default": AUTO,
-        "help": "The output format; auto is text on a terminal, else JSON.",
+        "help": "The output format. With auto, it is text on a terminal, and JSON otherwise.",
     },
     "jobs": {
         "kind": "count",
         "default": AUTO,
-        "help": "How many jobs run at the same time; auto is one for each processor.",
+        "help": "How many jobs to run at the same time. With auto, one for each processor.",
     },
     "lock_timeout": {
         "kind": "duration",
         "default": AUTO,
-        "help": "How long to wait for a lock; auto depends on the command.",
+        "help": "How long to wait for a lock. With auto, this depends on the command.",
     },
     "session_ttl": {
         "kind": "duration",
         "default": "7d",
-        "help": "How long `session clean` keeps an unused session.",
+        "help": "How long a session must be unused before `session clean` removes it.",
     },
 }
 _EXPECTED = {
@@ -66,7 +66,7 @@ _EXPECTED = {
     "duration": "a duration such as 30s, or 0",
     "format": "json, jsonl or text",
     "switch": "on or off",
-    "text": "a text that is not empty",
+    "text": "text that is not empty",
 }
 """The values that a setting of each kind can have."""
 
@@ -117,7 +117,7 @@ def check(name: str, value: Any, source: str) -> Any:
         mistake = Mistake(
             param=name,
             code="INVALID_VALUE",
-            message=f"Invalid value for {name}: {shown} ({source})",
+            message=f"Invalid value for {name}: {shown} (from {source})",
             value=str(value),
             suggestion=_hint_for(setting, value),
         )

@@ -71,7 +71,7 @@ def parse_key(text: str) -> KeyPath:
     # A dot in quotes does not separate parts, but here it counts too. Nobody needs that many.
     if text.count(".") >= MAX_KEY_PARTS:
         parts = text.count(".") + 1
-        raise ValueError(f"a key has at most {MAX_KEY_PARTS} parts, not {parts}")
+        raise ValueError(f"A key can have at most {MAX_KEY_PARTS} parts, but this one has {parts}")
     try:
         return _read_key(text)
     except ValueError:
@@ -79,8 +79,8 @@ def parse_key(text: str) -> KeyPath:
 
         # This raises a better message for some mistakes, such as an unset variable.
         check_name(text)
-        form = "dotted names such as build.jobs, with quotes around odd ones"
-        raise ValueError(f"{quoted(text)} is not a key: {form}") from None
+        rule = "Use names separated by dots, such as build.jobs, and quote special characters"
+        raise ValueError(f"{quoted(text)} is not a valid key. {rule}") from None
 
 
 def _read_key(text: str) -> KeyPath:

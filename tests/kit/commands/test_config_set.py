@@ -98,7 +98,7 @@ def test_several_keys_are_set_in_one_change(tool: Tool, file: Path) -> None:
         (
             ["good=1", "jobs=many", "a b=2", "lock_timeout=5"],
             ["jobs", "KEY", "lock_timeout"],
-            ["jobs: 'many' ", "'a b' is not a key", "lock_timeout: 5 "],
+            ["jobs: 'many' ", "'a b' is not a valid key", "lock_timeout: 5 "],
         ),
         (
             ["jobs=0", "lock_timeout=x", "b"],
@@ -182,7 +182,7 @@ def test_a_former_name_writes_the_present_key_with_a_warning(tool: Tool, file: P
     messages = [warning["message"] for warning in ran.response["warnings"]]
     assert warning_codes(ran) == ["DEPRECATED", "DEPRECATED"]
     assert messages == [
-        "workers is now called helpers. Write helpers instead.",
+        "workers is now called helpers. Use helpers instead.",
         "helpers is deprecated. Use jobs.",
     ]
     assert settings_in(file) == {"level": 1, "helpers": 3}
@@ -211,7 +211,7 @@ def test_get_and_list_know_a_former_name_in_a_file(tool: Tool, file: Path) -> No
     listed = run("list")
 
     assert (got.data["key"], got.data["value"], got.data["source"]) == ("helpers", 3, "project")
-    assert "workers is now called helpers. Write helpers" in got.response["warnings"][0]["message"]
+    assert "workers is now called helpers. Use helpers" in got.response["warnings"][0]["message"]
     assert f"-> project: 3  ({file}, as workers)" in explained.text
     assert "Deprecated. Use jobs." in explained.text
     values = {setting["key"]: setting["value"] for setting in listed.data["settings"]}
@@ -254,12 +254,12 @@ def test_string_stores_a_number_as_text(tool: Tool) -> None:
     [
         (
             ["set", "jobs=0"],
-            "Invalid value for jobs: 0 (command line).",
+            "Invalid value for jobs: 0 (from the command line).",
             'Use a whole number of at least 1, or "auto".',
         ),
         (
             ["set", "lock_timeout", "3"],
-            "Invalid value for lock_timeout: 3 (command line).",
+            "Invalid value for lock_timeout: 3 (from the command line).",
             'Use a duration such as 30s, or 0, or "auto". Did you mean 3s?',
         ),
         (
@@ -308,7 +308,7 @@ def test_an_edit_that_is_not_safe_is_refused_with_the_file_the_key_and_the_reaso
     reason = "the edit would change other parts of the file"
     assert (ran.status, ran.code) == (2, "INVALID_TOML")
     assert ran.error["message"] == f"Cannot change a.b in {file}: {reason}. Nothing was changed."
-    assert ran.error["suggestion"] == "Change the file in a text editor."
+    assert ran.error["suggestion"] == "Edit the file in a text editor instead."
     assert file.read_text() == text
 
 
@@ -331,7 +331,7 @@ def test_a_value_with_spaces_needs_quotes_and_the_hint_says_so() -> None:
 
 
 def test_bytes_that_are_not_utf8_are_refused() -> None:
-    with pytest.raises(InvalidValues, match="the value of a is not UTF-8 text"):
+    with pytest.raises(InvalidValues, match="The value of a is not UTF-8 text"):
         read_arguments(["a", "\udcff"], as_text=False)
 
 

@@ -333,7 +333,7 @@ def test_an_internal_error_names_its_report() -> None:
     without_file = InternalError("ValueError", None)
 
     assert with_file.message == (
-        "The tool failed unexpectedly (ValueError). The report is in /s/crash.txt."
+        "Something went wrong unexpectedly (ValueError). The crash report is in /s/crash.txt."
     )
     assert with_file.context == {
         "kind": "ValueError",
@@ -341,7 +341,7 @@ def test_an_internal_error_names_its_report() -> None:
         "where": "in /s/crash.txt",
     }
     assert without_file.message == (
-        "The tool failed unexpectedly (ValueError). The report is on stderr."
+        "Something went wrong unexpectedly (ValueError). The crash report is on stderr."
     )
     assert "report" not in without_file.context
     assert with_file.exit_status == 1

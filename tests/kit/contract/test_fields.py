@@ -64,7 +64,7 @@ def test_all_unknown_fields_are_reported_with_what_was_probably_meant() -> None:
         ("part", "Did you mean 'parts'?"),
         ("nam", "Did you mean 'name'?"),
         ("x", None),
-        ("", "There are parts, counts, body, version."),
+        ("", "The fields are parts, counts, body, version."),
         ("x", None),
     ]
 

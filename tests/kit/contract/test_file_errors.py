@@ -69,8 +69,8 @@ def test_a_path_to_something_else_than_a_file_is_unsafe(number: int) -> None:
 
     assert error.code == "UNSAFE_PATH"
     assert texts(error) == (
-        f"/w/x cannot be used: {os.strerror(number).lower()}.",
-        "Use another path, or replace what is there.",
+        f"Cannot use /w/x: {os.strerror(number).lower()}.",
+        "Use another path, or move what is there out of the way.",
     )
 
 
@@ -80,7 +80,7 @@ def test_an_os_error_without_a_number_is_an_io_error_with_its_text() -> None:
     assert error.code == "IO_ERROR"
     assert texts(error) == (
         "Cannot read or write /w/x: the driver failed.",
-        "Check the path and the disk.",
+        "Check the path, and check the disk for errors.",
     )
 
 
@@ -103,8 +103,8 @@ def test_an_unknown_path_is_described_in_words_and_left_out_of_the_context(
     error = report(os_error(errno.EACCES, path))
 
     assert texts(error) == (
-        "Cannot read, create or change the file: permission denied.",
-        "Check the owner and the mode of the file and of its directory.",
+        "Cannot access the file: permission denied.",
+        "Check the owner and the permissions of the file and its directory.",
     )
     assert error.context == {"reason": "permission denied"}
 
@@ -113,43 +113,38 @@ def test_a_denied_access_names_the_directory_too() -> None:
     error = report(os_error(errno.EACCES, "/w/private"))
 
     assert texts(error) == (
-        "Cannot read, create or change /w/private: permission denied.",
-        "Check the owner and the mode of /w/private and of /w.",
+        "Cannot access /w/private: permission denied.",
+        "Check the owner and the permissions of /w/private and /w.",
     )
 
 
 def test_too_many_open_files_are_not_blamed_on_the_disk() -> None:
     error = report(os_error(errno.EMFILE))
 
-    assert error.suggestion == (
-        "The process may open too few files: "
-        "raise the limit, for example with `ulimit -n 1024`."
-    )  # fmt: skip
+    assert error.suggestion == "Raise the limit on open files, for example with `ulimit -n 1024`."
 
 
 def test_a_limit_on_the_size_of_files_is_not_blamed_on_the_disk() -> None:
     error = report(os_error(errno.EFBIG))
 
     assert error.suggestion == (
-        "If a limit of file sizes is too low, raise it, for example with `ulimit -f unlimited`."
+        "If your shell limits the size of files, raise the limit, for example with `ulimit -f unlimited`."
     )
 
 
 def test_a_file_that_is_a_mount_point_is_not_blamed_on_the_disk() -> None:
     error = report(os_error(errno.EBUSY))
 
-    assert error.suggestion == (
-        "If the path is a mount point, mount its directory instead of the file."
-    )
+    assert error.suggestion == ("If the path is a mount point, mount its parent directory instead.")
 
 
 def test_a_full_disk_leaves_the_old_content() -> None:
     error = report(os_error(errno.ENOSPC))
 
-    assert error.message == "Cannot write /w/x: no space is left."
+    assert error.message == "Cannot write /w/x: the disk is full, or your quota is used up."
     assert error.suggestion == (
-        "Free some space, then run the command again. "
-        "If /w/x existed before, its old content is still there."
+        "Free up some space, then run the command again. "
+        "If /w/x already existed, it still has its old content."
     )
 
 
@@ -157,7 +152,7 @@ def test_a_read_only_file_system_is_named_as_the_reason() -> None:
     error = ReadOnly("/w/x")
 
     assert texts(error) == (
-        "Cannot change /w/x: its file system is read-only.",
+        "Cannot change /w/x: the file system is read-only.",
         "Use a directory that you can write to.",
     )
 

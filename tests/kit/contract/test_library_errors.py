@@ -36,23 +36,23 @@ KINDS = {
 
 PATH_TEXTS = {
     library.UnsafePath: (
-        "/w/x cannot be used: it is a link.",
-        "Use another path, or replace what is there.",
+        "Cannot use /w/x: it is a link.",
+        "Use another path, or move what is there out of the way.",
     ),
     library.UnsafeDirectory: (
         "/w/x is not safe to use: it is a link.",
-        "Correct the owner and the mode of the directory, or use another directory.",
+        "Fix the owner and the permissions of the directory, or use another directory.",
     ),
     library.InvalidToml: (
-        "/w/x cannot be used as TOML: it is a link.",
-        "Correct the file in an editor. It was not changed.",
+        "Cannot use /w/x as a TOML file: it is a link.",
+        "Fix the file in a text editor. It was not changed.",
     ),
     library.NotFlushed: (
         "/w/x was saved, but a power failure could undo the change: it is a link.",
         "Check the disk for errors. You do not need to run the command again.",
     ),
     library.LocksUnsupported: (
-        "/w/x cannot be locked: it is a link.",
+        "Cannot lock /w/x: it is a link.",
         f"Use a local file system. To check this machine, run `{PROGRAM} doctor`.",
     ),
 }
@@ -118,14 +118,14 @@ def test_a_failure_of_a_path_names_the_path_and_the_reason(error_class: Any) -> 
 def test_a_description_instead_of_a_path_is_left_out_of_the_context() -> None:
     error = report(library.UnsafePath("the current directory", "it was deleted"))
 
-    assert error.message == "the current directory cannot be used: it was deleted."
+    assert error.message == "Cannot use the current directory: it was deleted."
     assert error.context == {"reason": "it was deleted"}
 
 
 def test_braces_in_a_path_are_not_replaced() -> None:
     error = report(library.UnsafePath("/w/{reason}", "it is a link"))
 
-    assert error.message == "/w/{reason} cannot be used: it is a link."
+    assert error.message == "Cannot use /w/{reason}: it is a link."
 
 
 def test_a_held_lock_is_reported_with_its_holder_and_the_time_that_was_waited() -> None:
@@ -203,7 +203,7 @@ def test_a_deadlock_names_the_lock_and_the_reason() -> None:
 
     assert texts(error) == (
         'Deadlock avoided: the process that started this command already holds the lock "build".',
-        "Run this command after the other one, or let the other one do this work itself.",
+        "Run this command after the other one has finished, or have the other one do this work itself.",
     )
     assert error.context == {"lock": "build"}
 
@@ -246,7 +246,7 @@ def test_an_interrupted_command_has_the_exit_code_of_its_signal(number: signal.S
     assert error.context == {"signal": number.name}
     assert texts(error) == (
         f"Stopped by {number.name}.",
-        "Locks are released. Files are either changed completely or not at all.",
+        "All locks were released. Each file was either changed completely or not at all.",
     )
 
 
@@ -264,7 +264,7 @@ def test_a_change_that_may_have_been_made_has_an_unknown_outcome(
     error = report(exception)
 
     assert error.context.items() >= {"outcome": "unknown", "change": ORDER}.items()
-    assert error.message.endswith(f" It is not known whether this change was made: {ORDER}.")
+    assert error.message.endswith(f" This change may or may not have been made: {ORDER}.")
     assert error.suggestion == "Check whether the change was made before you run the command again."
 
 
@@ -293,7 +293,7 @@ def test_a_command_that_had_done_its_work_is_not_to_be_repeated() -> None:
     error = interrupted_when_done(signal.SIGTERM)
 
     assert texts(error) == (
-        "Stopped by SIGTERM. The command had done its work.",
+        "Stopped by SIGTERM. The command had already finished its work.",
         "Check the result before you run the command again.",
     )
     assert (error.code, error.exit_status) == ("INTERRUPTED", 128 + signal.SIGTERM)
@@ -306,4 +306,4 @@ def test_an_exception_is_reported_like_the_class_that_it_is_derived_from() -> No
 
     failure = from_library_error(PlantedLink("/w/x", "it is a link"))
 
-    assert (failure.code, failure.message) == ("UNSAFE_PATH", "/w/x cannot be used: it is a link.")
+    assert (failure.code, failure.message) == ("UNSAFE_PATH", "Cannot use /w/x: it is a link.")

@@ -141,7 +141,7 @@ def test_the_message_names_the_holder_as_far_as_it_is_known(holder: Holder, name
 def test_a_lock_that_changes_hands_has_no_holder_yet() -> None:
     message = text_of(message_for, lock_timeout())
 
-    assert message == 'The lock "build" is being taken by another process at this moment.'
+    assert message == 'The lock "build" has just been taken by another process.'
 
 
 def test_the_message_names_all_processes_that_share_a_lock() -> None:

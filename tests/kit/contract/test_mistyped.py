@@ -24,8 +24,8 @@ def test_the_text_for_an_unset_variable_is_no_path(word: str) -> None:
 @pytest.mark.parametrize(
     ("text", "problem", "meant"),
     [
-        ("level\n", "begins or ends with white space", "level"),
-        (" level", "begins or ends with white space", "level"),
+        ("level\n", "starts or ends with whitespace", "level"),
+        (" level", "starts or ends with whitespace", "level"),
         ("a%2Fb", "is percent-encoded", "a/b"),
         ("a%c3%a9", "is percent-encoded", "a\u00e9"),
     ],
@@ -50,7 +50,7 @@ _DASHES = {
 
 @pytest.mark.parametrize("dash", _DASHES, ids=_DASHES.values())
 def test_a_dash_of_a_word_processor_at_the_beginning_is_refused(dash: str) -> None:
-    with pytest.raises(Mistyped, match="begins with a dash that is not `-`") as caught:
+    with pytest.raises(Mistyped, match="starts with a dash that is not a plain `-`") as caught:
         check_path(f"{dash}{dash}x")
 
     assert unicodedata.name(dash) == _DASHES[dash]
@@ -69,10 +69,10 @@ def test_a_path_may_have_any_letters(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "problem", "meant"),
     [
-        ("level ", "begins or ends with white space", "level"),
+        ("level ", "starts or ends with whitespace", "level"),
         ('"level"', "is JSON, not a name", "level"),
-        ("\uff4c\uff45vel", "has letters in an unusual form", "level"),
-        ("cafe\u0301", "has letters in an unusual form", "caf\u00e9"),
+        ("\uff4c\uff45vel", "contains letters in an unusual form", "level"),
+        ("cafe\u0301", "contains letters in an unusual form", "caf\u00e9"),
     ],
 )
 def test_a_name_that_is_probably_mistyped_is_refused_with_the_name_that_was_meant(
@@ -109,7 +109,7 @@ def test_where_it_is_not_known_which_name_was_meant_the_hint_is_to_check_the_scr
     ids=["Latin and Cyrillic", "Latin and Greek", "Cyrillic and Greek", "the second word"],
 )
 def test_a_word_with_letters_of_two_alphabets_is_refused(word: str) -> None:
-    with pytest.raises(Mistyped, match="letters of several alphabets in one word") as caught:
+    with pytest.raises(Mistyped, match="letters from different alphabets in one word") as caught:
         check_name(word)
 
     assert caught.value.suggestion == _CHECK_THE_SCRIPT

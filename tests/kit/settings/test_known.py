@@ -49,8 +49,8 @@ def test_a_value_is_parsed_as_its_kind_requires(kind: str, value: object, expect
         ("count", "1.5", "'1.5' is not a whole number"),
         ("switch", "yes", "'yes' is not on or off"),
         ("format", "raw", "'raw' is not json, jsonl or text"),
-        ("text", "", "'' is not a text that is not empty"),
-        ("text", 1, "1 is not a text"),
+        ("text", "", "'' is not text that is not empty"),
+        ("text", 1, "1 is not text that is not empty"),
     ],
 )
 def test_a_value_of_another_kind_is_refused(kind: str, value: object, reason: str) -> None:
@@ -105,19 +105,19 @@ def test_a_setting_of_the_kit_is_found_without_importing_the_parts(
         (
             "jobs",
             0,
-            "Invalid value for jobs: 0 (command line).",
+            "Invalid value for jobs: 0 (from the command line).",
             'Use a whole number of at least 1, or "auto".',
         ),
         (
             "jobs",
             "no",
-            "Invalid value for jobs: 'no' (command line).",
+            "Invalid value for jobs: 'no' (from the command line).",
             'Use a whole number of at least 1, or "auto".',
         ),
         (
             "session_ttl",
             3,
-            "Invalid value for session_ttl: 3 (command line).",
+            "Invalid value for session_ttl: 3 (from the command line).",
             "Use a duration such as 30s, or 0. Did you mean 3s?",
         ),
     ],
@@ -125,7 +125,7 @@ def test_a_setting_of_the_kit_is_found_without_importing_the_parts(
 def test_a_wrong_value_is_reported_with_its_source_and_what_to_use(
     name: str, value: object, message: str, hint: str
 ) -> None:
-    error = failure_of(lambda: check(name, value, "command line"))
+    error = failure_of(lambda: check(name, value, "the command line"))
 
     assert isinstance(error, InvalidValues)
     assert (error.message, error.suggestion) == (message, hint)

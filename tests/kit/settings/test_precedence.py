@@ -183,7 +183,7 @@ def test_a_value_is_checked_and_its_source_is_named(project: Path) -> None:
     chosen_by_the_command = outcome_of(lambda: settings.value("lock_timeout"))
 
     assert isinstance(error, InvalidValues)
-    assert f"jobs: 'many' ({project / WORKSPACE_FILE})" in error.mistakes[0].message
+    assert f"jobs: 'many' (from {project / WORKSPACE_FILE})" in error.mistakes[0].message
     assert seconds == 120
     assert chosen_by_the_command is None
 

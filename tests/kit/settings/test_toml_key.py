@@ -149,7 +149,7 @@ def test_a_text_that_is_no_key_is_refused_with_the_form_of_one(text: str) -> Non
     error = failure_of(lambda: parse_key(text))
 
     assert type(error) is ValueError
-    assert "is not a key: dotted names such as build.jobs, with quotes" in str(error)
+    assert "is not a valid key. Use names separated by dots, such as build.jobs" in str(error)
 
 
 @pytest.mark.parametrize("text", ["null", "undefined", "None", "{}"])
@@ -164,7 +164,7 @@ def test_a_key_of_100_parts_is_read_and_a_longer_one_is_not() -> None:
     too_long = failure_of(lambda: parse_key(".".join(["a"] * 101)))
 
     assert longest == ("a",) * 100
-    assert str(too_long) == "a key has at most 100 parts, not 101"
+    assert str(too_long) == "A key can have at most 100 parts, but this one has 101"
 
 
 @pytest.mark.parametrize(

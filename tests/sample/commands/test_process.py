@@ -307,7 +307,12 @@ def test_all_inputs_that_cannot_be_used_are_in_one_answer(tool: Tool, data: Path
     ran = tool("process", "dat.csv", "fifo.csv", "data.csv", "empty.csv", "data.csv/x")
 
     assert (ran.code, ran.status) == ("FILE_NOT_FOUND", 5)
-    wrong = ["dat.csv does not exist", "fifo.csv cannot be used", "empty.csv, line 1", "data.csv/x cannot be used"]
+    wrong = [
+        "dat.csv does not exist",
+        "fifo.csv: it is not a regular file",
+        "empty.csv, line 1",
+        "data.csv/x: not a directory",
+    ]
     for part, problem in zip(wrong, ran.error["context"]["problems"], strict=True):
         assert part in problem
     assert list((home / "tmpdir").iterdir()) == []

@@ -1,5 +1,7 @@
-"""Read and change settings, even from several processes.
+"""Read and change settings.
 
-No change is lost. In a workspace, the settings are in the table [settings] of its file. Elsewhere,
-and with --global, they are in your own file.
+Many processes can change settings at the same time without overwriting each other's changes.
+
+In a workspace, settings are stored in the [settings] table of the workspace file. Anywhere else, or
+if you pass --global, they are stored in your personal settings file.
 """

@@ -23,30 +23,30 @@ _GRACE_SECONDS = 5.0
 
 
 class NoTerminal(ToolError):
-    """The command opens an editor, and stdin or stderr is not a terminal."""
+    """The command opens an editor, but stdin or stderr is not a terminal."""
 
     code, exit_status = "NO_TERMINAL", ExitStatus.PRECONDITION
-    sentence = "An editor needs a terminal, and {stream} is not one."
+    sentence = "Cannot open an editor: {stream} is not a terminal."
     advice = (
-        "Run the command at a terminal, without redirecting {stream}. "
-        "A script can use `{PROGRAM} config set` instead."
+        "Run the command in a terminal, without redirecting {stream}. "
+        "In a script, use `{PROGRAM} config set` instead."
     )  # fmt: skip
 
 
 class NoEditor(ToolError):
-    """No variable names the editor, or its value cannot be split into words."""
+    """VISUAL and EDITOR are not set, or their value cannot be parsed."""
 
     code, exit_status = "NO_EDITOR", ExitStatus.PRECONDITION
     sentence = "Cannot open an editor: {reason}."
-    advice = "Set the variable to your editor, for example: `export VISUAL=nano`."
+    advice = "Set VISUAL to your text editor, for example with `export VISUAL=nano`."
 
 
 class EditorFailed(ToolError):
-    """The editor could not be started, was killed, or exited with another code than 0."""
+    """The editor could not be started, was killed, or exited with a code other than 0."""
 
     code, exit_status = "EDITOR_FAILED", ExitStatus.PRECONDITION
     sentence = 'The editor "{editor}" {reason}. Nothing was changed.'
-    advice = "Check the editor in the variable VISUAL or EDITOR, then run the command again."
+    advice = "Check the value of VISUAL or EDITOR, then run the command again."
 
 
 def find_editor() -> list[str]:

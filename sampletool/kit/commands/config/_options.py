@@ -28,8 +28,8 @@ def scope_to_change(context: Context, in_user_file: bool) -> Scope:
     scope = settings_of(context, in_user_file).scopes[0]
     if scope.name == "user" and not in_user_file:
         message = (
-            f"There is no {WORKSPACE_FILE} here or in a parent directory. "
-            f"This command uses your own settings in {scope.path}."
+            f"Not in a workspace: there is no {WORKSPACE_FILE} here or in a parent directory. "
+            f"Using your personal settings in {scope.path} instead."
         )
         context.warn("USER_SETTINGS", message)
     return scope
@@ -60,7 +60,7 @@ def read_current_key(context: Context, text: str) -> Key:
 
 def warn_of_former_name(context: Context, former_name: str, name: str) -> None:
     """Warn that the command line has the former name of a setting."""
-    context.warn("DEPRECATED", f"{former_name} is now called {name}. Write {name} instead.")
+    context.warn("DEPRECATED", f"{former_name} is now called {name}. Use {name} instead.")
 
 
 @offering
@@ -69,11 +69,18 @@ def setting_keys(context: Context) -> list[str]:
     return context.settings.names()
 
 
-UserFileOption = Annotated[
+ReadUserFileOption = Annotated[
     bool,
-    typer.Option("--global", help="Use your own settings file, even in a workspace."),
+    typer.Option("--global", help="Look only in your personal settings file."),
+]
+ChangeUserFileOption = Annotated[
+    bool,
+    typer.Option("--global", help="Change your personal settings, even in a workspace."),
 ]
 IfVersionOption = Annotated[
     str | None,
-    typer.Option(metavar="VERSION", help="Change the file only if it is at this version."),
+    typer.Option(
+        metavar="VERSION",
+        help="Change the file only if it still has this version, as shown by `config get --json`.",
+    ),
 ]

@@ -16,7 +16,7 @@ MAX_LISTED_CHARACTERS = 200
 
 RevealOption = Annotated[
     bool,
-    typer.Option("--reveal", help="Show the values of secret keys, too."),
+    typer.Option("--reveal", help="Show passwords and other secrets instead of masking them."),
 ]
 
 

@@ -37,7 +37,7 @@ from ._editor import (
     refuse_without_terminal,
     run_editor,
 )
-from ._options import UserFileOption, scope_to_change
+from ._options import ChangeUserFileOption, scope_to_change
 
 
 class ChangedMeanwhile(VersionConflict):
@@ -82,14 +82,16 @@ class Edited:
 
 def command(
     ctx: typer.Context,
-    in_user_file: UserFileOption = False,
+    in_user_file: ChangeUserFileOption = False,
     dry_run: DryRunOption = False,
 ) -> Edited:
     """Edit a settings file in your text editor.
 
-    The editor is the one in $VISUAL or $EDITOR. The tool checks the file when you close the editor,
-    and writes it only if no other process has changed it meanwhile. With --dry-run, the tool checks
-    your changes and then discards them.
+    Opens a copy of the file in $VISUAL or $EDITOR. When you close the editor, your changes are
+    checked and saved. If they are invalid, or if another process has changed the file in the
+    meantime, nothing is saved. Your copy is kept, and the error tells you where to find it.
+
+    With --dry-run, your changes are checked and then discarded.
     """
     context: Context = ctx.obj
     refuse_without_terminal()

@@ -78,9 +78,12 @@ def command(
     key: KeyArgument,
     reveal: RevealOption = False,
 ) -> Explanation:
-    """Show each source of a value, and which one wins.
+    """Show where the value of a key comes from.
 
-    The command shows at most 200 characters of each value. `config get` shows all of them.
+    Lists every place that sets the key, such as a settings file or an environment variable, and
+    marks the one that wins.
+
+    Each value is shortened to 200 characters. `config get` shows the whole value.
     """
     context: Context = ctx.obj
     path = read_current_key(context, key)

@@ -11,7 +11,7 @@ from ...contract.response import UNTRUSTED, value_text
 from ...global_options import RawOption
 from ...settings.precedence import SourceName
 from ...settings.toml_key import show_key
-from ._options import UserFileOption, read_current_key, setting_keys, settings_of
+from ._options import ReadUserFileOption, read_current_key, setting_keys, settings_of
 from ._showing import RevealOption, value_to_show
 
 spec = CommandSpec(
@@ -24,7 +24,11 @@ spec = CommandSpec(
 
 KeyArgument = Annotated[
     str,
-    typer.Argument(metavar="KEY", help="A dotted key.", autocompletion=setting_keys),
+    typer.Argument(
+        metavar="KEY",
+        help="Key to look up, for example jobs or build.target.",
+        autocompletion=setting_keys,
+    ),
 ]
 
 
@@ -45,14 +49,14 @@ class Setting(NamedTuple):
 def command(
     ctx: typer.Context,
     key: KeyArgument,
-    in_user_file: UserFileOption = False,
+    in_user_file: ReadUserFileOption = False,
     reveal: RevealOption = False,
     raw: RawOption = False,
 ) -> Setting:
     """Show the value of a key.
 
-    The first of these sources that has the key wins: option, environment variable, the workspace's
-    settings, your own settings, default.
+    If a key is set in several places, the first of these wins: command-line option, environment
+    variable, workspace settings, personal settings, default.
     """
     context: Context = ctx.obj
     settings = settings_of(context, in_user_file)

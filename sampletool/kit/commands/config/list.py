@@ -13,7 +13,7 @@ from ...contract.table import Line, header_row
 from ...pages import AfterOption, LimitOption, page_of
 from ...settings.known import find_setting
 from ...settings.precedence import Key, Settings, SourceName
-from ._options import UserFileOption, settings_of
+from ._options import ReadUserFileOption, settings_of
 from ._showing import RevealOption, excerpt, excerpt_text, key_to_show, value_to_show
 
 spec = CommandSpec(
@@ -96,19 +96,22 @@ def _warn_of_invalid_values(context: Context, settings: Settings) -> None:
 
 def command(
     ctx: typer.Context,
-    in_user_file: UserFileOption = False,
+    in_user_file: ReadUserFileOption = False,
     show_origin: Annotated[
         bool,
-        typer.Option("--show-origin", help="Show the file, variable or option, too."),
+        typer.Option(
+            "--show-origin",
+            help="Also show the file, variable or option that each value comes from.",
+        ),
     ] = False,
     reveal: RevealOption = False,
     limit: LimitOption = 100,
     after: AfterOption = None,
 ) -> Listing:
-    """List every key that has a value, and its source.
+    """List all settings and their values.
 
-    The list shows at most 200 characters of a value. `config get` shows all of them. A value that
-    the tool cannot use is listed too, with a warning.
+    Values longer than 200 characters are cut off. To see one of them in full, use `config get`. If
+    a built-in setting has an invalid value, the output includes a warning.
     """
     context: Context = ctx.obj
     settings = settings_of(context, in_user_file)

@@ -17,8 +17,8 @@ from ...settings.precedence import Key
 from ...settings.toml_key import TomlValue, parse_value, show_key
 from ...stdin import read_stdin
 from ._options import (
+    ChangeUserFileOption,
     IfVersionOption,
-    UserFileOption,
     read_key,
     scope_to_change,
     setting_keys,
@@ -30,7 +30,7 @@ spec = CommandSpec(
     errors=(VersionConflict,),
     locks=("settings file",),
     reads=("settings", "stdin"),
-    destroys="The value that a key had.",
+    destroys="The previous value of each key.",
     examples=(
         "config set key1 val1",
         "config set jobs=4 lock_timeout=30s",
@@ -39,7 +39,10 @@ spec = CommandSpec(
 )
 
 _MAX_STDIN_BYTES = 1024 * 1024
-_ARGV_WARNING = "Other users can read a command line. Use `-` as VALUE and pipe in the secret."
+_ARGV_WARNING = (
+    "Other users of this machine can see secrets on a command line. "
+    "To prevent this, pass `-` as VALUE and pipe the secret into the command."
+)
 _SIMILAR = 0.75
 """How similar a key must be to a setting of the tool to be taken for a misspelling of it."""
 
@@ -92,11 +95,11 @@ def _read_pair(
         value = text if as_text else parse_value(text)
         name = present_name(show_key(written_key))
         if find_setting(name) is not None:
-            check(name, value, "command line")
+            check(name, value, "the command line")
     except InvalidValues as error:
         return error.mistakes
     if not _is_utf8(text):
-        message = f"the value of {written_name} is not UTF-8 text"
+        message = f"The value of {written_name} is not UTF-8 text"
         return [Mistake(written_name, "INVALID_VALUE", message)]
 
     key = written_key
@@ -104,16 +107,17 @@ def _read_pair(
         key = read_key(name)
         assignments.present_names[show_key(written_key)] = name
     if key in assignments.values:
-        message = f"{written_name} is given twice"
-        return [Mistake("KEY", "INVALID_VALUE", message, written_name)]
+        message = f"{written_name} is set twice"
+        hint = "Set each key only once."
+        return [Mistake("KEY", "INVALID_VALUE", message, written_name, hint)]
     assignments.values[key] = value
     return []
 
 
 def _missing_value(argument: str) -> Mistake:
     hint = (
-        f"Write `{PROGRAM} config set KEY VALUE` or `{PROGRAM} config set KEY=VALUE...`. "
-        "Put quotes around a VALUE with spaces."
+        f"Use `{PROGRAM} config set KEY VALUE` or `{PROGRAM} config set KEY=VALUE...`. "
+        "If a value contains spaces, put quotes around it."
     )
     return Mistake("VALUE", "MISSING", f"{argument} has no value", argument, hint)
 
@@ -137,7 +141,7 @@ def _warn_about_names(context: Context, assignments: Assignments) -> None:
         if known is None:
             hint = did_you_mean(name, list(all_settings()), nearness=_SIMILAR)
             if hint:
-                message = f"{name} is not a setting of the tool itself; it is kept. {hint}"
+                message = f"{name} is not a built-in setting, so its value is not checked. {hint}"
                 context.warn("UNKNOWN_KEY", message)
         elif known.get("deprecated"):
             context.warn("DEPRECATED", f"{name} is deprecated. {known['deprecated']}")
@@ -163,23 +167,24 @@ def command(
         list[str],
         typer.Argument(
             metavar="KEY VALUE | KEY=VALUE...",
-            help="`-` as the only VALUE reads it from stdin.",
+            help="Keys and their new values. To read a single value from stdin, use `-`.",
             autocompletion=setting_keys,
         ),
     ],
-    in_user_file: UserFileOption = False,
+    in_user_file: ChangeUserFileOption = False,
     as_text: Annotated[
         bool,
-        typer.Option("--string", help="Store every value as text, even a number."),
+        typer.Option("--string", help="Store every value as text, even if it looks like a number."),
     ] = False,
     allow_empty: AllowEmptyOption = False,
     if_version: IfVersionOption = None,
     dry_run: DryRunOption = False,
 ) -> Changed:
-    """Set one key, or several in one change.
+    """Set one or more keys.
 
-    You can set any dotted key. The tool checks the values of its own settings. A value such as 5,
-    true or [1, 2] is stored as TOML. Any other value is stored as text.
+    If you set several keys, either all of them change or none do. You can use any key, but only the
+    built-in settings are checked. A value such as 5, true or [1, 2] is stored as TOML, and anything
+    else as text.
     """
     context: Context = ctx.obj
     arguments = words

@@ -10,7 +10,7 @@ from ...contract.errors import InvalidValues, Mistake, VersionConflict
 from ...global_options import DryRunOption
 from ...settings.change import Changed, set_values
 from ...settings.precedence import Key
-from ._options import IfVersionOption, UserFileOption, read_key, scope_to_change, setting_keys
+from ._options import ChangeUserFileOption, IfVersionOption, read_key, scope_to_change, setting_keys
 
 spec = CommandSpec(
     effect="settings",
@@ -40,15 +40,20 @@ def command(
     ctx: typer.Context,
     keys: Annotated[
         list[str],
-        typer.Argument(metavar="KEY...", help="Dotted keys.", autocompletion=setting_keys),
+        typer.Argument(
+            metavar="KEY...",
+            help="Keys to remove, for example jobs or build.target.",
+            autocompletion=setting_keys,
+        ),
     ],
-    in_user_file: UserFileOption = False,
+    in_user_file: ChangeUserFileOption = False,
     if_version: IfVersionOption = None,
     dry_run: DryRunOption = False,
 ) -> Changed:
-    """Remove one key, or several in one change.
+    """Remove one or more keys.
 
-    A key without a value is reported as unchanged.
+    If you name several keys, either all of them are removed or none are. A key that is not set
+    is reported as unchanged, and does not make the command fail.
     """
     context: Context = ctx.obj
     # Set to None, a key is removed.

@@ -1,1 +1,1 @@
-"""List the locks that are held, and free one that is stuck."""
+"""See which processes hold locks, and release stuck locks."""

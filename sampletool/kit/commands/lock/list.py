@@ -78,10 +78,10 @@ def _position(held: HeldLock) -> str:
 
 
 def command(ctx: typer.Context, limit: LimitOption = 100, after: AfterOption = None) -> Listing:
-    """List the locks that are held, and by which process.
+    """List all locks that are held, and the processes that hold them.
 
-    These are the locks of the workspace, of your output files and of your settings. For each lock,
-    the list names up to 10 processes.
+    The list includes locks on the workspace, your output files and your settings. If more than 10
+    processes share a lock, only the first 10 are shown.
     """
     context: Context = ctx.obj
     lock_paths = all_locks(context.workspace_or_none)

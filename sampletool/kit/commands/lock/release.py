@@ -11,7 +11,6 @@ from ...context import Context
 from ...contract.command_spec import CommandSpec
 from ...contract.errors import LockNotFound, did_you_mean
 from ...contract.response import Effect
-from ...global_options import DryRunOption
 from ...places import all_locks, lock_name
 from ...safety.errors import LockTimeout
 from ...safety.lock_owners import find_held_locks, find_orphans
@@ -21,7 +20,7 @@ spec = CommandSpec(
     effect="locks",
     errors=(LockNotFound, LockTimeout),
     reads=("locks",),
-    destroys="The work of processes that inherited the lock from a process that has exited.",
+    destroys="The unfinished work of the child processes that are terminated.",
     before=("config set --global key1 val1",),
     examples=("lock release config.toml", "lock release config.toml --dry-run"),
 )
@@ -67,16 +66,22 @@ def command(
         str,
         typer.Argument(
             metavar="LOCK",
-            help="The name that `lock list` shows.",
+            help="Name of the lock, as shown by `lock list`.",
             autocompletion=lock_names,
         ),
     ],
-    dry_run: DryRunOption = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Show which processes would be terminated, without terminating them.",
+        ),
+    ] = False,
 ) -> Released:
-    """Free a lock whose holder has exited.
+    """Release a lock whose owner exited but left child processes behind.
 
-    The children of the holder that still have the lock are terminated. A holder that is running is
-    never terminated: then the command fails with LOCK_HELD.
+    Child processes can keep a lock after its owner has exited. This command terminates them. If the
+    owner is still running, the command terminates nothing and fails with LOCK_HELD.
     """
     context: Context = ctx.obj
     paths = _locks_by_name(context)

@@ -73,9 +73,10 @@ def _is_old(session: SessionState, oldest: str, now: float) -> bool:
 
 
 def command(ctx: typer.Context, dry_run: DryRunOption = False) -> Cleaned:
-    """Remove sessions that were not used for a long time.
+    """Remove sessions that have not been used for a while.
 
-    The setting session_ttl says how long (7 days by default). Sessions in use stay.
+    By default, this removes sessions that have not been used for 7 days. To choose another period,
+    change the `session_ttl` setting. Sessions that are still in use are never removed.
     """
     context: Context = ctx.obj
     root = session_root()

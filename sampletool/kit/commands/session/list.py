@@ -45,7 +45,9 @@ def _position(session: SessionState) -> str:
 def command(ctx: typer.Context, limit: LimitOption = 100, after: AfterOption = None) -> Listing:
     """List your sessions, most recently used first.
 
-    The list shows when each session was last used, and which processes use it now.
+    A session is a directory with the output files and logs of all commands that used the same
+    --session-id. The list shows when each session was last used, and which processes are using it
+    now.
     """
     sessions = list_sessions(session_root())
     page = page_of(sessions, limit, after, _position, descending=True)
