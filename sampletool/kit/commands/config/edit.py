@@ -25,6 +25,7 @@ from ...contract.response import Effect
 from ...global_options import DryRunOption
 from ...places import toml_lock
 from ...program import PROGRAM
+from ...safety.errors import InvalidToml
 from ...safety.toml_file import TomlEdit, TomlText, editing_toml, parse, read_toml, resolve
 from ...settings.known import all_settings, check
 from ...settings.precedence import Scope, ScopeName, table_of
@@ -130,7 +131,12 @@ def _private_copy(before: TomlText) -> Iterator[Path]:
             shutil.rmtree(directory)
             raise
         tool_error = to_tool_error(error)
-        hint = f"{tool_error.suggestion} Your version is kept in {copy}."
+        hint = f"{before.path} is unchanged. Your version is in {copy}."
+        if isinstance(error, InvalidToml):
+            # The usual hint is about the settings file. Here, the mistake is in the copy.
+            hint = f"{hint} Correct it there, then run `cp {copy} {before.path}`."
+        else:
+            hint = f"{tool_error.suggestion} {hint}"
         raise tool_error.with_hint(hint) from error
     shutil.rmtree(directory)
 
@@ -164,7 +170,7 @@ def _check(scope: Scope, after: TomlText) -> None:
             if value is None:
                 continue
             try:
-                check(name, value, str(scope.path))
+                check(name, value, str(after.path))
             except InvalidValues as error:
                 mistakes += error.mistakes
     if mistakes:
