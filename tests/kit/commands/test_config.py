@@ -5,7 +5,10 @@ from typing import Any
 
 import pytest
 
+from sampletool.kit.commands.config import list as config_list
 from sampletool.kit.commands.config._showing import value_to_show
+from sampletool.kit.commands.config.explain import Candidate, Explanation
+from sampletool.kit.contract.table import heads
 from sampletool.kit.program import variable
 from sampletool.kit.testing.tool import Tool
 
@@ -317,3 +320,74 @@ def test_a_deep_key_is_set_or_refused(tool: Tool) -> None:
     assert tool("config", "set", deep, "1").data["effect"] == "created"
     assert tool("config", "get", deep).data["value"] == 1
     assert tool("config", "unset", deep).data["effect"] == "deleted"
+
+
+# What the text shows
+
+
+def test_the_text_of_an_explanation_marks_the_source_that_wins() -> None:
+    wins = Candidate(
+        source="project",
+        where="/w/tool.toml",
+        value=[1, "a"],
+        wins=True,
+        former_name="old",
+    )
+    loses = Candidate(source="default", where="default", value="auto", wins=False, former_name=None)
+    explanation = Explanation(
+        key="jobs",
+        value=[1, "a"],
+        source="project",
+        sources=[wins, loses],
+        help="How many.",
+        deprecated="Use more.",
+    )
+
+    assert explanation.lines() == [
+        'jobs = [1, "a"]',
+        "How many.",
+        "Deprecated. Use more.",
+        '-> project: [1, "a"]  (/w/tool.toml, as old)',
+        "   default: auto  (default)",
+    ]
+
+
+def test_the_text_of_a_key_that_the_tool_does_not_know_is_short() -> None:
+    explanation = Explanation(
+        key="mine",
+        value=1,
+        source="user",
+        sources=[],
+        help=None,
+        deprecated=None,
+    )
+
+    assert explanation.lines() == ["mine = 1"]
+
+
+def _setting(**changes: Any) -> config_list.ListedSetting:
+    members: dict[str, Any] = {
+        "key": "a",
+        "value": 1,
+        "source": "user",
+        "version": "v1",
+        "length": None,
+        "origin": None,
+    }
+    return config_list.ListedSetting(**{**members, **changes})
+
+
+def test_the_text_of_a_list_has_a_column_for_origins_only_on_request() -> None:
+    plain = config_list.Listing([_setting(), _setting(value="xy", length=300)], "v1", None)
+    with_origins = config_list.Listing([_setting(origin="/w")], "v1", None)
+
+    assert plain.lines() == [
+        heads("key", "value", "source"),
+        ("a", "1", "user"),
+        ("a", "xy… (300 characters)", "user"),
+    ]
+    assert with_origins.lines() == [
+        heads("key", "value", "source", "origin"),
+        ("a", "1", "user", "/w"),
+    ]
+    assert config_list.Listing([], "v1", None).lines() == ["No key has a value."]

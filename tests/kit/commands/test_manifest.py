@@ -302,8 +302,10 @@ def mistakes_of(command_line: str) -> list[str]:
     """Return what is wrong with a command line, without running it."""
     # A mistake of ours keeps the command from running. It is the first one.
     args = ["--lock-timeout", "never", *shlex.split(command_line)]
+    command = root_command()
+    context = Context(Signals())
     with pytest.raises(UsageMistakes) as caught:
-        root_command().main(args=args, prog_name="tool", standalone_mode=False, obj=Context(Signals()))
+        command.main(args=args, prog_name="tool", standalone_mode=False, obj=context)
     return [mistake.message for mistake in caught.value.mistakes[1:]]
 
 
