@@ -6,11 +6,15 @@ from typing import Any
 import pytest
 
 from sampletool.kit.commands.config import list as config_list
+from sampletool.kit.commands.config._editor import EditorFailed, NoEditor, NoTerminal
 from sampletool.kit.commands.config._showing import value_to_show
+from sampletool.kit.commands.config.edit import ChangedMeanwhile
 from sampletool.kit.commands.config.explain import Candidate, Explanation
+from sampletool.kit.contract.command_spec import CommandSpec
+from sampletool.kit.contract.errors import KeyNotFound, VersionConflict
 from sampletool.kit.contract.table import heads
 from sampletool.kit.program import variable
-from sampletool.kit.testing.tool import Tool
+from sampletool.kit.testing.tool import Tool, declared_specs
 
 
 @pytest.fixture
@@ -391,3 +395,58 @@ def test_the_text_of_a_list_has_a_column_for_origins_only_on_request() -> None:
         ("a", "1", "user", "/w"),
     ]
     assert config_list.Listing([], "v1", None).lines() == ["No key has a value."]
+
+
+# What the commands promise
+
+
+@pytest.mark.parametrize(
+    ("name", "promised"),
+    [
+        (
+            "config.edit",
+            CommandSpec(
+                effect="settings",
+                errors=(NoTerminal, NoEditor, EditorFailed, ChangedMeanwhile),
+                locks=("settings file",),
+                reads=("settings",),
+                needs_terminal=True,
+            ),
+        ),
+        (
+            "config.explain",
+            CommandSpec(effect="nothing", errors=(KeyNotFound,), reads=("settings",)),
+        ),
+        ("config.get", CommandSpec(effect="nothing", errors=(KeyNotFound,), reads=("settings",))),
+        ("config.list", CommandSpec(effect="nothing", reads=("settings",))),
+        ("config.path", CommandSpec(effect="nothing", reads=("settings",))),
+        (
+            "config.set",
+            CommandSpec(
+                effect="settings",
+                errors=(VersionConflict,),
+                locks=("settings file",),
+                reads=("settings", "stdin"),
+            ),
+        ),
+        (
+            "config.unset",
+            CommandSpec(
+                effect="settings",
+                errors=(VersionConflict,),
+                locks=("settings file",),
+                reads=("settings",),
+            ),
+        ),
+    ],
+)
+def test_each_command_promises_what_it_changes_and_needs(
+    name: str,
+    promised: CommandSpec,
+) -> None:
+    spec = declared_specs()[name]
+
+    # The other members are texts for people.
+    assert spec._replace(destroys="", before=(), examples=()) == promised
+    assert spec.examples != ()
+    assert (spec.destroys != "") == (spec.effect != "nothing")

@@ -9,11 +9,14 @@ import pytest
 
 from sampletool.kit.commands.lock.list import HeldLock, Listing
 from sampletool.kit.commands.lock.release import Released
+from sampletool.kit.contract.command_spec import CommandSpec
+from sampletool.kit.contract.errors import LockNotFound
 from sampletool.kit.contract.table import laid_out
+from sampletool.kit.safety.errors import LockTimeout
 from sampletool.kit.safety.holder import Holder
 from sampletool.kit.safety.lock_record import describe_me, write_record
 from sampletool.kit.testing.holding import Holding, holding
-from sampletool.kit.testing.tool import Tool
+from sampletool.kit.testing.tool import Tool, declared_specs
 
 
 @pytest.fixture
@@ -170,3 +173,28 @@ def test_the_text_of_a_release_names_the_processes(pids: list[int], line: str) -
     released = Released(effect="unchanged", lock="build", ended=pids)
 
     assert released.lines() == [line]
+
+
+# What the commands promise
+
+
+@pytest.mark.parametrize(
+    ("name", "promised"),
+    [
+        ("lock.list", CommandSpec(effect="nothing", reads=("locks",))),
+        (
+            "lock.release",
+            CommandSpec(effect="locks", errors=(LockNotFound, LockTimeout), reads=("locks",)),
+        ),
+    ],
+)
+def test_each_command_promises_what_it_changes_and_needs(
+    name: str,
+    promised: CommandSpec,
+) -> None:
+    spec = declared_specs()[name]
+
+    # The other members are texts for people.
+    assert spec._replace(destroys="", before=(), examples=()) == promised
+    assert spec.examples != ()
+    assert (spec.destroys != "") == (spec.effect != "nothing")

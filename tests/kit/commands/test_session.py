@@ -2,13 +2,16 @@
 
 import os
 
+import pytest
+
 from sampletool.kit.commands.session.clean import Cleaned, _is_old
 from sampletool.kit.commands.session.list import Listing
+from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.table import heads
 from sampletool.kit.places import session_root
 from sampletool.kit.safety.clock import utc
 from sampletool.kit.safety.session import SessionState
-from sampletool.kit.testing.tool import Tool
+from sampletool.kit.testing.tool import Tool, declared_specs
 
 
 def _make_old_sessions(count: int) -> None:
@@ -111,3 +114,33 @@ def test_the_text_of_a_clean_counts_what_it_does_not_name() -> None:
     assert _cleaned(102, 1).lines() == [both[0], "2 more: removed", both[1]]
     assert _cleaned(1, 103).lines() == [*both, "3 more: kept, in use"]
     assert _cleaned(0, 1).lines() == both
+
+
+# What the commands promise
+
+
+@pytest.mark.parametrize(
+    ("name", "promised"),
+    [
+        (
+            "session.clean",
+            CommandSpec(
+                effect="sessions",
+                locks=("session",),
+                at_once=("session",),
+                reads=("sessions", "settings"),
+            ),
+        ),
+        ("session.list", CommandSpec(effect="nothing", reads=("sessions",))),
+    ],
+)
+def test_each_command_promises_what_it_changes_and_needs(
+    name: str,
+    promised: CommandSpec,
+) -> None:
+    spec = declared_specs()[name]
+
+    # The other members are texts for people.
+    assert spec._replace(destroys="", before=(), examples=()) == promised
+    assert spec.examples != ()
+    assert (spec.destroys != "") == (spec.effect != "nothing")
