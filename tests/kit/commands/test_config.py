@@ -142,6 +142,15 @@ def test_a_value_that_the_tool_cannot_use_is_listed_with_a_warning(tool: Tool, f
 
 
 @pytest.mark.usefixtures("workspace")
+def test_a_key_that_is_no_setting_of_the_tool_is_explained_without_help(tool: Tool) -> None:
+    own_key = tool("config", "explain", "level").data
+    setting = tool("config", "explain", "jobs").data
+
+    assert {"help", "deprecated"} & own_key.keys() == set()
+    assert setting["help"].startswith("How many jobs")
+
+
+@pytest.mark.usefixtures("workspace")
 def test_every_key_is_listed_in_the_order_of_the_names(tool: Tool) -> None:
     tool("config", "set", "--global", "z=1")
 

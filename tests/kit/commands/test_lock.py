@@ -157,8 +157,29 @@ def test_the_text_counts_the_holders_that_are_not_listed() -> None:
     assert _table(_held(3))[2].split() == ["build", "and", "2", "more"]
 
 
+def test_one_holder_that_is_not_listed_is_counted_too() -> None:
+    (first,) = _held(1).holders
+    two_holders = replace(_held(1), holder_count=2)
+
+    assert two_holders.rows()[1:] == [("build", "", "", "and 1 more")]
+    assert replace(two_holders, holders=[first, first]).rows()[2:] == []
+
+
 def test_a_lock_that_is_just_being_taken_has_a_row_too() -> None:
+    row = ("build", "unknown", "unknown", "a process that has just taken it")
+
+    rows = replace(_held(1), holders=[]).rows()
+
+    assert rows == [row]
     assert _table(_held(0))[1].split()[:3] == ["build", "unknown", "unknown"]
+
+
+def test_a_holder_without_a_command_is_unknown() -> None:
+    (holder,) = _held(1).holders
+
+    (row,) = replace(_held(1), holders=[holder._replace(command="")]).rows()
+
+    assert row[2] == "unknown"
 
 
 @pytest.mark.parametrize(

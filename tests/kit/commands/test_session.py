@@ -11,6 +11,7 @@ from sampletool.kit.contract.table import heads
 from sampletool.kit.places import session_root
 from sampletool.kit.safety.clock import utc
 from sampletool.kit.safety.session import SessionState
+from sampletool.kit.testing.holding import holding
 from sampletool.kit.testing.tool import Tool, declared_specs
 
 
@@ -114,6 +115,28 @@ def test_the_text_of_a_clean_counts_what_it_does_not_name() -> None:
     assert _cleaned(102, 1).lines() == [both[0], "2 more: removed", both[1]]
     assert _cleaned(1, 103).lines() == [*both, "3 more: kept, in use"]
     assert _cleaned(0, 1).lines() == both
+
+
+@pytest.mark.leaves_litter
+def test_an_old_session_that_is_in_use_is_kept_and_named(tool: Tool) -> None:
+    _make_old_sessions(2)
+    in_use = session_root() / "s001"
+
+    with holding(in_use / ".lock", "shared"):
+        os.utime(in_use, (1, 1))
+        forecast = tool("session", "clean", "--dry-run").data
+        cleaned = tool("session", "clean").data
+    again = tool("session", "clean", "--session-id", "mine").data
+
+    assert forecast == cleaned
+    assert (cleaned["effect"], cleaned["removed"]) == ("deleted", ["s000"])
+    assert (cleaned["in_use"], cleaned["in_use_count"]) == (["s001"], 1)
+    assert again["in_use"] == []
+
+
+def test_without_an_old_session_nothing_is_changed(tool: Tool) -> None:
+    assert tool("session", "clean").data["effect"] == "unchanged"
+    assert Listing([], None).lines() == ["There is no session."]
 
 
 # What the commands promise
