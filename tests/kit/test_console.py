@@ -8,6 +8,7 @@ import pytest
 
 from sampletool.kit.program import PROGRAM, __version__
 from sampletool.kit.testing.console import Command, Terminal, commands_of, matches, on_terminal
+from tests.kit.trees import ROOT
 
 _PAGE = """# Title
 
@@ -118,5 +119,7 @@ def test_the_environment_of_a_page_is_the_same_everywhere(tmp_path: Path) -> Non
     shown = terminal.run('echo "$TERM $LC_ALL $COLUMNS $TMPDIR $TOOL_CEILING_DIRECTORIES"')
 
     assert shown == f"dumb C.UTF-8 100 ~ {tmp_path}\n"
+    # The tool of this tree, even if another one is installed.
+    assert terminal.run('echo "$PYTHONPATH"') == f"{ROOT}\n"
     assert terminal.run("false") == ""
     assert not os.path.exists(tmp_path / "terminal" / "home" / "work")

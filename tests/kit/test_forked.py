@@ -3,9 +3,11 @@
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from sampletool.kit.testing import forked
 from sampletool.kit.testing.forked import (
     fork_server,
     function_program,
@@ -126,6 +128,70 @@ def test_the_server_has_imported_every_command_and_has_fixed_variables() -> None
     assert server.env["LC_ALL"] == "C.UTF-8"
     assert (Path(server.env["PYTHONPATH"]) / "sampletool").is_dir()
     assert running_fork_server() is server
+
+
+class _RecordingServer:
+    """A server that only remembers how it was started, and what it has imported."""
+
+    def __init__(self, preload: list[str], env: dict[str, str]) -> None:
+        self.preload = preload
+        self.env = env
+        self.loaded: list[str] = []
+
+    def load(self, module: str) -> None:
+        """Remember the module."""
+        self.loaded.append(module)
+
+    def __exit__(self, *_: object) -> None:
+        """Do nothing: there is no process."""
+
+
+def test_a_server_does_not_depend_on_the_test_that_needs_it_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(forked, "ForkServer", _RecordingServer)
+    monkeypatch.setenv("PYTHONHASHSEED", "7")
+    monkeypatch.setenv("LANG", "de_DE.UTF-8")
+    monkeypatch.setenv("LC_TIME", "de_DE.UTF-8")
+    monkeypatch.setenv("PROBE", "x")
+
+    server: Any = fork_server.__wrapped__()
+
+    assert server.env["PROBE"] == "x"
+    names = [name for name in server.env if name.startswith(("LANG", "LC_", "PYTHON"))]
+    assert sorted(names) == ["LC_ALL", "PYTHONPATH"]
+    assert "sampletool.kit.commands.config.set" in server.preload
+    assert server.preload[-1] == "sampletool.kit.testing.holding"
+
+
+def test_the_module_of_a_function_is_imported_in_the_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server = _RecordingServer([], {})
+    monkeypatch.setattr(forked, "fork_server", lambda: server)
+
+    function_program("os.path:basename", "/a/b")
+
+    assert server.loaded == ["os.path"]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, "False False"),
+        ({"new_group": True}, "True False"),
+        ({"new_session": True}, "True True"),
+    ],
+)
+def test_a_program_can_have_a_process_group_or_a_session_of_its_own(
+    options: dict[str, Any],
+    expected: str,
+) -> None:
+    code = "import os; print(os.getpgrp() == os.getpid(), os.getsid(0) == os.getpid())"
+
+    stdout, _ = start_python("-c", code, **options).communicate(timeout=45)
+
+    assert stdout.decode() == f"{expected}\n"
 
 
 def test_a_function_is_called_with_its_arguments() -> None:

@@ -101,3 +101,19 @@ def test_a_child_keeps_the_lock_of_a_holder_that_was_killed(lock: Path) -> None:
 
     assert message["got"] == "held"
     assert can_lock_while_child_runs is False
+
+
+def test_a_holder_in_an_interpreter_of_its_own_holds_the_lock_too(
+    lock: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # The fork server has another value, so it cannot start this process.
+    monkeypatch.setenv("LC_ALL", "C")
+
+    with holding(lock) as holder:
+        can_lock = _can_lock(lock, "exclusive")
+        holder.leave()
+        exit_code = holder.process.returncode
+
+    assert can_lock is False
+    assert exit_code == 0

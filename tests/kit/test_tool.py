@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.testing.tool import (
     Ran,
     Tool,
@@ -160,6 +161,16 @@ def test_a_signal_is_an_exit_code_in_the_response(
         problem = str(error)
 
     assert (problem is None) is is_right
+
+
+def test_an_error_that_the_command_does_not_declare_is_noticed(
+    tool: Tool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(declared_specs(), "config.get", CommandSpec(effect="nothing"))
+
+    with pytest.raises(AssertionError, match="does not declare"):
+        tool("config", "get", "nope")
 
 
 def test_output_that_is_no_response_is_not_checked(tool: Tool) -> None:

@@ -5,9 +5,16 @@ from typing import Any
 
 import pytest
 
+from sampletool.kit.commands.config import list as config_list
+from sampletool.kit.commands.config._editor import EditorFailed, NoEditor, NoTerminal
 from sampletool.kit.commands.config._showing import value_to_show
+from sampletool.kit.commands.config.edit import ChangedMeanwhile
+from sampletool.kit.commands.config.explain import Candidate, Explanation
+from sampletool.kit.contract.command_spec import CommandSpec
+from sampletool.kit.contract.errors import KeyNotFound, VersionConflict
+from sampletool.kit.contract.table import header_row
 from sampletool.kit.program import env_variable
-from sampletool.kit.testing.tool import Tool
+from sampletool.kit.testing.tool import Tool, declared_specs
 
 
 @pytest.fixture
@@ -132,6 +139,15 @@ def test_a_value_that_the_tool_cannot_use_is_listed_with_a_warning(tool: Tool, f
         "Invalid value for jobs",
         "Invalid value for session_ttl",
     ]
+
+
+@pytest.mark.usefixtures("workspace")
+def test_a_key_that_is_no_setting_of_the_tool_is_explained_without_help(tool: Tool) -> None:
+    own_key = tool("config", "explain", "level").data
+    setting = tool("config", "explain", "jobs").data
+
+    assert {"help", "deprecated"} & own_key.keys() == set()
+    assert setting["help"].startswith("How many jobs")
 
 
 @pytest.mark.usefixtures("workspace")
@@ -317,3 +333,129 @@ def test_a_deep_key_is_set_or_refused(tool: Tool) -> None:
     assert tool("config", "set", deep, "1").data["effect"] == "created"
     assert tool("config", "get", deep).data["value"] == 1
     assert tool("config", "unset", deep).data["effect"] == "deleted"
+
+
+# What the text shows
+
+
+def test_the_text_of_an_explanation_marks_the_source_that_wins() -> None:
+    wins = Candidate(
+        source="project",
+        where="/w/tool.toml",
+        value=[1, "a"],
+        wins=True,
+        former_name="old",
+    )
+    loses = Candidate(source="default", where="default", value="auto", wins=False, former_name=None)
+    explanation = Explanation(
+        key="jobs",
+        value=[1, "a"],
+        source="project",
+        sources=[wins, loses],
+        help="How many.",
+        deprecated="Use more.",
+    )
+
+    assert explanation.lines() == [
+        'jobs = [1, "a"]',
+        "How many.",
+        "Deprecated. Use more.",
+        '-> project: [1, "a"]  (/w/tool.toml, as old)',
+        "   default: auto  (default)",
+    ]
+
+
+def test_the_text_of_a_key_that_the_tool_does_not_know_is_short() -> None:
+    explanation = Explanation(
+        key="mine",
+        value=1,
+        source="user",
+        sources=[],
+        help=None,
+        deprecated=None,
+    )
+
+    assert explanation.lines() == ["mine = 1"]
+
+
+def _setting(**changes: Any) -> config_list.ListedSetting:
+    members: dict[str, Any] = {
+        "key": "a",
+        "value": 1,
+        "source": "user",
+        "version": "v1",
+        "length": None,
+        "origin": None,
+    }
+    return config_list.ListedSetting(**{**members, **changes})
+
+
+def test_the_text_of_a_list_has_a_column_for_origins_only_on_request() -> None:
+    plain = config_list.Listing([_setting(), _setting(value="xy", length=300)], "v1", None)
+    with_origins = config_list.Listing([_setting(origin="/w")], "v1", None)
+
+    assert plain.lines() == [
+        header_row("key", "value", "source"),
+        ("a", "1", "user"),
+        ("a", "xy… (300 characters)", "user"),
+    ]
+    assert with_origins.lines() == [
+        header_row("key", "value", "source", "origin"),
+        ("a", "1", "user", "/w"),
+    ]
+    assert config_list.Listing([], "v1", None).lines() == ["No key has a value."]
+
+
+# What the commands promise
+
+
+@pytest.mark.parametrize(
+    ("name", "promised"),
+    [
+        (
+            "config.edit",
+            CommandSpec(
+                effect="settings",
+                errors=(NoTerminal, NoEditor, EditorFailed, ChangedMeanwhile),
+                locks=("settings file",),
+                reads=("settings",),
+                needs_terminal=True,
+            ),
+        ),
+        (
+            "config.explain",
+            CommandSpec(effect="nothing", errors=(KeyNotFound,), reads=("settings",)),
+        ),
+        ("config.get", CommandSpec(effect="nothing", errors=(KeyNotFound,), reads=("settings",))),
+        ("config.list", CommandSpec(effect="nothing", reads=("settings",))),
+        ("config.path", CommandSpec(effect="nothing", reads=("settings",))),
+        (
+            "config.set",
+            CommandSpec(
+                effect="settings",
+                errors=(VersionConflict,),
+                locks=("settings file",),
+                reads=("settings", "stdin"),
+            ),
+        ),
+        (
+            "config.unset",
+            CommandSpec(
+                effect="settings",
+                errors=(VersionConflict,),
+                locks=("settings file",),
+                reads=("settings",),
+            ),
+        ),
+    ],
+)
+def test_each_command_promises_what_it_changes_and_needs(
+    name: str,
+    promised: CommandSpec,
+) -> None:
+    spec = declared_specs()[name]
+
+    # The other members are texts for people.
+    assert spec._replace(destroys="", before=(), examples=()) == promised
+    assert spec.examples != ()
+    assert (spec.destroys != "") == (spec.effect != "nothing")

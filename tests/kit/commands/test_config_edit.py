@@ -15,8 +15,13 @@ from typing import Any
 
 import pytest
 
+from sampletool.kit.commands.config import edit
 from sampletool.kit.commands.config._editor import run_editor
+from sampletool.kit.contract.errors import InvalidValues
 from sampletool.kit.program import PACKAGE, PROGRAM, WORKSPACE_FILE
+from sampletool.kit.safety.toml_file import TomlText, read_toml
+from sampletool.kit.settings.known import all_settings
+from sampletool.kit.settings.precedence import Scope
 from sampletool.kit.testing.tool import Tool
 
 _TOOL = f"{sys.executable} -m {PACKAGE}"
@@ -283,7 +288,11 @@ def test_what_was_typed_before_the_editor_failed_is_kept(editing: Editing, file:
 )
 @pytest.mark.usefixtures("file")
 def test_an_editor_that_cannot_be_found_is_an_error_with_a_hint(
-    editing: Editing, visual: str, editor: str, code: str, part: str
+    editing: Editing,
+    visual: str,
+    editor: str,
+    code: str,
+    part: str,
 ) -> None:
     response = editing.run("exit 9", VISUAL=visual, EDITOR=editor)
 
@@ -391,3 +400,73 @@ def test_the_editor_is_ended_if_no_thread_can_wait_for_it(tmp_path: Path) -> Non
         run_editor(["sh", "-c", "exec sleep 60"], tmp_path / "file", context)
 
     assert processes[0].returncode == -signal.SIGTERM
+
+
+# Parts of the command
+
+
+def _text(path: Path, content: str | None) -> TomlText:
+    """Return a settings file with this content. It is missing if the content is None."""
+    if content is None:
+        path.unlink(missing_ok=True)
+    else:
+        path.write_text(content)
+    return read_toml(path)
+
+
+@pytest.mark.parametrize(
+    ("opened", "now", "is_refused"),
+    [
+        ("a = 1\n", "a = 1\n", False),
+        ("a = 1\n", "a = 2\n", True),
+        ("a = 1\n", None, True),
+        (None, "a = 1\n", True),
+        (None, "", True),
+        (None, None, False),
+    ],
+)
+def test_a_file_is_written_only_if_it_is_as_it_was_opened(
+    tmp_path: Path,
+    opened: str | None,
+    now: str | None,
+    is_refused: bool,
+) -> None:
+    path = tmp_path / "tool.toml"
+    before = _text(path, opened)
+    current = _text(path, now)
+    refusal = None
+
+    try:
+        edit._refuse_if_changed(current, before, tmp_path / "copy")
+    except edit.ChangedMeanwhile as error:
+        refusal = error
+
+    assert (refusal is not None) is is_refused
+
+
+def test_a_file_that_was_missing_is_created_and_another_one_updated(tmp_path: Path) -> None:
+    missing = _text(tmp_path / "tool.toml", None)
+    existing = _text(tmp_path / "tool.toml", "")
+
+    assert edit._effect_of_writing(missing) == "created"
+    assert edit._effect_of_writing(existing) == "updated"
+
+
+@pytest.mark.parametrize(("text", "is_valid"), [("threads = 0\n", False), ("threads = 1\n", True)])
+def test_a_setting_is_checked_under_its_former_name_too(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    is_valid: bool,
+) -> None:
+    jobs: Any = {**all_settings()["jobs"], "former_names": ("threads",)}
+    monkeypatch.setattr(edit, "all_settings", lambda: {"jobs": jobs})
+    path = tmp_path / "config.toml"
+    mistakes = []
+
+    try:
+        edit._check(Scope("user", path), _text(path, text))
+    except InvalidValues as error:
+        mistakes = [mistake.param for mistake in error.mistakes]
+
+    assert mistakes == ([] if is_valid else ["jobs"])

@@ -9,11 +9,14 @@ import pytest
 
 from sampletool.kit.commands.lock.list import HeldLock, Listing
 from sampletool.kit.commands.lock.release import Released
+from sampletool.kit.contract.command_spec import CommandSpec
+from sampletool.kit.contract.errors import LockNotFound
 from sampletool.kit.contract.table import laid_out
+from sampletool.kit.safety.errors import LockTimeout
 from sampletool.kit.safety.holder import Holder
 from sampletool.kit.safety.lock_record import describe_me, write_record
 from sampletool.kit.testing.holding import Holding, holding
-from sampletool.kit.testing.tool import Tool
+from sampletool.kit.testing.tool import Tool, declared_specs
 
 
 @pytest.fixture
@@ -154,8 +157,29 @@ def test_the_text_counts_the_holders_that_are_not_listed() -> None:
     assert _table(_held(3))[2].split() == ["build", "and", "2", "more"]
 
 
+def test_one_holder_that_is_not_listed_is_counted_too() -> None:
+    (first,) = _held(1).holders
+    two_holders = replace(_held(1), holder_count=2)
+
+    assert two_holders.rows()[1:] == [("build", "", "", "and 1 more")]
+    assert replace(two_holders, holders=[first, first]).rows()[2:] == []
+
+
 def test_a_lock_that_is_just_being_taken_has_a_row_too() -> None:
+    row = ("build", "unknown", "unknown", "a process that has just taken it")
+
+    rows = replace(_held(1), holders=[]).rows()
+
+    assert rows == [row]
     assert _table(_held(0))[1].split()[:3] == ["build", "unknown", "unknown"]
+
+
+def test_a_holder_without_a_command_is_unknown() -> None:
+    (holder,) = _held(1).holders
+
+    (row,) = replace(_held(1), holders=[holder._replace(command="")]).rows()
+
+    assert row[2] == "unknown"
 
 
 @pytest.mark.parametrize(
@@ -170,3 +194,28 @@ def test_the_text_of_a_release_names_the_processes(pids: list[int], line: str) -
     released = Released(effect="unchanged", lock="build", ended=pids)
 
     assert released.lines() == [line]
+
+
+# What the commands promise
+
+
+@pytest.mark.parametrize(
+    ("name", "promised"),
+    [
+        ("lock.list", CommandSpec(effect="nothing", reads=("locks",))),
+        (
+            "lock.release",
+            CommandSpec(effect="locks", errors=(LockNotFound, LockTimeout), reads=("locks",)),
+        ),
+    ],
+)
+def test_each_command_promises_what_it_changes_and_needs(
+    name: str,
+    promised: CommandSpec,
+) -> None:
+    spec = declared_specs()[name]
+
+    # The other members are texts for people.
+    assert spec._replace(destroys="", before=(), examples=()) == promised
+    assert spec.examples != ()
+    assert (spec.destroys != "") == (spec.effect != "nothing")

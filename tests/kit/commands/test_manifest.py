@@ -8,20 +8,24 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import pytest
+import typer
 
-from sampletool.kit.app import root_command
+from sampletool.kit.app import root_command, run_in_process
+from sampletool.kit.command_folder import FileCommand
 from sampletool.kit.commands.manifest import describe, find_commands
 from sampletool.kit.context import Context
-from sampletool.kit.contract.errors import UsageMistakes
+from sampletool.kit.contract.command_spec import CommandSpec
+from sampletool.kit.contract.errors import KeyNotFound, UsageMistakes
 from sampletool.kit.contract.response import count_fitting
 from sampletool.kit.program import PACKAGE, PROGRAM, WORKSPACE_FILE
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.forked import run_python
 from sampletool.kit.testing.schema import described
 from sampletool.kit.testing.tool import Ran, Tool, declared_specs, describe_option
+from sampletool.kit.typer_parameters import command_of
 from tests.kit.trees import ROOT, file_states
 
 _MAX_INDEX_BYTES = 6000
@@ -302,9 +306,10 @@ def mistakes_of(command_line: str) -> list[str]:
     """Return what is wrong with a command line, without running it."""
     # A mistake of ours keeps the command from running. It is the first one.
     args = ["--lock-timeout", "never", *shlex.split(command_line)]
+    command = root_command()
+    context = Context(Signals())
     with pytest.raises(UsageMistakes) as caught:
-        context = Context(Signals())
-        root_command().main(args=args, prog_name="tool", standalone_mode=False, obj=context)
+        command.main(args=args, prog_name="tool", standalone_mode=False, obj=context)
     return [mistake.message for mistake in caught.value.mistakes[1:]]
 
 
@@ -435,3 +440,164 @@ except RuntimeError as error:
     ran = run_python("-c", f"{loop}\n{calls}", cwd=workspace, env=tool.environ)
 
     assert ran.stdout.startswith("created\nnope is not set in ")
+
+
+# One description as a whole
+
+
+class Pair(NamedTuple):
+    """The result of the command below."""
+
+    first: str
+    jobs: int | None
+
+
+def _add(
+    items: Annotated[list[str], typer.Argument(metavar="ITEM...", help="Items to add.")],
+    jobs: Annotated[int, typer.Option("--jobs", min=1, help="Work in parallel.")] = 1,
+    force: Annotated[bool, typer.Option("--force")] = False,
+) -> Pair:
+    """Add items.
+
+    They are kept
+    in the order.
+    """
+    return Pair(items[0], jobs)
+
+
+def _command(spec: CommandSpec) -> FileCommand:
+    command: FileCommand = command_of(_add, FileCommand)
+    command.spec = spec
+    return command
+
+
+_PLAIN = CommandSpec(
+    effect="files",
+    errors=(KeyNotFound,),
+    locks=("build", "output"),
+    at_once=("build",),
+    reads=("files",),
+    destroys="The old items.",
+    idempotent=False,
+    before=("init",),
+    examples=("add a b", "echo a | add -"),
+)
+
+
+def test_a_description_has_everything_that_a_caller_has_to_know() -> None:
+    description = describe("stock add", _command(_PLAIN))
+
+    errors = description.pop("errors")
+    assert list(errors) == ["KEY_NOT_FOUND", "LOCKS_UNSUPPORTED", "LOCK_HELD", "NESTED_CALL"]
+    assert description == {
+        "command": "stock add",
+        "usage": f"{PROGRAM} stock add [OPTIONS] ITEM...",
+        "summary": "Add items.",
+        "help": "They are kept in the order.",
+        "effect": "files",
+        "reads": ["files"],
+        "destroys": "The old items.",
+        "idempotent": False,
+        "runs_what_it_is_given": False,
+        "locks": [{"lock": "build", "waits": "0ms"}, {"lock": "output", "waits": "10s"}],
+        "arguments": [
+            {
+                "name": "items",
+                "type": "string",
+                "metavar": "ITEM...",
+                "required": True,
+                "repeatable": True,
+                "help": "Items to add.",
+            }
+        ],
+        "options": [
+            {
+                "name": "jobs",
+                "flags": ["--jobs"],
+                "type": "integer",
+                "minimum": 1,
+                "default": 1,
+                "metavar": "N",
+                "help": "Work in parallel.",
+                "variable": "TOOL_JOBS",
+            },
+            {"name": "force", "flags": ["--force"], "type": "boolean"},
+        ],
+        "data": {
+            "type": "object",
+            "properties": {"first": {"type": "string"}, "jobs": {"type": "integer"}},
+            "required": ["first"],
+        },
+        "before": [f"{PROGRAM} init"],
+        "examples": [f"{PROGRAM} add a b", f"echo a | {PROGRAM} add -"],
+    }
+
+
+def test_a_description_has_what_is_true_of_few_commands_only_where_it_is_true() -> None:
+    plain = describe("add", _command(_PLAIN))
+    special_spec = _PLAIN._replace(
+        needs_terminal=True,
+        deprecated="Use that.",
+        former_names=("put",),
+        runs_what_it_is_given=True,
+    )
+    special = describe("add", _command(special_spec))
+
+    added = {name: value for name, value in special.items() if name not in plain}
+    assert added == {
+        "needs_terminal": True,
+        "deprecated": "Use that.",
+        "former_names": ["put"],
+    }
+    assert special["runs_what_it_is_given"] is True
+
+
+def _data(*words: str) -> dict[str, Any]:
+    """Return the data of the command, or the error."""
+    response = json.loads(run_in_process(["manifest", *words], Signals()))
+    data: dict[str, Any] = response["data"] if response["ok"] else response["error"]
+    return data
+
+
+_SHARED = ["options", "answer", "errors", "exit_statuses", "settings", "environment"]
+
+
+@pytest.mark.parametrize(
+    ("words", "members"),
+    [
+        ([], ["commands", "next"]),
+        (["config.get"], ["commands"]),
+        (["--all", "--limit=2"], ["commands"]),
+        (["--schema"], _SHARED),
+        (["--schema", "config.get"], ["commands", *_SHARED]),
+        (["--schema", "--all", "--limit=2"], ["commands", *_SHARED]),
+        (["--skill"], ["value"]),
+    ],
+)
+@pytest.mark.usefixtures("home")
+def test_the_manifest_has_what_was_asked_for(words: list[str], members: list[str]) -> None:
+    assert list(_data(*words)) == members
+
+
+@pytest.mark.usefixtures("home")
+def test_all_commands_are_described_only_on_request() -> None:
+    one = _data("config.get")["commands"]
+    first_two = _data("--all", "--limit=2")["commands"]
+
+    assert [description["command"] for description in one] == ["config get"]
+    assert len(first_two) == 2
+    assert "usage" in first_two[0]
+    assert "usage" not in _data()["commands"][0]
+
+
+@pytest.mark.usefixtures("home")
+def test_the_shared_errors_and_exit_codes_have_names_and_meanings() -> None:
+    shared = _data("--schema")
+
+    assert shared["errors"]["TIMEOUT"]["exit_status"] == 10
+    assert shared["exit_statuses"]["0"] == "OK"
+    assert shared["exit_statuses"]["75"] == "LOCK_HELD"
+    assert shared["settings"]["jobs"]["environment"] == "TOOL_JOBS"
+    assert shared["settings"]["jobs"]["default"] == "auto"
+    assert "CI" in shared["environment"]
+    assert shared["answer"]["properties"]["data"]["anyOf"][0] == {"type": ["object", "array"]}

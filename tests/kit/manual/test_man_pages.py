@@ -329,3 +329,19 @@ def test_the_page_of_a_command_names_its_settings_files_and_where_to_read_on() -
     assert files.endswith(f".PP {bold(PROGRAM)}(1) describes all files of the tool.")
     references = f"{bold(PROGRAM)}(1), {bold(f'{PROGRAM}-stock-list')}(1)"
     assert _section(page, "SEE ALSO") == references
+
+
+def test_each_list_on_the_page_of_a_command_says_where_the_rest_is() -> None:
+    command = DocumentedCommand(name="add", paragraphs=["Add items."], manifest=_example())
+
+    page = command_page(command, [command]).render()
+
+    tool_page = f"{bold(PROGRAM)}(1)"
+    endings = {
+        "OPTIONS": "describes the options that every command takes.",
+        "EXIT STATUS": "lists all exit codes.",
+        "ENVIRONMENT": "describes the variables that every command reads.",
+        "FILES": "describes all files of the tool.",
+    }
+    for title, ending in endings.items():
+        assert _section(page, title).endswith(f"{tool_page} {ending}"), title
