@@ -343,13 +343,22 @@ def test_the_text_of_an_explanation_marks_the_source_that_wins() -> None:
         source="project",
         where="/w/tool.toml",
         value=[1, "a"],
+        length=None,
         wins=True,
         former_name="old",
     )
-    loses = Candidate(source="default", where="default", value="auto", wins=False, former_name=None)
+    loses = Candidate(
+        source="default",
+        where="default",
+        value="auto",
+        length=None,
+        wins=False,
+        former_name=None,
+    )
     explanation = Explanation(
         key="jobs",
         value=[1, "a"],
+        length=None,
         source="project",
         sources=[wins, loses],
         help="How many.",
@@ -369,6 +378,7 @@ def test_the_text_of_a_key_that_the_tool_does_not_know_is_short() -> None:
     explanation = Explanation(
         key="mine",
         value=1,
+        length=None,
         source="user",
         sources=[],
         help=None,

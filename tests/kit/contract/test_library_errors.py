@@ -203,7 +203,8 @@ def test_a_deadlock_names_the_lock_and_the_reason() -> None:
 
     assert texts(error) == (
         'Deadlock avoided: the process that started this command already holds the lock "build".',
-        "Run this command after the other one has finished, or have the other one do this work itself.",
+        "Run this command after the other one has finished, "
+        "or have the other one do this work itself.",
     )
     assert error.context == {"lock": "build"}
 
