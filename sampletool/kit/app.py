@@ -211,7 +211,7 @@ def _report_bug_and_close(bug: Exception, context: Context) -> ToolError:
     Writing the report opens the directory of the session again, so it has to be closed again.
     """
     error = _report_bug(bug, context)
-    # Closing may fail for the same reason as before, which the report names already.
+    # If closing fails, it most likely fails as it did the first time, and that is in the report.
     with suppress(Exception):
         context.exit_stack.close()
     return error

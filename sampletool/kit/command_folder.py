@@ -273,7 +273,10 @@ class CommandFolder(TyperGroup):
         return words
 
     def _usage_error(self, level: CommandLevel, mistake: Mistake) -> UsageMistakes:
-        """Return the error with this mistake, after those in the words before it."""
+        """Return the error of a command line that ends with this mistake.
+
+        It also has the mistakes that the parser found in the words before.
+        """
         path = level.command_path
         if not mistake.suggestion:
             names = ", ".join(self.commands)

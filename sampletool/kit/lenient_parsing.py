@@ -62,28 +62,36 @@ def parse_leniently(
     parse: Callable[[CommandLevel, list[str]], list[str]],
     describe_error: Callable[[typer.TyperException], Mistake],
 ) -> list[str]:
-    """Return what `parse`, the method of Typer, returns for the words without the mistakes.
+    """Parse the words of one level, and collect all mistakes in them, not only the first one.
 
-    Add the mistakes to those of the level.
+    Typer stops at the first mistake. So parse again and again, each time without the mistakes that
+    were found before, until Typer finds no other. `parse` is Typer's own method.
+
+    Add the mistakes to `level.mistakes`. Return the words that belong to the next level.
     """
-    remaining = args
+    words = args
     while True:
         try:
-            # Typer's parser removes the words from the list that it gets.
-            return parse(level, list(remaining))
-        except typer.TyperException as error:
-            mistake = describe_error(error)
-            if not _may_follow_from_another(mistake, level.mistakes):
-                level.mistakes.append(mistake)
-            parameter = getattr(error, "param", None)
-            if parameter is not None:
-                level.ignore_value(parameter)
-                continue
-            position = position_of_option(mistake.param, remaining)
-            if position is None:
-                # There are too many arguments. Typer notices this last.
-                return []
-            remaining = remaining[:position] + remaining[position + 1 :]
+            # Typer's parser empties the list that it gets, so pass a copy.
+            return parse(level, list(words))
+        except typer.TyperException as typer_error:
+            error = typer_error
+        mistake = describe_error(error)
+        if not _may_follow_from_another(mistake, level.mistakes):
+            level.mistakes.append(mistake)
+
+        parameter = getattr(error, "param", None)
+        if parameter is not None:
+            # An option or argument has a wrong value: accept any value the next time.
+            level.ignore_value(parameter)
+            continue
+        position = position_of_option(mistake.param, words)
+        if position is not None:
+            # There is no such option: leave it out the next time.
+            words = words[:position] + words[position + 1 :]
+            continue
+        # There are too many arguments. Typer checks this last, so there are no more mistakes.
+        return []
 
 
 def _return_none(ctx: Any, value: Any) -> None:

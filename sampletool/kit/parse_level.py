@@ -67,7 +67,7 @@ def parse_level(
     rest = parse_leniently(level, args, parse, to_mistake)
     given = take_global_options(level.params)
     asks_for_help = given.pop("help", False)
-    context.set_command_line(_understood(command_line, level.params, given))
+    context.set_command_line(_with_options_of_level(command_line, level.params, given))
     if asks_for_help and not level.resilient_parsing:
         raise HelpRequested(command.page(level).text)
     own_words = args[: len(args) - len(rest)]
@@ -75,12 +75,16 @@ def parse_level(
     return rest
 
 
-def _understood(
+def _with_options_of_level(
     command_line: CommandLine,
     params: Mapping[str, Any],
     given: Mapping[str, Any],
 ) -> CommandLine:
-    """Return the command line with the options of one level: its own, and the global ones."""
+    """Return the command line with what one level says.
+
+    `given` has the global options that were given on this level, and `params` the parameters of the
+    command itself.
+    """
     options = dict(given)
     # A format that was chosen, also before the name of the command, wins over --raw.
     if params.get("raw") and command_line.options.format is None:

@@ -110,9 +110,9 @@ def probe_directory(directory: Path) -> list[Probe]:
 
 
 def probe_lock_files(lock_paths: Iterable[Path]) -> list[Probe]:
-    """Return a probe for each directory that has lock files with several names.
+    """Return a remark about each directory that has lock files with several names.
 
-    It is no failure, because the next command that uses such a lock replaces its file.
+    Such a file is not a failure, because the next command that uses the lock replaces it.
     """
     linked_by_directory: dict[Path, list[str]] = {}
     for path in lock_paths:
@@ -128,7 +128,8 @@ def probe_lock_files(lock_paths: Iterable[Path]) -> list[Probe]:
             "copied with hard links (cp -al). Until the next use of such a lock, which gives this "
             "directory a file of its own, commands here wait for holders in the other directory."
         )
-        probes.append(Probe(_LINKED_LOCKS, str(directory), True, detail))
+        probe = Probe(_LINKED_LOCKS, where=str(directory), ok=True, detail=detail)
+        probes.append(probe)
     return _first_probes(probes)
 
 

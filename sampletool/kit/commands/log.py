@@ -166,7 +166,11 @@ def command(
     ] = False,
     only: Annotated[
         str,
-        typer.Option("--command", metavar="NAME", help="Show only this command, for example config.set."),
+        typer.Option(
+            "--command",
+            metavar="NAME",
+            help="Show only this command, for example config.set.",
+        ),
     ] = "",
     limit: LimitOption = 100,
     after: AfterOption = None,

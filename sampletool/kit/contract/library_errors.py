@@ -76,11 +76,13 @@ def interrupted_when_done(signal_number: int) -> ToolError:
     Running it again could make the same change twice, for example add a task twice. So the hint is
     to check the result.
     """
+    interrupted = library.Interrupted(signal_number)
+    usual_message = _interrupted_message(interrupted)
     row = TABLE[library.Interrupted]._replace(
-        message=lambda error: f"{_interrupted_message(error)} The command had already finished its work.",
+        message=f"{usual_message} The command had already finished its work.",
         hint="Check the result before you run the command again.",
     )
-    return LibraryFailure(library.Interrupted(signal_number), row)
+    return LibraryFailure(interrupted, row)
 
 
 def kind_of(error_class: type[Exception]) -> ErrorKind:
@@ -254,7 +256,7 @@ TABLE: dict[type[Exception], Row] = {
         exit_status=ExitStatus.PRECONDITION,
         meaning="The process that started this command holds the lock that this command needs.",
         message=_nested_call_message,
-        hint="Run this command after the other one has finished, or have the other one do this work itself.",
+        hint=("Run this command after the other one has finished, or have the other one do this work itself."),
         context=_nested_call_context,
     ),
     library.DeadlineExceeded: Row(

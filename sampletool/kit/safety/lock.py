@@ -334,13 +334,14 @@ class Lock:
         return min(timeout_seconds, seconds_left)
 
     def _needs_gate(self, operation: int) -> bool:
-        """Return whether this is a reader, or readers have used the lock before.
+        """Return whether to wait at the gate: a second lock file that keeps the order of waiters.
 
-        The first reader creates the directory for the files of readers, and it stays. Most locks
-        never have readers. Without the gate, their users save a second file and a second lock.
+        Only locks that have readers need it. The first reader of a lock creates a directory, which
+        stays, so its existence shows that there were readers. Most locks never have any, and their
+        users need not open a second file.
         """
-        # A writer that was waiting before the very first reader came has not passed the gate. So
-        # readers can overtake this one writer.
+        # A writer that began to wait before the very first reader came did not see the directory.
+        # So readers can overtake this one writer.
         return operation == SHARED or os.path.exists(reader_directory_of(self._path))
 
     @contextmanager
@@ -355,10 +356,10 @@ class Lock:
             yield
             return
         gate_path = self._path.with_name(f"{self._path.name}.gate")
-        # If nobody waits for the lock, the gate is held for a moment only. So wait for it this long
-        # even if the timeout is 0.
-        least_deadline = time.monotonic() + _SHORT_HOLD_SECONDS
-        descriptor = self._open_locked(gate_path, EXCLUSIVE, max(deadline, least_deadline))
+        # If nobody waits for the lock, the gate is held only for a moment. So wait at least that
+        # long, even if the timeout is 0.
+        end_of_moment = time.monotonic() + _SHORT_HOLD_SECONDS
+        descriptor = self._open_locked(gate_path, EXCLUSIVE, max(deadline, end_of_moment))
         try:
             yield
         finally:
@@ -395,22 +396,18 @@ class Lock:
         The other names keep the old file. Raise _TooLate if the old file is not free before the
         deadline or a signal: if a process holds it, users of the new file would not wait for it.
         """
-        # If another process is replacing the file just now, it holds the file for a moment only. So
-        # wait that long even if the timeout is 0.
-        after_a_moment = time.monotonic() + _SHORT_HOLD_SECONDS
-        deadline = max(deadline, after_a_moment)
+        # Another process may be replacing the file just now, which takes only a moment. So wait at
+        # least that long, even if the timeout is 0.
+        end_of_moment = time.monotonic() + _SHORT_HOLD_SECONDS
+        deadline = max(deadline, end_of_moment)
         with opened(path, _OPEN_FLAGS, _NEW_FILE_MODE) as descriptor:
             refuse_unsafe_lock_file(path, os.fstat(descriptor))
             self._lock_file(path, descriptor, EXCLUSIVE, deadline)
-            # Only a process that has locked the file replaces it. So no other process can replace
-            # it from now on, but one may have done so during the wait.
             status = os.fstat(descriptor)
-            if status.st_nlink > 1 and _is_name_of(path, status):
-                # Remove the temporary file of a process that was killed in `replace`.
-                sweep(path)
-                # If the power fails now, the old file may come back. It is replaced again then.
-                with suppress(NotFlushed):
-                    replace(path, b"")
+            # This is false if another process has replaced the file while this one waited.
+            still_has_several_names = status.st_nlink > 1 and _is_name_of(path, status)
+            if still_has_several_names:
+                _replace_with_empty_file(path)
 
     def _lock_file(self, path: Path, descriptor: int, operation: int, deadline: float) -> None:
         """Lock an open file: try once, then wait in the kernel's queue.
@@ -492,6 +489,16 @@ class Lock:
     def _close(self, descriptor: int) -> None:
         os.close(descriptor)
         log.debug("lock %s: released by pid %d", self._name, self._me.pid)
+
+
+def _replace_with_empty_file(path: Path) -> None:
+    """Replace a lock file with a new one. The caller has locked the old file."""
+    # Remove the temporary file of a process that was killed while it replaced the file.
+    sweep(path)
+    # NotFlushed means: if the power fails now, the old file may come back. Then the next process
+    # that uses the lock replaces it again.
+    with suppress(NotFlushed):
+        replace(path, b"")
 
 
 class _TooLate(Exception):

@@ -87,7 +87,7 @@ def find_setting(name: str) -> KnownSetting | None:
     return all_settings().get(name)
 
 
-def present_name(name: str) -> str:
+def find_current_name(name: str) -> str:
     """Return the name that a setting has now. A key that never was a setting keeps its name."""
     if find_setting(name) is not None:
         return name

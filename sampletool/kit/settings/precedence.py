@@ -19,7 +19,7 @@ from ..places import config_file
 from ..program import WORKSPACE_FILE, env_variable
 from ..safety.errors import InvalidToml
 from ..safety.toml_file import TomlText, read_toml
-from .known import KnownSetting, all_settings, check, find_setting, present_name
+from .known import KnownSetting, all_settings, check, find_current_name, find_setting
 from .toml_key import TomlTable, TomlValue, parse_key, parse_value, show_key, value_at
 
 Key = tuple[str, ...]
@@ -167,7 +167,7 @@ class Settings:
         for table in self._tables.values():
             for key, _ in leaves_of(table):
                 name = show_key(key)
-                current_name = present_name(name)
+                current_name = find_current_name(name)
                 if current_name == name:
                     keys_by_name[name] = key
                 else:

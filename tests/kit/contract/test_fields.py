@@ -104,7 +104,7 @@ def test_a_mistake_names_the_option_and_the_place_of_the_field() -> None:
     at_the_top, inside = read_fields("zzz,parts.zzz", _SCHEMA)[1]
 
     assert (at_the_top.param, at_the_top.code) == ("--fields", "UNKNOWN_FIELD")
-    assert at_the_top.message == "the data has no field 'zzz'"
+    assert at_the_top.message == "The output has no field 'zzz'"
     assert inside.message == "parts has no field 'zzz'"
     assert inside.suggestion == "There are name, state."
 

@@ -9,8 +9,8 @@ from sampletool.kit.settings.known import (
     KnownSetting,
     all_settings,
     check,
+    find_current_name,
     find_setting,
-    present_name,
     read_as,
 )
 from tests.kit.failing import failure_of, outcome_of
@@ -145,6 +145,6 @@ def test_a_former_name_leads_to_the_present_one_and_any_other_key_to_itself(
     renamed: KnownSetting = {**SETTINGS["jobs"], "former_names": ("workers",)}
     monkeypatch.setattr(known_module, "all_settings", lambda: {"jobs": renamed})
 
-    assert present_name("workers") == "jobs"
-    assert present_name("jobs") == "jobs"
-    assert present_name("colour") == "colour"
+    assert find_current_name("workers") == "jobs"
+    assert find_current_name("jobs") == "jobs"
+    assert find_current_name("colour") == "colour"

@@ -8,7 +8,7 @@ from ...completion import offering
 from ...context import Context
 from ...contract.errors import InvalidValues, Mistake
 from ...program import WORKSPACE_FILE
-from ...settings.known import present_name
+from ...settings.known import find_current_name
 from ...settings.precedence import Key, Scope, Settings
 from ...settings.toml_key import parse_key, show_key
 
@@ -51,7 +51,7 @@ def read_current_key(context: Context, text: str) -> Key:
     """
     key = read_key(text)
     name = show_key(key)
-    current_name = present_name(name)
+    current_name = find_current_name(name)
     if current_name == name:
         return key
     warn_of_former_name(context, name, current_name)

@@ -12,7 +12,7 @@ from ...contract.text import is_secret
 from ...global_options import AllowEmptyOption, DryRunOption
 from ...program import PROGRAM
 from ...settings.change import Changed, set_values
-from ...settings.known import all_settings, check, find_setting, present_name
+from ...settings.known import all_settings, check, find_current_name, find_setting
 from ...settings.precedence import Key
 from ...settings.toml_key import TomlValue, parse_value, show_key
 from ...stdin import read_stdin
@@ -52,12 +52,12 @@ class Assignments:
     """The keys and values of a command line."""
 
     values: dict[Key, TomlValue] = field(default_factory=dict)
-    present_names: dict[str, str] = field(default_factory=dict)
-    """The present name of each setting that was given by a former name, by the former name."""
+    current_names: dict[str, str] = field(default_factory=dict)
+    """For each setting that was given by its former name: the former name, and the current one."""
 
 
 def read_arguments(arguments: list[str], *, as_text: bool) -> Assignments:
-    """Read `KEY VALUE`, or one `KEY=VALUE` or several.
+    """Read either `KEY VALUE`, or any number of `KEY=VALUE`.
 
     Raise InvalidValues with the mistakes of all arguments.
     """
@@ -89,12 +89,17 @@ def _read_pair(
     *,
     as_text: bool,
 ) -> list[Mistake]:
-    """Add one key and its value to the assignments, and return what is wrong with them."""
+    """Add one key and its value to the assignments, and return the mistakes in them.
+
+    `written_name` is the key as the user wrote it. It may be the former name of a setting.
+    """
     try:
-        written_key = read_key(written_name)
+        given_key = read_key(written_name)
+        given_name = show_key(given_key)
+        name = find_current_name(given_name)
         value = text if as_text else parse_value(text)
-        name = present_name(show_key(written_key))
-        if find_setting(name) is not None:
+        is_setting_of_tool = find_setting(name) is not None
+        if is_setting_of_tool:
             check(name, value, "the command line")
     except InvalidValues as error:
         return error.mistakes
@@ -102,10 +107,10 @@ def _read_pair(
         message = f"The value of {written_name} is not UTF-8 text"
         return [Mistake(written_name, "INVALID_VALUE", message)]
 
-    key = written_key
-    if name != show_key(written_key):
+    key = given_key
+    if name != given_name:
         key = read_key(name)
-        assignments.present_names[show_key(written_key)] = name
+        assignments.current_names[given_name] = name
     if key in assignments.values:
         message = f"{written_name} is set twice"
         hint = "Set each key only once."
@@ -133,7 +138,7 @@ def _is_utf8(text: str) -> bool:
 
 def _warn_about_names(context: Context, assignments: Assignments) -> None:
     """Warn of former names, of deprecated settings and of keys that may be misspelled."""
-    for former_name, name in assignments.present_names.items():
+    for former_name, name in assignments.current_names.items():
         warn_of_former_name(context, former_name, name)
     for key in assignments.values:
         name = show_key(key)
