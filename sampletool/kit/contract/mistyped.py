@@ -39,7 +39,8 @@ def check_path(text: str) -> None:
         raise Mistyped(f"{quoted(text)} starts or ends with whitespace", text, without_space)
     without_dashes = text.lstrip(_DASHES)
     if text != without_dashes:
-        raise Mistyped(f"{quoted(text)} starts with a dash that is not a plain `-`", text, without_dashes)
+        problem = "starts with a dash that is not a plain `-`"
+        raise Mistyped(f"{quoted(text)} {problem}", text, without_dashes)
     if re.search("%[0-9A-Fa-f]{2}", text):
         raise Mistyped(f"{quoted(text)} is percent-encoded", text, unquote(text))
 
