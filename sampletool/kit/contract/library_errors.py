@@ -76,8 +76,9 @@ def interrupted_when_done(signal_number: int) -> ToolError:
     Running it again could make the same change twice, for example add a task twice. So the hint is
     to check the result.
     """
+    addition = "The command had already finished its work."
     row = TABLE[library.Interrupted]._replace(
-        message=lambda error: f"{_interrupted_message(error)} The command had already finished its work.",
+        message=lambda error: f"{_interrupted_message(error)} {addition}",
         hint="Check the result before you run the command again.",
     )
     return LibraryFailure(library.Interrupted(signal_number), row)
@@ -155,6 +156,12 @@ def _lock_held_retry_after_ms(error: library.LockTimeout) -> int:
         # If there are several, this is the one that has held the lock for the longest time.
         age_ms = error.owners.holders[0].age_ms
     return estimate_retry_ms(age_ms, error.owners.usual_ms)
+
+
+_HINT_AFTER_DEADLOCK = (
+    "Run this command after the other one has finished, "
+    "or have the other one do this work itself."
+)  # fmt: skip
 
 
 def _nested_call_message(error: library.Deadlock) -> str:
@@ -254,7 +261,7 @@ TABLE: dict[type[Exception], Row] = {
         exit_status=ExitStatus.PRECONDITION,
         meaning="The process that started this command holds the lock that this command needs.",
         message=_nested_call_message,
-        hint="Run this command after the other one has finished, or have the other one do this work itself.",
+        hint=_HINT_AFTER_DEADLOCK,
         context=_nested_call_context,
     ),
     library.DeadlineExceeded: Row(
