@@ -159,6 +159,12 @@ def _lock_held_retry_after_ms(error: library.LockTimeout) -> int:
     return estimate_retry_ms(age_ms, error.owners.usual_ms)
 
 
+_HINT_AFTER_DEADLOCK = (
+    "Run this command after the other one has finished, "
+    "or have the other one do this work itself."
+)  # fmt: skip
+
+
 def _nested_call_message(error: library.Deadlock) -> str:
     reason = f'the process that started this command already holds the lock "{error.name}"'
     return f"Deadlock avoided: {reason}."
@@ -256,7 +262,7 @@ TABLE: dict[type[Exception], Row] = {
         exit_status=ExitStatus.PRECONDITION,
         meaning="The process that started this command holds the lock that this command needs.",
         message=_nested_call_message,
-        hint=("Run this command after the other one has finished, or have the other one do this work itself."),
+        hint=_HINT_AFTER_DEADLOCK,
         context=_nested_call_context,
     ),
     library.DeadlineExceeded: Row(

@@ -128,8 +128,8 @@ def test_a_limit_on_the_size_of_files_is_not_blamed_on_the_disk() -> None:
     error = report(os_error(errno.EFBIG))
 
     assert error.suggestion == (
-        "If your shell limits the size of files, raise the limit, "
-        "for example with `ulimit -f unlimited`."
+        "If your shell limits the size of files, raise the limit, for example with "
+        "`ulimit -f unlimited`."
     )
 
 

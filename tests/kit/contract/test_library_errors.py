@@ -201,11 +201,13 @@ def test_the_age_of_the_holder_and_the_usual_duration_decide_when_to_retry() -> 
 def test_a_deadlock_names_the_lock_and_the_reason() -> None:
     error = report(library.Deadlock("build"))
 
-    assert texts(error) == (
-        'Deadlock avoided: the process that started this command already holds the lock "build".',
-        "Run this command after the other one has finished, "
-        "or have the other one do this work itself.",
+    assert error.message == (
+        'Deadlock avoided: the process that started this command already holds the lock "build".'
     )
+    assert error.suggestion == (
+        "Run this command after the other one has finished, "
+        "or have the other one do this work itself."
+    )  # fmt: skip
     assert error.context == {"lock": "build"}
 
 
