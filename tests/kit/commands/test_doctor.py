@@ -459,3 +459,17 @@ def test_a_probe_that_cannot_run_has_failed(
     assert "/d" in str(refused.detail)
     assert (ended.name, ended.ok) == ("ended", False)
     assert "timed out" in str(ended.detail)
+
+
+def test_every_place_in_which_commands_write_is_probed(tool: Tool, workspace: Path) -> None:
+    data = tool("doctor").data
+
+    paths = {used["name"]: used["path"] for used in data["paths"]}
+    probed = [probe["where"] for probe in data["probes"] if probe["name"] == "writable"]
+    assert probed[:5] == [
+        str(Path(paths["sessions"]).parent),
+        str(Path(paths["your settings"]).parent),
+        paths["state"],
+        str(workspace),
+        f"{workspace}/.tool",
+    ]
