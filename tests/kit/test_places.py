@@ -11,6 +11,7 @@ import pytest
 
 from sampletool.kit import places
 from sampletool.kit.places import (
+    all_locks,
     config_file,
     find_workspace,
     home_directory,
@@ -660,3 +661,26 @@ def test_a_link_that_appears_in_place_of_the_git_ignore_is_not_followed(
         assert not victim.exists()
     else:
         assert victim.read_text() == content
+
+
+# Lock files
+
+
+def test_the_locks_of_a_workspace_come_before_those_of_the_user(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TOOL_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv("TOOL_CONFIG_DIR", str(tmp_path / "config"))
+    workspace = tmp_path / "work"
+    names = ["work/.tool/locks/w.lock", "state/locks/s.lock", "config/.c.lock"]
+    for name in names:
+        (tmp_path / name).parent.mkdir(mode=0o700, parents=True)
+        (tmp_path / name).touch()
+    (tmp_path / "state" / "locks" / "directory.lock").mkdir()
+
+    in_workspace = [path.relative_to(tmp_path).as_posix() for path in all_locks(workspace)]
+    outside = [path.relative_to(tmp_path).as_posix() for path in all_locks(None)]
+
+    assert in_workspace == names
+    assert outside == names[1:]

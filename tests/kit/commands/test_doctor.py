@@ -486,3 +486,17 @@ def test_of_many_linked_locks_ten_are_named(tool: Tool, workspace: Path) -> None
 
     (detail,) = [p["detail"] for p in probes if p["name"] == "lock files with several names"]
     assert "09.lock and 2 more: the file" in detail
+
+
+def test_every_place_in_which_commands_write_is_probed(tool: Tool, workspace: Path) -> None:
+    data = tool("doctor").data
+
+    paths = {used["name"]: used["path"] for used in data["paths"]}
+    probed = [probe["where"] for probe in data["probes"] if probe["name"] == "writable"]
+    assert probed[:5] == [
+        str(Path(paths["sessions"]).parent),
+        str(Path(paths["your settings"]).parent),
+        paths["state"],
+        str(workspace),
+        f"{workspace}/.tool",
+    ]
