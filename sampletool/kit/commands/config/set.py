@@ -182,8 +182,8 @@ def command(
 ) -> Changed:
     """Set one or more keys.
 
-    If you set several keys, either all of them change or none do. You can use any key, but only the
-    built-in settings are checked. A value such as 5, true or [1, 2] is stored as TOML, and anything
+    If you set several keys, either all of them change or none do. You can change the tool's settings,
+    such as jobs, and also store values under keys of your own, which are not checked. A value such as 5, true or [1, 2] is stored as TOML, and anything
     else as text.
     """
     context: Context = ctx.obj
