@@ -75,8 +75,8 @@ def _is_old(session: SessionState, oldest: str, now: float) -> bool:
 def command(ctx: typer.Context, dry_run: DryRunOption = False) -> Cleaned:
     """Remove sessions that have not been used for a while.
 
-    By default, a session is removed 7 days after it was last used. To choose another period, change the
-    `session_ttl` setting. Sessions that are still in use are never removed.
+    By default, a session is removed 7 days after its last use. To choose another period,
+    change the `session_ttl` setting. Sessions that are still in use are never removed.
     """
     context: Context = ctx.obj
     root = session_root()
