@@ -17,9 +17,9 @@ You can rely on everything on this page, even when many processes run the tool a
 For the situations in which a guarantee cannot hold, see
 [What the tool does not protect against]({limits}).
 
-Each guarantee is followed by the mechanisms that provide it, so that you can see how it works. To
-make sure that the tests really check these mechanisms, `make mutants` removes them from a copy of
-the code, one at a time. The test of a mechanism has to fail when the mechanism is missing.
+Below each guarantee is a list of the mechanisms in the code that provide it, with a test for each
+mechanism. To make sure that these tests work, `make mutants` removes one mechanism at a time from a
+copy of the code. The test of that mechanism must then fail.
 
 """
 

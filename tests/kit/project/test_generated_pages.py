@@ -38,7 +38,7 @@ def test_an_option_is_shown_with_what_it_does_its_default_and_its_limits() -> No
 
     assert "| option or argument | what it does | default |" in page
     assert re.search(
-        r"^\| `--limit N` \| Return at most N items\. \| `\d+`; 1 to 10000 \|$", page, re.M
+        r"^\| `--limit N` \| Show at most N items\. \| `\d+`; 1 to 10000 \|$", page, re.M
     )
 
 

@@ -101,7 +101,7 @@ def test_the_map_shows_the_layers_in_their_order(page: str) -> None:
     contract = _contract("Inside the kit nobody looks up")
 
     layers = [layer.split(" | ") for layer in contract["layers"]]
-    shown = _map_rows(page, "In the kit", "These modules are not part of the layers")
+    shown = _map_rows(page, "In the kit", "A few modules of the kit don't belong to any layer")
     assert shown == layers, f"{PAGE}: the map of the kit must have the layers of pyproject.toml"
 
 
@@ -112,7 +112,7 @@ def test_each_module_of_the_kit_is_on_the_map(page: str) -> None:
             modules.add(path.stem)
     modules.remove("__init__")
 
-    rows = _map_rows(page, "In the kit", "The picture is drawn from the imports")
+    rows = _map_rows(page, "In the kit", "This picture shows the layers")
 
     on_map = set(chain.from_iterable(rows))
     assert modules - on_map == set(), f"{PAGE}: add these modules to the map of the kit"

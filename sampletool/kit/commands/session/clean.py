@@ -75,7 +75,7 @@ def _is_old(session: SessionState, oldest: str, now: float) -> bool:
 def command(ctx: typer.Context, dry_run: DryRunOption = False) -> Cleaned:
     """Remove sessions that have not been used for a while.
 
-    By default, this removes sessions that have not been used for 7 days. To choose another period,
+    By default, a session is removed 7 days after its last use. To choose another period,
     change the `session_ttl` setting. Sessions that are still in use are never removed.
     """
     context: Context = ctx.obj
