@@ -82,7 +82,7 @@ def test_the_page_of_a_command_tells_its_history() -> None:
         "",
         "  Deprecated. Use get.",
         "",
-        f"  {former_names} A former name still works, with a warning.",
+        f"  {former_names} Old names still work, but cause a warning.",
     ]
 
 
@@ -113,8 +113,8 @@ def test_the_page_of_the_tool_ends_with_where_to_read_more(
 
     page = tool_page("Build things.", [_RAW], sections)
 
-    topics = f"Help topics, shown by `tool help TOPIC`: {', '.join(TOPICS)}."
-    footer = ["To read about a command, run `tool help COMMAND`.", topics]
+    topics = f"Help topics: {', '.join(TOPICS)}."
+    footer = ["For help on a command or a topic, run `tool help NAME`.", topics]
     if address:
         footer.append(f"Documentation: {address}")
     assert list(page.footer) == footer

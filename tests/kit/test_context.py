@@ -147,7 +147,7 @@ def test_an_empty_directory_is_refused(directory: Path) -> None:
 
     assert mistake.param == "--cwd"
     assert mistake.code == "INVALID_VALUE"
-    assert mistake.message == "the directory is empty"
+    assert mistake.message == "The value of --cwd is empty"
     assert mistake.value == ""
     assert mistake.suggestion == "Pass a directory, or leave out --cwd."
     assert Path.cwd() == directory
@@ -195,7 +195,7 @@ def test_a_wrong_time_limit_in_the_variable_is_a_mistake(monkeypatch: pytest.Mon
 
     assert (mistake.param, mistake.code) == ("TOOL_TIMEOUT", "INVALID_VALUE")
     assert mistake.value == "soon"
-    assert mistake.message.startswith("TOOL_TIMEOUT: ")
+    assert mistake.message.startswith("Invalid value for TOOL_TIMEOUT: ")
     assert "soon" in mistake.message
 
 
@@ -205,7 +205,7 @@ def test_a_wrong_format_in_the_variable_is_a_mistake(monkeypatch: pytest.MonkeyP
     mistake = mistake_in(context_with())
 
     assert (mistake.param, mistake.value) == ("format", "yaml")
-    assert "(TOOL_FORMAT)" in mistake.message
+    assert "(from TOOL_FORMAT)" in mistake.message
 
 
 # Settings and places
@@ -452,7 +452,10 @@ def test_a_change_warns_if_the_file_has_another_name(
         edit.text = edit.before.text.replace("3", new_jobs)
         edit.write()
 
-    message = f"{file} had 2 names. Only this one has the change."
+    message = (
+        f"{file} had 2 names (hard links). Only this one has the change. "
+        "The others keep the old content."
+    )
     assert context.warnings == ([{"code": "HARD_LINK", "message": message}] if warns else [])
 
 

@@ -42,4 +42,4 @@ def test_every_variable_that_the_context_reads_is_in_the_table_or_a_setting() ->
 def test_each_meaning_is_a_sentence() -> None:
     for name, meaning in ENVIRONMENT.items():
         assert meaning[0].isupper() or meaning[0].isdigit() or meaning.startswith("dumb: "), name
-        assert meaning.endswith("."), name
+        assert meaning.endswith((".", "]")), name

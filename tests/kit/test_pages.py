@@ -206,5 +206,5 @@ def test_a_cursor_of_a_numbered_list_is_a_number(cursor: str) -> None:
 
     (mistake,) = caught.value.mistakes
     assert (mistake.param, mistake.code, mistake.value) == ("--after", "INVALID_VALUE", cursor)
-    assert mistake.message == f"'{cursor}' is not a cursor"
-    assert mistake.suggestion == "Pass `meta.next_cursor` of the previous page."
+    assert mistake.message == f"'{cursor}' is not a valid cursor"
+    assert mistake.suggestion == "Pass the `meta.next_cursor` of the previous page."

@@ -35,7 +35,7 @@ _NO_5 = _mistake(
     "-5",
     "UNKNOWN_OPTION",
     "No such option: -5",
-    "If -5 is the start of a value, write `--` before it.",
+    "If -5 is the start of a value, put `--` before the value.",
 )
 _EXTRA_X = _mistake("ARGUMENTS", "EXTRA_ARGUMENT", "Got unexpected extra argument(s) (x)")
 _NO_KEY = _mistake("KEY", "MISSING", "Missing argument 'KEY'")
@@ -72,7 +72,7 @@ _NO_KEY = _mistake("KEY", "MISSING", "Missing argument 'KEY'")
                 "--after",
                 "INVALID_VALUE",
                 "Option '--after' requires an argument",
-                "Write --after CURSOR.",
+                "Use `--after CURSOR`.",
             ),
         ),
         (
@@ -81,7 +81,7 @@ _NO_KEY = _mistake("KEY", "MISSING", "Missing argument 'KEY'")
                 "-C",
                 "INVALID_VALUE",
                 "Option '-C' requires an argument",
-                "Write -C DIR.",
+                "Use `-C DIR`.",
             ),
         ),
         (

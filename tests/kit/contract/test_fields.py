@@ -106,7 +106,7 @@ def test_a_mistake_names_the_option_and_the_place_of_the_field() -> None:
     assert (at_the_top.param, at_the_top.code) == ("--fields", "UNKNOWN_FIELD")
     assert at_the_top.message == "The output has no field 'zzz'"
     assert inside.message == "parts has no field 'zzz'"
-    assert inside.suggestion == "There are name, state."
+    assert inside.suggestion == "The fields are name, state."
 
 
 def test_fields_are_selected_in_lists_of_lists_and_other_values_stay() -> None:

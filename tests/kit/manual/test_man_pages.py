@@ -296,7 +296,7 @@ def test_the_page_of_the_tool_explains_its_files_variables_and_exit_codes(
     assert files.count(".TP ") == 5
     variables = _section(page, "ENVIRONMENT")
     assert f".TP {bold('TOOL_CALL_LOG')} " in variables
-    assert f"({bold('log')}). The default is {bold('on')}. .TP" in variables
+    assert f"which {bold('log')} shows: on or off. The default is {bold('on')}. .TP" in variables
     names = re.findall(r"\.TP \\fB([^\\]+)\\fR", variables)
     assert names == sorted(names)
     exit_codes = _section(page, "EXIT STATUS")
