@@ -387,7 +387,8 @@ def _build_meta(context: Context, exit_code: int) -> dict[str, Any]:
         meta["dry_run"] = True
     trace_id = os.environ.get(env_variable("TRACE_ID"))
     if trace_id:
-        meta["trace_id"] = shorten(trace_id)
+        # A caller may use the address of its work, which can contain a password.
+        meta["trace_id"] = shorten(redact(trace_id))
     if context.fields is not None:
         meta["fields"] = shorten(str(context.options.fields))
     if context.waited_ms is not None:

@@ -31,6 +31,13 @@ AfterOption = Annotated[
 ]
 
 _CURSOR_PREFIX = "after:"
+
+_MAX_POSITION_DIGITS = 18
+"""More digits than any position has. Every such number fits into the 64 bits of a database.
+
+Python itself refuses to convert a text of more than 4300 digits.
+"""
+
 Row = TypeVar("Row")
 
 
@@ -98,7 +105,7 @@ def read_number_cursor(cursor: str | None) -> int:
     if cursor is None:
         return 0
     position = read_cursor(cursor)
-    if not position.isdecimal():
+    if not position.isdecimal() or len(position) > _MAX_POSITION_DIGITS:
         raise wrong_cursor(cursor)
     return int(position)
 

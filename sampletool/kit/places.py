@@ -13,6 +13,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from .contract.errors import ToolError
 from .contract.library_errors import from_library_error
 from .program import PACKAGE, PROGRAM, WORKSPACE_DIRECTORY, WORKSPACE_FILE, env_variable
 from .safety.atomic_file import FOR_ALL, opened, write_all
@@ -241,13 +242,13 @@ def toml_lock(resolved: Path) -> Path:
 def _place(kind: str) -> Path:
     """Return the directory for one kind of files: CONFIG or STATE.
 
-    Raise UnsafeDirectory if it is not an absolute path: a relative one would be a different
-    directory for each current directory.
+    Raise ToolError if it is not an absolute path: a relative one would be a different directory
+    for each current directory.
     """
     own_variable = env_variable(f"{kind}_DIR")
     own_value = os.environ.get(own_variable)
     if own_value:
-        return _require_absolute(own_value, own_variable)
+        return _require_absolute(own_value, own_variable, own_variable)
     # The specification of XDG says to ignore a relative path.
     xdg_value = os.environ.get(f"XDG_{kind}_HOME", "")
     if os.path.isabs(xdg_value):
@@ -256,7 +257,7 @@ def _place(kind: str) -> Path:
         place = _place_on_linux(kind)
     else:
         place = _place_elsewhere(kind)
-    return _require_absolute(place, "the home directory")
+    return _require_absolute(place, "the home directory", "HOME")
 
 
 def _place_on_linux(kind: str) -> str:
@@ -266,7 +267,8 @@ def _place_on_linux(kind: str) -> str:
     """
     home = home_directory()
     if home is None:
-        raise UnsafeDirectory("~", "the home directory is unknown, because HOME is not set")
+        reason = "the home directory is unknown, because HOME is not set"
+        raise _wrong_variable("~", reason, "HOME")
     if kind == "CONFIG":
         return str(home / ".config" / PACKAGE)
     return str(home / ".local" / "state" / PACKAGE)
@@ -281,8 +283,18 @@ def _place_elsewhere(kind: str) -> str:
     return user_state_dir(PACKAGE, appauthor=False)
 
 
-def _require_absolute(path: str, source: str) -> Path:
-    """Return the path. Raise UnsafeDirectory, which names the source, if it is relative."""
+def _require_absolute(path: str, source: str, variable: str) -> Path:
+    """Return the path. Raise ToolError, which names the source, if it is relative.
+
+    `variable` is the environment variable that the user has to correct.
+    """
     if not os.path.isabs(path):
-        raise UnsafeDirectory(path, f"{source} is not an absolute path")
+        raise _wrong_variable(path, f"{source} is not an absolute path", variable)
     return Path(path)
+
+
+def _wrong_variable(path: str, reason: str, variable: str) -> ToolError:
+    """Return the error for a directory that a variable does not name correctly."""
+    error = from_library_error(UnsafeDirectory(path, reason))
+    # The usual hint is about the owner and the mode of the directory, which are not the problem.
+    return error.with_hint(f"Set the variable {variable} to an absolute path.")

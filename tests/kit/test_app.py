@@ -19,6 +19,7 @@ import pytest
 
 from sampletool.kit.app import error_response, main, run_in_process
 from sampletool.kit.contract.errors import NoWorkspace
+from sampletool.kit.contract.text import MAX_ECHOED_CHARACTERS
 from sampletool.kit.safety.signals import HANDLED, Signals
 from sampletool.kit.testing import console
 from sampletool.kit.testing.forked import run_python, start_python
@@ -826,6 +827,20 @@ def test_meta_repeats_the_trace_id(tool: Tool, value: str | None, expected: str 
         tool.environ["TOOL_TRACE_ID"] = value
 
     assert tool("config", "get", "jobs").meta.get("trace_id") == expected
+
+
+def test_a_trace_id_is_short_and_without_a_password_in_the_response_and_in_the_log(
+    tool: Tool,
+) -> None:
+    tool.environ["TOOL_TRACE_ID"] = f"https://u:hunter2@h/{'x' * 1000}"
+
+    trace_id = tool("config", "get", "jobs").meta["trace_id"]
+    logged = tool("log", "--command", "config.get").stdout
+
+    assert trace_id.startswith("https://u:***@h/xxx")
+    assert len(trace_id) == MAX_ECHOED_CHARACTERS
+    assert "hunter2" not in str(logged)
+    assert "***@h" in str(logged)
 
 
 def test_meta_has_what_a_command_was_asked_for(tool: Tool) -> None:

@@ -199,6 +199,14 @@ def test_a_cursor_names_the_last_row() -> None:
     assert read_number_cursor("after:17") == 17
 
 
+@pytest.mark.parametrize("digit_count", [19, 5000])
+def test_a_number_that_no_row_has_is_no_cursor(digit_count: int) -> None:
+    assert read_number_cursor(f"after:{'9' * 18}") == 10**18 - 1
+
+    with pytest.raises(InvalidValues):
+        read_number_cursor(f"after:{'9' * digit_count}")
+
+
 @pytest.mark.parametrize("cursor", ["17", "after:", "after:x", "after:-1", "after:1.5"])
 def test_a_cursor_of_a_numbered_list_is_a_number(cursor: str) -> None:
     with pytest.raises(InvalidValues) as caught:

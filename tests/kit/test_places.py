@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit import places
+from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.places import (
     all_locks,
     config_file,
@@ -85,16 +86,21 @@ def test_a_relative_directory_in_the_tool_s_variable_is_refused(
 ) -> None:
     monkeypatch.setenv("TOOL_STATE_DIR", "relative")
 
-    with pytest.raises(UnsafeDirectory, match="TOOL_STATE_DIR is not an absolute path"):
+    with pytest.raises(ToolError, match="TOOL_STATE_DIR is not an absolute path") as caught:
         state_directory()
+
+    assert caught.value.code == "UNSAFE_DIRECTORY"
+    assert caught.value.suggestion == "Set the variable TOOL_STATE_DIR to an absolute path."
 
 
 def test_a_relative_home_directory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XDG_CONFIG_HOME")
     monkeypatch.setenv("HOME", "relative")
 
-    with pytest.raises(UnsafeDirectory, match="the home directory is not an absolute path"):
+    with pytest.raises(ToolError, match="the home directory is not an absolute path") as caught:
         config_file()
+
+    assert caught.value.suggestion == "Set the variable HOME to an absolute path."
 
 
 @pytest.mark.parametrize("value", [None, ""])
@@ -119,8 +125,10 @@ def test_a_user_without_any_home_directory_is_told_so(monkeypatch: pytest.Monkey
     monkeypatch.setattr(os, "geteuid", lambda: uid_of_no_user)
 
     assert home_directory() is None
-    with pytest.raises(UnsafeDirectory, match="because HOME is not set"):
+    with pytest.raises(ToolError, match="because HOME is not set") as caught:
         config_file()
+
+    assert caught.value.suggestion == "Set the variable HOME to an absolute path."
 
 
 @pytest.mark.homeless

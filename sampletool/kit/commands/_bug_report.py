@@ -7,20 +7,43 @@ import os
 import platform
 import sys
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path
 
 from ..contract.expected import EXPECTED, to_tool_error
 from ..contract.response import count_fitting
-from ..contract.text import MASK, is_secret, printable, redact
+from ..contract.text import printable, redact
 from ..places import session_root
 from ..program import PACKAGE, env_variable
 from ..safety.session import list_sessions
 from ._probes import Probe
 from ._used_paths import UsedPath
 
-_REPORTED_PREFIXES = (env_variable(""), "XDG_")
-_REPORTED_VARIABLES = ("CI", "LANG", "TERM")
+_VARIABLES_WITH_VALUE = (
+    "CI",
+    "CLICOLOR*",
+    "COLUMNS",
+    "FORCE_COLOR",
+    "LANG",
+    "LC_*",
+    "NO_COLOR",
+    "TERM",
+    "TMPDIR",
+    "XDG_*_HOME",
+    env_variable("CONFIG_DIR"),
+    env_variable("STATE_DIR"),
+    env_variable("FORMAT"),
+    env_variable("JOBS"),
+    env_variable("LOCK_TIMEOUT"),
+    env_variable("TIMEOUT"),
+)
+"""The variables, also patterns of them, whose values are shown. None of these values is secret.
+
+Of the other variables of the tool, the report only says that they are set. Any setting has such a
+variable, and its name does not always tell whether the value is secret.
+"""
+
 _MAX_VALUE_CHARACTERS = 200
 _MAX_ENVIRONMENT_BYTES = 24 * 1024
 _MAX_CRASH_REPORTS = 5
@@ -31,7 +54,10 @@ def write_report(
     paths: Iterable[UsedPath],
     probes: Iterable[Probe],
 ) -> str:
-    """Return the report."""
+    """Return the report. No probe may quote the value of a setting.
+
+    The line of a probe leaves out an empty place.
+    """
     lines = ["Versions"]
     for name, version in versions.items():
         lines.append(f"  {name} {version}")
@@ -68,7 +94,9 @@ def tracker_address() -> str:
 
 def _probe_line(probe: Probe) -> str:
     outcome = "ok  " if probe.ok else "FAIL"
-    line = f"  {outcome} {probe.name}: {probe.where}"
+    line = f"  {outcome} {probe.name}"
+    if probe.where:
+        line += f": {probe.where}"
     if probe.detail is not None and not probe.ok:
         line += f": {probe.detail}"
     return redact(line)
@@ -77,15 +105,19 @@ def _probe_line(probe: Probe) -> str:
 def _environment_lines() -> list[str]:
     lines = []
     for name, value in sorted(os.environ.items()):
-        is_reported = name in _REPORTED_VARIABLES or name.startswith(_REPORTED_PREFIXES)
-        if not is_reported:
-            continue
-        shown = MASK if is_secret(name) else redact(value)
-        lines.append(f"  {name}={shown[:_MAX_VALUE_CHARACTERS]}")
+        if _may_show_value(name):
+            lines.append(f"  {name}={redact(value)[:_MAX_VALUE_CHARACTERS]}")
+        elif name.startswith(env_variable("")):
+            lines.append(f"  {name} is set")
     count = count_fitting(lines, _MAX_ENVIRONMENT_BYTES)
     if count < len(lines):
         lines[count:] = [f"  and {len(lines) - count} more"]
     return lines
+
+
+def _may_show_value(name: str) -> bool:
+    """Return whether the value of an environment variable cannot be secret."""
+    return any(fnmatchcase(name, pattern) for pattern in _VARIABLES_WITH_VALUE)
 
 
 def _crash_report_lines() -> list[str]:

@@ -11,7 +11,7 @@ import typer
 
 from ..context import Context
 from ..contract.command_spec import CommandSpec
-from ..contract.errors import ChecksFailed
+from ..contract.errors import ChecksFailed, InvalidValues, ToolError
 from ..contract.expected import EXPECTED, to_tool_error
 from ..contract.response import UNTRUSTED, Format
 from ..contract.table import Line, Painted
@@ -39,6 +39,9 @@ spec = CommandSpec(
     reads=("machine",),
     examples=("doctor", "doctor --report"),
 )
+
+_LEFT_OUT = f"the reason may quote your settings; to see it, run `{PROGRAM} doctor`"
+"""What a report shows in place of the detail of a failed probe of a part."""
 
 _PACKAGES = ("typer", "filelock", "tomlkit", "platformdirs")
 
@@ -108,6 +111,28 @@ def _versions() -> dict[str, str]:
 
 def _run_probes(context: Context) -> list[Probe]:
     """Return the results of all probes of the kit and of the parts."""
+    probes = _probes_of_kit(context) + _probes_of_parts(context)
+    return [_shortened(probe) for probe in probes]
+
+
+def _run_probes_for_report(context: Context) -> list[Probe]:
+    """Return the results of all probes, without anything that may quote a setting."""
+    probes = _probes_of_kit(context)
+    probes += [_without_values(probe) for probe in _probes_of_parts(context)]
+    return [_shortened(probe) for probe in probes]
+
+
+def _without_values(probe: Probe) -> Probe:
+    """Return the name and the result of a probe of a part.
+
+    A part probes what the settings name, such as a server. So both the place and the detail may
+    quote the value of a setting.
+    """
+    return replace(probe, where="", detail=_LEFT_OUT)
+
+
+def _probes_of_kit(context: Context) -> list[Probe]:
+    """Return the results of the probes of this machine, its directories and its locks."""
     workspace = context.workspace_or_none
     directories = [session_root().parent, config_file().parent, state_directory()]
     if workspace is not None:
@@ -118,9 +143,14 @@ def _run_probes(context: Context) -> list[Probe]:
     probes = probe_directories(directories)
     probes += probe_lock_files(all_locks(workspace))
     probes += probe_lock_places(workspace)
+    return probes
+
+
+def _probes_of_parts(context: Context) -> list[Probe]:
+    probes: list[Probe] = []
     for part in offered("doctor"):
         probes += part.probe(context)
-    return [_shortened(probe) for probe in probes]
+    return probes
 
 
 def _shortened(probe: Probe) -> Probe:
@@ -136,10 +166,19 @@ def _write_bug_report(context: Context) -> BugReport:
     paths: list[UsedPath] = []
     try:
         paths = find_used_paths(context.workspace_or_none)
-        probes = _run_probes(context)
+        probes = _run_probes_for_report(context)
     except EXPECTED as error:
-        probes = [Probe("all checks", "this machine", False, to_tool_error(error).message)]
+        reason = _reason_without_values(to_tool_error(error))
+        probes = [Probe("all checks", "this machine", False, reason)]
     return BugReport(write_report(_versions(), paths, probes))
+
+
+def _reason_without_values(error: ToolError) -> str:
+    """Return the message of the error, or one without values if the message quotes them."""
+    if isinstance(error, InvalidValues):
+        names = [mistake.param for mistake in error.mistakes]
+        return f"invalid value for {', '.join(names)}"
+    return error.message
 
 
 def command(
@@ -155,7 +194,7 @@ def command(
     processes out, that `kill -9` releases it, and that files can be renamed and flushed safely. The
     output also shows which versions and paths are in use.
 
-    With --report, the output leaves out your settings files and masks passwords.
+    With --report, the output leaves out the values of your settings and masks passwords.
     """
     context: Context = ctx.obj
     if report:

@@ -148,18 +148,24 @@ def between_words(
 
 MASK = "***"
 
+_WORD_START = r"(?<![^\W_])"
+"""Not after a letter or a digit. Unlike `\b`, it sees a word after an underscore, as in `db_pass`."""
+
+_WORD_END = r"(?![^\W_])"
+"""Not before a letter or a digit."""
+
 _SECRET_KEYS = (
     "token",
     "password",
     "passwd",
     "passphrase",
-    r"\bpass\b",
-    r"\bpwd\b",
+    f"{_WORD_START}pass{_WORD_END}",
+    f"{_WORD_START}pwd{_WORD_END}",
     "secret",
     "dsn",
-    r"creds?\b",
-    r"credentials?\b",
-    r"\bauth\b",
+    f"creds?{_WORD_END}",
+    f"credentials?{_WORD_END}",
+    f"{_WORD_START}auth{_WORD_END}",
     "api[_-]?key",
     "private[_-]?key",
     "access[_-]?key",

@@ -25,7 +25,7 @@ from pathlib import Path
 from .clock import utc
 from .errors import LockTimeout
 from .lock import Lock, MakeLock
-from .lock_record import living_readers
+from .lock_record import living_readers, reader_directory_of
 from .private_directory import private_directory
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
@@ -140,10 +140,14 @@ def remove_session(
     trash = directory.with_name(f"{_TRASH_PREFIX}{os.urandom(8).hex()}")
     lock = make_lock(directory / _LOCK_NAME, f"session {directory.name}")
     try:
+        last_used_at = _last_used_at(directory)
         with lock.exclusively(0):
-            # The caller has looked at the last use before, but without the lock. A run may have
-            # used the session since then.
-            if unused_since is not None and _last_used_at(directory) > unused_since:
+            # A run may have used the session before this process got the lock. Every run that uses
+            # a session creates the directory of readers, and it stays. Without that directory, only
+            # the lock file may be new: this process has just created it, which is no use.
+            if reader_directory_of(directory / _LOCK_NAME).exists():
+                last_used_at = _last_used_at(directory)
+            if unused_since is not None and last_used_at > unused_since:
                 return False
             # Rename it first. Deleting takes many steps, and a run that opens the session between
             # two of them would get a directory in which some of the files are missing.

@@ -7,10 +7,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from sampletool.kit.commands import _probes
+from sampletool.kit.commands import _probes, doctor
 from sampletool.kit.commands._bug_report import write_report
 from sampletool.kit.commands._probes import (
     Probe,
@@ -21,8 +22,11 @@ from sampletool.kit.commands._probes import (
 )
 from sampletool.kit.commands._used_paths import UsedPath, find_used_paths
 from sampletool.kit.commands.doctor import Health
+from sampletool.kit.context import Context
+from sampletool.kit.contract.errors import InvalidValues, Mistake
 from sampletool.kit.contract.text import GREEN, RED
 from sampletool.kit.program import PACKAGE, PROGRAM, __version__
+from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.tool import Ran, Tool
 
 
@@ -216,22 +220,66 @@ def test_a_report_is_one_text_to_paste(tool: Tool, workspace: Path) -> None:
 
 def test_a_report_has_the_variables_that_matter_without_secrets(tool: Tool) -> None:
     variables = {
-        "TERM": "dumb",
-        "TOOL_PROXY": "https://ann:hunter2@localhost/",
-        "TOOL_API_TOKEN": "hunter2",
-        "TOOL_TRACE_ID": "t\x1b[31m" + "x" * 1000,
+        "TERM": "du\x1b[31m" + "x" * 1000,
+        "LC_ALL": "C.UTF-8",
+        "CLICOLOR_FORCE": "1",
+        "XDG_DATA_HOME": "https://ann:hunter2@localhost/",
+        "XDG_OTHER": "not-relevant",
+        "TOOL_JOBS": "3",
+        "TOOL_PROXY": "hunter2",
+        "TOOL_TRACE_ID": "hunter2",
         "OTHER": "not-relevant",
     }
 
     text = tool("doctor", "--report", stdin=b"", **variables).text
 
     lines = text.splitlines()
-    assert "  TERM=dumb" in lines
-    assert "  TOOL_PROXY=https://ann:***@localhost/" in lines
-    assert "  TOOL_API_TOKEN=***" in lines
-    assert "  TOOL_TRACE_ID=t\\x1b[31m" + "x" * 194 in lines
+    assert "  TERM=du\\x1b[31m" + "x" * 193 in lines
+    assert "  LC_ALL=C.UTF-8" in lines
+    assert "  CLICOLOR_FORCE=1" in lines
+    assert "  XDG_DATA_HOME=https://ann:***@localhost/" in lines
+    assert "  TOOL_JOBS=3" in lines
+    assert "  TOOL_PROXY is set" in lines
+    assert "  TOOL_TRACE_ID is set" in lines
     assert "hunter2" not in text
     assert "not-relevant" not in text
+
+
+def test_a_report_leaves_out_what_a_part_says_because_it_may_quote_a_setting(
+    tool: Tool,
+    workspace: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def probe(_context: Context) -> list[Probe]:
+        return [
+            Probe("server is there", "at hunter2", False, "no server at hunter2"),
+            Probe("clock is right", "at hunter2", True),
+        ]
+
+    monkeypatch.setattr(doctor, "offered", lambda _kind: [SimpleNamespace(probe=probe)])
+
+    report = doctor._write_bug_report(Context(Signals())).value
+
+    lines = report.splitlines()
+    assert "  ok   clock is right" in lines
+    assert any(line.startswith("  FAIL server is there: the reason may quote") for line in lines)
+    assert "hunter2" not in report
+
+
+def test_a_report_names_an_invalid_setting_without_its_value(
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(_workspace: Path | None) -> list[UsedPath]:
+        mistake = Mistake("lock_timeout", "INVALID_VALUE", "wrong: hunter2", "hunter2")
+        raise InvalidValues(mistake)
+
+    monkeypatch.setattr(doctor, "find_used_paths", fail)
+
+    report = doctor._write_bug_report(Context(Signals())).value
+
+    assert "  FAIL all checks: this machine: invalid value for lock_timeout\n" in report
+    assert "hunter2" not in report
 
 
 def test_a_report_names_the_last_crash_reports(tool: Tool) -> None:
@@ -327,6 +375,7 @@ def test_a_report_has_a_line_for_each_version_path_and_check(
         "  CI=1",
         "  LANG=C",
         "  TERM=dumb",
+        f"  TMPDIR={places['TMPDIR']}",
         "",
         "Last crash reports",
         "  none",

@@ -36,6 +36,21 @@ def test_a_clean_names_100_sessions_and_counts_all(tool: Tool) -> None:
     assert os.listdir(session_root()) == []
 
 
+def test_a_clean_removes_an_old_session_whose_creation_was_interrupted(tool: Tool) -> None:
+    """Naive: the clean creates the missing lock file, so the session looks as if it was used."""
+    directory = session_root() / "empty"
+    directory.parent.mkdir(mode=0o700)
+    directory.mkdir(mode=0o700)
+    os.utime(directory, (0, 0))
+
+    forecast = tool("session", "clean", "--dry-run").data
+    cleaned = tool("session", "clean").data
+
+    assert forecast == cleaned
+    assert cleaned["removed"] == ["empty"]
+    assert os.listdir(session_root()) == []
+
+
 def test_a_list_has_100_sessions_and_a_cursor_for_the_others(tool: Tool) -> None:
     _make_old_sessions(102)
 

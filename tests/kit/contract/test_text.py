@@ -178,18 +178,21 @@ def test_the_texts_for_nothing_are_those_of_the_usual_languages() -> None:
 
 # Secret settings
 
+_START = text_module._WORD_START
+_END = text_module._WORD_END
+
 _SECRET_KEYS = {
     "token": ("token", "api.tokens", "TOKEN"),
     "password": ("password", "db.Password2"),
     "passwd": ("passwd",),
     "passphrase": ("passphrase", "X.Passphrase"),
-    r"\bpass\b": ("pass", "db.pass"),
-    r"\bpwd\b": ("pwd", "db.pwd"),
+    f"{_START}pass{_END}": ("pass", "db.pass", "db_pass", "TOOL_PASS", "pass_2", "db-pass"),
+    f"{_START}pwd{_END}": ("pwd", "db.pwd", "db_pwd", "pwd_old"),
     "secret": ("secret", "client_secret"),
     "dsn": ("dsn", "sentry_dsn"),
-    r"creds?\b": ("cred", "creds"),
-    r"credentials?\b": ("credential", "credentials"),
-    r"\bauth\b": ("auth", "registry.auth"),
+    f"creds?{_END}": ("cred", "creds", "creds_of_ann"),
+    f"credentials?{_END}": ("credential", "credentials", "credentials_file"),
+    f"{_START}auth{_END}": ("auth", "registry.auth", "my_auth", "auth_header"),
     "api[_-]?key": ("api_key", "api-key", "apikey"),
     "private[_-]?key": ("private_key", "private-key", "privatekey"),
     "access[_-]?key": ("access_key", "access-key", "accesskey"),
@@ -215,6 +218,8 @@ def test_every_pattern_for_secret_keys_is_tested() -> None:
     "key",
     [
         "author",
+        "authority",
+        "my_authority",
         "bypass",
         "compass",
         "credo",
@@ -223,7 +228,10 @@ def test_every_pattern_for_secret_keys_is_tested() -> None:
         "level",
         "monkey",
         "oauthor",
+        "pass2",
+        "passage",
         "passing",
+        "\u00e9pass",
         "public_key",
         "pwds",
     ],

@@ -225,6 +225,13 @@ def test_the_pages_are_written_into_a_directory(pages: dict[str, str], tmp_path:
     assert written[f"{PROGRAM}.1"].startswith(f".TH {PROGRAM.upper()} 1 ")
 
 
+def test_without_a_directory_the_usage_is_printed() -> None:
+    ran = run_python("-m", f"{PACKAGE}.kit.manual", check=False)
+
+    assert ran.returncode == ExitStatus.USAGE
+    assert ran.stderr == f"Usage: python -m {PACKAGE}.kit.manual DIRECTORY\n"
+
+
 def _section(page: str, title: str) -> str:
     """Return the text of a section, without line breaks."""
     _, _, after = page.partition(f".SH {title}\n")
