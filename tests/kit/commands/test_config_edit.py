@@ -22,6 +22,7 @@ from sampletool.kit.commands.config._editor import run_editor
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import InvalidValues
 from sampletool.kit.program import PACKAGE, PROGRAM, WORKSPACE_FILE
+from sampletool.kit.safety.processes import is_running
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.safety.toml_file import TomlText, read_toml
 from sampletool.kit.settings.known import all_settings
@@ -391,6 +392,33 @@ def test_a_recovery_file_of_the_editor_is_kept(editing: Editing, file: Path) -> 
     assert file.read_text() == _BEFORE
 
 
+@pytest.mark.usefixtures("file")
+def test_an_editor_that_a_script_has_started_ends_too_and_can_save_a_recovery_file(
+    editing: Editing,
+) -> None:
+    # The `true` at the end keeps the script from becoming the second shell.
+    script = """
+        sh -c '
+            trap "echo typed > $0.swp; exit 1" TERM
+            echo "pid $$ ready"
+            sleep 60 &
+            wait $!
+            ' "$1"
+        true
+        """
+    terminal = editing.start(script)
+    terminal.wait_for("ready")
+    (pid,) = re.findall(r"pid (\d+) ready", terminal.shown)
+
+    terminal.process.terminate()
+    # Not finish(): it would wait for an editor that is left over.
+    terminal.process.wait()
+
+    assert not is_running(int(pid))
+    (recovery_file,) = [copy for copy in editing.copies() if copy.suffix == ".swp"]
+    assert recovery_file.read_text() == "typed\n"
+
+
 @pytest.mark.parametrize(
     "script",
     [
@@ -509,6 +537,8 @@ def test_the_editor_is_ended_if_no_thread_can_wait_for_it(tmp_path: Path) -> Non
     processes: list[subprocess.Popen[bytes]] = []
 
     class WithoutThreads:
+        signals = Signals()
+
         def blocking(self, wait: Any) -> int:
             processes.append(wait.__self__)
             raise BlockingIOError
