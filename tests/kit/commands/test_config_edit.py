@@ -392,9 +392,9 @@ def test_a_recovery_file_of_the_editor_is_kept(editing: Editing, file: Path) -> 
     assert file.read_text() == _BEFORE
 
 
-@pytest.mark.usefixtures("file")
 def test_an_editor_that_a_script_has_started_ends_too_and_can_save_a_recovery_file(
     editing: Editing,
+    file: Path,
 ) -> None:
     # The `true` at the end keeps the script from becoming the second shell.
     script = """
@@ -415,8 +415,8 @@ def test_an_editor_that_a_script_has_started_ends_too_and_can_save_a_recovery_fi
     terminal.process.wait()
 
     assert not is_running(int(pid))
-    (recovery_file,) = [copy for copy in editing.copies() if copy.suffix == ".swp"]
-    assert recovery_file.read_text() == "typed\n"
+    kept = {copy.name: copy.read_text() for copy in editing.copies()}
+    assert kept == {file.name: _BEFORE, f"{file.name}.swp": "typed\n"}
 
 
 @pytest.mark.parametrize(
@@ -471,6 +471,7 @@ def test_a_file_that_was_saved_under_another_name_is_kept_and_named(
 ) -> None:
     response = editing.run('echo "jobs = 3" > "$(dirname "$1")/other.toml"')
 
+    assert not response["ok"], "what was typed is lost"
     directory = Path(response["error"]["context"]["copy"])
     assert response["error"]["code"] == "EDITOR_FAILED"
     assert f"Your version is in {directory}." in response["error"]["suggestion"]
