@@ -354,7 +354,7 @@ def _error_after_signal(signal_number: int, error: ToolError | None) -> ToolErro
     """Return the error of a command that has received a signal.
 
     `error` is what the command failed with, or None if it had done its work. A failure is replaced,
-    because it is most likely a consequence of the signal.
+    because it is most likely a consequence of the signal. Only the name of a kept copy stays.
     """
     if error is None:
         return interrupted_when_done(signal_number)
@@ -364,7 +364,12 @@ def _error_after_signal(signal_number: int, error: ToolError | None) -> ToolErro
     # may be false.
     if error.context.get("outcome") == "unknown":
         return error
-    return to_tool_error(Interrupted(signal_number))
+    interrupted = to_tool_error(Interrupted(signal_number))
+    kept_copy = error.context.get("copy")
+    if kept_copy is not None:
+        # The hint is the only place that tells a person where the unsaved work is.
+        return interrupted.with_kept_copy(kept_copy, error.suggestion)
+    return interrupted
 
 
 def _build_meta(context: Context, exit_code: int) -> dict[str, Any]:

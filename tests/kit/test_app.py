@@ -546,6 +546,21 @@ raise DeadlineExceeded(1.0, uncertain_change="the order")
     assert ran.error["context"]["outcome"] == "unknown"
 
 
+def test_a_signal_after_a_failure_does_not_hide_the_name_of_a_kept_copy(tool: Tool) -> None:
+    body = """
+from sampletool.kit.contract.errors import CommandIncomplete
+os.kill(os.getpid(), signal.SIGTERM)
+error = CommandIncomplete(file="x", missing="y")
+raise error.with_kept_copy("/tmp/copy", "Your version is in /tmp/copy.")
+"""
+
+    ran = ended(start_added(tool, body))
+
+    assert (ran.status, ran.code) == (-signal.SIGTERM, "INTERRUPTED")
+    assert ran.error["suggestion"] == "Your version is in /tmp/copy."
+    assert ran.error["context"] == {"signal": "SIGTERM", "copy": "/tmp/copy"}
+
+
 _FAIL_TO_CLOSE = """
 def close():
     raise OSError("cannot close")

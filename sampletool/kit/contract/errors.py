@@ -139,6 +139,11 @@ class ToolError(Exception):
         self.suggestion = shorten_sentence(hint)
         return self
 
+    def with_kept_copy(self, path: str, hint: str) -> Self:
+        """Name a copy that has the user's work, in a fact and in a new hint. Return this error."""
+        self.context["copy"] = path
+        return self.with_hint(hint)
+
     @classmethod
     def kind(cls) -> ErrorKind:
         """Return what the documentation says about this class of errors.

@@ -24,6 +24,7 @@ class _Stat:
     """The fields of /proc/PID/stat that are used here."""
 
     pid: int
+    parent: int
     group: int
     start_ticks: int
 
@@ -80,6 +81,28 @@ def members_of_group(group: int) -> tuple[int, ...]:
         if stat is not None and stat.group == group:
             members.append(pid)
     return tuple(members)
+
+
+def descendants_of(ancestor: int) -> list[int]:
+    """Return the pids of the running children of a process, of their children, and so on.
+
+    A process whose parent has exited is missing, because it has another parent now.
+    """
+    children: dict[int, list[int]] = {}
+    for pid in pids():
+        stat = _read_stat(str(pid))
+        if stat is not None:
+            children.setdefault(stat.parent, []).append(pid)
+    descendants: list[int] = []
+    generation = children.get(ancestor, [])
+    while generation:
+        descendants += generation
+        next_generation = []
+        for pid in generation:
+            # pop(): pids that are reused during the search must not lead to a cycle.
+            next_generation += children.pop(pid, [])
+        generation = next_generation
+    return descendants
 
 
 def pids() -> list[int]:
@@ -166,12 +189,13 @@ def _read_stat(pid_or_self: str) -> _Stat | None:
     _pid_and_name, _parenthesis, other_fields = text.rpartition(")")
     fields = dict(enumerate(other_fields.split(), start=3))
     state = fields[3]
+    parent = int(fields[4])
     group = int(fields[5])
     thread_count = int(fields[20])
     start = int(fields[22])
     if state in _DEAD_STATES and thread_count <= 1:
         return None
-    return _Stat(pid=pid, group=group, start_ticks=start)
+    return _Stat(pid=pid, parent=parent, group=group, start_ticks=start)
 
 
 def _names_in(directory: str) -> list[str]:

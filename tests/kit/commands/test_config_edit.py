@@ -4,10 +4,12 @@ import json
 import os
 import pty
 import re
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -17,8 +19,11 @@ import pytest
 
 from sampletool.kit.commands.config import edit
 from sampletool.kit.commands.config._editor import run_editor
+from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import InvalidValues
 from sampletool.kit.program import PACKAGE, PROGRAM, WORKSPACE_FILE
+from sampletool.kit.safety.processes import is_running
+from sampletool.kit.safety.signals import Signals
 from sampletool.kit.safety.toml_file import TomlText, read_toml
 from sampletool.kit.settings.known import all_settings
 from sampletool.kit.settings.precedence import Scope
@@ -231,6 +236,7 @@ def test_a_change_of_another_process_is_never_overwritten(editing: Editing, file
     assert json.loads((file.parent / "set.json").read_text())["ok"], "no lock is held meanwhile"
     assert (error["code"], error["exit_code"]) == ("VERSION_CONFLICT", 6)
     assert error["suggestion"].startswith(f"To see the difference, run `diff {file} {copy}`.")
+    assert error["context"]["copy"] == str(copy)
     assert file.read_text() == f"{_BEFORE}other = 1\n"
     assert copy.read_text() == f"{_BEFORE}jobs = 3\n"
 
@@ -386,10 +392,154 @@ def test_a_recovery_file_of_the_editor_is_kept(editing: Editing, file: Path) -> 
     assert file.read_text() == _BEFORE
 
 
+def test_an_editor_that_a_script_has_started_ends_too_and_can_save_a_recovery_file(
+    editing: Editing,
+    file: Path,
+) -> None:
+    # The `true` at the end keeps the script from becoming the second shell.
+    script = """
+        sh -c '
+            trap "echo typed > $0.swp; exit 1" TERM
+            echo "pid $$ ready"
+            sleep 60 &
+            wait $!
+            ' "$1"
+        true
+        """
+    terminal = editing.start(script)
+    terminal.wait_for("ready")
+    (pid,) = re.findall(r"pid (\d+) ready", terminal.shown)
+
+    terminal.process.terminate()
+    # Not finish(): it would wait for an editor that is left over.
+    terminal.process.wait()
+
+    assert not is_running(int(pid))
+    kept = {copy.name: copy.read_text() for copy in editing.copies()}
+    assert kept == {file.name: _BEFORE, f"{file.name}.swp": "typed\n"}
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        'rm "$1"; mkfifo "$1"',
+        'rm "$1"; mkdir "$1"; echo typed > "$1/a"',
+        'rm "$1"; ln -s nowhere "$1"',
+        'mv "$1" "$1.moved"',
+    ],
+    ids=["FIFO", "directory", "dangling link", "moved"],
+)
+def test_what_cannot_be_compared_is_kept_and_named(
+    editing: Editing,
+    file: Path,
+    script: str,
+) -> None:
+    response = editing.run(script)
+
+    directory = editing.kept_copy().parent
+    assert f"Your version is in {directory}." in response["error"]["suggestion"]
+    assert response["error"]["context"]["copy"] == str(directory)
+    assert file.read_text() == _BEFORE
+
+
+@pytest.mark.usefixtures("file")
+def test_an_editor_that_removes_the_directory_of_the_copy_has_failed(editing: Editing) -> None:
+    response = editing.run('rm -r "$(dirname "$1")"')
+
+    assert response["error"]["code"] == "EDITOR_FAILED"
+    assert "removed the file" in response["error"]["message"]
+
+
+def test_a_copy_that_cannot_be_written_is_removed(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    too_long = tmp_path / ("x" * 300)
+    before = read_toml(tmp_path / "tool.toml")._replace(path=too_long)
+    context = Context(Signals())
+
+    with pytest.raises(OSError, match="too long"), edit._private_copy(before, context):
+        pass
+
+    assert list(tmp_path.glob(f"{PROGRAM}-edit-*")) == []
+
+
+def test_a_file_that_was_saved_under_another_name_is_kept_and_named(
+    editing: Editing,
+    file: Path,
+) -> None:
+    response = editing.run('echo "jobs = 3" > "$(dirname "$1")/other.toml"')
+
+    assert not response["ok"], "what was typed is lost"
+    directory = Path(response["error"]["context"]["copy"])
+    assert response["error"]["code"] == "EDITOR_FAILED"
+    assert f"Your version is in {directory}." in response["error"]["suggestion"]
+    assert (directory / "other.toml").read_text() == "jobs = 3\n"
+    assert file.read_text() == _BEFORE
+
+
+def test_backup_files_are_removed_after_the_changes_were_saved(
+    editing: Editing,
+    file: Path,
+) -> None:
+    response = editing.run('cp "$1" "$1~"; echo "jobs = 3" >> "$1"')
+
+    assert response["data"]["effect"] == "updated"
+    assert file.read_text() == f"{_BEFORE}jobs = 3\n"
+    assert editing.copies() == []
+
+
+def test_a_copy_that_cannot_be_removed_is_a_warning(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # A test that runs as root cannot make a directory that rmtree() fails to remove.
+    monkeypatch.setattr(shutil, "rmtree", _remove_nothing)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    context = Context(Signals())
+
+    with edit._private_copy(read_toml(tmp_path / "tool.toml"), context) as copy:
+        pass
+
+    (warning,) = context.warnings
+    assert warning["code"] == "COPY_LEFT"
+    assert str(copy.parent) in warning["message"]
+
+
+def _remove_nothing(_directory: Path, ignore_errors: bool = False) -> None:
+    if not ignore_errors:
+        raise PermissionError
+
+
+def test_the_commands_in_hints_can_be_run_if_a_path_has_spaces(
+    editing: Editing,
+    file: Path,
+    tmp_path: Path,
+) -> None:
+    directory = tmp_path / "a b"
+    directory.mkdir()
+
+    response = editing.run('echo "jobs =" >> "$1"', TMPDIR=str(directory))
+
+    (command_line,) = re.findall("run `(.*)`", response["error"]["suggestion"])
+    copy = response["error"]["context"]["copy"]
+    assert " " in copy
+    assert shlex.split(command_line) == ["cp", copy, str(file)]
+
+
+def test_the_difference_can_be_shown_if_a_path_has_spaces() -> None:
+    conflict = edit.ChangedMeanwhile(path="/a b", copy="/c d", expected="1", actual="2")
+
+    assert "`diff '/a b' '/c d'`" in conflict.suggestion
+
+
 def test_the_editor_is_ended_if_no_thread_can_wait_for_it(tmp_path: Path) -> None:
     processes: list[subprocess.Popen[bytes]] = []
 
     class WithoutThreads:
+        signals = Signals()
+
         def blocking(self, wait: Any) -> int:
             processes.append(wait.__self__)
             raise BlockingIOError

@@ -232,7 +232,7 @@ def test_each_state_of_a_process_counts_as_alive_or_not(
     fields = [state, "1", "77", *["0"] * 14, "1", "0", "4242"]
     monkeypatch.setattr(Path, "read_text", lambda _path: f"12 (a ) name) {' '.join(fields)}\n")
 
-    stat = processes._Stat(pid=12, group=77, start_ticks=4242) if STATES[state] else None
+    stat = processes._Stat(parent=1, pid=12, group=77, start_ticks=4242) if STATES[state] else None
     assert processes._read_stat("12") == stat
 
 
@@ -243,7 +243,9 @@ def test_a_process_whose_main_thread_has_ended_counts_as_alive_while_another_run
     fields = [state, "1", "77", *["0"] * 14, "2", "0", "4242"]
     monkeypatch.setattr(Path, "read_text", lambda _path: f"12 (name) {' '.join(fields)}\n")
 
-    assert processes._read_stat("12") == processes._Stat(pid=12, group=77, start_ticks=4242)
+    assert processes._read_stat("12") == processes._Stat(
+        parent=1, pid=12, group=77, start_ticks=4242
+    )
 
 
 @pytest.mark.parametrize(

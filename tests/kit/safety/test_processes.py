@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
@@ -69,6 +70,24 @@ def test_a_process_is_running_until_it_is_a_zombie() -> None:
 
         assert not processes.is_running(child.pid)
         assert processes.members_of_group(child.pid) == ()
+
+
+def test_children_of_children_are_descendants_until_they_exit() -> None:
+    script = "sh -c 'echo $$; read line'; echo ended; read line"
+    with subprocess.Popen(["sh", "-c", script], stdin=PIPE, stdout=PIPE, text=True) as shell:
+        assert shell.stdin is not None
+        assert shell.stdout is not None
+        grandchild = int(shell.stdout.readline())
+
+        while_it_runs = processes.descendants_of(os.getpid())
+        shell.stdin.write("\n")
+        shell.stdin.flush()
+        shell.stdout.readline()
+        when_it_has_ended = processes.descendants_of(os.getpid())
+
+    assert {shell.pid, grandchild} <= set(while_it_runs)
+    assert shell.pid in when_it_has_ended
+    assert grandchild not in when_it_has_ended
 
 
 _PROGRAM_WHOSE_MAIN_THREAD_EXITS = """

@@ -11,6 +11,9 @@ from pathlib import Path
 from ...context import Context
 from ...contract.errors import ExitStatus, ToolError
 from ...safety.errors import SafetyError
+from ...safety.orphans import end_all
+from ...safety.processes import descendants_of, is_running, start_ticks
+from ...safety.signals import Signals
 
 _VARIABLES = ("VISUAL", "EDITOR")
 """Variables that name the editor. The first one that is not empty wins."""
@@ -89,7 +92,7 @@ def run_editor(editor: list[str], path: Path, context: Context) -> None:
             exit_code = context.blocking(process.wait)
         except (SafetyError, OSError):
             # OSError: there is no room for another thread to wait in.
-            _end(process)
+            _end(process, context.signals)
             raise
     if exit_code < 0:
         raise EditorFailed(editor=editor[0], reason=f"was killed by signal {-exit_code}")
@@ -125,9 +128,23 @@ def _keyboard_belongs_to_editor() -> Iterator[Callable[[], None]]:
             signal.signal(number, handler)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ask the editor to exit, so that it can save its recovery file. Then kill it."""
+def _end(process: subprocess.Popen[bytes], signals: Signals) -> None:
+    """Ask the editor to exit, so that it can save its recovery file. Then kill it.
+
+    Do the same with the processes that it has started: the command may be a script that starts the
+    real editor, which would then save into a directory that has been removed.
+
+    The editor has no process group of its own. Ctrl-Z must stop this process together with the
+    editor. Otherwise the shell would wait for this process, and the user would see no prompt.
+    """
+    starts = {pid: start_ticks(pid) for pid in descendants_of(process.pid)}
+
+    def find_descendants() -> list[int]:
+        # Their parents may have exited meanwhile, so do not look for descendants again.
+        return [pid for pid in starts if is_running(pid) and start_ticks(pid) == starts[pid]]
+
     process.terminate()
+    end_all(find_descendants, signals)
     try:
         process.wait(_GRACE_SECONDS)
     except subprocess.TimeoutExpired:

@@ -5,9 +5,12 @@
 3. Check the copy when the editor is closed: it must be TOML, and the tool must accept its settings.
 4. Lock the file. If it is still at the version of step 1, replace it, else fail.
 
-If step 3 or 4 fails, the copy is kept and the error names it, so that no typing is lost.
+If step 3 or 4 fails, the copy is kept and the error names it, so that no typing is lost. Nothing is
+removed that cannot be compared with the file of step 1.
 """
 
+import os
+import shlex
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -25,8 +28,10 @@ from ...contract.response import Effect
 from ...global_options import DryRunOption
 from ...places import toml_lock
 from ...program import PROGRAM
-from ...safety.errors import InvalidToml
+from ...safety.atomic_file import read_regular
+from ...safety.errors import InvalidToml, UnsafePath
 from ...safety.toml_file import TomlEdit, TomlText, editing_toml, parse, read_toml, resolve
+from ...safety.toml_limits import MAX_TOML_BYTES
 from ...settings.known import all_settings, check
 from ...settings.precedence import Scope, ScopeName, table_of
 from ...settings.toml_key import parse_key, value_at
@@ -48,12 +53,19 @@ class ChangedMeanwhile(VersionConflict):
         "Another process changed {path} while it was open in the editor. "
         "Your version was not written."
     )  # fmt: skip
-    advice = "To see the difference, run `diff {path} {copy}`."
 
     def __init__(self, *, path: str, copy: str, expected: str, actual: str) -> None:
         """Name both files. `expected` is the version that was opened."""
         # VersionConflict itself has a message about --if-version, which this command does not have.
-        ToolError.__init__(self, path=path, copy=copy, expected=expected, actual=actual)
+        diff = shlex.join(["diff", path, copy])
+        ToolError.__init__(
+            self,
+            suggestion=f"To see the difference, run `{diff}`.",
+            path=path,
+            copy=copy,
+            expected=expected,
+            actual=actual,
+        )
 
 
 spec = CommandSpec(
@@ -99,10 +111,11 @@ def command(
     editor = find_editor()
     scope = scope_to_change(context, in_user_file)
     before = read_toml(resolve(scope.path))
-    with _private_copy(before) as copy:
+    with _private_copy(before, context) as copy:
         run_editor(editor, copy, context)
         after = _read_copy(copy, editor)
         if after.text == before.text:
+            _refuse_other_files(copy, editor)
             return _result("unchanged", scope, before.version)
         _check(scope, after)
         if dry_run:
@@ -115,41 +128,72 @@ def command(
 
 
 @contextmanager
-def _private_copy(before: TomlText) -> Iterator[Path]:
+def _private_copy(before: TomlText, context: Context) -> Iterator[Path]:
     """Yield the path of a copy that only this user can read.
 
     Remove the copy when the block ends. But if the block fails and the user has typed something,
-    keep the copy and name it in the hint of the error.
+    keep the copy, and name it in the hint and in the facts of the error.
     """
     directory = Path(tempfile.mkdtemp(prefix=f"{PROGRAM}-edit-"))
     copy = directory / before.path.name
-    copy.write_text(before.text, encoding="utf-8", newline="")
+    try:
+        copy.write_text(before.text, encoding="utf-8", newline="")
+    except OSError:
+        # For example, the disk is full. Nobody has typed anything yet.
+        _remove(directory, context)
+        raise
     try:
         yield copy
     except EXPECTED as error:
-        if not _is_worth_keeping(copy, before):
-            shutil.rmtree(directory)
+        kept = _find_typed(copy, before)
+        if kept is None:
+            _remove(directory, context)
             raise
         tool_error = to_tool_error(error)
-        hint = f"{before.path} is unchanged. Your version is in {copy}."
+        hint = f"{before.path} is unchanged. Your version is in {kept}."
         if isinstance(error, InvalidToml):
             # The usual hint is about the settings file. Here, the mistake is in the copy.
-            hint = f"{hint} Correct it there, then run `cp {copy} {before.path}`."
+            command_line = shlex.join(["cp", str(copy), str(before.path)])
+            hint = f"{hint} Correct it there, then run `{command_line}`."
         else:
             hint = f"{tool_error.suggestion} {hint}"
-        raise tool_error.with_hint(hint) from error
-    shutil.rmtree(directory)
+        raise tool_error.with_kept_copy(str(kept), hint) from error
+    _remove(directory, context)
 
 
-def _is_worth_keeping(copy: Path, before: TomlText) -> bool:
-    """Return whether the directory of the copy has anything that the original does not have."""
-    for path in copy.parent.iterdir():
+def _find_typed(copy: Path, before: TomlText) -> Path | None:
+    """Return the path of what the user has typed, or None if the user has typed nothing.
+
+    This is the copy if it has another text than the original. It is the directory of the copy if
+    that has other files, or if the copy is there but cannot be read.
+    """
+    directory = copy.parent
+    try:
+        names = os.listdir(directory)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return directory
+    if not names:
+        return None
+    try:
+        content = read_regular(copy, MAX_TOML_BYTES, follow=False)
+    except (UnsafePath, OSError):
+        # The editor has put something else there, such as a link or a FIFO.
+        return directory
+    if content != before.text.encode():
+        return copy
+    if names != [copy.name]:
         # An editor that was terminated may have saved unwritten text in a recovery file.
-        if path != copy:
-            return True
-        if path.read_bytes() != before.text.encode():
-            return True
-    return False
+        return directory
+    return None
+
+
+def _remove(directory: Path, context: Context) -> None:
+    """Remove the directory of the copy. If this fails, warn: the command has done its work."""
+    shutil.rmtree(directory, ignore_errors=True)
+    if directory.exists():
+        context.warn("COPY_LEFT", f"Cannot remove {directory}. Remove it yourself.")
 
 
 def _read_copy(copy: Path, editor: list[str]) -> TomlText:
@@ -158,6 +202,19 @@ def _read_copy(copy: Path, editor: list[str]) -> TomlText:
     if after.links == 0:
         raise EditorFailed(editor=editor[0], reason="removed the file")
     return after
+
+
+def _refuse_other_files(copy: Path, editor: list[str]) -> None:
+    """Raise EditorFailed if there are other files beside the copy, which the user did not change.
+
+    The user may have saved the changes under another name.
+    """
+    if os.listdir(copy.parent) != [copy.name]:
+        raise EditorFailed(
+            editor=editor[0],
+            reason="created other files, but did not change the file that it opened",
+            suggestion="Save your changes under the name that the editor has opened.",
+        )
 
 
 def _check(scope: Scope, after: TomlText) -> None:
