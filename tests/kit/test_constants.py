@@ -118,6 +118,7 @@ CONSTANTS = (
         30,
         "less: too short a wait for most builds",
     ),
+    Constant("pages._MAX_POSITION_DIGITS", 18, "more: Python and the stores refuse the number"),
     Constant("pages.MAX_LIMIT", 10_000, "more: one page floods the context of an agent"),
     Constant("contract.table._NARROWEST_COLUMN", 8, "less: cells of a few characters say nothing"),
     Constant("contract.text.MAX_ECHOED_CHARACTERS", 200, "more: a pasted file fills the message"),

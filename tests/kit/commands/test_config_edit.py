@@ -22,6 +22,7 @@ from sampletool.kit.commands.config._editor import run_editor
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import InvalidValues
 from sampletool.kit.program import PACKAGE, PROGRAM, WORKSPACE_FILE
+from sampletool.kit.safety.errors import NotFlushed
 from sampletool.kit.safety.processes import is_running
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.safety.toml_file import TomlText, read_toml
@@ -461,6 +462,21 @@ def test_a_copy_that_cannot_be_written_is_removed(
 
     with pytest.raises(OSError, match="too long"), edit._private_copy(before, context):
         pass
+
+    assert list(tmp_path.glob(f"{PROGRAM}-edit-*")) == []
+
+
+def test_a_copy_of_a_text_that_was_written_but_not_flushed_is_removed(
+    file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    context = Context(Signals())
+
+    with pytest.raises(NotFlushed), edit._private_copy(read_toml(file), context) as copy:
+        copy.write_text("jobs = 3\n")
+        raise NotFlushed(str(file), "input/output error")
 
     assert list(tmp_path.glob(f"{PROGRAM}-edit-*")) == []
 

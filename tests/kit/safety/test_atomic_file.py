@@ -366,7 +366,7 @@ def test_a_settings_file_that_is_a_mount_point_is_said_to_be_irreplaceable(
 
     assert (ran.status, ran.code) == (1, "IO_ERROR")
     assert "for example as a mount point" in ran.error["message"]
-    assert "mount its directory" in ran.error["suggestion"]
+    assert "mount its parent directory" in ran.error["suggestion"]
     assert (workspace / "tool.toml").read_bytes() == before
     assert list(workspace.glob(".tool.toml.*.tmp")) == []
 

@@ -29,7 +29,7 @@ from ...global_options import DryRunOption
 from ...places import toml_lock
 from ...program import PROGRAM
 from ...safety.atomic_file import read_regular
-from ...safety.errors import InvalidToml, UnsafePath
+from ...safety.errors import InvalidToml, NotFlushed, UnsafePath
 from ...safety.toml_file import TomlEdit, TomlText, editing_toml, parse, read_toml, resolve
 from ...safety.toml_limits import MAX_TOML_BYTES
 from ...settings.known import all_settings, check
@@ -144,6 +144,10 @@ def _private_copy(before: TomlText, context: Context) -> Iterator[Path]:
         raise
     try:
         yield copy
+    except NotFlushed:
+        # The settings file has the new text. Only its directory could not be flushed.
+        _remove(directory, context)
+        raise
     except EXPECTED as error:
         kept = _find_typed(copy, before)
         if kept is None:
