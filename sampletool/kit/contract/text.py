@@ -149,7 +149,7 @@ def between_words(
 MASK = "***"
 
 _WORD_START = r"(?<![^\W_])"
-"""Not after a letter or a digit. Unlike `\b`, it sees a word after an underscore, as in `db_pass`."""
+"""Not after a letter or a digit. Unlike `\b`, this finds a word after an underscore: `db_pass`."""
 
 _WORD_END = r"(?![^\W_])"
 """Not before a letter or a digit."""
