@@ -15,6 +15,7 @@ __all__ = [
     "WORKSPACE_FILE",
     "__version__",
     "env_variable",
+    "tracker_address",
 ]
 
 PACKAGE = __name__.removesuffix(".kit.program")
@@ -28,6 +29,14 @@ WORKSPACE_DIRECTORY = f".{PROGRAM}"
 
 DOCUMENTATION: str = getattr(sys.modules[PACKAGE], "DOCUMENTATION", "")
 """The address of the documentation, or "" if the package does not name one."""
+
+
+def tracker_address() -> str:
+    """Return the address of the issue tracker, or "" if the package does not name a repository."""
+    repository: str = getattr(sys.modules[PACKAGE], "REPOSITORY", "")
+    if not repository:
+        return ""
+    return f"{repository}/issues"
 
 
 def env_variable(name: str) -> str:

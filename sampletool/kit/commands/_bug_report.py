@@ -8,14 +8,13 @@ import platform
 import sys
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from importlib import import_module
 from pathlib import Path
 
 from ..contract.expected import EXPECTED, to_tool_error
 from ..contract.response import count_fitting
 from ..contract.text import printable, redact
 from ..places import session_root
-from ..program import PACKAGE, env_variable
+from ..program import env_variable, tracker_address
 from ..safety.session import list_sessions
 from ._probes import Probe
 from ._used_paths import UsedPath
@@ -82,14 +81,6 @@ def write_report(
     if address:
         lines += ["", f"To report a bug, paste this text at {address}"]
     return "\n".join(_without_home(printable(line)) for line in lines)
-
-
-def tracker_address() -> str:
-    """Return the address of the issue tracker, or "" if the program has no repository."""
-    repository: str = getattr(import_module(PACKAGE), "REPOSITORY", "")
-    if not repository:
-        return ""
-    return f"{repository}/issues"
 
 
 def _probe_line(probe: Probe) -> str:

@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from enum import IntEnum
 from typing import Any, ClassVar, NamedTuple, Self
 
-from ..program import PACKAGE, PROGRAM, WORKSPACE_FILE
+from ..program import PACKAGE, PROGRAM, WORKSPACE_FILE, tracker_address
 from .text import MAX_SENTENCE_CHARACTERS, shorten, shorten_sentence
 
 _MAX_LISTED = 10
@@ -445,7 +445,7 @@ class InternalError(ToolError):
 
     code, exit_status = "INTERNAL_ERROR", ExitStatus.INTERNAL
     sentence = "Something went wrong unexpectedly ({kind}). The crash report is {where}."
-    advice = "This is a bug. Please report it, and attach the crash report."
+    advice = "This is a bug. Please report it{at_tracker}, and attach the crash report."
 
     def __init__(self, kind: str, report: str | None) -> None:
         """Say where the report is.
@@ -457,4 +457,7 @@ class InternalError(ToolError):
             where = "on stderr"
         else:
             where = f"in {report}"
-        super().__init__(kind=kind, report=report, where=where)
+        address = tracker_address()
+        at_tracker = f" at {address}" if address else ""
+        suggestion = fill_template(self.advice, {"at_tracker": at_tracker})
+        super().__init__(suggestion=suggestion, kind=kind, report=report, where=where)

@@ -5,6 +5,7 @@ It also says whether a retry can succeed.
 
 import ast
 import inspect
+import sys
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -328,7 +329,12 @@ def test_a_version_conflict_about_a_missing_value_says_that_it_does_not_exist(
     )
 
 
-def test_an_internal_error_names_its_report() -> None:
+def test_an_internal_error_names_its_report_and_the_tracker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        sys.modules[PACKAGE], "REPOSITORY", "https://example.org/repo", raising=False
+    )
     with_file = InternalError("ValueError", "/s/crash.txt")
     without_file = InternalError("ValueError", None)
 
@@ -344,7 +350,21 @@ def test_an_internal_error_names_its_report() -> None:
         "Something went wrong unexpectedly (ValueError). The crash report is on stderr."
     )
     assert "report" not in without_file.context
+    assert with_file.suggestion == (
+        "This is a bug. Please report it at https://example.org/repo/issues, "
+        "and attach the crash report."
+    )
     assert with_file.exit_status == 1
+
+
+def test_an_internal_error_has_no_address_without_a_repository(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(sys.modules[PACKAGE], "REPOSITORY", raising=False)
+
+    error = InternalError("ValueError", None)
+
+    assert error.suggestion == "This is a bug. Please report it, and attach the crash report."
 
 
 # Long values

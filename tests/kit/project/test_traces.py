@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from sampletool.kit.parts import command_packages
 from sampletool.kit.program import PACKAGE, PROGRAM, WORKSPACE_FILE
 from sampletool.kit.testing.tool import Tool, declared_specs
 from tests.kit.trees import ROOT
@@ -50,12 +51,33 @@ only, and after kill -9 it stays. So looking at the directories afterwards is no
 
 
 def _commands() -> list[str]:
+    """Return the commands that create files, of the kit and of the parts that the page is about."""
     names = []
     for name, spec in declared_specs().items():
         creates_files = spec.effect != "nothing" or name == "doctor"
-        if creates_files and name not in _NEEDS_TERMINAL:
+        is_on_page = _package_of(name) in _packages_on_page()
+        if creates_files and is_on_page and name not in _NEEDS_TERMINAL:
             names.append(name)
     return names
+
+
+def _package_of(command: str) -> str:
+    """Return the package with the folder in which a command, or its group, has its file."""
+    first_word = command.partition(".")[0].replace("-", "_")
+    for package in command_packages():
+        folder = ROOT / package.replace(".", "/")
+        if (folder / f"{first_word}.py").exists() or (folder / first_word).is_dir():
+            return package
+    raise AssertionError(f"{command} has no file")
+
+
+def _packages_on_page() -> set[str]:
+    """Return the packages with commands of the kit, and of each part that has a row on the page.
+
+    A fork has parts of its own, which are not on the page.
+    """
+    parts = set(re.findall(r"<!-- (\w+) -->", (ROOT / _PAGE).read_text()))
+    return {f"{PACKAGE}.{part}.commands" for part in ("kit", *parts)}
 
 
 @pytest.fixture
