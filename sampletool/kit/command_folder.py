@@ -12,7 +12,6 @@ parse_level.py).
 
 import os
 from collections.abc import Mapping
-from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, get_type_hints
 
@@ -40,12 +39,12 @@ class FileCommand(TyperCommand):
     context_class = CommandLevel
     spec: CommandSpec
 
-    @cached_property
+    @property
     def hints(self) -> dict[str, Any]:
         """The annotations of the parameters, and of what the command returns."""
         return get_type_hints(self.callback, include_extras=True)
 
-    @cached_property
+    @property
     def described(self) -> list[dict[str, Any]]:
         """What the manifest says about the parameters."""
         return describe(self.params, self.hints)
@@ -149,7 +148,7 @@ class CommandFolder(TyperGroup):
             invoke_without_command=True,
         )
 
-    @cached_property
+    @property
     def described(self) -> list[dict[str, Any]]:
         """What the manifest says about the options that only this folder takes."""
         return describe(self.params, self.hints)

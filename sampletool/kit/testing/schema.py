@@ -45,7 +45,7 @@ def described() -> dict[str, dict[str, Any]]:
     return manifests
 
 
-def _problems(path: str, value: object, validator: Draft202012Validator) -> list[str]:
+def _problems(path: str, value: Any, validator: Draft202012Validator) -> list[str]:
     """Return a description of each error in the value, which is at this path in the response."""
     problems = []
     for error in validator.iter_errors(value):

@@ -148,8 +148,10 @@ def _warn_about_names(context: Context, assignments: Assignments) -> None:
             if hint:
                 message = f"{name} is not a built-in setting, so its value is not checked. {hint}"
                 context.warn("UNKNOWN_KEY", message)
-        elif known.get("deprecated"):
-            context.warn("DEPRECATED", f"{name} is deprecated. {known['deprecated']}")
+            continue
+        deprecated = known.get("deprecated")
+        if deprecated:
+            context.warn("DEPRECATED", f"{name} is deprecated. {deprecated}")
 
 
 def _warn_about_secrets(context: Context, assignments: Assignments) -> None:
