@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from sampletool.audit.command_line import CommandLine
-from sampletool.kit.program import PROGRAM
+from ..kit.program import PROGRAM
+from .command_line import CommandLine
 
 
 class Advice(NamedTuple):

@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 from typing import NamedTuple
 
-from sampletool.kit.contract.errors import ProgramNotFound
+from ..kit.contract.errors import ProgramNotFound
 
 KEY, VALUE = "{key}", "{value}"
 _HOLES = re.compile(r"(\{key\}|\{value\})")

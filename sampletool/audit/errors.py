@@ -1,6 +1,6 @@
 """Why an audit could not be carried out, or a program could not be run."""
 
-from sampletool.kit.contract.errors import CommandNotFound, ExitStatus, ToolError
+from ..kit.contract.errors import CommandNotFound, ExitStatus, ToolError
 
 
 class ProgramNotRunnable(CommandNotFound):

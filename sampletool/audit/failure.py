@@ -10,8 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from sampletool.kit.contract.response import UNTRUSTED
-from sampletool.kit.contract.text import printable_lines, redact
+from ..kit.contract.response import UNTRUSTED
+from ..kit.contract.text import printable_lines, redact
 
 _LONGEST_HINT = 1e9
 _SHOWN_CHARACTERS = 400

@@ -9,10 +9,10 @@ import signal
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from sampletool.audit.failure import Failure
-from sampletool.audit.run import most_at_once
-from sampletool.audit.store import Attempt, Candidate, Store, Tally
-from sampletool.kit.safety.signals import Signals
+from ..kit.safety.signals import Signals
+from .failure import Failure
+from .run import most_at_once
+from .store import Attempt, Candidate, Store, Tally
 
 _MOST_BURSTS = 20
 _CHANGES = 4

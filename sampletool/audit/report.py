@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sampletool.audit.advice import Advice
-from sampletool.audit.failure import Failure, grouped
-from sampletool.audit.probes import Burst, Kill, Stall
-from sampletool.audit.store import Candidate
+from .advice import Advice
+from .failure import Failure, grouped
+from .probes import Burst, Kill, Stall
+from .store import Candidate
 
 COUNTS = ("claimed", "survived", "silently_lost", "failed_loudly", "hung")
 """What is counted of each probe, and of all together."""

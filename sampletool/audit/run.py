@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from sampletool.kit.safety.signals import Signals
+from ..kit.safety.signals import Signals
 
 _OUTPUT_LIMIT_BYTES = 64 * 1024
 _END_SECONDS = 2.0

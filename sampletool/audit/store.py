@@ -11,15 +11,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple, Self
 
-from sampletool.audit.command_line import CommandLine
-from sampletool.audit.errors import FailsAlone
-from sampletool.audit.failure import Failure, grouped, shown, understand
-from sampletool.audit.run import Run
-from sampletool.kit.contract.duration import say_duration
-from sampletool.kit.program import env_variable
-from sampletool.kit.safety.orphans import end_all
-from sampletool.kit.safety.processes import pids
-from sampletool.kit.safety.signals import Signals
+from ..kit.contract.duration import say_duration
+from ..kit.program import env_variable
+from ..kit.safety.orphans import end_all
+from ..kit.safety.processes import pids
+from ..kit.safety.signals import Signals
+from .command_line import CommandLine
+from .errors import FailsAlone
+from .failure import Failure, grouped, shown, understand
+from .run import Run
 
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "JAVA_HOME")
 _PLACES = {"HOME": "home", "XDG_RUNTIME_DIR": "run", "TMPDIR": "tmp"}

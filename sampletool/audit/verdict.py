@@ -9,10 +9,10 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from sampletool.audit.advice import advise
-from sampletool.audit.report import COUNTS, FailureReport, Findings, Report, forecast
-from sampletool.audit.store import Candidate
-from sampletool.kit.contract.duration import say_duration
+from ..kit.contract.duration import say_duration
+from .advice import advise
+from .report import COUNTS, FailureReport, Findings, Report, forecast
+from .store import Candidate
 
 MEANINGS = (
     "it silently loses or corrupts data: never run two at once",

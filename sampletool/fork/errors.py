@@ -1,6 +1,6 @@
 """How making a project can fail."""
 
-from sampletool.kit.contract.errors import ExitStatus, ToolError
+from ..kit.contract.errors import ExitStatus, ToolError
 
 
 class GitFailed(ToolError):

@@ -4,8 +4,8 @@ import os
 import subprocess
 from pathlib import Path
 
-from sampletool.fork.errors import GitFailed
-from sampletool.kit.contract.errors import ProgramNotFound
+from ..kit.contract.errors import ProgramNotFound
+from .errors import GitFailed
 
 _KEPT = ("GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_CONFIG_", "GIT_EXEC_PATH")
 """Any other variable of git's may lead to the repository of the caller, which may be a hook of git."""

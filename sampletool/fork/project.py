@@ -8,13 +8,13 @@ import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from sampletool import REPOSITORY
-from sampletool.kit.checksums import listing, of_kit
-from sampletool.kit.contract.file_errors import EditRefused
-from sampletool.kit.parts import folders_of, lines_without, part_names
-from sampletool.kit.program import PACKAGE, PROGRAM, __version__
-from sampletool.kit.rename import Names, rename_files
-from sampletool.kit.settings.toml_edit import CannotEdit, set_value
+from .. import REPOSITORY
+from ..kit.checksums import listing, of_kit
+from ..kit.contract.file_errors import EditRefused
+from ..kit.parts import folders_of, lines_without, part_names
+from ..kit.program import PACKAGE, PROGRAM, __version__
+from ..kit.rename import Names, rename_files
+from ..kit.settings.toml_edit import CannotEdit, set_value
 
 TEMPLATE = f"{PACKAGE}/fork/template/"
 """Below it lies what is written for the new project, with the names of this one."""

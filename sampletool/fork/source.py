@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from sampletool.fork.git import git
-from sampletool.kit.program import PACKAGE
+from ..kit.program import PACKAGE
+from .git import git
 
 _CARRIED = Path(__file__).with_name("carried")
 """In a wheel: what lies beside the package in a checkout."""

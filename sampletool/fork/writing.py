@@ -11,10 +11,10 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from sampletool.fork.errors import GitFailed
-from sampletool.fork.git import git
-from sampletool.kit.context import Context
-from sampletool.kit.contract.file_errors import FileNotFound, OutputExists
+from ..kit.context import Context
+from ..kit.contract.file_errors import FileNotFound, OutputExists
+from .errors import GitFailed
+from .git import git
 
 
 def must_be_free(directory: Path) -> None:

@@ -13,13 +13,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from sampletool.kit.contract.errors import InvalidValues
-from sampletool.kit.stepping.tracer import Ended
-from sampletool.lab.play import Play
-from sampletool.lab.recording import Played
-from sampletool.lab.scenario import Scenario, Way, find
-from sampletool.lab.standing import of_coroutine, source_of
-from sampletool.lab.stepped_worker import Worker
+from ..kit.contract.errors import InvalidValues
+from ..kit.stepping.tracer import Ended
+from .play import Play
+from .recording import Played
+from .scenario import Scenario, Way, find
+from .standing import of_coroutine, source_of
+from .stepped_worker import Worker
 
 _NO_PROCESS: Any = SimpleNamespace(at="", past=())
 

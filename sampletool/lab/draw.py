@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from shutil import get_terminal_size
 from textwrap import wrap
 
-from sampletool.kit.contract.table import Painted
-from sampletool.kit.contract.text import BOLD, RED, printable
-from sampletool.lab.recording import Event, Recording
-from sampletool.lab.scenario import STRIKES
+from ..kit.contract.table import Painted
+from ..kit.contract.text import BOLD, RED, printable
+from .recording import Event, Recording
+from .scenario import STRIKES
 
 WIDTH = 80
 """Where there is no terminal."""

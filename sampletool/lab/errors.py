@@ -1,6 +1,6 @@
 """The lab's own failures: no such scenario; or it did not end as it has to: its mechanism is gone, or it is wrong."""
 
-from sampletool.kit.contract.errors import ExitStatus, ToolError
+from ..kit.contract.errors import ExitStatus, ToolError
 
 
 class ScenarioNotFound(ToolError):

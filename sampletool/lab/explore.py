@@ -11,12 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
-from sampletool.kit.context import Context
-from sampletool.kit.contract.text import counted
-from sampletool.lab.play import play
-from sampletool.lab.recording import Played, Recording
-from sampletool.lab.scenario import Scenario, is_right
-from sampletool.lab.scratch import fork_server_for
+from ..kit.context import Context
+from ..kit.contract.text import counted
+from .play import play
+from .recording import Played, Recording
+from .scenario import Scenario, is_right
+from .scratch import fork_server_for
 
 _AT_ONCE = 100
 

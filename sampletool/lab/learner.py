@@ -18,7 +18,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any, NoReturn
 
-from sampletool.kit.stepping import tracee
+from ..kit.stepping import tracee
 
 BROKEN = 3
 _LOOKS = {"stat": "look at", "lstat": "look at", "access": "look at", "scandir": "list", "read": "read"}

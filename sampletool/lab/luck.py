@@ -4,12 +4,12 @@ from collections.abc import Callable
 from functools import partial
 from subprocess import TimeoutExpired
 
-from sampletool.kit.contract.errors import InvalidValues, Mistake
-from sampletool.kit.stepping.fork_server import ForkServer
-from sampletool.kit.stepping.forked_process import FILE
-from sampletool.kit.stepping.tracer import Ended
-from sampletool.lab.scenario import History, Moment, Scenario, Way
-from sampletool.lab.scratch import fork_server_for, scratch
+from ..kit.contract.errors import InvalidValues, Mistake
+from ..kit.stepping.fork_server import ForkServer
+from ..kit.stepping.forked_process import FILE
+from ..kit.stepping.tracer import Ended
+from .scenario import History, Moment, Scenario, Way
+from .scratch import fork_server_for, scratch
 
 _LONGEST_SECONDS = 10
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from sampletool.kit.safety.lock import Lock
-from sampletool.kit.safety.lock_record import describe_me
-from sampletool.kit.safety.signals import Signals
+from ..kit.safety.lock import Lock
+from ..kit.safety.lock_record import describe_me
+from ..kit.safety.signals import Signals
 
 PATIENT_WAIT_SECONDS = 60.0
 

@@ -15,16 +15,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
-from sampletool.kit.contract.errors import InvalidValues
-from sampletool.kit.contract.expected import EXPECTED, to_tool_error
-from sampletool.kit.stepping.fork_server import ForkServer
-from sampletool.kit.stepping.power_cut import states_after
-from sampletool.kit.stepping.tracer import SteppedProcess
-from sampletool.lab.errors import UnexpectedOutcome
-from sampletool.lab.recording import Event, Happened, Played, Recording, Verdict, bad_schedule, parse_schedule, parts_of
-from sampletool.lab.scenario import INTERRUPT, LETTERS, POWER_CUT, STRIKES, History, Moment, Scenario
-from sampletool.lab.scratch import scratch
-from sampletool.lab.stepped_worker import Worker
+from ..kit.contract.errors import InvalidValues
+from ..kit.contract.expected import EXPECTED, to_tool_error
+from ..kit.stepping.fork_server import ForkServer
+from ..kit.stepping.power_cut import states_after
+from ..kit.stepping.tracer import SteppedProcess
+from .errors import UnexpectedOutcome
+from .recording import Event, Happened, Played, Recording, Verdict, bad_schedule, parse_schedule, parts_of
+from .scenario import INTERRUPT, LETTERS, POWER_CUT, STRIKES, History, Moment, Scenario
+from .scratch import scratch
+from .stepped_worker import Worker
 
 _BROKEN: Literal["broken"] = "broken"
 _MOST_STEPS = 500

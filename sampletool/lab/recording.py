@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from sampletool.kit.contract.errors import InvalidValues, Mistake
-from sampletool.lab.scenario import LETTERS, STRIKES
+from ..kit.contract.errors import InvalidValues, Mistake
+from .scenario import LETTERS, STRIKES
 
 Verdict = Literal["holds", "broken"]
 Happened = Literal["done", "blocked", "resumed", "struck"]

@@ -37,9 +37,10 @@ from pkgutil import walk_packages
 from typing import Any, Literal
 
 import sampletool
-from sampletool.kit.contract.errors import did_you_mean
-from sampletool.kit.stepping.tracer import Ended, Event
-from sampletool.lab.errors import ScenarioNotFound
+
+from ..kit.contract.errors import did_you_mean
+from ..kit.stepping.tracer import Ended, Event
+from .errors import ScenarioNotFound
 
 PACKAGE = Path(sampletool.__file__).parent
 SCENARIOS = "sampletool.lab.scenarios"

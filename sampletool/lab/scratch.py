@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sampletool.kit.stepping.fork_server import ForkServer
-from sampletool.lab.scenario import PACKAGE, STORE_VARIABLE, Way, module_of
+from ..kit.stepping.fork_server import ForkServer
+from .scenario import PACKAGE, STORE_VARIABLE, Way, module_of
 
 _KEPT = ("PATH", STORE_VARIABLE, "LD_LIBRARY_PATH", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG")
 _OUR_CODE = {"PYTHONPATH": str(PACKAGE.parent), "PYTHONSAFEPATH": "1"}

@@ -15,7 +15,7 @@ from traceback import walk_stack
 from types import FrameType, SimpleNamespace
 from typing import Any
 
-from sampletool.lab.scenario import PACKAGE, Scenario, Way
+from .scenario import PACKAGE, Scenario, Way
 
 _LONGEST = 200
 

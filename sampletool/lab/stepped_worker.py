@@ -6,8 +6,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from sampletool.kit.stepping.tracer import Ended, Event, SteppedProcess
-from sampletool.lab.scenario import Step, Way, answer_in
+from ..kit.stepping.tracer import Ended, Event, SteppedProcess
+from .scenario import Step, Way, answer_in
 
 
 @dataclass(eq=False)

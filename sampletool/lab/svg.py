@@ -9,10 +9,10 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from sampletool.kit.contract.table import Painted
-from sampletool.kit.contract.text import BOLD, RED, printable
-from sampletool.lab.draw import label, legend, timeline
-from sampletool.lab.recording import Recording
+from ..kit.contract.table import Painted
+from ..kit.contract.text import BOLD, RED, printable
+from .draw import label, legend, timeline
+from .recording import Recording
 
 _ROW, _MARGIN, _LETTER, _WIDTH = 28, 16, 7.9, 110
 _BARS = {"┌": "hold", "│": "hold", "└": "hold", "░": "wait"}

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from sampletool.kit.contract.text import printable
-from sampletool.kit.stepping.fork_server import ForkServer
-from sampletool.kit.stepping.tracer import Event
-from sampletool.lab.errors import CannotTry, UnexpectedOutcome
-from sampletool.lab.learner import BROKEN
-from sampletool.lab.play import play
-from sampletool.lab.recording import Played
-from sampletool.lab.scenario import History, Scenario, Step, Way
-from sampletool.lab.scratch import fork_server_for, private_environ
+from ..kit.contract.text import printable
+from ..kit.stepping.fork_server import ForkServer
+from ..kit.stepping.tracer import Event
+from .errors import CannotTry, UnexpectedOutcome
+from .learner import BROKEN
+from .play import play
+from .recording import Played
+from .scenario import History, Scenario, Step, Way
+from .scratch import fork_server_for, private_environ
 
 YOURS = "yours"
 """The name of its one way."""

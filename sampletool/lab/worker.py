@@ -7,12 +7,12 @@ import os
 import runpy
 import sys
 
-from sampletool.kit.contract.expected import EXPECTED, to_tool_error
-from sampletool.kit.contract.response import json_line
-from sampletool.kit.program import PROGRAM
-from sampletool.kit.stepping import tracee
-from sampletool.lab.scenario import find
-from sampletool.lab.standing import of_this_process, source_of
+from ..kit.contract.expected import EXPECTED, to_tool_error
+from ..kit.contract.response import json_line
+from ..kit.program import PROGRAM
+from ..kit.stepping import tracee
+from .scenario import find
+from .standing import of_this_process, source_of
 
 
 def main() -> None:

@@ -21,11 +21,11 @@ from subprocess import DEVNULL, PIPE, Popen
 from threading import Thread
 from typing import Any, TypeVar
 
-from sampletool.kit.app import error_response, run_in_process
-from sampletool.kit.contract.errors import InternalError
-from sampletool.kit.contract.file_errors import from_os_error
-from sampletool.kit.program import PACKAGE
-from sampletool.kit.safety.signals import Signals
+from ..kit.app import error_response, run_in_process
+from ..kit.contract.errors import InternalError
+from ..kit.contract.file_errors import from_os_error
+from ..kit.program import PACKAGE
+from ..kit.safety.signals import Signals
 
 COMMAND = [sys.executable, "-P", "-m", PACKAGE]
 """Without the current directory among the places to import from."""

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from sampletool.kit.contract.expected import EXPECTED
-from sampletool.kit.contract.text import printable
-from sampletool.kit.places import session_root
-from sampletool.kit.program import PROGRAM
-from sampletool.kit.safety.session import list_sessions
-from sampletool.kit.session_id import check_session_id
+from ..kit.contract.expected import EXPECTED
+from ..kit.contract.text import printable
+from ..kit.places import session_root
+from ..kit.program import PROGRAM
+from ..kit.safety.session import list_sessions
+from ..kit.session_id import check_session_id
 
 Ask = Callable[[list[str], bool], Coroutine[Any, Any, bytes]]
 """Makes a call; whether it only reads."""

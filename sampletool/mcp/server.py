@@ -19,14 +19,14 @@ from mcp.server import ServerRequestContext
 from mcp.shared.memory import create_client_server_memory_streams
 from mcp.shared.message import SessionMessage
 
-from sampletool.kit.app import error_response
-from sampletool.kit.contract.errors import ToolError, did_you_mean
-from sampletool.kit.contract.manifest import envelope_schema
-from sampletool.kit.program import PROGRAM, __version__
-from sampletool.kit.safety.atomic_file import write_all
-from sampletool.mcp.calls import Calls, in_thread
-from sampletool.mcp.resources import listed, read
-from sampletool.mcp.tools import Tool, load_tools
+from ..kit.app import error_response
+from ..kit.contract.errors import ToolError, did_you_mean
+from ..kit.contract.manifest import envelope_schema
+from ..kit.program import PROGRAM, __version__
+from ..kit.safety.atomic_file import write_all
+from .calls import Calls, in_thread
+from .resources import listed, read
+from .tools import Tool, load_tools
 
 Context = ServerRequestContext[Any, Any]
 _FOLDER = Path(__file__).parent

@@ -8,11 +8,11 @@ import os
 from functools import partial
 from typing import Any, NamedTuple
 
-from sampletool.kit.app import root_command
-from sampletool.kit.commands.manifest import describe, find_commands
-from sampletool.kit.contract.errors import Mistake, UsageMistakes, did_you_mean
-from sampletool.kit.global_options import described_options
-from sampletool.kit.program import PROGRAM, env_variable
+from ..kit.app import root_command
+from ..kit.commands.manifest import describe, find_commands
+from ..kit.contract.errors import Mistake, UsageMistakes, did_you_mean
+from ..kit.global_options import described_options
+from ..kit.program import PROGRAM, env_variable
 
 LONGEST = "10m"
 """A call ends after this long, unless it is given another time: nobody may be there to end it."""

@@ -18,14 +18,14 @@ from itertools import chain, pairwise
 from sys import intern
 from typing import Any, NamedTuple
 
-from sampletool.kit.contract.errors import ToolError
-from sampletool.kit.contract.expected import to_tool_error
-from sampletool.kit.contract.file_errors import from_os_error
-from sampletool.kit.safety.atomic_file import write_all
-from sampletool.kit.safety.errors import UnsafePath
-from sampletool.kit.safety.signals import Signals
-from sampletool.kit.stdin import stdin_blocks
-from sampletool.sample.errors import InputChanged, InvalidCsv
+from ..kit.contract.errors import ToolError
+from ..kit.contract.expected import to_tool_error
+from ..kit.contract.file_errors import from_os_error
+from ..kit.safety.atomic_file import write_all
+from ..kit.safety.errors import UnsafePath
+from ..kit.safety.signals import Signals
+from ..kit.stdin import stdin_blocks
+from .errors import InputChanged, InvalidCsv
 
 STDIN = "-"
 MOST_COLUMNS = 4096

@@ -1,8 +1,8 @@
 """How the sample's commands can fail: building, checking, profiling."""
 
-from sampletool.kit.contract.errors import ExitStatus, InvalidValues, Mistake, ToolError
-from sampletool.kit.contract.file_errors import PathError
-from sampletool.kit.contract.text import counted
+from ..kit.contract.errors import ExitStatus, InvalidValues, Mistake, ToolError
+from ..kit.contract.file_errors import PathError
+from ..kit.contract.text import counted
 
 
 class InvalidWorkspace(InvalidValues):

@@ -13,12 +13,12 @@ import os
 from pathlib import Path
 from typing import Any, Literal
 
-from sampletool.kit.contract.expected import EXPECTED
-from sampletool.kit.contract.file_errors import OutputExists
-from sampletool.kit.places import session_root, state_directory
-from sampletool.kit.safety.atomic_file import FOR_ALL, create, read_regular, replace, sweep
-from sampletool.kit.safety.errors import UnsafePath
-from sampletool.kit.safety.private_directory import private_directory
+from ..kit.contract.expected import EXPECTED
+from ..kit.contract.file_errors import OutputExists
+from ..kit.places import session_root, state_directory
+from ..kit.safety.atomic_file import FOR_ALL, create, read_regular, replace, sweep
+from ..kit.safety.errors import UnsafePath
+from ..kit.safety.private_directory import private_directory
 
 _HEAD = b'{"about":'
 _LARGEST_BYTES = 64 * 1024 * 1024

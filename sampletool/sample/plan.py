@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from sampletool.sample.publish import Built, Outputs, digest
-from sampletool.sample.workspace import Job, Jobs, choose
+from .publish import Built, Outputs, digest
+from .workspace import Job, Jobs, choose
 
 
 class Planned(NamedTuple):

@@ -11,7 +11,7 @@ from contextlib import suppress
 from math import dist, fsum, isnan, sqrt
 from typing import Any, Literal, NamedTuple
 
-from sampletool.sample.csv_file import Part, read_rows
+from .csv_file import Part, read_rows
 
 FORMAT = "column-profile/3"
 _MOST_COUNTED, _COUNTED_TOGETHER = 10_000, 80_000

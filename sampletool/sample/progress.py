@@ -8,9 +8,9 @@ import os
 import time
 from shutil import get_terminal_size
 
-from sampletool.kit.context import Context, in_ci
-from sampletool.kit.contract.text import printable
-from sampletool.kit.stdout import write_stderr
+from ..kit.context import Context, in_ci
+from ..kit.contract.text import printable
+from ..kit.stdout import write_stderr
 
 _SILENCE_SECONDS = 1.0
 _LIVE_SECONDS = 0.1

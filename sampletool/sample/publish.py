@@ -18,9 +18,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from sampletool.kit.program import WORKSPACE_DIRECTORY
-from sampletool.kit.safety.atomic_file import opened, read_regular, replace, write_all
-from sampletool.kit.safety.private_directory import check_private, private_directory
+from ..kit.program import WORKSPACE_DIRECTORY
+from ..kit.safety.atomic_file import opened, read_regular, replace, write_all
+from ..kit.safety.private_directory import check_private, private_directory
 
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _BLOCK_BYTES = 1024 * 1024

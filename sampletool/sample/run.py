@@ -12,19 +12,19 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, TypeVar
 
-from sampletool.kit.context import NO_WAIT_SECONDS, Context
-from sampletool.kit.contract.expected import EXPECTED, to_tool_error
-from sampletool.kit.contract.response import UNTRUSTED
-from sampletool.kit.contract.text import printable_lines
-from sampletool.kit.places import make_workspace_directory, workspace_lock
-from sampletool.kit.program import env_variable
-from sampletool.kit.safety.children import ChildExit, Children
-from sampletool.kit.safety.errors import LockTimeout
-from sampletool.kit.safety.orphans import end_orphans
-from sampletool.kit.safety.private_directory import PRIVATE_MODE, private_directory
-from sampletool.sample.plan import Planned, look_again
-from sampletool.sample.progress import Progress
-from sampletool.sample.publish import Built, Outputs, remove
+from ..kit.context import NO_WAIT_SECONDS, Context
+from ..kit.contract.expected import EXPECTED, to_tool_error
+from ..kit.contract.response import UNTRUSTED
+from ..kit.contract.text import printable_lines
+from ..kit.places import make_workspace_directory, workspace_lock
+from ..kit.program import env_variable
+from ..kit.safety.children import ChildExit, Children
+from ..kit.safety.errors import LockTimeout
+from ..kit.safety.orphans import end_orphans
+from ..kit.safety.private_directory import PRIVATE_MODE, private_directory
+from .plan import Planned, look_again
+from .progress import Progress
+from .publish import Built, Outputs, remove
 
 _PASSED_ON = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
 _SHOWN_LINES = 10

@@ -15,9 +15,9 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple
 
-from sampletool.kit.safety.atomic_file import write_all
-from sampletool.kit.safety.signals import Signals
-from sampletool.sample.errors import WorkerLost
+from ..kit.safety.atomic_file import write_all
+from ..kit.safety.signals import Signals
+from .errors import WorkerLost
 
 _READ_BYTES = 1024 * 1024
 _TICK_SECONDS = 0.2

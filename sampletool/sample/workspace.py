@@ -11,11 +11,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sampletool.kit.context import Context
-from sampletool.kit.contract.errors import InvalidValues, Mistake, did_you_mean
-from sampletool.kit.program import WORKSPACE_DIRECTORY, WORKSPACE_FILE
-from sampletool.kit.safety.toml_file import TomlText, read_toml, resolve
-from sampletool.sample.errors import InvalidWorkspace, TargetNotFound
+from ..kit.context import Context
+from ..kit.contract.errors import InvalidValues, Mistake, did_you_mean
+from ..kit.program import WORKSPACE_DIRECTORY, WORKSPACE_FILE
+from ..kit.safety.toml_file import TomlText, read_toml, resolve
+from .errors import InvalidWorkspace, TargetNotFound
 
 OWN_PLACES = (WORKSPACE_DIRECTORY, "out")
 """What belongs to the tool in a workspace, and is no input."""

@@ -7,10 +7,10 @@ from threading import Thread
 from traceback import clear_frames
 from typing import Any, TypeVar
 
-from sampletool.kit.safety.signals import Signals
-from sampletool.state.errors import OutcomeUnknown, StoreUnavailable
-from sampletool.state.store_url import no_store, shown_url
-from sampletool.state.terms import Terms
+from ..kit.safety.signals import Signals
+from .errors import OutcomeUnknown, StoreUnavailable
+from .store_url import no_store, shown_url
+from .terms import Terms
 
 T = TypeVar("T")
 _LOOK_SECONDS = _PAUSE_SECONDS = 0.05

@@ -1,9 +1,9 @@
 """What shared state adds to `doctor`: is the store there, and does it keep what it acknowledges?"""
 
-from sampletool.kit.commands.doctor import Probe
-from sampletool.kit.context import Context
-from sampletool.kit.contract.expected import EXPECTED, to_tool_error
-from sampletool.state.opening import store_of
+from ..kit.commands.doctor import Probe
+from ..kit.context import Context
+from ..kit.contract.expected import EXPECTED, to_tool_error
+from .opening import store_of
 
 _SKEW_MS = 2000
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from sampletool.kit.contract.errors import ExitStatus, ExtraNotInstalled, ToolError
-from sampletool.kit.contract.file_errors import ReadOnly
-from sampletool.kit.contract.lock_held import estimate_retry_ms
-from sampletool.kit.program import env_variable
+from ..kit.contract.errors import ExitStatus, ExtraNotInstalled, ToolError
+from ..kit.contract.file_errors import ReadOnly
+from ..kit.contract.lock_held import estimate_retry_ms
+from ..kit.program import env_variable
 
 
 class TaskNotFound(ToolError):

@@ -9,10 +9,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
-from sampletool.state.sql import SqlStore, T
-from sampletool.state.sql_verbs import Session
-from sampletool.state.sqlite import STEPS, in_memory
-from sampletool.state.store import Store, Write
+from .sql import SqlStore, T
+from .sql_verbs import Session
+from .sqlite import STEPS, in_memory
+from .store import Store, Write
 
 Journal = Callable[[str, str], Awaitable[None]]
 """Called with the verb and the name of every change before it is made; if it raises, nothing is changed."""

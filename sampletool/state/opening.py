@@ -7,18 +7,18 @@ from functools import partial
 from math import inf
 from pathlib import Path
 
-from sampletool.kit.context import Context
-from sampletool.kit.contract.errors import did_you_mean
-from sampletool.kit.contract.file_errors import FileNotFound
-from sampletool.kit.extras import needing
-from sampletool.kit.places import make_workspace_directory, state_directory
-from sampletool.kit.program import WORKSPACE_DIRECTORY
-from sampletool.kit.safety.private_directory import private_directory
-from sampletool.kit.safety.signals import Signals
-from sampletool.kit.settings.known import check
-from sampletool.state.store import Store
-from sampletool.state.store_url import FORMS, no_store, refuse_password, shown_url
-from sampletool.state.terms import Terms
+from ..kit.context import Context
+from ..kit.contract.errors import did_you_mean
+from ..kit.contract.file_errors import FileNotFound
+from ..kit.extras import needing
+from ..kit.places import make_workspace_directory, state_directory
+from ..kit.program import WORKSPACE_DIRECTORY
+from ..kit.safety.private_directory import private_directory
+from ..kit.safety.signals import Signals
+from ..kit.settings.known import check
+from .store import Store
+from .store_url import FORMS, no_store, refuse_password, shown_url
+from .terms import Terms
 
 _FILE, _NAME = "sqlite://", "state.db"
 _PARTING_SECONDS = 4.0
@@ -33,16 +33,16 @@ def open_store(url: str | None, workspace: Path | None, terms: Terms) -> Store:
         path, prepare = _file(url, workspace)
         hint = "This Python was built without its sqlite3 module: use another one, or a server as the store."
         with needing("sqlite3", "A SQLite store", hint):
-            from sampletool.state.sqlite import Sqlite
+            from .sqlite import Sqlite
         return Sqlite(path, terms, prepare=prepare)
     scheme, separator, _ = url.partition("://")
     if scheme in _POSTGRES and separator:
         with needing("postgres", "A PostgreSQL store"):
-            from sampletool.state.postgres import Postgres
+            from .postgres import Postgres
         return Postgres(url, terms)
     if scheme in _REDIS and separator:
         with needing("redis", "A Redis or Valkey store"):
-            from sampletool.state.redis import RedisStore
+            from .redis import RedisStore
         return RedisStore(url, terms)
     raise no_store(url, f"{shown_url(url)!r} is not {FORMS}", did_you_mean(scheme, ["sqlite", *_POSTGRES, *_REDIS]))
 

@@ -16,17 +16,17 @@ from typing import Any
 import psycopg
 from psycopg import errors as said
 
-from sampletool.kit.contract.errors import ToolError
-from sampletool.kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied
-from sampletool.kit.contract.text import redact
-from sampletool.kit.program import PACKAGE
-from sampletool.kit.safety.signals import Signals
-from sampletool.state import errors
-from sampletool.state.asking import interruptibly, until_answered
-from sampletool.state.sql import SqlStore, T
-from sampletool.state.sql_verbs import Session, schema, schema_of_0_2
-from sampletool.state.store_url import no_store, shown_url
-from sampletool.state.terms import Terms
+from ..kit.contract.errors import ToolError
+from ..kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied
+from ..kit.contract.text import redact
+from ..kit.program import PACKAGE
+from ..kit.safety.signals import Signals
+from . import errors
+from .asking import interruptibly, until_answered
+from .sql import SqlStore, T
+from .sql_verbs import Session, schema, schema_of_0_2
+from .store_url import no_store, shown_url
+from .terms import Terms
 
 logging.getLogger("psycopg").addHandler(logging.NullHandler())  # else its warnings are on stderr, in its own words
 

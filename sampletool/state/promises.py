@@ -10,7 +10,7 @@ keys. What each verb promises is in store.py; here is what they take and answer.
 
 from typing import Annotated, Any, Literal, NamedTuple
 
-from sampletool.kit.contract.response import UNTRUSTED, Effect, value_text
+from ..kit.contract.response import UNTRUSTED, Effect, value_text
 
 LARGEST = 2**53 - 1
 """Counters stay within plus or minus this: JSON readers round beyond."""

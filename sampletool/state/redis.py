@@ -17,15 +17,15 @@ from redis import Redis, exceptions
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from sampletool.kit.contract.errors import InvalidValues, Mistake, ToolError, VersionConflict
-from sampletool.kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied
-from sampletool.kit.safety.signals import Signals
-from sampletool.state import errors
-from sampletool.state.asking import interruptibly, until_answered
-from sampletool.state.promises import Health
-from sampletool.state.store import Store, Write
-from sampletool.state.store_url import no_store, shown_url
-from sampletool.state.terms import Terms
+from ..kit.contract.errors import InvalidValues, Mistake, ToolError, VersionConflict
+from ..kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied
+from ..kit.safety.signals import Signals
+from . import errors
+from .asking import interruptibly, until_answered
+from .promises import Health
+from .store import Store, Write
+from .store_url import no_store, shown_url
+from .terms import Terms
 
 _SCHEMA = 2
 _PREFIX = "{sampletool}"

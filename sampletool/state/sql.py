@@ -12,12 +12,12 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from sampletool.state import sql_verbs
-from sampletool.state.promises import Health
-from sampletool.state.sql_verbs import Session
-from sampletool.state.store import Store, Write
-from sampletool.state.terms import Terms
-from sampletool.state.values import decode
+from . import sql_verbs
+from .promises import Health
+from .sql_verbs import Session
+from .store import Store, Write
+from .terms import Terms
+from .values import decode
 
 T = TypeVar("T")
 _abandoned: list[Any] = []

@@ -5,9 +5,9 @@
 
 from typing import Any, Protocol
 
-from sampletool.kit.contract.errors import VersionConflict
-from sampletool.state.errors import CounterRange, LeaseLost, TaskConflict, TaskNotFailed, TaskNotFound
-from sampletool.state.promises import LARGEST
+from ..kit.contract.errors import VersionConflict
+from .errors import CounterRange, LeaseLost, TaskConflict, TaskNotFailed, TaskNotFound
+from .promises import LARGEST
 
 _IS_LAST = "max_attempts > 0 AND attempts >= max_attempts"
 _STATUS = f"""CASE WHEN status <> 'claimed' OR due_at > now THEN status

@@ -17,13 +17,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sampletool.kit.contract.errors import ToolError
-from sampletool.kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly
-from sampletool.kit.safety.errors import UnsafePath
-from sampletool.state.errors import StateTooNew
-from sampletool.state.sql import SqlStore, T
-from sampletool.state.sql_verbs import Session, schema, schema_of_0_2
-from sampletool.state.terms import Terms
+from ..kit.contract.errors import ToolError
+from ..kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly
+from ..kit.safety.errors import UnsafePath
+from .errors import StateTooNew
+from .sql import SqlStore, T
+from .sql_verbs import Session, schema, schema_of_0_2
+from .terms import Terms
 
 _NOW = "CAST((julianday('now') - 2440587.5) * 86400000 AS bigint)"
 STEPS = (

@@ -8,13 +8,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sampletool.kit.contract.errors import KeyNotFound
-from sampletool.kit.contract.response import Effect
-from sampletool.kit.program import PROGRAM
-from sampletool.state import promises
-from sampletool.state.errors import IdempotencyKeyReused
-from sampletool.state.promises import FREELY, KEY_LIFE_MS, LARGEST, Fence, NewTask, Once, TaskState, Value, Written
-from sampletool.state.values import check, decode, digest, encode, once_key, say_time, with_ids
+from ..kit.contract.errors import KeyNotFound
+from ..kit.contract.response import Effect
+from ..kit.program import PROGRAM
+from . import promises
+from .errors import IdempotencyKeyReused
+from .promises import FREELY, KEY_LIFE_MS, LARGEST, Fence, NewTask, Once, TaskState, Value, Written
+from .values import check, decode, digest, encode, once_key, say_time, with_ids
 
 
 class Write(NamedTuple):

@@ -7,8 +7,8 @@ shown that could be a part of one: where it is not certain which `@` ends the pa
 import re
 from urllib.parse import unquote
 
-from sampletool.kit.contract.errors import InvalidValues, Mistake
-from sampletool.kit.contract.text import is_secret
+from ..kit.contract.errors import InvalidValues, Mistake
+from ..kit.contract.text import is_secret
 
 FORMS = "sqlite:///PATH, postgresql://HOST/DATABASE, redis://HOST, rediss://HOST or valkey://HOST"
 _SCHEME = re.compile(r"[a-z][a-z0-9+]{0,15}")

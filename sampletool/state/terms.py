@@ -7,8 +7,8 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from sampletool.kit.safety.signals import Signals
-from sampletool.state.errors import StoreBusy
+from ..kit.safety.signals import Signals
+from .errors import StoreBusy
 
 USUAL_SECONDS = 10.0
 ANSWER_SECONDS = 2.0

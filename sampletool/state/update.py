@@ -5,9 +5,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from sampletool.kit.contract.errors import KeyNotFound, VersionConflict
-from sampletool.state.promises import Written
-from sampletool.state.store import Store
+from ..kit.contract.errors import KeyNotFound, VersionConflict
+from .promises import Written
+from .store import Store
 
 _FIRST_PAUSE_SECONDS = 0.005
 _LONGEST_PAUSE_SECONDS = 0.5

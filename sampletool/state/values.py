@@ -4,9 +4,9 @@ import json
 import secrets
 from typing import Any
 
-from sampletool.kit.contract.errors import InvalidValues, Mistake
-from sampletool.kit.contract.file_errors import IoFailure
-from sampletool.state.promises import LARGEST, NewTask, Once
+from ..kit.contract.errors import InvalidValues, Mistake
+from ..kit.contract.file_errors import IoFailure
+from .promises import LARGEST, NewTask, Once
 
 LARGEST_VALUE_BYTES = 8 * 1024 * 1024
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Annotated, NamedTuple
 
-from sampletool.kit.contract.response import UNTRUSTED, Effect
+from ..kit.contract.response import UNTRUSTED, Effect
 
 
 class Failure(NamedTuple):

@@ -19,22 +19,22 @@ from math import inf
 from pathlib import Path
 from urllib.parse import quote
 
-from sampletool.kit.context import Context
-from sampletool.kit.contract.expected import EXPECTED, to_tool_error
-from sampletool.kit.contract.response import value_text
-from sampletool.kit.contract.text import printable_lines
-from sampletool.kit.places import state_directory
-from sampletool.kit.program import env_variable
-from sampletool.kit.safety.children import ChildExit, Children
-from sampletool.kit.safety.errors import LockTimeout
-from sampletool.kit.safety.orphans import end_orphans
-from sampletool.kit.safety.private_directory import private_directory
-from sampletool.state.errors import LeaseLost, StoreBusy, StoreUnavailable, TaskNotFound
-from sampletool.state.opening import parting_store_of, store_of
-from sampletool.state.promises import Claimed, Fence
-from sampletool.state.terms import USUAL_SECONDS
-from sampletool.state.values import encode
-from sampletool.state.worked import Failure, Worked
+from ..kit.context import Context
+from ..kit.contract.expected import EXPECTED, to_tool_error
+from ..kit.contract.response import value_text
+from ..kit.contract.text import printable_lines
+from ..kit.places import state_directory
+from ..kit.program import env_variable
+from ..kit.safety.children import ChildExit, Children
+from ..kit.safety.errors import LockTimeout
+from ..kit.safety.orphans import end_orphans
+from ..kit.safety.private_directory import private_directory
+from .errors import LeaseLost, StoreBusy, StoreUnavailable, TaskNotFound
+from .opening import parting_store_of, store_of
+from .promises import Claimed, Fence
+from .terms import USUAL_SECONDS
+from .values import encode
+from .worked import Failure, Worked
 
 IDLE_SECONDS = 0.5
 """How long an empty queue is left alone, and a store that is away."""

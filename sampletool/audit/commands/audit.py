@@ -6,18 +6,18 @@ from typing import Annotated, Any
 
 import typer
 
-from sampletool.audit.command_line import KEY, VALUE, CommandLine
-from sampletool.audit.errors import FailsAlone
-from sampletool.audit.probes import probe_burst, probe_kill, probe_stall
-from sampletool.audit.report import Findings, Report, forecast
-from sampletool.audit.store import Candidate
-from sampletool.audit.verdict import judge
-from sampletool.kit.context import Context
-from sampletool.kit.contract.command_spec import CommandSpec
-from sampletool.kit.contract.duration import parse_limit
-from sampletool.kit.contract.errors import ProgramNotFound
-from sampletool.kit.global_options import DryRunOption, checked_by
-from sampletool.kit.safety.signals import Signals
+from ...kit.context import Context
+from ...kit.contract.command_spec import CommandSpec
+from ...kit.contract.duration import parse_limit
+from ...kit.contract.errors import ProgramNotFound
+from ...kit.global_options import DryRunOption, checked_by
+from ...kit.safety.signals import Signals
+from ..command_line import KEY, VALUE, CommandLine
+from ..errors import FailsAlone
+from ..probes import probe_burst, probe_kill, probe_stall
+from ..report import Findings, Report, forecast
+from ..store import Candidate
+from ..verdict import judge
 
 spec = CommandSpec(
     effect="scratch",

@@ -12,20 +12,20 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from sampletool.audit.errors import ProgramNotRunnable
-from sampletool.audit.failure import understand
-from sampletool.kit.context import PATIENT_WAIT_SECONDS, Context
-from sampletool.kit.contract.command_spec import CommandSpec
-from sampletool.kit.contract.duration import parse_limit
-from sampletool.kit.contract.errors import ExitStatus, ProgramNotFound
-from sampletool.kit.contract.mistyped import check_name
-from sampletool.kit.contract.text import quoted
-from sampletool.kit.global_options import DryRunOption, checked_by
-from sampletool.kit.places import state_directory
-from sampletool.kit.program import env_variable
-from sampletool.kit.safety.children import Children
-from sampletool.kit.safety.private_directory import private_directory
-from sampletool.kit.stdout import write_response
+from ...kit.context import PATIENT_WAIT_SECONDS, Context
+from ...kit.contract.command_spec import CommandSpec
+from ...kit.contract.duration import parse_limit
+from ...kit.contract.errors import ExitStatus, ProgramNotFound
+from ...kit.contract.mistyped import check_name
+from ...kit.contract.text import quoted
+from ...kit.global_options import DryRunOption, checked_by
+from ...kit.places import state_directory
+from ...kit.program import env_variable
+from ...kit.safety.children import Children
+from ...kit.safety.private_directory import private_directory
+from ...kit.stdout import write_response
+from ..errors import ProgramNotRunnable
+from ..failure import understand
 
 spec = CommandSpec(
     effect="files",

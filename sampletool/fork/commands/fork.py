@@ -10,19 +10,19 @@ from typing import Annotated, Literal, NamedTuple
 
 import typer
 
-from sampletool.fork.errors import GitFailed
-from sampletool.fork.project import Choice, offered_parts, project
-from sampletool.fork.source import IS_WHEEL, TOP, source_files
-from sampletool.fork.writing import must_be_free, write
-from sampletool.kit.completion import offering
-from sampletool.kit.context import Context
-from sampletool.kit.contract.command_spec import CommandSpec
-from sampletool.kit.contract.errors import InvalidValues, Mistake, ProgramNotFound, did_you_mean
-from sampletool.kit.contract.file_errors import OutputExists
-from sampletool.kit.contract.mistyped import check_name, check_path
-from sampletool.kit.contract.response import Effect
-from sampletool.kit.global_options import DryRunOption, checked_by
-from sampletool.kit.program import PACKAGE
+from ...kit.completion import offering
+from ...kit.context import Context
+from ...kit.contract.command_spec import CommandSpec
+from ...kit.contract.errors import InvalidValues, Mistake, ProgramNotFound, did_you_mean
+from ...kit.contract.file_errors import OutputExists
+from ...kit.contract.mistyped import check_name, check_path
+from ...kit.contract.response import Effect
+from ...kit.global_options import DryRunOption, checked_by
+from ...kit.program import PACKAGE
+from ..errors import GitFailed
+from ..project import Choice, offered_parts, project
+from ..source import IS_WHEEL, TOP, source_files
+from ..writing import must_be_free, write
 
 spec = CommandSpec(
     effect="files",

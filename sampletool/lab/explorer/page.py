@@ -15,13 +15,13 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-from sampletool.kit.contract.response import to_data
-from sampletool.kit.program import PROGRAM
-from sampletool.lab.explore import Exploration
-from sampletool.lab.recording import Event, Recording
-from sampletool.lab.scenario import PACKAGE, STRIKES, Scenario, Way
-from sampletool.lab.scratch import scratch
-from sampletool.lab.standing import source_of
+from ...kit.contract.response import to_data
+from ...kit.program import PROGRAM
+from ..explore import Exploration
+from ..recording import Event, Recording
+from ..scenario import PACKAGE, STRIKES, Scenario, Way
+from ..scratch import scratch
+from ..standing import source_of
 
 _LEFT_OUT = ("seq", "number", "at")
 _HERE = Path(__file__).parent

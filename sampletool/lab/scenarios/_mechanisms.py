@@ -1,6 +1,6 @@
 """How to take the lock away from the right ways: mechanisms that several scenarios name."""
 
-from sampletool.lab.scenario import Removal
+from ..scenario import Removal
 
 
 def without_lock(breaks: str) -> Removal:

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from sampletool.lab.scenario import Step
+from ..scenario import Step
 
 WORK = Step("work", "os.write", "log")
 

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
-from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
+from ..scenario import History, Removal, Scenario, Step, Way
 
 SENDERS = "AB"
 

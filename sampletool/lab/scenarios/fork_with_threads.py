@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from sampletool.kit.safety.children import Children
-from sampletool.kit.safety.signals import Signals
-from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
+from ...kit.safety.children import Children
+from ...kit.safety.signals import Signals
+from ..scenario import History, Removal, Scenario, Step, Way
 
 PATIENCE_SECONDS = 0.2
 """In the child there is no other thread: a lock that is not free at once never is."""

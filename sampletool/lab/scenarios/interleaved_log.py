@@ -11,8 +11,8 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from sampletool.kit.call_log import append
-from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
+from ...kit.call_log import append
+from ..scenario import History, Removal, Scenario, Step, Way
 
 LOG = "calls.jsonl"
 

@@ -12,9 +12,9 @@ from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 
-from sampletool.lab.ours import PATIENT_WAIT_SECONDS, lock_named
-from sampletool.lab.scenario import History, Scenario, Step, Way
-from sampletool.lab.scenarios._mechanisms import without_lock
+from ..ours import PATIENT_WAIT_SECONDS, lock_named
+from ..scenario import History, Scenario, Step, Way
+from ._mechanisms import without_lock
 
 RECORDS = {"A": b"A" * 5999 + b"\n", "B": b"B" * 99 + b"\n"}
 ONE_PAGE = 4096

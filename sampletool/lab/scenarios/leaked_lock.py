@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sampletool.kit.safety.errors import Interrupted
-from sampletool.kit.safety.signals import Signals
-from sampletool.lab.ours import PATIENT_WAIT_SECONDS, lock_named
-from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
-from sampletool.lab.scenarios._turns import WORK, look, prepare, work
+from ...kit.safety.errors import Interrupted
+from ...kit.safety.signals import Signals
+from ..ours import PATIENT_WAIT_SECONDS, lock_named
+from ..scenario import History, Removal, Scenario, Step, Way
+from ._turns import WORK, look, prepare, work
 
 __all__ = ["look", "prepare"]
 

@@ -6,9 +6,9 @@ anything wrong by itself, and it takes bad luck to see it: mostly the first one 
 
 from collections.abc import Iterator
 
-from sampletool.lab.ours import PATIENT_WAIT_SECONDS, lock_named
-from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
-from sampletool.lab.scenarios._turns import WORK, look, prepare, work
+from ..ours import PATIENT_WAIT_SECONDS, lock_named
+from ..scenario import History, Removal, Scenario, Step, Way
+from ._turns import WORK, look, prepare, work
 
 __all__ = ["look", "prepare"]
 

@@ -11,9 +11,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from sampletool.kit.safety.toml_file import editing_toml
-from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
-from sampletool.lab.scenarios._mechanisms import without_lock
+from ...kit.safety.toml_file import editing_toml
+from ..scenario import History, Removal, Scenario, Step, Way
+from ._mechanisms import without_lock
 
 FILE = Path("tool.toml")
 

@@ -13,11 +13,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from sampletool.kit.safety.atomic_file import replace
-from sampletool.kit.safety.children import Children
-from sampletool.kit.safety.signals import Signals
-from sampletool.lab.ours import PATIENT_WAIT_SECONDS, lock_named
-from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
+from ...kit.safety.atomic_file import replace
+from ...kit.safety.children import Children
+from ...kit.safety.signals import Signals
+from ..ours import PATIENT_WAIT_SECONDS, lock_named
+from ..scenario import History, Removal, Scenario, Step, Way
 
 COMPILER = """
 import os, select, sys

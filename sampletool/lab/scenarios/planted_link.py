@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from sampletool.kit.safety.atomic_file import replace
-from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
+from ...kit.safety.atomic_file import replace
+from ..scenario import History, Removal, Scenario, Step, Way
 
 REPORT, MINE = Path("report"), Path("mine")
 

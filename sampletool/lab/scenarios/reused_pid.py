@@ -13,8 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from time import sleep
 
-from sampletool.kit.safety.processes import is_running, start_of
-from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
+from ...kit.safety.processes import is_running, start_of
+from ..scenario import History, Removal, Scenario, Step, Way
 
 FILE = Path("server.pid")
 NOBODY = 2**22 + 1

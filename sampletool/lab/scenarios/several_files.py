@@ -9,8 +9,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from sampletool.kit.safety.toml_file import editing_toml, parse, read_toml
-from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
+from ...kit.safety.toml_file import editing_toml, parse, read_toml
+from ..scenario import History, Removal, Scenario, Step, Way
 
 CERTIFICATE, KEY, BOTH = Path("certificate"), Path("key"), Path("both.toml")
 

@@ -10,10 +10,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from sampletool.lab.ours import PATIENT_WAIT_SECONDS, lock_named
-from sampletool.lab.scenario import History, Scenario, Step, Way
-from sampletool.lab.scenarios._mechanisms import with_shared_lock, without_lock
-from sampletool.lab.scenarios._turns import WORK, look, prepare, work
+from ..ours import PATIENT_WAIT_SECONDS, lock_named
+from ..scenario import History, Scenario, Step, Way
+from ._mechanisms import with_shared_lock, without_lock
+from ._turns import WORK, look, prepare, work
 
 __all__ = ["look"]
 

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
+from ..scenario import History, Removal, Scenario, Step, Way
 
 FILE = "tool.toml"
 OLD = '[settings]\nname = "old"\nlevel = 1\n'

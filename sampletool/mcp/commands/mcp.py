@@ -8,14 +8,14 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 import typer
 
-from sampletool.kit.context import Context
-from sampletool.kit.contract.command_spec import CommandSpec
-from sampletool.kit.contract.errors import ExtraNotInstalled
-from sampletool.kit.contract.response import Format, value_text
-from sampletool.kit.contract.text import counted
-from sampletool.kit.extras import needing
-from sampletool.kit.program import PROGRAM
-from sampletool.mcp.calls import COMMAND
+from ...kit.context import Context
+from ...kit.contract.command_spec import CommandSpec
+from ...kit.contract.errors import ExtraNotInstalled
+from ...kit.contract.response import Format, value_text
+from ...kit.contract.text import counted
+from ...kit.extras import needing
+from ...kit.program import PROGRAM
+from ..calls import COMMAND
 
 spec = CommandSpec(effect="nothing", errors=(ExtraNotInstalled,), takes_stdout=True, examples=("mcp --print-config",))
 
@@ -39,7 +39,7 @@ class Served(NamedTuple):
 def serve(context: Context) -> int:
     """How many calls were made. Descriptors 0 and 1 are moved away first: nothing can read or spoil the protocol."""
     with needing("mcp", "The MCP server"):
-        from sampletool.mcp.server import serve as server
+        from ..server import serve as server
     gc.enable()
     stdin, stdout = os.dup(0), context.take_stdout()
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

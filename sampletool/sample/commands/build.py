@@ -4,19 +4,19 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from sampletool.kit.completion import offering
-from sampletool.kit.context import Context
-from sampletool.kit.contract.command_spec import CommandSpec
-from sampletool.kit.contract.errors import NoWorkspace
-from sampletool.kit.contract.response import Effect
-from sampletool.kit.global_options import DryRunOption
-from sampletool.kit.program import WORKSPACE_FILE
-from sampletool.sample.commands._options import JobsOption
-from sampletool.sample.errors import BuildFailed, TargetNotFound
-from sampletool.sample.plan import plan
-from sampletool.sample.publish import Outputs
-from sampletool.sample.run import Done, Workplace, locked, run_stale
-from sampletool.sample.workspace import Jobs, choose, read_workspace
+from ...kit.completion import offering
+from ...kit.context import Context
+from ...kit.contract.command_spec import CommandSpec
+from ...kit.contract.errors import NoWorkspace
+from ...kit.contract.response import Effect
+from ...kit.global_options import DryRunOption
+from ...kit.program import WORKSPACE_FILE
+from ..errors import BuildFailed, TargetNotFound
+from ..plan import plan
+from ..publish import Outputs
+from ..run import Done, Workplace, locked, run_stale
+from ..workspace import Jobs, choose, read_workspace
+from ._options import JobsOption
 
 spec = CommandSpec(
     effect="outputs",

@@ -7,18 +7,18 @@ from typing import Annotated
 
 import typer
 
-from sampletool.kit.context import PATIENT_WAIT_SECONDS, Context
-from sampletool.kit.contract.command_spec import CommandSpec
-from sampletool.kit.contract.file_errors import OutputExists
-from sampletool.kit.contract.library_errors import from_library_error
-from sampletool.kit.contract.mistyped import check_path
-from sampletool.kit.contract.response import Effect
-from sampletool.kit.global_options import DryRunOption, checked_by
-from sampletool.kit.places import home_directory
-from sampletool.kit.program import PROGRAM, WORKSPACE_FILE
-from sampletool.kit.safety.atomic_file import create, sweep
-from sampletool.kit.safety.errors import UnsafePath
-from sampletool.sample.output import lock_path
+from ...kit.context import PATIENT_WAIT_SECONDS, Context
+from ...kit.contract.command_spec import CommandSpec
+from ...kit.contract.file_errors import OutputExists
+from ...kit.contract.library_errors import from_library_error
+from ...kit.contract.mistyped import check_path
+from ...kit.contract.response import Effect
+from ...kit.global_options import DryRunOption, checked_by
+from ...kit.places import home_directory
+from ...kit.program import PROGRAM, WORKSPACE_FILE
+from ...kit.safety.atomic_file import create, sweep
+from ...kit.safety.errors import UnsafePath
+from ..output import lock_path
 
 spec = CommandSpec(
     effect="files",

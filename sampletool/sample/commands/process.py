@@ -10,25 +10,25 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from sampletool.kit.context import NO_WAIT_SECONDS, Context
-from sampletool.kit.contract.command_spec import CommandSpec
-from sampletool.kit.contract.errors import InvalidValues, Mistake
-from sampletool.kit.contract.file_errors import FileNotFound, OutputExists, PermissionDenied
-from sampletool.kit.contract.mistyped import check_path
-from sampletool.kit.contract.response import UNTRUSTED
-from sampletool.kit.contract.table import Line, header_row
-from sampletool.kit.contract.text import counted, printable_data
-from sampletool.kit.global_options import DryRunOption, checked_by
-from sampletool.kit.places import session_root
-from sampletool.kit.safety.errors import UnsafePath
-from sampletool.kit.safety.lock import Hold
-from sampletool.sample.commands._options import JobsOption
-from sampletool.sample.csv_file import STDIN, BadRow, Input, Part, open_inputs, survey
-from sampletool.sample.errors import InputChanged, InvalidCsv, WorkerLost
-from sampletool.sample.output import Columns, OutputEffect, lock_path, look, publish
-from sampletool.sample.profile import FORMAT, PartProfile, profile_part
-from sampletool.sample.progress import Progress
-from sampletool.sample.workers import Check, results_of
+from ...kit.context import NO_WAIT_SECONDS, Context
+from ...kit.contract.command_spec import CommandSpec
+from ...kit.contract.errors import InvalidValues, Mistake
+from ...kit.contract.file_errors import FileNotFound, OutputExists, PermissionDenied
+from ...kit.contract.mistyped import check_path
+from ...kit.contract.response import UNTRUSTED
+from ...kit.contract.table import Line, header_row
+from ...kit.contract.text import counted, printable_data
+from ...kit.global_options import DryRunOption, checked_by
+from ...kit.places import session_root
+from ...kit.safety.errors import UnsafePath
+from ...kit.safety.lock import Hold
+from ..csv_file import STDIN, BadRow, Input, Part, open_inputs, survey
+from ..errors import InputChanged, InvalidCsv, WorkerLost
+from ..output import Columns, OutputEffect, lock_path, look, publish
+from ..profile import FORMAT, PartProfile, profile_part
+from ..progress import Progress
+from ..workers import Check, results_of
+from ._options import JobsOption
 
 spec = CommandSpec(
     effect="outputs",

@@ -4,19 +4,19 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from sampletool.kit.context import Context
-from sampletool.kit.contract.command_spec import CommandSpec
-from sampletool.kit.contract.errors import ChecksFailed
-from sampletool.kit.global_options import DryRunOption
-from sampletool.kit.program import WORKSPACE_FILE
-from sampletool.sample.commands._options import JobsOption
-from sampletool.sample.commands.build import Build, ForceUnlockOption, build_targets, names_of
-from sampletool.sample.commands.build import spec as build_spec
-from sampletool.sample.errors import NotBuilt
-from sampletool.sample.plan import Planned, plan
-from sampletool.sample.publish import Built, Outputs
-from sampletool.sample.run import Done, locked, run_stale
-from sampletool.sample.workspace import Jobs, choose, read_workspace
+from ...kit.context import Context
+from ...kit.contract.command_spec import CommandSpec
+from ...kit.contract.errors import ChecksFailed
+from ...kit.global_options import DryRunOption
+from ...kit.program import WORKSPACE_FILE
+from ..errors import NotBuilt
+from ..plan import Planned, plan
+from ..publish import Built, Outputs
+from ..run import Done, locked, run_stale
+from ..workspace import Jobs, choose, read_workspace
+from ._options import JobsOption
+from .build import Build, ForceUnlockOption, build_targets, names_of
+from .build import spec as build_spec
 
 spec = CommandSpec(
     effect="outputs",

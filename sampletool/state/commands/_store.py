@@ -4,18 +4,18 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from sampletool.kit.completion import offering
-from sampletool.kit.contract.command_spec import CommandSpec
-from sampletool.kit.contract.duration import parse_duration
-from sampletool.kit.contract.errors import ToolError
-from sampletool.kit.contract.mistyped import check_name
-from sampletool.kit.contract.response import UNTRUSTED, Effect
-from sampletool.kit.global_options import checked_by
-from sampletool.kit.program import PROGRAM
-from sampletool.state.errors import ASKING, CHANGING
-from sampletool.state.opening import store_of
-from sampletool.state.promises import Fence
-from sampletool.state.store import Store
+from ...kit.completion import offering
+from ...kit.contract.command_spec import CommandSpec
+from ...kit.contract.duration import parse_duration
+from ...kit.contract.errors import ToolError
+from ...kit.contract.mistyped import check_name
+from ...kit.contract.response import UNTRUSTED, Effect
+from ...kit.global_options import checked_by
+from ...kit.program import PROGRAM
+from ..errors import ASKING, CHANGING
+from ..opening import store_of
+from ..promises import Fence
+from ..store import Store
 
 _OFFERED = 1000
 """As many names at most, and from as many rows, when a shell completes a word."""

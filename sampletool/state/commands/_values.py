@@ -4,13 +4,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sampletool.kit.context import Context
-from sampletool.kit.contract.errors import InvalidValues, Mistake
-from sampletool.kit.contract.mistyped import begins_as_json
-from sampletool.kit.contract.text import quoted
-from sampletool.kit.safety.atomic_file import read_regular
-from sampletool.kit.safety.signals import Signals
-from sampletool.kit.stdin import read_stdin
+from ...kit.context import Context
+from ...kit.contract.errors import InvalidValues, Mistake
+from ...kit.contract.mistyped import begins_as_json
+from ...kit.contract.text import quoted
+from ...kit.safety.atomic_file import read_regular
+from ...kit.safety.signals import Signals
+from ...kit.stdin import read_stdin
 
 _STDIN_LIMIT_BYTES = 16 * 1024 * 1024
 _DEEPEST = 100

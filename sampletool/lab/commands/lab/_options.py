@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from sampletool.kit.completion import offering
-from sampletool.kit.context import Context
-from sampletool.kit.contract.command_spec import CommandSpec
-from sampletool.kit.contract.errors import InvalidValues, Mistake
-from sampletool.lab.errors import ScenarioNotFound, UnexpectedOutcome
-from sampletool.lab.scenario import find, names
+from ....kit.completion import offering
+from ....kit.context import Context
+from ....kit.contract.command_spec import CommandSpec
+from ....kit.contract.errors import InvalidValues, Mistake
+from ...errors import ScenarioNotFound, UnexpectedOutcome
+from ...scenario import find, names
 
 
 def spec_with(*examples: str) -> CommandSpec:

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from sampletool.kit.contract.table import Painted
-from sampletool.kit.contract.text import GREEN, RED, between_words
-from sampletool.lab.draw import legend, terminal_width, timeline
-from sampletool.lab.recording import Recording
-from sampletool.lab.scenario import find, is_right, names
+from ....kit.contract.table import Painted
+from ....kit.contract.text import GREEN, RED, between_words
+from ...draw import legend, terminal_width, timeline
+from ...recording import Recording
+from ...scenario import find, is_right, names
 
 
 @dataclass(frozen=True)

@@ -7,19 +7,19 @@ from typing import Annotated
 
 import typer
 
-from sampletool.kit.context import Context
-from sampletool.kit.contract.command_spec import CommandSpec
-from sampletool.kit.contract.file_errors import OutputExists
-from sampletool.kit.contract.response import Effect
-from sampletool.kit.contract.text import counted
-from sampletool.kit.global_options import DryRunOption
-from sampletool.kit.places import session_root
-from sampletool.kit.safety.atomic_file import create, read_regular
-from sampletool.lab.commands.lab._options import NameArgument, one_by_one
-from sampletool.lab.errors import ScenarioNotFound
-from sampletool.lab.explore import explore
-from sampletool.lab.explorer.page import described, html
-from sampletool.lab.scenario import find, names
+from ....kit.context import Context
+from ....kit.contract.command_spec import CommandSpec
+from ....kit.contract.file_errors import OutputExists
+from ....kit.contract.response import Effect
+from ....kit.contract.text import counted
+from ....kit.global_options import DryRunOption
+from ....kit.places import session_root
+from ....kit.safety.atomic_file import create, read_regular
+from ...errors import ScenarioNotFound
+from ...explore import explore
+from ...explorer.page import described, html
+from ...scenario import find, names
+from ._options import NameArgument, one_by_one
 
 spec = CommandSpec(
     effect="outputs",

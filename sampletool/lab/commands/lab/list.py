@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import typer
 
-from sampletool.kit.contract.command_spec import CommandSpec
-from sampletool.kit.contract.table import Line, header_row
-from sampletool.kit.pages import AfterOption, LimitOption, page_of
-from sampletool.lab.scenario import find, names
+from ....kit.contract.command_spec import CommandSpec
+from ....kit.contract.table import Line, header_row
+from ....kit.pages import AfterOption, LimitOption, page_of
+from ...scenario import find, names
 
 spec = CommandSpec(effect="nothing", examples=("lab list",))
 

@@ -5,13 +5,13 @@ from typing import Annotated
 
 import typer
 
-from sampletool.kit.context import Context
-from sampletool.kit.contract.text import between_words, counted
-from sampletool.lab.commands.lab._options import AllOption, NameArgument, chosen, one_by_one, spec_with
-from sampletool.lab.draw import terminal_width
-from sampletool.lab.errors import UnexpectedOutcome
-from sampletool.lab.explore import explore
-from sampletool.lab.scenario import STRIKES, find, is_right
+from ....kit.context import Context
+from ....kit.contract.text import between_words, counted
+from ...draw import terminal_width
+from ...errors import UnexpectedOutcome
+from ...explore import explore
+from ...scenario import STRIKES, find, is_right
+from ._options import AllOption, NameArgument, chosen, one_by_one, spec_with
 
 spec = spec_with("lab prove lost-config-update")
 

@@ -7,19 +7,19 @@ from typing import Annotated
 
 import typer
 
-from sampletool.kit.context import Context
-from sampletool.kit.contract.errors import InvalidValues, Mistake
-from sampletool.kit.contract.text import counted
-from sampletool.kit.safety.atomic_file import replace
-from sampletool.lab.commands.lab._options import AllOption, NameArgument, chosen, one_by_one, spec_with, ways_of_that
-from sampletool.lab.commands.lab._picture import AllShown, Shown, paragraphs
-from sampletool.lab.errors import UnexpectedOutcome
-from sampletool.lab.explore import Exploration
-from sampletool.lab.luck import try_luck
-from sampletool.lab.play import play
-from sampletool.lab.scenario import FIXED, LETTERS, NAIVE, STORE_VARIABLE, Scenario, Way, find, is_right, names
-from sampletool.lab.scratch import fork_server_for
-from sampletool.lab.svg import svg as drawn
+from ....kit.context import Context
+from ....kit.contract.errors import InvalidValues, Mistake
+from ....kit.contract.text import counted
+from ....kit.safety.atomic_file import replace
+from ...errors import UnexpectedOutcome
+from ...explore import Exploration
+from ...luck import try_luck
+from ...play import play
+from ...scenario import FIXED, LETTERS, NAIVE, STORE_VARIABLE, Scenario, Way, find, is_right, names
+from ...scratch import fork_server_for
+from ...svg import svg as drawn
+from ._options import AllOption, NameArgument, chosen, one_by_one, spec_with, ways_of_that
+from ._picture import AllShown, Shown, paragraphs
 
 spec = spec_with(
     "lab run lost-config-update",

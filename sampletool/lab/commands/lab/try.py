@@ -10,15 +10,15 @@ from typing import Annotated
 
 import typer
 
-from sampletool.kit.context import Context
-from sampletool.kit.contract.command_spec import CommandSpec
-from sampletool.kit.contract.text import between_words, counted
-from sampletool.kit.safety.atomic_file import read_regular
-from sampletool.lab.draw import legend, terminal_width, timeline
-from sampletool.lab.errors import CannotTry, RaceFound, TooManySchedules
-from sampletool.lab.explore import Exploration, every_run
-from sampletool.lab.recording import Recording
-from sampletool.lab.tried import trying
+from ....kit.context import Context
+from ....kit.contract.command_spec import CommandSpec
+from ....kit.contract.text import between_words, counted
+from ....kit.safety.atomic_file import read_regular
+from ...draw import legend, terminal_width, timeline
+from ...errors import CannotTry, RaceFound, TooManySchedules
+from ...explore import Exploration, every_run
+from ...recording import Recording
+from ...tried import trying
 
 spec = CommandSpec(
     effect="scratch",

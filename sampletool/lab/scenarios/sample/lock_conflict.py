@@ -11,8 +11,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
-from sampletool.lab.scenarios._mechanisms import with_shared_lock
+from ...scenario import History, Removal, Scenario, Step, Way
+from .._mechanisms import with_shared_lock
 
 WORKSPACE = """
 [target.report]

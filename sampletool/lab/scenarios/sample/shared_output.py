@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from sampletool.lab.scenario import History, Removal, Scenario, Step, Way
+from ...scenario import History, Removal, Scenario, Step, Way
 
 
 def naive(worker: str) -> None:

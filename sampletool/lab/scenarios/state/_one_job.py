@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from sampletool.lab.scenario import History
+from ...scenario import History
 
 
 def do_it(worker: str) -> None:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from sampletool.lab.scenario import History, Removal
-from sampletool.lab.scenarios.state._stores import key, no_transaction, store_in
+from ...scenario import History, Removal
+from ._stores import key, no_transaction, store_in
 
 
 def look(directory: Path) -> int:

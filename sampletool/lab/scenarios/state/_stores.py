@@ -11,13 +11,13 @@ from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Any, cast
 
-from sampletool.kit.contract.errors import KeyNotFound
-from sampletool.kit.safety.signals import Signals
-from sampletool.lab.ours import PATIENT_WAIT_SECONDS, lock_named
-from sampletool.lab.scenario import STORE_VARIABLE, Removal, Step
-from sampletool.state.opening import open_store
-from sampletool.state.store import Store
-from sampletool.state.terms import Terms
+from ....kit.contract.errors import KeyNotFound
+from ....kit.safety.signals import Signals
+from ....state.opening import open_store
+from ....state.store import Store
+from ....state.terms import Terms
+from ...ours import PATIENT_WAIT_SECONDS, lock_named
+from ...scenario import STORE_VARIABLE, Removal, Step
 
 __all__ = ["key", "no_transaction", "open_here", "steps", "writes"]
 

@@ -8,10 +8,10 @@ By name: on PostgreSQL `SELECT ... FOR UPDATE SKIP LOCKED` inside the `UPDATE`, 
 
 from pathlib import Path
 
-from sampletool.lab.scenario import Scenario, Way
-from sampletool.lab.scenarios.state._one_job import do_it, invariant, look
-from sampletool.lab.scenarios.state._stores import key, open_here, steps, store_in, transaction, unprotected, writes
-from sampletool.state.promises import NewTask
+from ....state.promises import NewTask
+from ...scenario import Scenario, Way
+from ._one_job import do_it, invariant, look
+from ._stores import key, open_here, steps, store_in, transaction, unprotected, writes
 
 __all__ = ["invariant", "look"]
 

@@ -7,10 +7,10 @@ By name: `SET NX PX` on Redis (`SETNX` and `EXPIRE` are two steps again), a scri
 `INSERT ... ON CONFLICT DO NOTHING` in SQL.
 """
 
-from sampletool.kit.contract.errors import VersionConflict
-from sampletool.lab.scenario import Scenario, Way
-from sampletool.lab.scenarios.state._one_job import do_it, invariant, look
-from sampletool.lab.scenarios.state._stores import has, key, open_here, prepare, steps, transaction, unprotected, writes
+from ....kit.contract.errors import VersionConflict
+from ...scenario import Scenario, Way
+from ._one_job import do_it, invariant, look
+from ._stores import has, key, open_here, prepare, steps, transaction, unprotected, writes
 
 __all__ = ["invariant", "look", "prepare"]
 

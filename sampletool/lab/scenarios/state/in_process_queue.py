@@ -13,10 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sampletool.lab.scenario import Removal, Scenario, Step, Way
-from sampletool.lab.scenarios.state._one_job import do_it, invariant, look
-from sampletool.state.memory import MemoryStore
-from sampletool.state.promises import NewTask
+from ....state.memory import MemoryStore
+from ....state.promises import NewTask
+from ...scenario import Removal, Scenario, Step, Way
+from ._one_job import do_it, invariant, look
 
 __all__ = ["invariant", "look"]
 

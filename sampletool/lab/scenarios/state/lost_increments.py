@@ -10,8 +10,8 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from sampletool.lab.scenario import History, Scenario, Way
-from sampletool.lab.scenarios.state._stores import key, open_here, steps, store_in, transaction, unprotected, writes
+from ...scenario import History, Scenario, Way
+from ._stores import key, open_here, steps, store_in, transaction, unprotected, writes
 
 
 def naive(worker: str) -> None:

@@ -8,9 +8,9 @@ one writes the list that it read earlier.
 from collections.abc import Iterator
 from pathlib import Path
 
-from sampletool.lab.scenario import History, Removal, Scenario, Way
-from sampletool.lab.scenarios.state._stores import key, no_transaction, open_here, steps, store_in, transaction, writes
-from sampletool.state.promises import NewTask
+from ....state.promises import NewTask
+from ...scenario import History, Removal, Scenario, Way
+from ._stores import key, no_transaction, open_here, steps, store_in, transaction, writes
 
 
 def naive(worker: str) -> None:

@@ -5,10 +5,10 @@ booked" is asked for and set in two steps as well. What helps when the first try
 the question and the booking have to be one step, for both.
 """
 
-from sampletool.lab.scenario import Scenario, Way
-from sampletool.lab.scenarios.state._orders import BOOKED_ONCE, invariant, look
-from sampletool.lab.scenarios.state._stores import has, key, open_here, prepare, steps, transaction, writes
-from sampletool.state.promises import Once
+from ....state.promises import Once
+from ...scenario import Scenario, Way
+from ._orders import BOOKED_ONCE, invariant, look
+from ._stores import has, key, open_here, prepare, steps, transaction, writes
 
 __all__ = ["invariant", "look", "prepare"]
 

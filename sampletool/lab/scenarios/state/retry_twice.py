@@ -7,10 +7,10 @@ to be recognised as such, by a name that the caller gave it. Remembering the nam
 import os
 from pathlib import Path
 
-from sampletool.lab.scenario import Removal, Scenario, Step, Way
-from sampletool.lab.scenarios.state._orders import BOOKED_ONCE, invariant, look
-from sampletool.lab.scenarios.state._stores import has, key, open_here, prepare, steps, writes
-from sampletool.state.promises import Once
+from ....state.promises import Once
+from ...scenario import Removal, Scenario, Step, Way
+from ._orders import BOOKED_ONCE, invariant, look
+from ._stores import has, key, open_here, prepare, steps, writes
 
 __all__ = ["invariant", "look", "prepare"]
 

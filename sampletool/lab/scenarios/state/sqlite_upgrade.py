@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
-from sampletool.lab.scenario import History, Scenario, Step, Way
-from sampletool.lab.scenarios.state._stores import key, open_here, store_in, transaction, with_reading_first
+from ...scenario import History, Scenario, Step, Way
+from ._stores import key, open_here, store_in, transaction, with_reading_first
 
 HOUR_SECONDS = 3600
 

@@ -7,9 +7,9 @@ written over without anybody having seen it. Reading once more just before writi
 from collections.abc import Iterator
 from pathlib import Path
 
-from sampletool.lab.scenario import History, Removal, Scenario, Way
-from sampletool.lab.scenarios.state._stores import key, open_here, steps, store_in, writes
-from sampletool.state.update import update
+from ....state.update import update
+from ...scenario import History, Removal, Scenario, Way
+from ._stores import key, open_here, steps, store_in, writes
 
 
 def naive(worker: str) -> None:

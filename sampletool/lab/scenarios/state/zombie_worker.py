@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from sampletool.lab.scenario import History, Removal, Scenario, Way
-from sampletool.lab.scenarios.state._stores import key, open_here, steps, store_in, writes
-from sampletool.state.promises import FREELY, Claimed, Fence, NewTask, Once
+from ....state.promises import FREELY, Claimed, Fence, NewTask, Once
+from ...scenario import History, Removal, Scenario, Way
+from ._stores import key, open_here, steps, store_in, writes
 
 LEASE_MS = {"A": 1, "B": 60_000}
 """A's time is over as soon as it has claimed."""

@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
-from sampletool.kit.global_options import DryRunOption
-from sampletool.state.commands import _store
-from sampletool.state.errors import CounterRange
-from sampletool.state.promises import Once
+from ....kit.global_options import DryRunOption
+from ...errors import CounterRange
+from ...promises import Once
+from .. import _store
 
 spec = _store.changes(
     "counter add builds",

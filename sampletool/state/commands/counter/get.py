@@ -2,8 +2,8 @@
 
 import typer
 
-from sampletool.kit.global_options import RawOption
-from sampletool.state.commands import _store
+from ....kit.global_options import RawOption
+from .. import _store
 
 spec = _store.reads("counter get builds")
 

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import typer
 
-from sampletool.kit.contract.table import Line, header_row
-from sampletool.kit.pages import AfterOption, LimitOption, first_page, read_cursor
-from sampletool.state.commands import _store
+from ....kit.contract.table import Line, header_row
+from ....kit.pages import AfterOption, LimitOption, first_page, read_cursor
+from .. import _store
 
 spec = _store.reads("counter list")
 

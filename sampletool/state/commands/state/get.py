@@ -2,10 +2,10 @@
 
 import typer
 
-from sampletool.kit.contract.errors import KeyNotFound
-from sampletool.kit.global_options import RawOption
-from sampletool.state.commands import _store
-from sampletool.state.promises import Value
+from ....kit.contract.errors import KeyNotFound
+from ....kit.global_options import RawOption
+from ...promises import Value
+from .. import _store
 
 spec = _store.reads("state get plan", errors=(KeyNotFound,), before=("state set plan draft",))
 

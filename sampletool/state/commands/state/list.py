@@ -4,11 +4,11 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from sampletool.kit.contract.response import value_text
-from sampletool.kit.contract.table import Line, header_row
-from sampletool.kit.pages import AfterOption, LimitOption, first_page, read_cursor
-from sampletool.state.commands import _store
-from sampletool.state.promises import Value
+from ....kit.contract.response import value_text
+from ....kit.contract.table import Line, header_row
+from ....kit.pages import AfterOption, LimitOption, first_page, read_cursor
+from ...promises import Value
+from .. import _store
 
 spec = _store.reads("state list", "state list --prefix plan.")
 

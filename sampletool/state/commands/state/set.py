@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
-from sampletool.kit.contract.errors import VersionConflict
-from sampletool.kit.global_options import AllowEmptyOption, DryRunOption
-from sampletool.state.commands import _store
-from sampletool.state.commands._values import parse_value, read_input
-from sampletool.state.promises import Once
+from ....kit.contract.errors import VersionConflict
+from ....kit.global_options import AllowEmptyOption, DryRunOption
+from ...promises import Once
+from .. import _store
+from .._values import parse_value, read_input
 
 spec = _store.changes(
     "state set plan draft",

@@ -2,10 +2,10 @@
 
 import typer
 
-from sampletool.kit.contract.errors import VersionConflict
-from sampletool.kit.global_options import DryRunOption
-from sampletool.state.commands import _store
-from sampletool.state.promises import Once
+from ....kit.contract.errors import VersionConflict
+from ....kit.global_options import DryRunOption
+from ...promises import Once
+from .. import _store
 
 spec = _store.changes(
     "state unset plan",

@@ -5,14 +5,14 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from sampletool.kit.context import Context
-from sampletool.kit.contract.errors import InvalidValues, Mistake
-from sampletool.kit.contract.response import Effect
-from sampletool.kit.global_options import DryRunOption
-from sampletool.state.commands import _store
-from sampletool.state.commands._values import parse_json, parse_value, read_input
-from sampletool.state.errors import TaskConflict
-from sampletool.state.promises import NewTask, Once
+from ....kit.context import Context
+from ....kit.contract.errors import InvalidValues, Mistake
+from ....kit.contract.response import Effect
+from ....kit.global_options import DryRunOption
+from ...errors import TaskConflict
+from ...promises import NewTask, Once
+from .. import _store
+from .._values import parse_json, parse_value, read_input
 
 spec = _store.changes(
     "task add mail 'to: ann' 'to: bob'",

@@ -4,10 +4,10 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from sampletool.kit.contract.response import Effect, value_text
-from sampletool.kit.global_options import DryRunOption
-from sampletool.state.commands import _store
-from sampletool.state.promises import Claimed, Once
+from ....kit.contract.response import Effect, value_text
+from ....kit.global_options import DryRunOption
+from ...promises import Claimed, Once
+from .. import _store
 
 spec = _store.changes(
     "task claim mail",

@@ -4,9 +4,9 @@ from typing import Annotated, Literal, NamedTuple
 
 import typer
 
-from sampletool.kit.contract.response import Effect
-from sampletool.kit.global_options import DryRunOption
-from sampletool.state.commands import _store
+from ....kit.contract.response import Effect
+from ....kit.global_options import DryRunOption
+from .. import _store
 
 spec = _store.changes(
     "task clean --older-than 30d",

@@ -2,8 +2,8 @@
 
 import typer
 
-from sampletool.kit.global_options import DryRunOption
-from sampletool.state.commands import _store
+from ....kit.global_options import DryRunOption
+from .. import _store
 
 spec = _store.changes("task release ann:1 --delay 30s", before=_store.A_CLAIM)
 

@@ -2,9 +2,9 @@
 
 import typer
 
-from sampletool.kit.global_options import DryRunOption
-from sampletool.state.commands import _store
-from sampletool.state.errors import TaskNotFailed
+from ....kit.global_options import DryRunOption
+from ...errors import TaskNotFailed
+from .. import _store
 
 spec = _store.changes(
     "task retry ann",

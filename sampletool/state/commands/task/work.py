@@ -5,15 +5,15 @@ from typing import Annotated
 
 import typer
 
-from sampletool.kit.contract.errors import InvalidValues, Mistake, ProgramNotFound
-from sampletool.kit.contract.expected import EXPECTED, to_tool_error
-from sampletool.kit.global_options import DryRunOption
-from sampletool.state.commands import _store
-from sampletool.state.errors import TasksFailed
-from sampletool.state.opening import store_of
-from sampletool.state.values import check
-from sampletool.state.worked import Worked
-from sampletool.state.worker import Worker
+from ....kit.contract.errors import InvalidValues, Mistake, ProgramNotFound
+from ....kit.contract.expected import EXPECTED, to_tool_error
+from ....kit.global_options import DryRunOption
+from ...errors import TasksFailed
+from ...opening import store_of
+from ...values import check
+from ...worked import Worked
+from ...worker import Worker
+from .. import _store
 
 spec = _store.changes(
     "task work mail --until-empty -- printenv TOOL_TASK_BODY",

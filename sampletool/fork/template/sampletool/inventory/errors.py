@@ -1,6 +1,6 @@
 """What can be wrong with an inventory."""
 
-from sampletool.kit.contract.errors import ExitStatus, ToolError
+from ..kit.contract.errors import ExitStatus, ToolError
 
 
 class NotEnough(ToolError):

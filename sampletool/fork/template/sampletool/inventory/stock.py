@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from sampletool.kit.context import Context
-from sampletool.kit.contract.response import Effect
-from sampletool.kit.safety.errors import InvalidToml
-from sampletool.kit.safety.toml_file import TomlEdit, TomlText
-from sampletool.kit.settings.change import set_key
+from ..kit.context import Context
+from ..kit.contract.response import Effect
+from ..kit.safety.errors import InvalidToml
+from ..kit.safety.toml_file import TomlEdit, TomlText
+from ..kit.settings.change import set_key
 
 
 class Changed(NamedTuple):

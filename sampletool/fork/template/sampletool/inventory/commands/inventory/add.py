@@ -4,11 +4,10 @@ from typing import Annotated
 
 import typer
 
-from sampletool.kit.context import Context
-from sampletool.kit.contract.command_spec import CommandSpec
-from sampletool.kit.contract.errors import NoWorkspace
-from sampletool.kit.global_options import DryRunOption
-
+from ....kit.context import Context
+from ....kit.contract.command_spec import CommandSpec
+from ....kit.contract.errors import NoWorkspace
+from ....kit.global_options import DryRunOption
 from ...stock import Changed, change, counts, stock_file
 
 spec = CommandSpec(

@@ -7,16 +7,15 @@ from typing import NamedTuple
 
 import typer
 
-from sampletool.kit.context import NO_WAIT_SECONDS, Context
-from sampletool.kit.contract.command_spec import CommandSpec
-from sampletool.kit.contract.errors import ChecksFailed, NoWorkspace
-from sampletool.kit.contract.text import printable_lines
-from sampletool.kit.global_options import DryRunOption
-from sampletool.kit.places import session_root, workspace_lock
-from sampletool.kit.safety.atomic_file import replace
-from sampletool.kit.safety.children import Children
-from sampletool.kit.safety.toml_file import read_toml
-
+from ....kit.context import NO_WAIT_SECONDS, Context
+from ....kit.contract.command_spec import CommandSpec
+from ....kit.contract.errors import ChecksFailed, NoWorkspace
+from ....kit.contract.text import printable_lines
+from ....kit.global_options import DryRunOption
+from ....kit.places import session_root, workspace_lock
+from ....kit.safety.atomic_file import replace
+from ....kit.safety.children import Children
+from ....kit.safety.toml_file import read_toml
 from ... import few
 from ...stock import counts, stock_file
 

@@ -4,12 +4,11 @@ from typing import NamedTuple
 
 import typer
 
-from sampletool.kit.context import Context
-from sampletool.kit.contract.command_spec import CommandSpec
-from sampletool.kit.contract.errors import NoWorkspace
-from sampletool.kit.contract.table import Line, header_row
-from sampletool.kit.safety.toml_file import read_toml
-
+from ....kit.context import Context
+from ....kit.contract.command_spec import CommandSpec
+from ....kit.contract.errors import NoWorkspace
+from ....kit.contract.table import Line, header_row
+from ....kit.safety.toml_file import read_toml
 from ...stock import counts, stock_file
 
 spec = CommandSpec(effect="nothing", errors=(NoWorkspace,), examples=("inventory list",))
