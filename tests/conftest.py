@@ -1,3 +1,3 @@
 """Every test runs as the kit's do."""
 
-pytest_plugins = ["tests.kit.plugin"]
+pytest_plugins = ["sampletool.kit.testing.plugin"]

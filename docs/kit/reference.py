@@ -14,7 +14,7 @@ from sampletool.kit.contract.command_spec import ERRORS_OF_EVERY_COMMAND, Comman
 from sampletool.kit.contract.errors import INTERRUPTED, ErrorKind, ExitStatus
 from sampletool.kit.contract.help_page import option_item
 from sampletool.kit.contract.library_errors import kind_of
-from sampletool.kit.parts import offered
+from sampletool.kit.part_discovery import offered
 from sampletool.kit.program import PROGRAM, env_variable
 from sampletool.kit.settings.known import all_settings
 

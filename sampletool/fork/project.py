@@ -11,7 +11,8 @@ from typing import NamedTuple
 from .. import REPOSITORY
 from ..kit.checksums import listing, of_kit
 from ..kit.contract.file_errors import EditRefused
-from ..kit.parts import folders_of, lines_without, part_names
+from ..kit.part_discovery import part_names
+from ..kit.parts import find_folders, remove_lines
 from ..kit.program import PACKAGE, PROGRAM, __version__
 from ..kit.rename import Names, rename_files
 from ..kit.settings.toml_edit import CannotEdit, set_value
@@ -43,8 +44,8 @@ def project(source: Mapping[str, bytes], choice: Choice) -> dict[str, bytes]:
     """The files of the new project, by their paths."""
     package = choice.name.replace("-", "_")
     left_out = {*part_names()} - choice.parts
-    not_taken = tuple(f"{folder}/" for folder in folders_of(left_out, source))
-    chosen = tuple(f"{folder}/" for folder in folders_of({*choice.parts}, source))
+    not_taken = tuple(f"{folder}/" for folder in find_folders(left_out, source))
+    chosen = tuple(f"{folder}/" for folder in find_folders({*choice.parts}, source))
     files = {
         path: content
         for path, content in source.items()
@@ -57,7 +58,7 @@ def project(source: Mapping[str, bytes], choice: Choice) -> dict[str, bytes]:
     }
     files["docs/index.md"] = files["docs/index.md"].replace(source["docs/front.md"].rstrip(b"\n"), b"# Pages")
     for path in ("pyproject.toml", "Makefile", *(path for path in files if path.endswith(".md"))):
-        files[path] = lines_without(left_out, path, files[path].decode()).encode()
+        files[path] = remove_lines(left_out, path, files[path].decode()).encode()
     files["pyproject.toml"] = _unformatted(files["pyproject.toml"].decode(), sorted(chosen)).encode()
     before, line, after = files.pop("LICENSE").decode().partition("Copyright (c)")
     made = rename_files(files, Names(PACKAGE, PROGRAM), Names(package, choice.command))

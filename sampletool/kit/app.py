@@ -33,7 +33,7 @@ from .contract.response import (
 )
 from .contract.text import redact, shorten
 from .global_options import HelpRequested, color_in_arguments, format_in_arguments, whole_tool
-from .parts import command_packages
+from .part_discovery import command_packages
 from .places import state_directory
 from .program import PACKAGE, PROGRAM, __version__, env_variable
 from .safety.clock import utc

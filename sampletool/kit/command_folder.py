@@ -24,7 +24,7 @@ from .contract.manifest import schema_of
 from .global_options import HelpRequested, described_options
 from .lenient_parsing import CommandLevel
 from .parse_level import parse_level
-from .parts import TOP
+from .part_discovery import directory_of
 from .program import PROGRAM, __version__
 from .settings_notices import show_settings
 from .typer_parameters import TyperParameter, command_of, describe, parameters_of
@@ -350,7 +350,7 @@ def _names_in(package: str) -> list[str]:
     """Return the names of the commands in a package: those of its files and folders."""
     # The files are not imported: importing all commands would take half a second.
     names = []
-    for file_name in os.listdir(f"{TOP}/{package.replace('.', '/')}"):
+    for file_name in os.listdir(directory_of(package)):
         is_module = file_name.endswith(".py")
         is_folder = "." not in file_name
         if (is_module or is_folder) and not file_name.startswith("_"):

@@ -7,9 +7,11 @@ the group is created. No file is replaced. README.md, next to this file, explain
 import keyword
 import re
 import sys
+from pathlib import Path
 
-from .parts import TOP, command_packages, part_names
+from .part_discovery import command_packages, directory_of, part_names
 from .program import PACKAGE, PROGRAM
+from .project import ROOT
 
 _NAME = re.compile(r"[a-z](-?[a-z0-9]){0,29}")
 _COMMAND = '''"""Greet somebody. Describe here what the command does."""
@@ -64,14 +66,14 @@ def test_the_greeting_names_the_person_and_the_directory(tool: Tool) -> None:
 def new_files(group: str, name: str) -> dict[str, str]:
     """Return the files to write, by their paths: the command, its test, and packages that are missing."""
     folder, file = group.replace("-", "_"), name.replace("-", "_")
-    part = next((part for part in part_names() if (TOP / PACKAGE / part / "commands" / folder).is_dir()), folder)
+    part = next((part for part in part_names() if (ROOT / PACKAGE / part / "commands" / folder).is_dir()), folder)
     place, tests = f"{PACKAGE}/{part}", f"tests/{part}"
     about = f'"""Describe the group {group} here."""\n'
     packages = dict.fromkeys((place, f"{place}/commands", f"{place}/commands/{folder}"), about)
     packages |= dict.fromkeys((tests, f"{tests}/commands"), "")
     around = {f"{package}/__init__.py": text for package, text in packages.items()}
     names = {"package": PACKAGE, "program": PROGRAM, "group": group, "name": name}
-    return {path: text for path, text in around.items() if not (TOP / path).exists()} | {
+    return {path: text for path, text in around.items() if not (ROOT / path).exists()} | {
         f"{place}/commands/{folder}/{file}.py": _COMMAND.format(**names),
         f"{tests}/commands/test_{folder}_{file}.py": _TEST.format(**names),
     }
@@ -81,15 +83,15 @@ def main(args: list[str]) -> None:
     words = "".join(args).split("/")
     if len(words) != 2 or not all(_NAME.fullmatch(word) and not keyword.iskeyword(word) for word in words):
         raise SystemExit("Usage: make new-command NAME=group/name    (small letters, digits, single dashes)")
-    places = [TOP.joinpath(*package.split(".")) / words[0].replace("-", "_") for package in command_packages()]
+    places = [Path(directory_of(package)) / words[0].replace("-", "_") for package in command_packages()]
     if places[0].exists() or words[0] == "kit" or any(place.with_suffix(".py").exists() for place in places):
         raise SystemExit(f"{words[0]} is a command, or belongs to the kit: choose another group.")
     files = new_files(*words)
-    if there := [path for path in files if (TOP / path).exists()]:
+    if there := [path for path in files if (ROOT / path).exists()]:
         raise SystemExit(f"Already there: {', '.join(there)}.")
     for path, text in files.items():
-        (TOP / path).parent.mkdir(parents=True, exist_ok=True)
-        with (TOP / path).open("x") as file:
+        (ROOT / path).parent.mkdir(parents=True, exist_ok=True)
+        with (ROOT / path).open("x") as file:
             file.write(text)
         sys.stdout.write(f"{path}\n")
 

@@ -1,15 +1,23 @@
-"""The names of the tool: its package, its command, and the names that are built from these two.
+"""The names of the program: its package, its command, and the names that are built from these two.
 
-This is the only module of the kit that knows in which package the kit is.
+This is the only module of the kit that knows which package is the program, such as `ledger`:
+
+1. An entry point names it: `main(package="ledger")` in `ledger/__main__.py`.
+2. Otherwise, the variable KIT_PACKAGE names it. It is for the processes that developers and tests
+   start from a module of the kit, such as `python -m sampletool.kit.new_command`.
+3. Otherwise, it is the package that contains the kit.
 """
 
-import sys
+import os
 
-from .. import PROGRAM, __version__
+from . import package_of_program
 
 __all__ = [
     "DOCUMENTATION",
+    "KIT",
+    "KIT_DIRECTORY",
     "PACKAGE",
+    "PACKAGE_DIRECTORY",
     "PROGRAM",
     "WORKSPACE_DIRECTORY",
     "WORKSPACE_FILE",
@@ -18,8 +26,30 @@ __all__ = [
     "tracker_address",
 ]
 
-PACKAGE = __name__.removesuffix(".kit.program")
-"""The package that contains the kit, such as `sampletool`."""
+KIT = __name__.removesuffix(".program")
+"""The package of the kit, such as `sampletool.kit`. The program may be in another package."""
+
+_CONTAINER = KIT.removesuffix(".kit")
+
+PACKAGE = package_of_program or os.environ.get("KIT_PACKAGE") or _CONTAINER
+"""The package of the program, such as `sampletool`."""
+
+_package = __import__(PACKAGE)
+
+PACKAGE_DIRECTORY = os.path.dirname(_package.__file__ or "")
+"""The directory of the program's package."""
+
+KIT_DIRECTORY = os.path.dirname(__file__)
+"""The directory of the kit."""
+
+PROGRAM: str = _package.PROGRAM
+"""The name of the command, such as `tool`."""
+
+__version__: str = _package.__version__
+"""The version of the program."""
+
+DOCUMENTATION: str = getattr(_package, "DOCUMENTATION", "")
+"""The address of the documentation, or "" if the package does not name one."""
 
 WORKSPACE_FILE = f"{PROGRAM}.toml"
 """The settings file of a workspace. A directory with this file is a workspace."""
@@ -27,13 +57,10 @@ WORKSPACE_FILE = f"{PROGRAM}.toml"
 WORKSPACE_DIRECTORY = f".{PROGRAM}"
 """The directory in a workspace that the tool uses for its own files, such as locks."""
 
-DOCUMENTATION: str = getattr(sys.modules[PACKAGE], "DOCUMENTATION", "")
-"""The address of the documentation, or "" if the package does not name one."""
-
 
 def tracker_address() -> str:
     """Return the address of the issue tracker, or "" if the package does not name a repository."""
-    repository: str = getattr(sys.modules[PACKAGE], "REPOSITORY", "")
+    repository: str = getattr(_package, "REPOSITORY", "")
     if not repository:
         return ""
     return f"{repository}/issues"

@@ -19,13 +19,15 @@ import gc
 import os
 import sys
 
+from . import name_package
+
 _OLDEST_PYTHON = (3, 11)
 _PRECONDITION = 4
 """The exit code ExitStatus.PRECONDITION, which an old Python cannot import."""
 
 
-def main() -> int:
-    """Run the command in `sys.argv`, and end the process.
+def main(package: str) -> int:
+    """Run the command in `sys.argv`, and end the process. `package` is the package of the program.
 
     If the tool cannot run here, print an error and return the exit code.
     """
@@ -36,6 +38,7 @@ def main() -> int:
             "Run the tool in WSL, the Windows Subsystem for Linux.",
             found="Windows",
         )
+    name_package(package)
     _reset_signals()
     # A command ends before a garbage collection pays off: this saves 6% of `config get` (3.1 ms).
     gc.disable()

@@ -24,8 +24,10 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from .checksums import LIST, folders, listing, of_kit, refuse_edited
-from .parts import TOP, run_git, tracked
 from .program import PACKAGE, PROGRAM
+from .project import ROOT as TOP
+from .project import run_git
+from .project import tracked_files as tracked
 from .rename import Names, rename_files
 from .safety.flock import EXCLUSIVE, try_lock
 
@@ -70,7 +72,7 @@ def _members(archive: Path) -> Iterator[tuple[str, int, bool, Callable[[], bytes
 def laid_out(files: dict[str, bytes]) -> tuple[str, dict[str, bytes]]:
     """The name of the package, and what a checkout has of it, the kit's tests and pages, and the pins."""
     above = [path.removesuffix("kit/upgrade.py") for path in files if path.endswith("/kit/upgrade.py")]
-    beside = [path.removesuffix("tests/kit/plugin.py") for path in files if path.endswith("tests/kit/plugin.py")]
+    beside = [path.removesuffix("tests/kit/busy.py") for path in files if path.endswith("tests/kit/busy.py")]
     if not above or not beside:
         raise SystemExit("It carries no kit that can be taken: no kit/upgrade.py, or no tests/kit.")
     package, top = min(above, key=len), min(beside, key=len)

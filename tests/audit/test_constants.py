@@ -1,6 +1,6 @@
 """The value of every constant of the audit, and why it is this value."""
 
-from tests.kit.constants import Constant, Limit, differences, option_differences
+from sampletool.kit.testing.constants import Constant, Limit, differences, option_differences
 
 CONSTANTS = (
     Constant("commands.audit._RUNS_PER_MOMENT", 4, "more: stops and kills miss the moment; less: an audit takes long"),

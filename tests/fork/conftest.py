@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.program import PACKAGE
-from tests.kit.trees import ROOT
+from sampletool.kit.project import ROOT
 
 
 @pytest.fixture(scope="session")

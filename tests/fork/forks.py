@@ -15,7 +15,8 @@ from pathlib import Path
 
 from sampletool.fork.project import offered_parts
 from sampletool.kit.program import PACKAGE, PROGRAM
-from tests.kit.trees import ROOT, commit, copy_tree, make_environment, mark_as_ready
+from sampletool.kit.project import ROOT
+from sampletool.kit.testing.trees import commit, copy_tree, make_environment, mark_as_ready
 
 _ENVIRON = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 

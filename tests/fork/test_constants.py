@@ -1,6 +1,6 @@
 """The part has no number of its own: one that is added gets a table with a reason."""
 
-from tests.kit.constants import differences, option_differences
+from sampletool.kit.testing.constants import differences, option_differences
 
 _LEFT_OUT = ("template.",)
 """The code of a new project, whose numbers are its own."""

@@ -22,9 +22,9 @@ from sampletool.kit.contract.errors import NoWorkspace
 from sampletool.kit.contract.text import MAX_ECHOED_CHARACTERS
 from sampletool.kit.safety.signals import HANDLED, Signals
 from sampletool.kit.testing import console
+from sampletool.kit.testing.added_command import start_added
 from sampletool.kit.testing.forked import run_python, start_python
 from sampletool.kit.testing.tool import COMMAND, Process, Ran, Tool, check_envelope, ended
-from tests.kit.added_command import start_added
 
 _LONGEST_SECONDS = 45
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sampletool.kit.testing.schema import described
 from sampletool.kit.testing.tool import Tool
-from tests.kit.trees import file_states
+from sampletool.kit.testing.trees import file_states
 
 _EMPTY = ("", " ", "null", "undefined", "None", "NaN", "[object Object]")
 _ENCODED = ("%2e%2e%2fetc%2fpasswd", "a%20b", "level\n", " level", "a\tb", "\x1b[2J", "\udcff")

@@ -391,7 +391,7 @@ command_folder._names_in = lambda package: (
     [*real_names(package), *specs] if package == "sampletool.kit.commands" else real_names(package)
 )
 sys.argv = ["tool", *sys.argv[1:]]
-sys.exit(main())
+sys.exit(main("sampletool"))
 """
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.program import PROGRAM, __version__
+from sampletool.kit.project import ROOT
 from sampletool.kit.testing.console import Command, Terminal, commands_of, matches, on_terminal
-from tests.kit.trees import ROOT
 
 _PAGE = """# Title
 

@@ -2,7 +2,7 @@
 
 import os
 
-from tests.kit.constants import Constant, Limit, differences, option_differences
+from sampletool.kit.testing.constants import Constant, Limit, differences, option_differences
 
 _LEFT_OUT = ("contract.errors.ExitStatus.", "testing.")
 """tests/kit/contract/test_errors.py has the exit codes. Constants of tests need no reason."""

@@ -4,8 +4,8 @@ import re
 
 from sampletool.kit.environment import ENVIRONMENT
 from sampletool.kit.program import PACKAGE, env_variable
+from sampletool.kit.project import ROOT
 from sampletool.kit.settings.known import all_settings
-from tests.kit.trees import ROOT
 
 _NAMED_IN_CODE = re.compile(r'\benv_variable\("([A-Z_]+)"\)')
 

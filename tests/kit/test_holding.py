@@ -7,7 +7,7 @@ import pytest
 
 from sampletool.kit.safety.errors import LockTimeout
 from sampletool.kit.testing.holding import Holding, holding, make_lock
-from tests.kit.waiting import wait_until
+from sampletool.kit.testing.waiting import wait_until
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""tests/kit/leaks.py: a test that leaves something behind fails.
+"""kit/testing/leaks.py: a test that leaves something behind fails.
 
 The test here runs pytest once, with a test for each kind of leak, a marked test and clean tests.
 """
@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.trees import FEW_PLUGINS
+from sampletool.kit.testing.trees import FEW_PLUGINS
 
 _TESTS = """
 import os, pathlib, subprocess, tempfile, threading, time
 import pytest
 from sampletool.kit.testing.forked import run_python
-from tests.kit import leaks
-from tests.kit.leaks import outlives_the_test
+from sampletool.kit.testing import leaks
+from sampletool.kit.testing.leaks import outlives_the_test
 
 leaks.EXIT_SECONDS = 0.5
 KEPT = []
@@ -117,7 +117,7 @@ def test_each_leak_fails_its_test_and_names_it_unless_the_test_is_marked(
     tmp_path: Path,
 ) -> None:
     """The inner run kills the processes that its tests leave. Otherwise, this test would fail."""
-    (tmp_path / "conftest.py").write_text('pytest_plugins = ["tests.kit.plugin"]\n')
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ["sampletool.kit.testing.plugin"]\n')
     (tmp_path / "test_it.py").write_text(_TESTS)
     pytest_here = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *FEW_PLUGINS]
     options = [

@@ -15,7 +15,8 @@ import pytest
 
 from sampletool.kit import checksums
 from sampletool.kit.program import PACKAGE
-from tests.kit.trees import ROOT, write_checksums
+from sampletool.kit.project import ROOT
+from sampletool.kit.testing.trees import write_checksums
 
 _KIT = Path(checksums.__file__).parent
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.program import PACKAGE
+from sampletool.kit.project import ROOT
 from sampletool.kit.testing.tool import Tool
-from tests.kit.trees import ROOT, commit
+from sampletool.kit.testing.trees import commit
 
 
 @pytest.fixture

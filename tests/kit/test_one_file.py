@@ -20,10 +20,10 @@ from pathlib import Path
 import pytest
 from filelock import UnixFileLock
 
+from sampletool.kit.project import ROOT
 from sampletool.kit.stepping.tracer import Ended, Event, SteppedProcess
 from sampletool.kit.testing.forked import fork_server, run_python, start_python
-from tests.kit.trees import ROOT
-from tests.kit.waiting import wait_until
+from sampletool.kit.testing.waiting import wait_until
 
 _PROGRAM = ROOT / "docs" / "kit" / "one_file" / "stock.py"
 _MAX_LINES = 128

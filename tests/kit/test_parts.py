@@ -1,4 +1,4 @@
-"""A part is all folders that share its name, and can be removed without anything else being touched."""
+"""kit/parts.py: a part is removed with everything that is about it, and nothing else is."""
 
 import shutil
 import subprocess
@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sampletool.kit import parts
-from sampletool.kit.parts import folders_of
-from sampletool.kit.program import PACKAGE
-from tests.kit.trees import commit
+from sampletool.kit.parts import find_folders
+from sampletool.kit.program import KIT, KIT_DIRECTORY, PACKAGE
+from sampletool.kit.testing.trees import commit
 
 _FILES = {
     f"{PACKAGE}/__init__.py": "PROGRAM = 'prog'\n__version__ = '1'\n",
@@ -18,7 +17,8 @@ _FILES = {
     f"{PACKAGE}/alpha/commands/alpha/__init__.py": "",
     f"{PACKAGE}/beta/__init__.py": "",
     f"{PACKAGE}/beta/plays/alpha/play.py": "",
-    f"{PACKAGE}/notes.txt": "no folder, no part\n",
+    f"{PACKAGE}/notes.txt": "a file is not a part\n",
+    "alpha/readme.txt": "a folder of the user\n",
     "tests/alpha/test_it.py": "",
     "tests/kit/alpha/test_it.py": "",
     "docs/beta/alpha/page.md": "",
@@ -28,60 +28,116 @@ _FILES = {
     f"{PACKAGE}/beta/template/pyproject.template": "two = 2  # alpha\n",
     "script.py": "kept = 1  # alpha\n",
 }
+_FOLDERS_OF_ALPHA = (
+    f"{PACKAGE}/alpha/",
+    f"{PACKAGE}/beta/plays/alpha/",
+    "tests/alpha/",
+    "docs/beta/alpha/",
+)
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A project of its own: the kit, two parts, and a folder that python has left."""
+    """Return a project with the kit and two parts."""
+    tree = tmp_path / "tree"
     for name, text in _FILES.items():
-        (tmp_path / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "tree" / name).write_text(text)
+        write(tree / name, text)
     ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(Path(parts.__file__).parent, tmp_path / "tree" / PACKAGE / "kit", ignore=ignored)
-    (tmp_path / "tree" / ".gitignore").write_text("__pycache__/\n")
-    commit(tmp_path / "tree")
-    (tmp_path / "tree" / PACKAGE / "old" / "__pycache__").mkdir(parents=True)
-    return tmp_path / "tree"
+    shutil.copytree(KIT_DIRECTORY, tree / PACKAGE / "kit", ignore=ignored)
+    write(tree / ".gitignore", "__pycache__/\n")
+    commit(tree)
+    return tree
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
 
 
 def parts_command(tree: Path, *args: str) -> subprocess.CompletedProcess[str]:
     # A fresh interpreter: a forked one has loaded our kit, not that of the tree.
-    command = [sys.executable, "-m", f"{PACKAGE}.kit.parts", *args]
+    command = [sys.executable, "-m", f"{KIT}.parts", *args]
     return subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
 
 
-def files_of(tree: Path) -> set[str]:
-    files = (file for file in tree.rglob("*") if file.is_file() and not {".git", "kit", "__pycache__"} & {*file.parts})
-    return {file.relative_to(tree).as_posix() for file in files} - {".gitignore"}
+def files_in(tree: Path) -> dict[str, str]:
+    """Return the text of each file of the project, without those of the kit and of git."""
+    texts = {}
+    for path in tree.rglob("*"):
+        name = path.relative_to(tree).as_posix()
+        is_ours = name.startswith((".git", f"{PACKAGE}/kit/")) or "__pycache__" in name
+        if path.is_file() and not is_ours:
+            texts[name] = path.read_text()
+    return texts
 
 
-def test_a_part_is_a_folder_beside_the_kit(tree: Path) -> None:
-    assert parts_command(tree).stdout == "alpha\nbeta\n"
-
-
-def test_a_part_goes_with_every_folder_of_its_name_and_every_line_that_ends_in_it(tree: Path) -> None:
-    (tree / PACKAGE / "alpha" / "mine.txt").write_text("git does not track it")
+def test_a_part_is_removed_with_its_folders_and_the_lines_that_have_its_mark(tree: Path) -> None:
+    write(tree / PACKAGE / "alpha" / "mine.txt", "git does not track it")
 
     removed = parts_command(tree, "remove", "alpha")
 
     assert removed.returncode == 0, removed.stderr
-    assert files_of(tree) == {name for name in _FILES if "/alpha/" not in name} | {f"{PACKAGE}/alpha/mine.txt"}
-    assert (tree / "tests" / "kit" / "alpha" / "test_it.py").exists()
-    assert (tree / "pyproject.toml").read_text() == "one = [\n  2,  # beta\n  3,  # alphabet\n]\n"
-    assert (tree / "docs" / "index.md").read_text() == "* [b](beta/b.md) <!-- beta -->\n# alpha\n"
-    assert (tree / "Makefile").read_text() == ""
-    assert (tree / PACKAGE / "beta" / "template" / "pyproject.template").read_text() == ""
-    assert (tree / "script.py").read_text() == _FILES["script.py"]
+    expected = dict(_FILES)
+    for name in _FILES:
+        if name.startswith(_FOLDERS_OF_ALPHA):
+            del expected[name]
+    expected[f"{PACKAGE}/alpha/mine.txt"] = "git does not track it"
+    expected["pyproject.toml"] = "one = [\n  2,  # beta\n  3,  # alphabet\n]\n"
+    expected["docs/index.md"] = "* [b](beta/b.md) <!-- beta -->\n# alpha\n"
+    expected["Makefile"] = ""
+    expected[f"{PACKAGE}/beta/template/pyproject.template"] = ""
+    assert files_in(tree) == expected
     assert parts_command(tree).stdout == "beta\n"
 
 
-def test_git_can_bring_a_removed_part_back(tree: Path) -> None:
-    parts_command(tree, "remove", "alpha", "beta")
+def test_the_command_shows_what_it_removes(tree: Path) -> None:
+    removed = parts_command(tree, "remove", "alpha")
+
+    assert removed.stdout.splitlines()[:9] == [
+        "Removing:",
+        "  docs/beta/alpha/",
+        f"  {PACKAGE}/alpha/",
+        f"  {PACKAGE}/beta/plays/alpha/",
+        "  tests/alpha/",
+        "  1 line of Makefile",
+        "  1 line of docs/index.md",
+        "  1 line of pyproject.toml",
+        f"  1 line of {PACKAGE}/beta/template/pyproject.template",
+    ]
+
+
+def test_a_dry_run_shows_the_same_and_removes_nothing(tree: Path) -> None:
+    write(tree / "script.py", "changed = 2\n")
+
+    forecast = parts_command(tree, "remove", "--dry-run", "alpha").stdout
+    files_after = files_in(tree)
+    run_git(tree, "checkout", "-q", ".")
+    removed = parts_command(tree, "remove", "alpha").stdout
+
+    assert files_after == {**_FILES, "script.py": "changed = 2\n"}
+    assert forecast.splitlines()[0] == "This would be removed:"
+    assert forecast.splitlines()[1:] == removed.splitlines()[1:-2]
+
+
+def test_a_file_without_lines_of_the_part_is_not_written(tree: Path) -> None:
+    """make builds the environment again if pyproject.toml is newer."""
+    (tree / "pyproject.toml").write_text("two = 2  # beta\n")
+    run_git(tree, "commit", "-qam", "without alpha")
+    before = (tree / "pyproject.toml").stat().st_mtime_ns
+
+    parts_command(tree, "remove", "alpha")
+
+    assert (tree / "pyproject.toml").stat().st_mtime_ns == before
+
+
+def test_the_printed_command_undoes_the_removal(tree: Path) -> None:
+    removed = parts_command(tree, "remove", "alpha", "beta")
     assert parts_command(tree).stdout == ""
 
-    subprocess.run(["git", "restore", "--staged", "--worktree", "."], cwd=tree, check=True)
+    (undo,) = [line for line in removed.stdout.splitlines() if line.startswith("Undo:")]
+    subprocess.run(["sh", "-c", undo.removeprefix("Undo:")], cwd=tree, check=True)
 
-    assert {name: (tree / name).read_text() for name in _FILES} == _FILES
+    assert files_in(tree) == _FILES
 
 
 @pytest.mark.parametrize("changed", ["pyproject.toml", f"{PACKAGE}/alpha/__init__.py"])
@@ -92,19 +148,59 @@ def test_nothing_is_removed_from_a_tree_with_changes(tree: Path, changed: str) -
 
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "Commit them first" in refused.stderr
-    assert files_of(tree) >= {name for name in _FILES if "/kit/" not in name}
+    assert files_in(tree) == {**_FILES, changed: "changed\n"}
 
 
-@pytest.mark.parametrize("name", ["kit", "notes.txt", "old", "gone", ""])
-def test_what_is_no_part_is_not_removed(tree: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["kit", "notes.txt", "gone", ""])
+def test_only_parts_can_be_removed(tree: Path, name: str) -> None:
     refused = parts_command(tree, "remove", "alpha", name)
 
     assert refused.returncode == 1
-    assert "There are: alpha, beta." in refused.stderr
-    assert files_of(tree) >= {name for name in _FILES if "/kit/" not in name}
+    assert f"No such part: {name}. The parts are: alpha, beta." in refused.stderr
+    assert files_in(tree) == _FILES
 
 
-def test_only_the_outermost_folders_count_and_none_in_the_kit() -> None:
-    tracked = ["p/a/x/a/y", "p/a/z", "p/kit/a/y", "docs/kit/a/y", "a/file", "b/a", "docs/b/a/c"]
+@pytest.mark.parametrize("has_part_with_its_name", [False, True], ids=["", "a_part_has_its_name"])
+def test_the_package_is_never_removed(tree: Path, has_part_with_its_name: bool) -> None:
+    if has_part_with_its_name:
+        write(tree / PACKAGE / PACKAGE / "__init__.py", "")
+        run_git(tree, "add", ".")
+        run_git(tree, "commit", "-qm", "a part with the name of the package")
+    before = files_in(tree)
 
-    assert folders_of({"a"}, tracked) == {"p/a", "a", "docs/b/a"}
+    refused = parts_command(tree, "remove", PACKAGE)
+
+    assert refused.returncode == 1
+    assert f"{PACKAGE} is the package of the program" in refused.stderr
+    assert files_in(tree) == before
+
+
+def test_a_command_of_another_part_with_the_name_of_the_part_is_kept(tree: Path) -> None:
+    write(tree / PACKAGE / "beta" / "commands" / "alpha" / "add.py", "")
+    run_git(tree, "add", ".")
+    run_git(tree, "commit", "-qm", "a group of commands called alpha")
+
+    parts_command(tree, "remove", "alpha")
+
+    assert (tree / PACKAGE / "beta" / "commands" / "alpha" / "add.py").exists()
+    assert not (tree / PACKAGE / "alpha" / "__init__.py").exists()
+
+
+@pytest.mark.parametrize("args", [["remove"], ["remove", "--dry-run"], ["remove", "-x"], ["list"]])
+def test_a_wrong_command_line_shows_the_usage(tree: Path, args: list[str]) -> None:
+    refused = parts_command(tree, *args)
+
+    assert refused.returncode == 1
+    assert refused.stderr.startswith(f"Usage: python -m {KIT}.parts\n")
+
+
+def test_of_two_folders_in_each_other_the_outer_one_counts() -> None:
+    paths = [f"{PACKAGE}/a/x/a/y", f"{PACKAGE}/a/z", "docs/b/a/c"]
+    paths += [f"{PACKAGE}/kit/a/y", "docs/kit/a/y", "a"]
+
+    assert find_folders({"a"}, paths) == {f"{PACKAGE}/a", "docs/b/a"}
+
+
+def run_git(tree: Path, *args: str) -> None:
+    author = ["-c", "user.name=nobody", "-c", "user.email=nobody@example.org"]
+    subprocess.run(["git", *author, *args], cwd=tree, check=True)

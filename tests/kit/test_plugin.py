@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from sampletool.kit.safety.processes import is_running
-from tests.kit.trees import FEW_PLUGINS
+from sampletool.kit.testing.trees import FEW_PLUGINS
 
 _TESTS = """
 import pathlib, signal, subprocess
@@ -28,7 +28,7 @@ def test_a_suite_that_ignores_signals_tests_as_any_other_and_a_test_that_fails_l
     tmp_path: Path,
 ) -> None:
     """As with nohup or `&`: naive is that all that the suite starts ignores them too."""
-    (tmp_path / "conftest.py").write_text('pytest_plugins = ["tests.kit.plugin"]\n')
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ["sampletool.kit.testing.plugin"]\n')
     (tmp_path / "test_it.py").write_text(_TESTS)
     pytest_here = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *FEW_PLUGINS]
     ignoring = ["sh", "-c", 'trap "" INT HUP; exec "$@"', "sh"]

@@ -12,11 +12,12 @@ import pytest
 
 from sampletool import PROGRAM, __version__
 from sampletool.kit import start
+from sampletool.kit.program import PACKAGE
 from sampletool.kit.safety.signals import HANDLED
+from sampletool.kit.testing.added_command import start_added
 from sampletool.kit.testing.forked import run_python
 from sampletool.kit.testing.tool import COMMAND, Tool, ended
-from tests.kit.added_command import start_added
-from tests.kit.waiting import wait_until
+from sampletool.kit.testing.waiting import wait_until
 
 # Standard descriptors that are closed
 
@@ -69,7 +70,7 @@ for descriptor in {closed}:
     os.close(descriptor)
 sys.version_info = (3, 10)
 from sampletool.kit.start import main
-main()
+main("sampletool")
 os._exit(os.open(os.devnull, os.O_RDONLY))
 """
 
@@ -146,7 +147,7 @@ import sys
 sys.version_info = (3, 10, 9)
 sys.argv = ["tool", "config", "list"]
 from sampletool.kit.start import main
-sys.exit(main())
+sys.exit(main("sampletool"))
 """
 
 
@@ -176,7 +177,7 @@ def test_windows_is_refused_before_anything_else_is_tried(
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setattr(start, "_reset_signals", lambda: pytest.fail("signals do not exist there"))
 
-    exit_code = start.main()
+    exit_code = start.main(PACKAGE)
 
     error = json.loads(capfd.readouterr().out)["error"]
     assert exit_code == error["exit_code"] == 4
@@ -225,7 +226,7 @@ for name in ("enum", "signal", "contextlib", "json"):
     sys.modules.pop(name, None)
 sys.meta_path.insert(0, Interrupting())
 from sampletool.kit.start import main
-main()
+main("sampletool")
 """
 
 

@@ -15,7 +15,7 @@ import os, sys
 os._exit = lambda status: None
 from {PACKAGE}.kit.start import main
 sys.argv[0] = "{PROGRAM}"
-main()"""
+main("{PACKAGE}")"""
 """A program that runs the tool, and does not exit."""
 
 _HEAVY = {

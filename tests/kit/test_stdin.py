@@ -12,7 +12,7 @@ import pytest
 
 from sampletool.kit.testing.forked import run_python
 from sampletool.kit.testing.tool import COMMAND, Process, Ran, Tool, ended
-from tests.kit.waiting import wait_until
+from sampletool.kit.testing.waiting import wait_until
 
 
 def _end_with_open_stdin(process: Process) -> Ran:

@@ -19,9 +19,10 @@ import pytest
 
 from sampletool.kit import upgrade
 from sampletool.kit.program import PACKAGE
+from sampletool.kit.project import ROOT
 from sampletool.kit.testing.forked import run_python
-from tests.kit.trees import ROOT, commit, copy_template, copy_tree, write_checksums
-from tests.kit.waiting import wait_until
+from sampletool.kit.testing.trees import commit, copy_template, copy_tree, write_checksums
+from sampletool.kit.testing.waiting import wait_until
 
 _MAKEFILE = "check test:\n\t@test ! -e broken\n\t@{python} -m {package}.kit.checksums && echo $@ >> made\n"
 _BESIDE = ("pyproject.toml", "constraints.txt", "docs/index.md", "tests/__init__.py", "tests/conftest.py")

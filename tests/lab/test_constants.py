@@ -1,6 +1,6 @@
 """The value of every constant of the lab, and why it is this value."""
 
-from tests.kit.constants import Constant, Limit, differences, option_differences
+from sampletool.kit.testing.constants import Constant, Limit, differences, option_differences
 
 _LEFT_OUT = ("scenarios.",)
 """A scenario is a story: its numbers are its content, and its recorded runs pin them."""

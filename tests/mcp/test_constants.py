@@ -1,7 +1,7 @@
 """The value of every constant of the server, and why it is this value."""
 
+from sampletool.kit.testing.constants import Constant, differences
 from sampletool.mcp.tools import LONGEST
-from tests.kit.constants import Constant, differences
 
 CONSTANTS = (
     Constant("calls.NO_WAIT_SECONDS", 32, "more: the machine has no processes left; less: calls wait for nothing"),

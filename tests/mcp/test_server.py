@@ -21,8 +21,8 @@ from sampletool.kit.safety.processes import is_running, pids
 from sampletool.kit.testing.holding import holding
 from sampletool.kit.testing.schema import described, problems_of
 from sampletool.kit.testing.tool import Tool, ended
+from sampletool.kit.testing.waiting import wait_until
 from sampletool.mcp.calls import in_thread
-from tests.kit.waiting import wait_until
 from tests.mcp.support import connected, start_server, talk
 
 _HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}

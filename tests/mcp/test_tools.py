@@ -20,8 +20,8 @@ from sampletool.kit.contract.response import json_line
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.schema import problems_of
 from sampletool.kit.testing.tool import Tool as CommandLine
+from sampletool.kit.testing.trees import file_states
 from sampletool.mcp.tools import LONGEST, Tool, load_tools
-from tests.kit.trees import file_states
 
 _END = ["--format=jsonl", f"--timeout={LONGEST}", "--"]
 

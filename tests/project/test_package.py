@@ -15,8 +15,8 @@ import pytest
 
 from sampletool import REPOSITORY
 from sampletool.kit.program import PACKAGE, PROGRAM
+from sampletool.kit.project import ROOT
 from sampletool.kit.testing.schema import described
-from tests.kit.trees import ROOT
 
 _MAN_DIRECTORY = "man/man1/"
 _OTHER_SHARED_FILES = {

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from sampletool.kit.parts import part_names
+from sampletool.kit.part_discovery import part_names
 from sampletool.kit.program import PACKAGE
+from sampletool.kit.project import ROOT
 from sampletool.kit.testing.schema import described
 from sampletool.kit.testing.tool import declared_specs
-from tests.kit.trees import ROOT, commit, copy_tree, make_environment
+from sampletool.kit.testing.trees import commit, copy_tree, make_environment
 
 
 def without(parts: list[str], tree: Path) -> Path:

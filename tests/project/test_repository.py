@@ -12,7 +12,7 @@ import pytest
 
 from sampletool import REPOSITORY
 from sampletool.kit.program import PACKAGE
-from tests.kit.trees import ROOT
+from sampletool.kit.project import ROOT
 
 _WORKFLOWS = sorted(f".github/workflows/{path.name}" for path in (ROOT / ".github" / "workflows").glob("*.yml"))
 _FORMS = "check-jsonschema --builtin-schema vendor"

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from tests.kit.trees import ROOT
+from sampletool.kit.project import ROOT
 
 _LEFT_OUT = {"bench", "candidates"}
 """What measures, and what is tested."""

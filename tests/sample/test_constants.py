@@ -2,7 +2,7 @@
 
 import os
 
-from tests.kit.constants import Constant, Limit, differences, option_differences
+from sampletool.kit.testing.constants import Constant, Limit, differences, option_differences
 
 CONSTANTS = (
     Constant("commands.process._SHOWN_BYTES", 49_152, "more: the response is cut, and an input is missing in it"),

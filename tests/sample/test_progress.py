@@ -2,9 +2,9 @@
 
 import pytest
 
+from sampletool.kit.testing.added_command import added
 from sampletool.kit.testing.console import on_terminal
 from sampletool.kit.testing.tool import Tool
-from tests.kit.added_command import added
 
 _PROGRESS = """
 import time

@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import pytest
 
+from sampletool.kit.testing.leaks import outlives_the_test
 from sampletool.state.store import Store
-from tests.kit.leaks import outlives_the_test
 from tests.state.support.servers import NoServer, Server, run_directory
 from tests.state.support.stores import Backend, MemoryBackend, SharedBackend
 

@@ -1,6 +1,6 @@
 """The value of every constant of shared state, and why it is this value."""
 
-from tests.kit.constants import Constant, Limit, differences, option_differences
+from sampletool.kit.testing.constants import Constant, Limit, differences, option_differences
 
 CONSTANTS = (
     Constant("asking._LOOK_SECONDS", 0.05, "more: Ctrl-C is noticed late; less: waiting takes the processor"),

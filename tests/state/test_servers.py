@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.plugin import kill_remaining_processes
+from sampletool.kit.testing.plugin import kill_remaining_processes
 from tests.state.support.servers import Server, run_directory
 from tests.state.support.waiting import is_alive, wait_until
 

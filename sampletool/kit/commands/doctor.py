@@ -16,7 +16,7 @@ from ..contract.expected import EXPECTED, to_tool_error
 from ..contract.response import UNTRUSTED, Format
 from ..contract.table import Line, Painted
 from ..contract.text import GREEN, MAX_SENTENCE_CHARACTERS, RED, shorten, shorten_sentence
-from ..parts import offered
+from ..part_discovery import offered
 from ..places import all_locks, config_file, session_root, state_directory
 from ..program import PROGRAM, WORKSPACE_DIRECTORY, __version__
 from ..safety.private_directory import private_directory

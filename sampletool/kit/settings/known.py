@@ -16,7 +16,7 @@ from ..contract.duration import parse_duration, similar_duration
 from ..contract.errors import InvalidValues, Mistake
 from ..contract.response import FORMATS
 from ..contract.text import quoted
-from ..parts import offered
+from ..part_discovery import offered
 
 AUTO = "auto"
 """The value that lets each command choose, for example by the number of processors."""

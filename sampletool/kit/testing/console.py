@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..program import PACKAGE, PROGRAM, env_variable
+from ..project import ROOT
 
-_ROOT = Path(__file__).parents[3]
 _SHELL = "/bin/bash"
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _PROMPT = re.compile(r"^\$ ", re.MULTILINE)
@@ -103,7 +103,7 @@ class Terminal:
             "PATH": f"{binaries}:{interpreter_directory}:/usr/local/bin:/usr/bin:/bin",
             "HOME": str(home),
             "TMPDIR": str(home),
-            "PYTHONPATH": str(_ROOT),
+            "PYTHONPATH": str(ROOT),
             "TERM": "dumb",
             "LC_ALL": "C.UTF-8",
             "COLUMNS": "100",

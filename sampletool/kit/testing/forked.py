@@ -30,13 +30,13 @@ from weakref import WeakSet
 from ..app import root_command
 from ..commands.manifest import find_commands
 from ..program import PACKAGE
+from ..project import ROOT
 from ..stepping.fork_server import ForkServer
 from ..stepping.forked_process import FILE, ForkedProcess
 
 LONGEST_SECONDS = 45
 """The timeout for a process that should exit at once. It is long enough for a busy machine."""
 
-_ROOT = Path(__file__).parents[3]
 
 _INTERPRETER_PREFIXES = ("LANG", "LC_", "PYTHON")
 """How the names of those environment variables begin that the interpreter reads when it starts."""
@@ -65,7 +65,7 @@ def fork_server() -> ForkServer:
         if not name.startswith(_INTERPRETER_PREFIXES):
             env[name] = value
     env["LC_ALL"] = "C.UTF-8"
-    env["PYTHONPATH"] = str(_ROOT)
+    env["PYTHONPATH"] = str(ROOT)
 
     server = ForkServer(preload, env)
     atexit.register(server.__exit__)

@@ -17,9 +17,10 @@ from sampletool.fork.source import source_files
 from sampletool.fork.writing import sweep
 from sampletool.kit.contract.file_errors import EditRefused
 from sampletool.kit.program import PACKAGE, PROGRAM
+from sampletool.kit.project import ROOT
+from sampletool.kit.testing.failing import failure_of
 from sampletool.kit.testing.tool import Ran, Tool
-from tests.kit.failing import failure_of
-from tests.kit.trees import ROOT, commit, copy_tree, make_environment, tracked_files
+from sampletool.kit.testing.trees import commit, copy_tree, make_environment, tracked_files
 
 _LEFT_OVER = re.compile(
     rf"{PACKAGE}|\b{PROGRAM}\.toml|[/\"'`]\.{PROGRAM}\b|{PROGRAM.upper()}_[A-Z]"

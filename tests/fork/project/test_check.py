@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.testing.tool import Tool
+from sampletool.kit.testing.trees import FEW_PLUGINS, copy_mypy_cache, make_environment, tracked_files
 from tests.fork.commands.test_fork import in_project, made
-from tests.kit.trees import FEW_PLUGINS, copy_mypy_cache, make_environment, tracked_files
 from tests.project.style import Counts, count
 
 

@@ -10,8 +10,9 @@ import pytest
 from sampletool.kit import upgrade
 from sampletool.kit.checksums import folders as folders_of_kit
 from sampletool.kit.program import PACKAGE, PROGRAM
+from sampletool.kit.project import ROOT
 from sampletool.kit.testing.tool import Tool
-from tests.kit.trees import ROOT, commit, copy_mypy_cache, copy_tree, make_environment, tracked_files
+from sampletool.kit.testing.trees import commit, copy_mypy_cache, copy_tree, make_environment, tracked_files
 
 _FRESH = f'''"""New in this kit."""
 
@@ -87,7 +88,7 @@ def test_both_archives_carry_the_kit_with_its_tests_pages_and_pins(archives: dic
     carried = kit_of(archives[form])
 
     assert carried == kit_of(ROOT)
-    assert carried.keys() >= {f"{PACKAGE}/kit/README.md", "tests/kit/plugin.py", "docs/kit/tests.md"}
+    assert carried.keys() >= {f"{PACKAGE}/kit/README.md", "tests/kit/busy.py", "docs/kit/tests.md"}
 
 
 def test_the_archives_of_a_fork_carry_its_list_of_checksums(tool: Tool) -> None:

@@ -7,7 +7,7 @@ import sys
 from sampletool.fork.project import offered_parts
 from sampletool.kit.program import PACKAGE
 from sampletool.kit.testing.tool import Tool
-from tests.kit.trees import tracked_files
+from sampletool.kit.testing.trees import tracked_files
 
 
 def test_from_a_wheel_it_is_the_same_to_the_byte(installed: dict[str, str], tool: Tool) -> None:

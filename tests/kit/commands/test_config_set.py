@@ -28,7 +28,7 @@ SETTINGS["helpers"] = {
 }
 all_settings.cache_clear()
 sys.argv = ["tool", *sys.argv[1:]]
-sys.exit(main())
+sys.exit(main("sampletool"))
 """
 """The tool with a setting `helpers`, which is deprecated and was called `workers` before."""
 

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.places import session_root, state_directory, workspace_lock
+from sampletool.kit.project import ROOT
 from sampletool.kit.safety.clock import utc
 from sampletool.kit.safety.private_directory import private_directory
 from sampletool.kit.testing.holding import make_lock
 from sampletool.kit.testing.tool import Ran, Tool
-from tests.kit.trees import ROOT
 
 _MAX_RESPONSE_BYTES = 64 * 1024
 

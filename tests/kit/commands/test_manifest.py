@@ -21,12 +21,13 @@ from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import KeyNotFound, UsageMistakes
 from sampletool.kit.contract.response import count_fitting
 from sampletool.kit.program import PACKAGE, PROGRAM, WORKSPACE_FILE
+from sampletool.kit.project import ROOT
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.forked import run_python
 from sampletool.kit.testing.schema import described
 from sampletool.kit.testing.tool import Ran, Tool, declared_specs, describe_option
+from sampletool.kit.testing.trees import file_states
 from sampletool.kit.typer_parameters import command_of
-from tests.kit.trees import ROOT, file_states
 
 _MAX_INDEX_BYTES = 6000
 _MAX_DESCRIPTION_BYTES = 6000

@@ -32,7 +32,7 @@ from sampletool.kit.contract.errors import (
 )
 from sampletool.kit.contract.file_errors import PathError
 from sampletool.kit.contract.text import MAX_ECHOED_CHARACTERS, MAX_SENTENCE_CHARACTERS
-from sampletool.kit.parts import offered
+from sampletool.kit.part_discovery import offered
 from sampletool.kit.program import PACKAGE, PROGRAM
 
 PACKAGE_FOLDER = Path(contract.__path__[0]).parents[1]

@@ -7,7 +7,7 @@ import pytest
 from sampletool.kit.contract.errors import KeyNotFound, ToolError
 from sampletool.kit.contract.expected import EXPECTED, to_tool_error
 from sampletool.kit.safety.errors import Deadlock, SafetyError
-from tests.kit.failing import outcome_of
+from sampletool.kit.testing.failing import outcome_of
 
 
 def reported(error: ToolError | SafetyError | OSError) -> ToolError:

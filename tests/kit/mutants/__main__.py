@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sampletool.kit.program import PACKAGE
-from tests.kit.trees import ROOT
+from sampletool.kit.project import ROOT
 
 from . import coverage_by_test
 from .coverage_by_test import CoverageByTest

@@ -5,7 +5,7 @@ A `.pth` file in the environment of that copy calls `start` in each process befo
 written down at the moment when it is first called, so a process that is killed with SIGKILL still leaves what it ran.
 A forked process begins again.
 
-A process knows its test by HOME: every test has a home of its own (tests/kit/plugin.py). Only the process of pytest
+A process knows its test by HOME: every test has a home of its own (kit/testing/plugin.py). Only the process of pytest
 runs many tests, and there `trial_plugin.py` says which one begins.
 
 `sys.settrace` needs no compiling, and was tried: it made the suite take 1.7 times the processor time, as it also sees

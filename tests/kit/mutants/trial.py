@@ -30,7 +30,7 @@ from multiprocessing import SimpleQueue
 from pathlib import Path
 
 from sampletool.kit.program import PACKAGE, env_variable
-from tests.kit.trees import commit, copy_tree, make_environment
+from sampletool.kit.testing.trees import commit, copy_tree, make_environment
 
 from .reaper import LIMIT_REACHED
 from .source import Mutant

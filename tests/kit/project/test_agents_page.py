@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.kit.trees import ROOT
+from sampletool.kit.project import ROOT
 
 _PAGE = "docs/kit/agents.md"
 _ROW = re.compile(r"^\| (\d+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)

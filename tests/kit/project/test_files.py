@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 from sampletool.kit.program import PACKAGE
-from tests.kit.trees import ROOT
+from sampletool.kit.project import ROOT
 
 _PACKAGE = ROOT / PACKAGE
 

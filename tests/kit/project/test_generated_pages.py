@@ -7,7 +7,7 @@ import pytest
 from docs.kit import guarantees, reference
 from docs.kit.generate import made
 from docs.kit.house import layers
-from tests.kit.trees import ROOT
+from sampletool.kit.project import ROOT
 
 KIT = ROOT / "docs" / "kit"
 

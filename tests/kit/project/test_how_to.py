@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from sampletool.kit.parts import part_names
+from sampletool.kit.part_discovery import part_names
 from sampletool.kit.program import PACKAGE, PROGRAM
+from sampletool.kit.project import ROOT
 from sampletool.kit.rename import Names, rename_files
 from sampletool.kit.testing.tool import Tool
-from tests.kit.trees import ROOT, copy_mypy_cache, copy_tree, make_environment
+from sampletool.kit.testing.trees import copy_mypy_cache, copy_tree, make_environment
 
 markdown_it = pytest.importorskip(
     "markdown_it", reason="markdown-it-py is missing: make .venv/.testable"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.program import WORKSPACE_FILE
-from tests.kit.trees import ROOT
+from sampletool.kit.project import ROOT
 
 _TESTS = ("test_config.py", "test_config_set.py", "test_lock.py")
 """Many of these tests run in a directory without a workspace, or change settings."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import filelock
 import pytest
 
-from tests.kit.trees import ROOT
+from sampletool.kit.project import ROOT
 
 PAGE = ROOT / "docs" / "kit" / "library.md"
 LIBRARY = ROOT / "sampletool" / "kit" / "safety"

@@ -1,8 +1,8 @@
 """The lists of mechanisms and of equivalent mutants are about the code as it is."""
 
+from sampletool.kit.project import ROOT
 from tests.kit.mutants.equivalent import read_equivalents
 from tests.kit.mutants.guarantees import lists, read_mechanisms
-from tests.kit.trees import ROOT
 
 
 def test_each_mechanism_is_in_the_code_once_and_has_tests_that_exist() -> None:

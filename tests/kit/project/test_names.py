@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from sampletool.kit.program import PACKAGE, PROGRAM
+from sampletool.kit.project import ROOT
 from sampletool.kit.rename import Names, rename, rename_files
-from tests.kit.trees import ROOT
 
 _COMMANDS = ["config", "lock"]
 
@@ -100,7 +100,9 @@ def other_project(tmp_path: Path) -> Path:
     shutil.copytree(ROOT / PACKAGE / "kit", tmp_path / "other" / "kit", ignore=ignored)
     names = '"""Other."""\nPROGRAM = "oth-er"\n__version__ = "1"\n'
     (tmp_path / "other" / "__init__.py").write_text(names)
-    (tmp_path / "other" / "__main__.py").write_text("from .kit.start import main\n\nmain()\n")
+    (tmp_path / "other" / "__main__.py").write_text(
+        "from .kit.start import main\n\nmain('other')\n"
+    )
     (tmp_path / "oth-er.toml").write_text("[settings]\nlevel = 1\n")
     return tmp_path
 

@@ -2,7 +2,7 @@
 
 import re
 
-from tests.kit.trees import ROOT
+from sampletool.kit.project import ROOT
 
 _PAGE = ROOT / "docs" / "kit" / "one-file.md"
 _PROGRAM = ROOT / "docs" / "kit" / "one_file" / "stock.py"

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from sampletool.kit.project import ROOT
 from tests.kit.mutants import recorder
 from tests.kit.mutants.coverage_by_test import CoverageByTest, combined, mirror_files
 from tests.kit.mutants.recorded_code import compile_recorded
 from tests.kit.mutants.source import Mutant
 from tests.kit.mutants.trial_plugin import TestOutcome, TestRun
-from tests.kit.trees import ROOT
 
 _PROGRAM = """
 import os, signal, sys, threading

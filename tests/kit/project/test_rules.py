@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from sampletool.kit.parts import command_packages, offered
+from sampletool.kit.part_discovery import command_packages, offered
+from sampletool.kit.project import ROOT
 from sampletool.kit.settings import known
-from tests.kit.trees import ROOT
 
 _FACTS = known.all_settings()["jobs"]
 _OPTIONAL_FACTS = {"deprecated", "former_names"}
@@ -113,7 +113,7 @@ def test_no_two_settings_have_one_name() -> None:
 
 def test_the_settings_of_a_part_import_nothing() -> None:
     for module in offered("settings"):
-        for node in ast.walk(ast.parse(Path(module.__file__).read_text())):
+        for node in ast.walk(ast.parse(Path(str(module.__file__)).read_text())):
             assert not isinstance(node, (ast.Import, ast.ImportFrom)), module.__file__
 
 

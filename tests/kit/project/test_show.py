@@ -4,7 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.kit.trees import ROOT, copy_tree
+from sampletool.kit.project import ROOT
+from sampletool.kit.testing.trees import copy_tree
 
 
 def test_a_part_that_was_removed_is_not_shown(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from sampletool.kit.parts import command_packages
+from sampletool.kit.part_discovery import command_packages
 from sampletool.kit.program import PACKAGE, PROGRAM, WORKSPACE_FILE
+from sampletool.kit.project import ROOT
 from sampletool.kit.testing.tool import Tool, declared_specs
-from tests.kit.trees import ROOT
 
 _PAGE = "docs/kit/traces.md"
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.program import PACKAGE
+from sampletool.kit.project import ROOT
 from tests.kit.mutants.report import summary, wilson
 from tests.kit.mutants.source import Mutant
 from tests.kit.mutants.trial import Copy, Limits, Outcome, Result, Task, namespace, result_of
 from tests.kit.mutants.trial_plugin import TestOutcome, TestRun
-from tests.kit.trees import ROOT
 
 _CODE = '''"""A mechanism."""
 

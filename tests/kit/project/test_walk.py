@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from sampletool.kit.program import PACKAGE
+from sampletool.kit.project import ROOT
 from sampletool.kit.testing.tool import Tool
 from tests.kit.project.walk import (
     COMMAND,
@@ -21,7 +22,6 @@ from tests.kit.project.walk import (
     visits_on_page,
     with_present_names,
 )
-from tests.kit.trees import ROOT
 
 _MAP_ROW = re.compile(r"^\| ((?:`[a-z_]+`(?:, )?)+) \|", re.MULTILINE)
 

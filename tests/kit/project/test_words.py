@@ -4,8 +4,8 @@ from collections import defaultdict
 
 import pytest
 
+from sampletool.kit.project import ROOT
 from tests.kit.project.words import Text, all_texts
-from tests.kit.trees import ROOT
 
 _NOT_REWRITTEN = frozenset(
     {

@@ -24,7 +24,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from sampletool.kit.program import PACKAGE, PROGRAM, WORKSPACE_FILE
-from tests.kit.trees import ROOT
+from sampletool.kit.project import ROOT
 
 PAGE = "docs/kit/architecture.md"
 COMMAND = ["config", "set", "a", "1"]

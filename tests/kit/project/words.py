@@ -16,8 +16,9 @@ from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.contract.library_errors import TABLE, from_library_error
 from sampletool.kit.environment import ENVIRONMENT
 from sampletool.kit.help_topics import TOPICS
-from sampletool.kit.parts import offered
+from sampletool.kit.part_discovery import offered
 from sampletool.kit.program import PACKAGE
+from sampletool.kit.project import ROOT
 from sampletool.kit.safety.errors import (
     DeadlineExceeded,
     Deadlock,
@@ -28,7 +29,6 @@ from sampletool.kit.safety.errors import (
 )
 from sampletool.kit.safety.holder import Holder, Owners
 from sampletool.kit.settings.known import SETTINGS
-from tests.kit.trees import ROOT
 
 STRANGE = (
     "nobody's",

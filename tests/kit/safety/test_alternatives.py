@@ -27,7 +27,7 @@ from sampletool.kit.safety.lock_record import Record, describe_me, read_record, 
 from sampletool.kit.safety.private_directory import private_directory
 from sampletool.kit.safety.signals import HANDLED, Signals
 from sampletool.kit.safety.toml_file import editing_toml
-from tests.kit.failing import failure_in
+from sampletool.kit.testing.failing import failure_in
 
 _DIE_BY_EACH = f"""
 import os

@@ -26,10 +26,10 @@ from sampletool.kit.safety.atomic_file import (
 from sampletool.kit.safety.errors import UnsafePath
 from sampletool.kit.stepping.power_cut import Files, crash_states, states_after
 from sampletool.kit.stepping.tracer import SteppedProcess
+from sampletool.kit.testing.failing import failure_of, outcome_of
 from sampletool.kit.testing.forked import fork_server, run_python
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import COMMAND, Tool, ended
-from tests.kit.failing import failure_of, outcome_of
 
 NOW = 1_800_000_000.0
 

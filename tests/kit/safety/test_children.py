@@ -21,11 +21,11 @@ from sampletool.kit.safety.children import LOST_EXIT_CODE, ChildExit, Children
 from sampletool.kit.safety.errors import DeadlineExceeded, Interrupted
 from sampletool.kit.safety.processes import is_running
 from sampletool.kit.safety.signals import Signals
+from sampletool.kit.testing.added_command import start_added
 from sampletool.kit.testing.forked import run_python
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import Process, Tool, ended
-from tests.kit.added_command import start_added
-from tests.kit.waiting import wait_until
+from sampletool.kit.testing.waiting import wait_until
 
 LONG_SECONDS = 12
 """Longer than any wait of these tests takes. A wait that lasts this long has found a fault."""

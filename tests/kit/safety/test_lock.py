@@ -39,11 +39,11 @@ from sampletool.kit.safety.lock import Hold, Lock, log
 from sampletool.kit.safety.lock_record import read_record
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.stepping.tracer import SteppedProcess
+from sampletool.kit.testing.failing import failure_in, failure_of
 from sampletool.kit.testing.forked import fork_server
 from sampletool.kit.testing.holding import Holding, holding, make_lock
 from sampletool.kit.testing.scale import scale
-from tests.kit.failing import failure_in, failure_of
-from tests.kit.waiting import wait_until
+from sampletool.kit.testing.waiting import wait_until
 
 MODES = ["exclusive", "shared"]
 

@@ -27,9 +27,9 @@ from sampletool.kit.safety.lock_record import (
     write_record,
 )
 from sampletool.kit.stepping.tracer import SteppedProcess
+from sampletool.kit.testing.failing import failure_in, failure_of, outcome_of
 from sampletool.kit.testing.forked import fork_server
 from sampletool.kit.testing.holding import holding
-from tests.kit.failing import failure_in, failure_of, outcome_of
 from tests.kit.safety.test_lock import refusal
 
 RECORD_OF_0_2 = (

@@ -15,7 +15,7 @@ from sampletool.kit.safety.processes import is_running
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.forked import run_python
 from sampletool.kit.testing.holding import Holding, holding, make_lock
-from tests.kit.waiting import wait_until
+from sampletool.kit.testing.waiting import wait_until
 
 
 def make_orphan(lock_path: Path, mode: str = "exclusive") -> int:

@@ -34,7 +34,7 @@ from sampletool.kit.safety.lock import Lock
 from sampletool.kit.safety.lock_record import describe_me, read_record, write_record
 from sampletool.kit.safety.orphans import end_all
 from sampletool.kit.safety.signals import Signals
-from tests.kit.failing import failure_in
+from sampletool.kit.testing.failing import failure_in
 
 WEEK = 7 * 24 * 3600
 MOMENT = 0.001

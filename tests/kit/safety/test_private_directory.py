@@ -8,7 +8,7 @@ import pytest
 
 from sampletool.kit.safety.errors import UnsafeDirectory
 from sampletool.kit.safety.private_directory import check_private, private_directory, refuse_unsafe
-from tests.kit.failing import failure_of, outcome_of
+from sampletool.kit.testing.failing import failure_of, outcome_of
 
 OTHERS_WRITE = (0o020, 0o002)
 OTHERS_READ = (0o040, 0o010, 0o004, 0o001)

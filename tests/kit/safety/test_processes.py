@@ -12,7 +12,7 @@ import pytest
 
 from sampletool.kit.safety import processes
 from sampletool.kit.testing.forked import run_python, start_python
-from tests.kit.waiting import wait_until
+from sampletool.kit.testing.waiting import wait_until
 
 # All of it
 

@@ -30,9 +30,9 @@ from sampletool.kit.safety.session import (
 )
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.stepping.tracer import SteppedProcess
+from sampletool.kit.testing.failing import failure_in, failure_of, outcome_of
 from sampletool.kit.testing.forked import fork_server
 from sampletool.kit.testing.tool import Tool
-from tests.kit.failing import failure_in, failure_of, outcome_of
 
 NOW = 1_800_000_000.0
 WEEK = 7 * 24 * 3600

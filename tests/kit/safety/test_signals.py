@@ -18,12 +18,12 @@ import pytest
 from sampletool.kit.safety import signals as module
 from sampletool.kit.safety.errors import DeadlineExceeded, Interrupted
 from sampletool.kit.safety.signals import HANDLED, Signals
+from sampletool.kit.testing.added_command import start_added
+from sampletool.kit.testing.failing import failure_of, outcome_of
 from sampletool.kit.testing.forked import run_python
 from sampletool.kit.testing.holding import holding
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import Ran, Tool, ended
-from tests.kit.added_command import start_added
-from tests.kit.failing import failure_of, outcome_of
 
 _LEAK = """
 import signal

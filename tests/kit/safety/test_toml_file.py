@@ -24,10 +24,10 @@ from sampletool.kit.safety.toml_file import (
 )
 from sampletool.kit.safety.toml_limits import MAX_TOML_BYTES, TOO_LARGE
 from sampletool.kit.stepping.tracer import Ended, Event, SteppedProcess
+from sampletool.kit.testing.failing import failure_of
 from sampletool.kit.testing.forked import fork_server
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import Ran, Tool
-from tests.kit.failing import failure_of
 
 NAIVE_WRITER = """
 import os, sys, tomllib

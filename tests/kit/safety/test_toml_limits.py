@@ -7,7 +7,7 @@ import pytest
 from sampletool.kit.safety.errors import InvalidToml
 from sampletool.kit.safety.toml_file import parse, read_toml
 from sampletool.kit.safety.toml_limits import MAX_TOML_BYTES, check_limits, comments_in
-from tests.kit.failing import failure_of
+from sampletool.kit.testing.failing import failure_of
 
 
 def dotted(parts: int, part: str = "a", separator: str = ".") -> str:

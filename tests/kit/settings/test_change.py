@@ -16,7 +16,7 @@ from sampletool.kit.safety.signals import Signals
 from sampletool.kit.safety.toml_file import TomlEdit, editing_toml, read_toml
 from sampletool.kit.settings.change import Change, Changed, set_key, set_values
 from sampletool.kit.settings.precedence import Scope
-from tests.kit.failing import failure_of, outcome_of
+from sampletool.kit.testing.failing import failure_of, outcome_of
 
 
 @pytest.fixture

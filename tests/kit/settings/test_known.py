@@ -13,7 +13,7 @@ from sampletool.kit.settings.known import (
     find_setting,
     read_as,
 )
-from tests.kit.failing import failure_of, outcome_of
+from sampletool.kit.testing.failing import failure_of, outcome_of
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from sampletool.kit.safety.errors import InvalidToml
 from sampletool.kit.safety.toml_file import read_toml
 from sampletool.kit.settings.known import SETTINGS, KnownSetting, all_settings
 from sampletool.kit.settings.precedence import Scope, Settings, Source, leaves_of, table_of
-from tests.kit.failing import failure_of, outcome_of
+from sampletool.kit.testing.failing import failure_of, outcome_of
 
 pytestmark = pytest.mark.usefixtures("home")
 

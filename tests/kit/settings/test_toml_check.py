@@ -14,7 +14,7 @@ from sampletool.kit.settings.toml_check import (
     replaces_only_value,
     with_value,
 )
-from tests.kit.failing import outcome_of
+from sampletool.kit.testing.failing import outcome_of
 
 
 @pytest.mark.parametrize(

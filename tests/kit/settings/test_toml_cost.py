@@ -3,7 +3,7 @@
 import pytest
 
 from sampletool.kit.settings.toml_cost import is_expensive
-from tests.kit.failing import outcome_of
+from sampletool.kit.testing.failing import outcome_of
 
 # The cost is the square of the number of dots, multiplied by the dots of the longest key. The
 # highest cost that is allowed is 1,000,000. Dots in headers count half.

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sampletool.kit.safety.toml_limits import MAX_TOML_BYTES
 from sampletool.kit.settings.toml_edit import CannotEdit, WrongKind, set_value, unset_value
 from sampletool.kit.settings.toml_key import KeyPath, parse_key, show_key, value_at
-from tests.kit.failing import failure_of, outcome_of
+from sampletool.kit.testing.failing import failure_of, outcome_of
 
 _WORDS = st.sampled_from(["a", "b", "c", "key-1", "x.y", "ü", "with space", ""])
 _SCALARS = st.sampled_from(

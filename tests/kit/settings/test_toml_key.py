@@ -8,7 +8,7 @@ import pytest
 from sampletool.kit.contract.mistyped import Mistyped
 from sampletool.kit.safety.toml_limits import MAX_TOML_BYTES
 from sampletool.kit.settings.toml_key import parse_key, parse_value, show_key, show_value, value_at
-from tests.kit.failing import failure_of, outcome_of
+from sampletool.kit.testing.failing import failure_of, outcome_of
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from sampletool.kit.project import ROOT
 from sampletool.kit.stepping.fork_server import ForkServer
 from sampletool.kit.stepping.forked_process import FILE, ForkedProcess
 from sampletool.kit.testing.forked import function_program, run_python, start_python
-from tests.kit.trees import ROOT
-from tests.kit.waiting import wait_until
+from sampletool.kit.testing.waiting import wait_until
 
 _LONGEST_SECONDS = 60
 _LOST_OUTPUT = 120

@@ -21,9 +21,9 @@ from sampletool.kit.safety.lock import Lock
 from sampletool.kit.safety.lockless_thread import LocklessThread
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.stepping.forked_process import ForkedProcess
+from sampletool.kit.testing.added_command import start_added
 from sampletool.kit.testing.tool import Tool, ended
 from sampletool.kit.work.blocking import run_blocking
-from tests.kit.added_command import start_added
 
 _BLOCKING_SECONDS = 10.0
 """How long a function blocks if nothing ends it. The test then fails, because nothing is raised."""

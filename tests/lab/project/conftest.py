@@ -1,5 +1,5 @@
 """A fork has no site of its own to look at."""
 
-from tests.kit.trees import ROOT
+from sampletool.kit.project import ROOT
 
 collect_ignore = [] if (ROOT / "docs" / "site").is_dir() else ["test_site.py"]

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from docs.lab.play import RECORDED, page
+from sampletool.kit.project import ROOT
 from sampletool.kit.testing.scale import SOAK
 from sampletool.kit.testing.tool import Tool
-from tests.kit.trees import ROOT
 from tests.lab.explorer.browser import Browser, NoBrowser, browsing
 from tests.lab.explorer.test_page import orders
 

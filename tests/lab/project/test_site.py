@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.trees import ROOT
+from sampletool.kit.project import ROOT
 from tests.lab.explorer.browser import Browser, NoBrowser, browsing
 
 pytest.importorskip("sphinx", reason="Sphinx is not installed: make .venv/.testable")

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from sampletool.kit.testing.leaks import outlives_the_test
 from sampletool.kit.testing.scale import SOAK
 from sampletool.lab.scenario import FIXED, NAIVE, STORE_VARIABLE, module_of, names
-from tests.kit.leaks import outlives_the_test
 from tests.lab.conftest import Lab
 from tests.state.support.servers import NoServer, Server, run_directory
 

@@ -17,8 +17,8 @@ import pytest
 from sampletool.kit.safety.errors import LockTimeout
 from sampletool.kit.testing.holding import make_lock
 from sampletool.kit.testing.tool import Process, Tool
+from sampletool.kit.testing.trees import file_states
 from sampletool.state.commands.task.work import spec
-from tests.kit.trees import file_states
 from tests.state.support.waiting import is_alive, wait_for_line, wait_for_pid, wait_until, wait_until_stopped
 
 Outage = Callable[[Path], AbstractContextManager[object]]

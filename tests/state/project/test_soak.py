@@ -2,7 +2,7 @@
 
 import re
 
-from tests.kit.trees import ROOT
+from sampletool.kit.project import ROOT
 from tests.state.soak import KILLS, SERVER_KILLS, Row, page
 
 PAGE = ROOT / "docs" / "state" / "soak.md"

@@ -18,19 +18,21 @@ from typing import Any
 
 import pytest
 
-from sampletool.kit.program import WORKSPACE_FILE, env_variable
-from sampletool.kit.safety.processes import pids
-from sampletool.kit.safety.signals import HANDLED, Signals
-from sampletool.kit.testing.forked import end_processes
-from sampletool.kit.testing.scale import SOAK
-from sampletool.kit.testing.tool import Tool
-from tests.kit import leaks
-from tests.kit.timing import Timing
+from ..program import WORKSPACE_FILE, env_variable
+from ..project import ROOT
+from ..safety.processes import pids
+from ..safety.signals import HANDLED, Signals
+from . import leaks
+from .forked import end_processes
+from .scale import SOAK
+from .timing import Timing
+from .tool import Tool
 
 _KEPT_VARIABLES = (
     "PATH",
     "COVERAGE_PROCESS_START",
     "COVERAGE_PROCESS_CONFIG",
+    "KIT_PACKAGE",
     env_variable("TEST_REQUIRE"),
     env_variable("TEST_SCALE"),
 )
@@ -38,7 +40,6 @@ _EXISTING_DIRECTORIES = ("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR")
 _MISSING_DIRECTORIES = ("XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME")
 """Variables that name directories which do not exist yet, as for a new user."""
 
-_ROOT = Path(__file__).parents[2]
 
 _MARKERS = (
     "homeless: the test starts a process with another HOME on purpose",
@@ -167,7 +168,7 @@ def home(
         monkeypatch.setenv(name, str(home / name.lower()))
     monkeypatch.setenv("TZ", "UTC")
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
-    monkeypatch.setenv("PYTHONPATH", str(_ROOT))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     # Without this, a workspace file above the temporary directory would belong to every test.
     monkeypatch.setenv(env_variable("CEILING_DIRECTORIES"), str(tmp_path.parent))
     # The module `tempfile` looks at TMPDIR only once, unless this is None.

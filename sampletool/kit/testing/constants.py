@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from sampletool.kit.app import root_command
-from sampletool.kit.commands.manifest import describe, find_commands
-from sampletool.kit.contract.duration import parse_duration
-from sampletool.kit.program import PACKAGE
-from tests.kit.trees import ROOT
+from ..app import root_command
+from ..commands.manifest import describe, find_commands
+from ..contract.duration import parse_duration
+from ..program import PACKAGE
+from ..project import ROOT
 
 _ARITHMETIC = (ast.BinOp, ast.UnaryOp, ast.Tuple, ast.operator, ast.unaryop, ast.expr_context)
 

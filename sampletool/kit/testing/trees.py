@@ -14,11 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from sampletool.kit.checksums import listing, of_kit
-from sampletool.kit.program import PACKAGE
-
-ROOT = Path(__file__).parents[2]
-"""The directory of this project."""
+from ..checksums import listing, of_kit
+from ..program import PACKAGE
+from ..project import ROOT
 
 FEW_PLUGINS = ["-p", "no:anyio", "-p", "no:hypothesispytest", "-p", "no:valkey"]
 """Options of pytest for a small suite. Importing these plugins takes longer than its tests."""

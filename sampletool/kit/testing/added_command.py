@@ -3,20 +3,21 @@
 import sys
 from textwrap import indent
 
-from sampletool.kit.stepping.forked_process import ForkedProcess
-from sampletool.kit.testing.tool import Tool
+from ..program import KIT, PACKAGE, PROGRAM
+from ..stepping.forked_process import ForkedProcess
+from .tool import Tool
 
 _PROGRAM = """
 import fcntl, os, signal, sys, types
 from dataclasses import dataclass
 from pathlib import Path
 {before}
-import sampletool.kit.start
+import {kit}.start
 import typer
-import sampletool.kit.command_folder as folder
-from sampletool.kit.contract.command_spec import CommandSpec
-from sampletool.kit.safety import children as module, orphans
-from sampletool.kit.safety.children import Children
+import {kit}.command_folder as folder
+from {kit}.contract.command_spec import CommandSpec
+from {kit}.safety import children as module, orphans
+from {kit}.safety.children import Children
 
 @dataclass(frozen=True)
 class Result:
@@ -29,7 +30,7 @@ def command(ctx: typer.Context) -> Result:
     context = ctx.obj
 {body}
 
-probe = types.ModuleType("sampletool.kit.commands.probe")
+probe = types.ModuleType("{kit}.commands.probe")
 probe.spec, probe.command = CommandSpec(effect="nothing"), command
 sys.modules[probe.__name__] = probe
 
@@ -37,14 +38,14 @@ names_in = folder._names_in
 
 def names_with_probe(package):
     names = names_in(package)
-    if package == "sampletool.kit.commands":
+    if package == "{kit}.commands":
         names = names + ["probe"]
     return names
 
 folder._names_in = names_with_probe
 
-sys.argv = ["tool", "probe", *sys.argv[1:]]
-sys.exit(sampletool.kit.start.main())
+sys.argv = ["{program}", "probe", *sys.argv[1:]]
+sys.exit({kit}.start.main("{package}"))
 """
 
 
@@ -54,7 +55,14 @@ def added(body: str, *, before: str = "") -> list[str]:
     `body` may use `context`, and may return a `Result`. `before` runs before any module of the tool
     is imported.
     """
-    return [sys.executable, "-c", _PROGRAM.format(before=before, body=indent(body, "    "))]
+    program = _PROGRAM.format(
+        kit=KIT,
+        package=PACKAGE,
+        program=PROGRAM,
+        before=before,
+        body=indent(body, "    "),
+    )
+    return [sys.executable, "-c", program]
 
 
 def start_added(tool: Tool, body: str, *args: str, before: str = "") -> ForkedProcess:

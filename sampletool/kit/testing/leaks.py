@@ -36,10 +36,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sampletool.kit.program import PROGRAM
-from sampletool.kit.safety.lock_record import READERS
-from sampletool.kit.safety.processes import can_see_processes, pids
-from sampletool.kit.testing.forked import running_fork_server
+from ..program import PROGRAM
+from ..safety.lock_record import READERS
+from ..safety.processes import can_see_processes, pids
+from .forked import running_fork_server
 
 EXIT_SECONDS = 20.0
 """How long a process or a thread may take to end after its test. A busy machine needs seconds."""

@@ -1,0 +1,40 @@
+"""The project of the developer: its directory, and what git knows about it.
+
+Only the developer's commands use this module, such as upgrade.py. No command of the tool does.
+"""
+
+import subprocess
+from pathlib import Path
+
+from .program import PACKAGE_DIRECTORY
+
+ROOT = Path(PACKAGE_DIRECTORY).parent
+"""The directory with pyproject.toml, the package of the program, `tests` and `docs`."""
+
+
+def run_git(*args: str, directory: Path = ROOT) -> str:
+    """Run git in a directory, and return what it prints. End the program if git fails."""
+    try:
+        completed = subprocess.run(
+            ["git", *args],  # noqa: S607 - the user's git
+            cwd=directory,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise SystemExit("git is missing. Install it, then run the command again.") from None
+    if completed.returncode != 0:
+        raise SystemExit(f"git {args[0]} failed: {completed.stderr.strip()}")
+    return completed.stdout
+
+
+def tracked_files(directory: Path = ROOT) -> list[str]:
+    """Return the paths of the files that git tracks."""
+    output = run_git("ls-files", "-z", directory=directory)
+    return [path for path in output.split("\0") if path]
+
+
+def has_uncommitted_changes() -> bool:
+    """Return whether a file that git tracks differs from the last commit."""
+    return run_git("status", "--porcelain", "--untracked-files=no") != ""
