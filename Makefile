@@ -8,13 +8,16 @@ TEST_GROUPS += mcp# mcp
 
 include sampletool/kit/kit.mk
 
-.PHONY: style forks docs
+.PHONY: style revision forks docs
 .PHONY: soak-state# state
 
 check: style
 
 style: $(READY)  ## Show how dense the code is, next to other projects; fail where a rewritten folder breaks a rule
 	@$(BIN)/python -m tests.project.style
+
+revision: $(READY)  ## Raise the revision of the kit after a change of its files
+	@$(BIN)/python -m tests.project.revision
 
 docs: $(VENV)/.documents  ## Build the site, to be opened from disk: build/site/index.html
 	@$(BIN)/python -m docs.site

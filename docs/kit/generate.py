@@ -18,7 +18,7 @@ _KIT_DOCS = _DOCS / "kit"
 
 def main() -> None:
     """Write the pages of the kit and of each part, and the index."""
-    is_taken_over = checksums.LIST.exists()
+    is_taken_over = checksums.CHECKSUMS_FILE.exists()
     for path, content in made().items():
         if not is_taken_over or path.parent != _KIT_DOCS:
             path.write_text(content)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from .. import REPOSITORY
-from ..kit.checksums import listing, of_kit
+from ..kit.checksums import listing
 from ..kit.contract.file_errors import EditRefused
 from ..kit.part_discovery import part_names
 from ..kit.parts import find_folders, remove_lines
@@ -67,7 +67,9 @@ def project(source: Mapping[str, bytes], choice: Choice) -> dict[str, bytes]:
         made[path] = _filled(made[path].decode(), choice, is_python=path.endswith(".py")).encode()
     # The licence asks to keep whose the taken code is; yours stands above it.
     made["LICENSE"] = f"{before}Copyright (c) {time.strftime('%Y')} {choice.license_holder}\n{line}{after}".encode()
-    made[f"{package}/kit/CHECKSUMS"] = listing(of_kit(made, package)).encode()
+    kit = f"{package}/kit/"
+    kit_files = {path.removeprefix(kit): content for path, content in made.items() if path.startswith(kit)}
+    made[f"{kit}CHECKSUMS"] = listing(kit_files).encode()
     return dict(sorted(made.items()))
 
 

@@ -1,47 +1,76 @@
-"""Says whether the kit, its tests and its pages are as they were taken: `python -m acme.kit.checksums`.
+"""Tell whether the kit is as it was when this project took it: `python -m acme.kit.checksums`.
 
-They are compared with the file CHECKSUMS, which is there where a project has taken the kit over, not where the kit is
-developed: forking writes it, and so does each update.
+`tool fork` and upgrades of the kit write the file CHECKSUMS into the kit. It has a line for each
+file. Where the kit is developed, there is no such file, and nothing is compared.
 """
 
+import sys
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
-_KIT = Path(__file__).parent
-LIST = _KIT / "CHECKSUMS"
+from .program import KIT_DIRECTORY
+
+NAME = "CHECKSUMS"
+
+KIT_FOLDER = Path(KIT_DIRECTORY)
+CHECKSUMS_FILE = KIT_FOLDER / NAME
 
 
-def folders(package: str) -> tuple[str, ...]:
-    """What is taken over as a whole."""
-    return "tests/kit/", "docs/kit/", f"{package}/kit/"
+def main() -> int:
+    """Print the files of the kit that were edited. Return the exit code."""
+    edited = edited_files()
+    if not edited:
+        return 0
+    sys.stderr.write(f"{describe_edited(edited)}\n")
+    return 1
+
+
+def describe_edited(paths: list[str]) -> str:
+    """Return the sentences for somebody who has edited files of the kit."""
+    listed = ", ".join(f"kit/{path}" for path in paths)
+    return (
+        f"The kit was edited: {listed}. An upgrade would lose your changes. Undo them with git, "
+        "and put your code next to the kit instead."
+    )
+
+
+def edited_files() -> list[str]:
+    """Return the files of the kit that were changed, added or deleted since CHECKSUMS was written.
+
+    The paths are relative to the kit. If there is no CHECKSUMS, return an empty list.
+    """
+    if not CHECKSUMS_FILE.exists():
+        return []
+    return differing_files(CHECKSUMS_FILE.read_text(), kit_files(KIT_FOLDER))
+
+
+def differing_files(listed: str, contents: Mapping[str, bytes]) -> list[str]:
+    """Return the paths that differ between the text of a CHECKSUMS file and these contents."""
+    lines_in_file = set(listed.splitlines())
+    lines_of_contents = set(listing(contents).splitlines())
+    # A changed file has a line in each of them. A line is a checksum, two spaces, and a path.
+    differing = lines_in_file ^ lines_of_contents
+    return sorted({line.partition("  ")[2] for line in differing})
 
 
 def listing(contents: Mapping[str, bytes]) -> str:
-    """What CHECKSUMS has in it; `contents` of all files of the kit."""
-    return "".join(f"{sha256(content).hexdigest()}  {name}\n" for name, content in sorted(contents.items()))
+    """Return the text of CHECKSUMS for these files of a kit, by their paths in the kit."""
+    lines = []
+    for path, content in sorted(contents.items()):
+        if path != NAME:
+            lines.append(f"{sha256(content).hexdigest()}  {path}\n")
+    return "".join(lines)
 
 
-def of_kit(files: Mapping[str, bytes], package: str) -> dict[str, bytes]:
-    """Of the files of a project those of the kit, by names that do not depend on the package's."""
-    kit = {path for path in files if path.split("/")[1:2] == ["kit"]} - {f"{package}/kit/CHECKSUMS"}
-    return {path.removeprefix(f"{package}/"): files[path] for path in kit}
-
-
-def contents() -> dict[str, bytes]:
-    """Of every file of the kit as it is now."""
-    package, top = _KIT.parent.name, _KIT.parents[1]
-    files = [file for folder in folders(package) for file in (top / folder).rglob("*") if file.is_file()]
-    own = [file for file in files if "__pycache__" not in file.parts]
-    return of_kit({file.relative_to(top).as_posix(): file.read_bytes() for file in own}, package)
-
-
-def refuse_edited() -> None:
-    """What was changed, added or deleted since CHECKSUMS was written is named."""
-    if LIST.exists() and (lines := {*LIST.read_text().splitlines()} ^ {*listing(contents()).splitlines()}):
-        names = sorted({line.split(maxsplit=1)[1] for line in lines})
-        raise SystemExit(f"Edited, so that no newer kit can replace it: {', '.join(names)}. Take the change back.")
+def kit_files(folder: Path) -> dict[str, bytes]:
+    """Return the content of each file of a kit, by its path in the kit. Bytecode is left out."""
+    contents = {}
+    for path in folder.rglob("*"):
+        if path.is_file() and "__pycache__" not in path.parts:
+            contents[path.relative_to(folder).as_posix()] = path.read_bytes()
+    return contents
 
 
 if __name__ == "__main__":
-    refuse_edited()
+    sys.exit(main())

@@ -20,7 +20,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test busy check new-command pages bench soak matrix mutate mutants coverage clean
+.PHONY: help run test busy check new-command upgrade pages bench soak matrix mutate mutants coverage clean
 
 help:  ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { sub(/ # [a-z]+$$/, "", $$2); printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ check: $(TESTABLE)  ## Lint, types, who may import whom, true docs, a kit that n
 new-command: $(READY)  ## Write a command and its test, to be changed: NAME=group/name
 	@$(BIN)/python -m $(PACKAGE).kit.new_command "$$NAME"
 
+upgrade: $(READY)  ## Replace the kit by a newer one, then run the rules: FROM=checkout, wheel or sdist
+	@$(BIN)/python -m $(PACKAGE).kit.upgrade $(if $(FROM),"$$FROM",--help)
+
 pages: $(READY)  ## Write the generated pages anew
 	@$(BIN)/python -m docs.kit.generate
 
@@ -74,27 +77,12 @@ coverage: $(TESTABLE)  ## Branch coverage, subprocesses included
 	@$(BIN)/coverage combine -q && $(BIN)/coverage report
 
 clean:  ## Remove the environment and caches
-	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
+	@rm -rf $(VENV) $(VENV)-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Made anew only when what it is made of has changed. Bytecode is compiled now, or every call would pay for it.
+# Built only if one of these files has changed. environment.sh keeps the old one if this fails.
 $(READY): pyproject.toml constraints.txt
-	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed: no $(PYTHON) on the PATH."; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "Python 3.11 or newer is needed; $(PYTHON) is `$(PYTHON) --version`. Name another: make PYTHON=python3.12"; exit 1; }
-	@rm -rf $(VENV)
-	@echo 'Setting up $(VENV), once.' >&2
-ifneq ($(UV),)
-	@$(UV) venv --quiet --python $(PYTHON) $(VENV)
-else
-	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
-	  echo "Python's venv module is missing (on Debian: apt install python3-venv), and there is no uv."; exit 1; }
-	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
-endif
-	@$(INSTALL) -e '.$(EXTRAS)' --group dev
-	@$(BIN)/python -m compileall -q $(PACKAGE)
-	@touch $(READY)
+	@PYTHON='$(PYTHON)' UV='$(UV)' PACKAGE='$(PACKAGE)' sh $(KIT)/environment.sh -e '.$(EXTRAS)' --group dev
 
 $(TESTABLE): $(READY)
 	@$(if $(TEST_GROUPS),$(INSTALL) $(TEST_GROUPS:%=--group %))

@@ -1,226 +1,334 @@
-"""Takes a newer kit: `python -m acme.kit.upgrade FROM`; `--restore` puts everything back.
+"""Replace the kit of this project by a newer one: `python -m acme.kit.upgrade FROM`.
 
-FROM is a checkout, an sdist or a wheel of a project that carries the newer kit. Its own code, in a process of its own,
-replaces the kit, tests/kit and docs/kit as a whole, under the names of this project, and raises the versions that the
-kit needs in pyproject.toml and constraints.txt. A kit that was edited, and a tree that differs from the last commit,
-are refused: git can bring back what was there. What fails or is interrupted is put back at once. The other process ends
-with this one, however this one ends. At the end `make check test` says whether all of it is right.
+FROM is the folder of a newer kit, a checkout of a project that has it, or a wheel or an sdist. The
+integer in the file REVISION says which of two kits is newer. An upgrade
+
+1. checks that git can undo it: nothing differs from the last commit, and the kit was not edited;
+2. writes the newer kit next to the older one, into a folder that cannot be imported;
+3. exchanges the two folders in one step, and deletes the older one;
+4. raises the requirements in pyproject.toml;
+5. runs `make check`.
+
+So there is a whole kit at every instant, and commands keep working during an upgrade. If an upgrade
+is killed, it may leave the folder of step 2. The next upgrade deletes it, and so does `--restore`.
+`--restore` undoes an upgrade that was not committed.
 """
 
 import os
-import re
+import shlex
 import shutil
 import signal
-import stat
 import subprocess
 import sys
-import tarfile
-import tomllib
-import zipfile
-from _thread import start_new_thread
-from collections.abc import Callable, Iterator
-from functools import partial
-from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
 
-from .checksums import LIST, folders, listing, of_kit, refuse_edited
-from .program import PACKAGE, PROGRAM
-from .project import ROOT as TOP
-from .project import run_git
-from .project import tracked_files as tracked
-from .rename import Names, rename_files
+from .checksums import (
+    CHECKSUMS_FILE,
+    KIT_FOLDER,
+    NAME,
+    describe_edited,
+    differing_files,
+    edited_files,
+    listing,
+)
+from .folder_exchange import ExchangeUnsupported, exchange
+from .kit_source import NoUsableKit, read_kit
+from .program import KIT, PACKAGE
+from .project import ROOT, has_uncommitted_changes, run_git
+from .requirements import RaisedRequirements, raise_requirements
 from .safety.flock import EXCLUSIVE, try_lock
 
-_LARGEST_BYTES = 100 * 1024 * 1024
-_INTO = "--into"
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_NEW_FOLDER = KIT_FOLDER.with_name(".new-kit")
+"""Next to the kit. A folder with this name cannot be a part, because it cannot be imported."""
+
+_PROJECT_FILE = ROOT / "pyproject.toml"
+_PINS_FILE = ROOT / "constraints.txt"
+
+_CHANGED_PATHS = (f"{PACKAGE}/kit", "pyproject.toml", "constraints.txt")
+"""What an upgrade can change, below the directory of the project."""
+
+_UNDO = f"python -m {KIT}.upgrade --restore"
+
+_STASH = ("stash", "push", "--quiet", "--include-untracked", "--message", "an upgrade of the kit")
+"""The arguments of git that put the changes of an upgrade away, and keep them."""
+
+_USAGE = f"""Usage: python -m {KIT}.upgrade FROM
+       python -m {KIT}.upgrade --restore
+
+FROM is the folder of a newer kit, a checkout of a project that has it, or a wheel or an sdist.
+--restore undoes an upgrade that was not committed."""
+
+_ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def read(source: Path) -> dict[str, bytes]:
-    """The files of a checkout that git tracks, or of an archive, by their paths: no link, and nothing outside of it."""
-    files, left = {}, _LARGEST_BYTES
-    for name, size, is_plain, content in _members(source):
-        path, left = PurePosixPath(name), left - size
-        is_plain = is_plain and name.isprintable() and "\\" not in name
-        if not is_plain or path.is_absolute() or ".." in path.parts or left < 0:
-            raise SystemExit(f"{source} is not taken: {name!r} is a link, no plain path inside of it, or too large.")
-        files[name] = content()
-    return files
+class Refused(Exception):
+    """The upgrade cannot be done. The message is for the user."""
 
 
-def _members(archive: Path) -> Iterator[tuple[str, int, bool, Callable[[], bytes]]]:
-    if archive.is_dir():
-        top = archive.resolve()
-        for name in (name for name in tracked(archive) if (top / name).is_file()):
-            is_plain = (top / name).resolve() == top / name
-            if is_plain or "kit" in name.split("/"):  # nothing is taken from elsewhere: links are all right there
-                yield name, 0, is_plain, (top / name).read_bytes
-    elif not archive.is_file():
-        raise SystemExit(f"{archive} is neither a checkout nor an sdist or a wheel.")
-    elif zipfile.is_zipfile(archive):
-        with zipfile.ZipFile(archive) as wheel:
-            for info in (info for info in wheel.infolist() if not info.is_dir()):
-                kind = stat.S_IFMT(info.external_attr >> 16)
-                yield info.filename, info.file_size, kind in (0, stat.S_IFREG), partial(wheel.read, info)
-    else:
-        with tarfile.open(archive) as sdist:
-            for member in (member for member in sdist if not member.isdir()):
-                file = sdist.extractfile(member) if member.isreg() else None
-                yield member.name, member.size, file is not None, file.read if file else bytes
+class Interrupted(BaseException):
+    """A signal has asked this process to exit."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
 
 
-def laid_out(files: dict[str, bytes]) -> tuple[str, dict[str, bytes]]:
-    """The name of the package, and what a checkout has of it, the kit's tests and pages, and the pins."""
-    above = [path.removesuffix("kit/upgrade.py") for path in files if path.endswith("/kit/upgrade.py")]
-    beside = [path.removesuffix("tests/kit/busy.py") for path in files if path.endswith("tests/kit/busy.py")]
-    if not above or not beside:
-        raise SystemExit("It carries no kit that can be taken: no kit/upgrade.py, or no tests/kit.")
-    package, top = min(above, key=len), min(beside, key=len)
-    name = package.split("/")[-2]
-    tree = {path.replace(package, f"{name}/", 1): files[path] for path in files if path.startswith(package)}
-    wanted = (f"{top}tests/kit/", f"{top}docs/kit/", f"{top}constraints.txt")
-    return name, tree | {path.removeprefix(top): files[path] for path in files if path.startswith(wanted)}
+@dataclass(frozen=True)
+class Kit:
+    """The files of a kit that is to replace the one of this project."""
 
+    revision: int
+    files: dict[str, bytes]
+    """The content of each file, by its path in the kit."""
 
-def refuse_what_git_could_not_restore() -> None:
-    if not LIST.exists():
-        raise SystemExit("There is no CHECKSUMS: this is where the kit is developed.")
-    if run_git("status", "--porcelain", "--untracked-files=no"):
-        raise SystemExit("Files differ from the last commit. Commit them first, or undo an upgrade with --restore.")
-    refuse_edited()
-
-
-def be_the_only_one() -> int:
-    """Until this process has ended, and those that inherit the descriptor."""
-    lock = os.open(TOP, os.O_RDONLY)
-    if not try_lock(lock, EXCLUSIVE):
-        raise SystemExit("Another upgrade of this project is running: wait for it.")
-    return lock
-
-
-def upgrade(source: Path) -> int:
-    lock = be_the_only_one()
-    refuse_what_git_could_not_restore()
-    ending = {number for number in _ENDING if signal.getsignal(number) == signal.SIG_DFL}
-    signal.pthread_sigmask(signal.SIG_BLOCK, ending)  # what they would interrupt is short, and must be put back
-    with TemporaryDirectory(prefix="kit-") as scratch:
-        name = _unpack(source, Path(scratch))
-        _say(f"Undo: python -m {PACKAGE}.kit.upgrade --restore, or git restore --staged --worktree .")
-        problem = _problem(lock, scratch, "-m", f"{name}.kit.upgrade", _INTO, str(TOP), PACKAGE, PROGRAM)
-        problem = problem or _problem(lock, str(TOP), "-c", "import docs.kit.generate as g; g.write_index()")
-        if problem := "interrupted" if signal.sigpending() & ending else problem:
-            restore()
-            sys.stderr.write(f"{source} is not taken: {problem}. Everything is as it was.\n")
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, ending)
-    if problem:
-        return 1
-    status = subprocess.run(["make", "check", "test"], cwd=TOP, check=False).returncode  # noqa: S607
-    _say("The new kit is in place: commit it." if status == 0 else "Something fails with the new kit: see above.")
-    return status
-
-
-def _unpack(source: Path, scratch: Path) -> str:
-    """The name of its package."""
-    try:
-        name, files = laid_out(read(source))
-        changelog = files.get(f"{name}/kit/CHANGELOG.md", b"").decode()
-        _write(scratch, files)
-    except Exception as error:  # each format has its own
-        raise SystemExit(f"{source} cannot be read: {error}. Nothing was changed.") from None
-    before = (TOP / PACKAGE / "kit" / "CHANGELOG.md").read_text()
-    if re.findall(r"^## [0-9.]+", before, re.MULTILINE)[0] not in changelog:  # our version: no newer kit forgets it
-        raise SystemExit(f"{source} has an older kit than this project.")
-    taken = files.get(f"{name}/kit/CHECKSUMS")
-    if taken and taken.decode() != listing(of_kit(files, name)):
-        raise SystemExit(f"{source} has a kit that was edited.")
-    _say(*(line for line in changelog.splitlines() if line not in before.splitlines()))
-    return name
-
-
-def _write(directory: Path, files: dict[str, bytes]) -> None:
-    for path, content in files.items():
-        (directory / path).parent.mkdir(parents=True, exist_ok=True)
-        (directory / path).write_bytes(content)
-
-
-def _problem(lock: int, directory: str, *words: str) -> str:
-    """The last line of a call of Python that fails. It has the lock too; its stdin ends when this process has ended."""
-    stdin, _ = os.pipe()
-    call, environ = [sys.executable, "-B", *words], {**os.environ, "PYTHONPATH": directory}
-    ran = subprocess.run(
-        call, cwd=directory, env=environ, stdin=stdin, stderr=subprocess.PIPE, text=True, check=False, pass_fds=[lock]
-    )
-    return [f"status {ran.returncode}", *ran.stderr.splitlines()][-1] if ran.returncode else ""
-
-
-def take(tree: Path, package: str, program: str) -> None:
-    """In the process of the newer kit: put it in the place of the older one."""
-    files = {path.relative_to(TOP).as_posix(): path.read_bytes() for path in TOP.rglob("*") if path.is_file()}
-    made = rename_files(files, Names(PACKAGE, PROGRAM), Names(package, program))
-    made[f"{package}/kit/CHECKSUMS"] = listing(of_kit(made, package)).encode()
-    beside = _raised(tree, made.get("constraints.txt", b"").decode())
-    _sweep(tree)
-    taken = folders(package)
-    _write(tree, {path.replace("/kit/", "/.kit.new/", 1): made[path] for path in made if path.startswith(taken)})
-    for folder in taken:
-        new, old = ((tree / folder).with_name(name) for name in (".kit.new", ".kit.old"))
-        (tree / folder).rename(old)
-        new.rename(tree / folder)
-        shutil.rmtree(old)
-    for name, text in beside.items():
-        if text != (tree / name).read_text():  # a newer file would make the environment anew
-            (tree / name).write_text(text)
-
-
-def _raised(tree: Path, newer_pins: str) -> dict[str, str]:
-    """The files with the versions that the kit needs: in its list in pyproject.toml, and its pin."""
-    needs = tomllib.loads((TOP / PACKAGE / "kit" / "NEEDS.toml").read_text())
-    project, pins = (tree / "pyproject.toml").read_text(), (tree / "constraints.txt").read_text()
-    lists = {"dependencies": needs["project"]["dependencies"], "dev": needs["dependency-groups"]["dev"]}
-    missing = [(key, each) for key, needed in lists.items() for each in needed if f'"{each}"' not in project]
-    for key, requirement in missing:
-        (name,) = re.findall(r"^[\w-]+", requirement)
-        project, count = re.subn(rf'"{name}(\[[^]"]*\])? *[<>=!~][^"]*"', f'"{requirement}"', project, count=1)
-        if not count:
-            project = re.sub(rf"^({key} = \[)", rf'\1\n    "{requirement}",', project, count=1, flags=re.MULTILINE)
-        pin = "".join(re.findall(rf"^{name}==.*\n", newer_pins, re.MULTILINE))
-        pins = re.sub(rf"^{name}==.*\n", "", pins, flags=re.MULTILINE) + pin
-        _say(f"pyproject.toml: {requirement}")
-    return {"pyproject.toml": project, "constraints.txt": pins}
-
-
-def _sweep(tree: Path) -> None:
-    for left in (*tree.glob("*/.kit.new"), *tree.glob("*/.kit.old")):
-        shutil.rmtree(left)
-
-
-def restore() -> None:
-    """What differs is not lost: git keeps it in its stash."""
-    _sweep(TOP)
-    message = "what an upgrade of the kit was restored from"
-    paths = [*folders(PACKAGE), "pyproject.toml", "constraints.txt", "docs/index.md"]
-    run_git("stash", "push", "--quiet", "--include-untracked", "--message", message, "--", *paths)
-
-
-def _say(*lines: str) -> None:
-    sys.stdout.write("".join(f"{line}\n" for line in lines))
-    sys.stdout.flush()
+    def text(self, path: str) -> str:
+        """Return the text of a file. Raise Refused if the kit does not have it."""
+        if path not in self.files:
+            raise Refused(f"The newer kit has no {path}. Nothing was changed.")
+        return self.files[path].decode()
 
 
 def main(args: list[str]) -> int:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # or Python would print a traceback
-    if args == ["--restore"]:
-        be_the_only_one()
-        restore()
-        _say("Restored. What differed is in `git stash list`.")
-    elif len(args) == 4 and args[0] == _INTO:
-        start_new_thread(lambda: (os.read(0, 1), os._exit(1)), ())
-        take(Path(args[1]), args[2], args[3])
-    elif len(args) == 1 and not args[0].startswith("-"):
-        return upgrade(Path(args[0]))
+    """Upgrade the kit, or restore it. Return the exit code."""
+    if len(args) != 1 or (args[0].startswith("-") and args[0] != "--restore"):
+        raise SystemExit(_USAGE)
+    if f"{PACKAGE}.kit" != KIT:
+        distribution = KIT.partition(".")[0]
+        raise SystemExit(
+            f"The kit is not a folder of this project: it is in the package {distribution}. "
+            f"Upgrade that package, for example with pip install --upgrade {distribution}."
+        )
+    try:
+        with _interruptible(), _only_one():
+            if args[0] == "--restore":
+                restore()
+                return 0
+            return upgrade(Path(args[0]))
+    except (Refused, NoUsableKit) as error:
+        raise SystemExit(str(error)) from None
+    except Interrupted as interrupted:
+        # The caller learns from the way in which this process ends that a signal has ended it.
+        signal.signal(interrupted.number, signal.SIG_DFL)
+        os.kill(os.getpid(), interrupted.number)
+        raise
+
+
+def upgrade(source: Path) -> int:
+    """Replace the kit by the one in `source`, and check the project. Return the exit code.
+
+    Raise Refused or NoUsableKit if it is not replaced.
+    """
+    if not CHECKSUMS_FILE.exists():
+        raise Refused("This project develops the kit itself: its kit has no CHECKSUMS.")
+    newer = _read_newer(source)
+    old_revision = own_revision()
+    if newer.revision == old_revision:
+        _print_lines(f"The kit already has revision {old_revision}. Nothing was changed.")
+        return 0
+    _refuse_problems(newer)
+    news = _news(newer)
+    requirements = _raised_requirements(newer)
+
+    try:
+        _write_new_folder(newer)
+        with _signals_blocked():
+            _take_new_folder()
+            _write_requirements(requirements)
+    finally:
+        _delete(_NEW_FOLDER)
+
+    _print_lines(
+        f"The kit was upgraded from revision {old_revision} to {newer.revision}.",
+        *requirements.changes,
+        *news,
+    )
+    return _check_project()
+
+
+def own_revision() -> int:
+    """Return the revision of the kit of this project."""
+    return int((KIT_FOLDER / "REVISION").read_text())
+
+
+def restore() -> None:
+    """Undo an upgrade that was not committed, and say what was done.
+
+    Changes to the same files, made since the upgrade, are not lost: git keeps them in its stash.
+    """
+    left_folder = _NEW_FOLDER.exists()
+    _delete(_NEW_FOLDER)
+    changes = run_git("status", "--porcelain", "--", *_CHANGED_PATHS)
+    if changes:
+        run_git(*_STASH, "--", *_CHANGED_PATHS)
+        _print_lines(
+            "The kit is as it was in the last commit.",
+            "What the upgrade had changed is in git's stash: git stash show",
+        )
+    elif left_folder:
+        _print_lines("The kit was unchanged. A folder that a killed upgrade had left was deleted.")
     else:
-        raise SystemExit(f"Usage: python -m {PACKAGE}.kit.upgrade FROM | --restore")
-    return 0
+        _print_lines(
+            f"There was nothing to restore: the kit, revision {own_revision()}, is as it was in the last commit.",
+            "If you have committed the upgrade, undo that commit with git revert.",
+        )
+
+
+def _read_newer(source: Path) -> Kit:
+    """Return the kit in `source`. Raise NoUsableKit if there is none, or if it was edited there."""
+    files = read_kit(source)
+    try:
+        revision = int(files["REVISION"])
+    except ValueError:
+        raise NoUsableKit(f"{source} has a kit whose REVISION is not a number.") from None
+    if NAME in files:
+        # This project, too, has taken its kit from another one.
+        edited = differing_files(files[NAME].decode(), files)
+        if edited:
+            listed = ", ".join(f"kit/{path}" for path in edited)
+            raise NoUsableKit(f"{source} has a kit that was edited: {listed}.")
+    return Kit(revision, files)
+
+
+def _refuse_problems(newer: Kit) -> None:
+    """Raise Refused with everything that prevents the upgrade."""
+    problems = []
+    revision = own_revision()
+    if newer.revision < revision:
+        problems.append(f"The kit has revision {revision}. Revision {newer.revision} is older.")
+    if has_uncommitted_changes():
+        problems.append("Files differ from the last commit. Commit them, or undo them with git.")
+    edited = edited_files()
+    if edited:
+        problems.append(describe_edited(edited))
+    if problems:
+        raise Refused("\n".join([*problems, "Nothing was changed."]))
+
+
+def _news(newer: Kit) -> list[str]:
+    """Return the lines of the newer CHANGELOG that the one of this project does not have."""
+    known_lines = set((KIT_FOLDER / "CHANGELOG.md").read_text().splitlines())
+    lines = newer.text("CHANGELOG.md").splitlines()
+    return [line for line in lines if line not in known_lines]
+
+
+def _raised_requirements(newer: Kit) -> RaisedRequirements:
+    """Return what pyproject.toml and constraints.txt must be like for the newer kit."""
+    project = _PROJECT_FILE.read_text()
+    pins = _PINS_FILE.read_text()
+    return raise_requirements(newer.text("NEEDS.toml"), project, pins)
+
+
+def _write_requirements(requirements: RaisedRequirements) -> None:
+    """Write the files that change.
+
+    An unchanged file is not written: if it were newer, make would build the environment again.
+    """
+    if requirements.project != _PROJECT_FILE.read_text():
+        _PROJECT_FILE.write_text(requirements.project)
+    if requirements.pins != _PINS_FILE.read_text():
+        _PINS_FILE.write_text(requirements.pins)
+
+
+def _write_new_folder(newer: Kit) -> None:
+    """Write the newer kit next to the older one, with its checksums."""
+    # A killed upgrade may have left one.
+    _delete(_NEW_FOLDER)
+    files = {**newer.files, NAME: listing(newer.files).encode()}
+    for path, content in files.items():
+        file = _NEW_FOLDER / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+
+
+def _take_new_folder() -> None:
+    """Give the new folder the name of the kit. The older kit gets the name of the new folder."""
+    try:
+        exchange(str(_NEW_FOLDER), str(KIT_FOLDER))
+    except ExchangeUnsupported:
+        # Between the two renames, there is no kit. If this process is killed there, `git restore .`
+        # brings it back.
+        old_folder = _NEW_FOLDER.with_name(".old-kit")
+        _delete(old_folder)
+        KIT_FOLDER.rename(old_folder)
+        _NEW_FOLDER.rename(KIT_FOLDER)
+        _delete(old_folder)
+
+
+def _check_project() -> int:
+    """Run the rules for the project with the newer kit. Return the exit code."""
+    stash = shlex.join(["git", *_STASH, "--", *_CHANGED_PATHS])
+    undo = [f"To undo the upgrade: {_UNDO}", f"The same without the kit: {stash}"]
+    _print_lines(*undo, "Now make check examines the project.")
+    # This process may itself run in make, whose options are not meant for another one.
+    environ = {**os.environ}
+    environ.pop("MAKEFLAGS", None)
+    checked = subprocess.run(["make", "check"], cwd=ROOT, env=environ, check=False)  # noqa: S607
+    if checked.returncode == 0:
+        _print_lines("make check passes with the newer kit. Next: make test, then commit.")
+        return 0
+    _print_lines(
+        "make check fails with the newer kit, see above. Correct your code, or undo the upgrade.",
+        *undo,
+    )
+    return 1
+
+
+@contextmanager
+def _only_one() -> Iterator[None]:
+    """Keep other upgrades of this project out. Raise Refused if one is running."""
+    descriptor = os.open(ROOT, os.O_RDONLY)
+    try:
+        if not try_lock(descriptor, EXCLUSIVE):
+            raise Refused("Another upgrade of this project is running. Wait until it has ended.")
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Raise Interrupted when a signal arrives, so that `finally` blocks run."""
+    handlers = {}
+    for number in _ENDING_SIGNALS:
+        # If the caller ignores a signal, as nohup does, it stays ignored.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            handlers[number] = signal.signal(number, _raise_interrupted)
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def _raise_interrupted(number: int, _frame: FrameType | None) -> None:
+    raise Interrupted(number)
+
+
+@contextmanager
+def _signals_blocked() -> Iterator[None]:
+    """Make signals wait until the block has ended. What is in the block belongs together."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING_SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING_SIGNALS)
+
+
+def _delete(folder: Path) -> None:
+    """Delete a folder that may be missing."""
+    if folder.exists():
+        shutil.rmtree(folder)
+
+
+def _print_lines(*lines: str) -> None:
+    for line in lines:
+        sys.stdout.write(f"{line}\n")
+    # What make prints next comes after these lines.
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -6,14 +6,12 @@ line of the log.
 
 import json
 import os
-import signal
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sampletool.kit import upgrade
 from sampletool.kit.call_log import NAMES
 from sampletool.kit.colors import wants_color
 from sampletool.kit.commands.log import _TYPES, Call, read_calls
@@ -168,7 +166,3 @@ def test_a_line_with_a_member_of_another_type_is_skipped(tmp_path: Path, member:
     (tmp_path / NAMES[0]).write_text("".join(f"{line}\n" for line in lines))
 
     assert [call.request_id for call in read_calls(tmp_path)] == ["01"]
-
-
-def test_an_upgrade_handles_each_signal_that_a_terminal_or_a_runner_sends() -> None:
-    assert set(upgrade._ENDING) == {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}

@@ -1,74 +1,65 @@
-"""A newer kit takes the place of an older one: as a whole, from any form it comes in, or not at all."""
+"""kit/upgrade.py: a newer kit replaces the whole older one, and git can undo that."""
 
-import io
 import os
 import re
-import select
 import shutil
 import signal
 import subprocess
 import sys
-import tarfile
-import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from sampletool.kit import upgrade
 from sampletool.kit.program import PACKAGE
 from sampletool.kit.project import ROOT
-from sampletool.kit.testing.forked import run_python
 from sampletool.kit.testing.trees import commit, copy_template, copy_tree, write_checksums
 from sampletool.kit.testing.waiting import wait_until
 
-_MAKEFILE = "check test:\n\t@test ! -e broken\n\t@{python} -m {package}.kit.checksums && echo $@ >> made\n"
-_BESIDE = ("pyproject.toml", "constraints.txt", "docs/index.md", "tests/__init__.py", "tests/conftest.py")
+_MAKEFILE = "check:\n\t@test ! -e broken\n\t@echo checked >> made\n"
+_UPGRADE = f"{PACKAGE}.kit.upgrade"
+_REVISION = 1000
+"""The revision of the older kit. The newer one has the next revision."""
 
 
 def git(tree: Path, *args: str) -> str:
-    return subprocess.run(["git", *args], cwd=tree, check=True, capture_output=True, text=True).stdout
+    command = ["git", "-c", "user.name=n", "-c", "user.email=n@example.org", *args]
+    ran = subprocess.run(command, cwd=tree, check=True, stdout=subprocess.PIPE, text=True)
+    return ran.stdout
+
+
+def commit_all(tree: Path) -> None:
+    git(tree, "add", "-A")
+    git(tree, "commit", "-qm", "Edit")
 
 
 @pytest.fixture
-def older(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project that has taken the kit, with work of its own."""
-    return copy_template(_older(tmp_path_factory.getbasetemp()), tmp_path / "older")
+def project(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a project that has taken the kit, with code of its own."""
+    return copy_template(_project(tmp_path_factory.getbasetemp()), tmp_path / "project")
 
 
 @pytest.fixture
-def newer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkout of a newer version, which tests only read: a file is changed, one is new, one gone, it needs more."""
-    return _newer(tmp_path_factory.getbasetemp())
-
-
-@pytest.fixture
-def own_newer(newer: Path, tmp_path: Path) -> Path:
-    """The same for a test that changes it, or puts an archive beside it. The copy costs a tenth of a second."""
-    return copy_template(newer, tmp_path / "newer")
+def newer(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a checkout of a project with a newer kit."""
+    return copy_template(_newer(tmp_path_factory.getbasetemp()), tmp_path / "newer")
 
 
 @cache
-def _older(directory: Path) -> Path:
-    """Made once, as it takes a second."""
-    tree = directory / "upgrade" / "older"
+def _project(directory: Path) -> Path:
+    # It is created once, because it takes a second.
+    tree = directory / "upgrade" / "project"
     whole = copy_tree(ROOT, tree.with_name("whole"))
-    for path in (
-        f"{PACKAGE}/kit",
-        "tests/kit",
-        "docs/kit",
-        f"{PACKAGE}/__init__.py",
-        f"{PACKAGE}/__main__.py",
-        *_BESIDE,
-    ):
+    paths = ("kit", "__init__.py", "__main__.py")
+    for path in (*(f"{PACKAGE}/{path}" for path in paths), "pyproject.toml", "constraints.txt"):
         (tree / path).parent.mkdir(parents=True, exist_ok=True)
         (whole / path).rename(tree / path)
-    (tree / "Makefile").write_text(_MAKEFILE.format(python=sys.executable, package=PACKAGE))
+    (tree / "Makefile").write_text(_MAKEFILE)
     (tree / ".gitignore").write_text("__pycache__/\nmade\nbroken\n")
     (tree / PACKAGE / "own").mkdir()
-    (tree / PACKAGE / "own" / "__init__.py").write_text('"""Work of its own."""\n')
+    (tree / PACKAGE / "own" / "__init__.py").write_text('"""Code of its own."""\n')
+    set_revision(tree, _REVISION)
     write_checksums(tree)
     commit(tree)
     return tree
@@ -76,375 +67,524 @@ def _older(directory: Path) -> Path:
 
 @cache
 def _newer(directory: Path) -> Path:
-    tree = copy_tree(_older(directory), directory / "upgrade" / "newer")
-    (tree / PACKAGE / "kit" / "CHECKSUMS").unlink()
-    changelog = tree / PACKAGE / "kit" / "CHANGELOG.md"
-    text = changelog.read_text()
-    changelog.write_text(text.replace("## ", "## 99.1.0\n\n* Faster than before.\n\n## ", 1))
-    (tree / PACKAGE / "kit" / "extras.py").unlink()
-    (tree / PACKAGE / "kit" / "fresh.py").write_text('"""New."""\n')
-    (tree / "tests" / "kit" / "test_fresh.py").write_text('"""New."""\n')
-    (tree / "docs" / "kit" / "fresh.md").write_text("# Fresh\n")
-    needs = tree / PACKAGE / "kit" / "NEEDS.toml"
-    needs.write_text(
-        re.sub(r'"platformdirs[^"]*"', '"platformdirs>=4.15,<5", "brand-new>=1"', needs.read_text()).replace(
-            '"ruff>=0.14"', '"ruff>=0.99"'
-        )
-    )
-    pins = tree / "constraints.txt"
-    pins.write_text(
-        re.sub(r"^platformdirs==.*$", "platformdirs==4.15.1", pins.read_text(), flags=re.M) + "brand-new==1.2\n"
-    )
+    tree = copy_tree(_project(directory), directory / "upgrade" / "newer")
+    kit = tree / PACKAGE / "kit"
+    (kit / "CHECKSUMS").unlink()
+    set_revision(tree, _REVISION + 1)
+    changelog = kit / "CHANGELOG.md"
+    news = "## 99.1.0\n\n* Faster than before.\n\n## "
+    changelog.write_text(changelog.read_text().replace("## ", news, 1))
+    (kit / "extras.py").unlink()
+    (kit / "fresh.py").write_text('"""New."""\n')
+    needs = kit / "NEEDS.toml"
+    needs.write_text(needs.read_text().replace('"ruff>=0.14"', '"ruff>=0.99"'))
     commit(tree)
     return tree
 
 
-def as_wheel(tree: Path) -> Path:
-    wheel = tree.with_name("newer-99.whl")
-    with zipfile.ZipFile(wheel, "w") as archive:
-        for name in git(tree, "ls-files").split():
-            place = name if name.startswith(f"{PACKAGE}/") else f"{PACKAGE}/part/carried/{name}"
-            archive.write(tree / name, place)
-    return wheel
+def set_revision(tree: Path, revision: int) -> None:
+    (tree / PACKAGE / "kit" / "REVISION").write_text(f"{revision}\n")
 
 
-def as_sdist(tree: Path) -> Path:
-    sdist = tree.with_name("newer-99.tar.gz")
-    with tarfile.open(sdist, "w:gz") as archive:
-        for name in git(tree, "ls-files").split():
-            archive.add(tree / name, f"newer-99/{name}")
-    return sdist
+def run(tree: Path, module: str, *args: str) -> subprocess.CompletedProcess[str]:
+    """Run a module of the tree. In a new interpreter: a forked one has loaded our kit."""
+    return subprocess.run(
+        [sys.executable, "-m", module, *args],
+        cwd=tree,
+        env={**os.environ, "PYTHONPATH": str(tree)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
-def in_tree(tree: Path, module: str, *args: str) -> subprocess.CompletedProcess[str]:
-    """Run a module of the tree. In a fresh interpreter: a forked one has loaded ours, which would change our tree."""
-    environ = {**os.environ, "PYTHONPATH": str(tree)}
-    command = [sys.executable, "-m", module, *args]
-    return subprocess.run(command, cwd=tree, env=environ, capture_output=True, text=True, check=False)
+def upgrade(tree: Path, source: Path | str) -> subprocess.CompletedProcess[str]:
+    return run(tree, _UPGRADE, str(source))
 
 
-def upgraded(tree: Path, source: Path | str) -> subprocess.CompletedProcess[str]:
-    return in_tree(tree, f"{PACKAGE}.kit.upgrade", str(source))
+def works(tree: Path) -> bool:
+    """Return whether the commands of the project work."""
+    return run(tree, PACKAGE, "lock", "list").returncode == 0
 
 
-@pytest.mark.parametrize("form", [lambda tree: tree, as_wheel, as_sdist], ids=["checkout", "wheel", "sdist"])
-def test_the_kit_is_replaced_as_a_whole_and_the_rest_is_left(
-    older: Path, own_newer: Path, form: Callable[[Path], Path]
-) -> None:
-    (own_newer / PACKAGE / "kit" / "untracked.py").touch()
+def kit_of(tree: Path) -> dict[str, bytes]:
+    """Return the files of the kit without its checksums."""
+    kit = tree / PACKAGE / "kit"
+    contents = {}
+    for path in kit.rglob("*"):
+        if path.is_file() and "__pycache__" not in path.parts and path.name != "CHECKSUMS":
+            contents[str(path.relative_to(kit))] = path.read_bytes()
+    return contents
 
-    ran = upgraded(older, form(own_newer))
+
+def assert_unchanged(tree: Path) -> None:
+    assert git(tree, "status", "--porcelain") == ""
+    assert git(tree, "stash", "list") == ""
+
+
+def test_the_whole_kit_is_replaced_and_everything_else_is_left(project: Path, newer: Path) -> None:
+    ran = upgrade(project, newer)
 
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert (older / "made").read_text() == "check\ntest\n"
-    for folder in (f"{PACKAGE}/kit", "tests/kit", "docs/kit"):
-        files = {path.removeprefix(f"{folder}/") for path in git(own_newer, "ls-files", folder).split()}
-        found = {path for path in (older / folder).rglob("*") if path.is_file() and "__pycache__" not in path.parts}
-        assert {path.relative_to(older / folder).as_posix() for path in found} - {"CHECKSUMS"} == files
-        assert all((older / folder / path).read_bytes() == (own_newer / folder / path).read_bytes() for path in files)
-    assert [path.name for path in older.glob("*/.kit.*")] == []
-    assert (older / PACKAGE / "own" / "__init__.py").read_text() == '"""Work of its own."""\n'
-    assert "* [Fresh](kit/fresh.md)\n" in (older / "docs" / "index.md").read_text()
+    assert kit_of(project) == kit_of(newer)
+    assert run(project, f"{PACKAGE}.kit.checksums").returncode == 0
+    assert (project / "made").read_text() == "checked\n"
+    assert sorted(path.name for path in (project / PACKAGE).iterdir() if path.is_dir()) == [
+        "__pycache__",
+        "kit",
+        "own",
+    ]
+    assert works(project)
 
 
-def test_what_is_new_is_shown_and_what_it_needs_is_raised(older: Path, newer: Path) -> None:
-    ran = upgraded(older, newer)
-
-    assert ran.stdout.startswith("## 99.1.0\n")
-    assert "* Faster than before.\n" in ran.stdout
-    assert "The first version that is a folder of its own" not in ran.stdout
-    project = (older / "pyproject.toml").read_text()
-    for requirement in ("platformdirs>=4.15,<5", "brand-new>=1", "ruff>=0.99"):
-        assert re.findall(rf'"{requirement.partition(">=")[0]}>[^"]*"', project) == [f'"{requirement}"']
-        assert f"pyproject.toml: {requirement}\n" in ran.stdout
-    pins = (older / "constraints.txt").read_text().splitlines()
-    assert {"platformdirs==4.15.1", "brand-new==1.2"} <= {*pins}
-    assert len([pin for pin in pins if pin.startswith("platformdirs")]) == 1
-
-
-def test_everything_can_be_put_back_and_what_was_changed_since_is_kept(older: Path, newer: Path) -> None:
-    before = git(older, "rev-parse", "HEAD:")
-    upgraded(older, newer)
-    (older / "pyproject.toml").write_text("edited since")
-    (older / "tests" / "kit" / "test_mine.py").write_text("new since")
-
-    ran = upgraded(older, "--restore")
-
-    assert ran.returncode == 0, ran.stderr
-    git(older, "add", "-A")
-    assert git(older, "write-tree") == before
-    assert git(older, "show", "stash@{0}:pyproject.toml") == "edited since"
-    assert git(older, "show", "stash@{0}^3:tests/kit/test_mine.py") == "new since"
-    assert upgraded(older, newer).returncode == 0
-
-
-@pytest.mark.parametrize("folder", ["tests", "docs"])
-def test_what_an_upgrade_that_was_killed_left_is_removed_by_a_restore(older: Path, newer: Path, folder: str) -> None:
-    (older / folder / "kit").rename(older / folder / ".kit.old")
-    for left in (f"{PACKAGE}/.kit.new", f"{folder}/.kit.new"):
-        (older / left / "deep").mkdir(parents=True)
-        (older / left / "deep" / "app.py").touch()
-
-    refused = upgraded(older, newer)
-    ran = upgraded(older, "--restore")
-
-    assert "undo an upgrade with --restore" in refused.stderr
-    assert ran.returncode == 0, ran.stderr
-    assert git(older, "status", "--porcelain") == ""
-
-
-@pytest.fixture
-def paused(older: Path, own_newer: Path, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], int, int]]:
-    """An upgrade whose other process is about to replace the kit: with its pid, and a pipe that ends with it."""
-    (tmp_path / "scratch").mkdir()
-    for name in ("here", "go"):
-        os.mkfifo(tmp_path / name)
-    program = own_newer / PACKAGE / "kit" / "rename.py"
-    pause = f"""
-import os
-unpaused = rename_files
-def rename_files(*args):
-    here = os.open({str(tmp_path / "here")!r}, os.O_WRONLY)
-    os.write(here, b"%d" % os.getpid())
-    open({str(tmp_path / "go")!r}).close()
-    return unpaused(*args)
-"""
-    program.write_text(f"{program.read_text()}\n{pause}")
-    environ = {**os.environ, "PYTHONPATH": str(older), "TMPDIR": str(tmp_path / "scratch")}
-    command = [sys.executable, "-m", f"{PACKAGE}.kit.upgrade", str(own_newer)]
-    with subprocess.Popen(command, cwd=older, env=environ, stderr=subprocess.PIPE, text=True) as parent:
-        here = os.open(tmp_path / "here", os.O_RDONLY)
-        child = int(os.read(here, 100))
-        try:
-            yield parent, child, here
-        finally:
-            parent.kill()
-            with suppress(ProcessLookupError):
-                os.kill(child, signal.SIGKILL)
-            os.close(here)
-
-
-def all_stopped(pid: int) -> bool:
-    """All threads of it: on a busy machine the signal has reached one of them and another one goes on for a while."""
-    states = [path.read_text().rpartition(") ")[2][0] for path in Path(f"/proc/{pid}/task").glob("*/stat")]
-    return {*states} == {"T"}
-
-
-def has_ended(pipe: int, seconds: float) -> bool:
-    return select.select([pipe], [], [], seconds)[0] == [pipe]
-
-
-def test_of_two_upgrades_at_once_one_is_refused_also_when_the_first_one_s_caller_is_dead(
-    older: Path, paused: tuple[subprocess.Popen[str], int, int]
+def test_the_user_sees_the_revisions_the_news_and_what_the_kit_needs(
+    project: Path,
+    newer: Path,
 ) -> None:
-    parent, child, pipe = paused
+    ran = upgrade(project, newer)
 
-    second = upgraded(older, "nowhere")
-    os.kill(child, signal.SIGSTOP)
-    wait_until(lambda: all_stopped(child))
-    parent.kill()
-    parent.wait()
-    restore = upgraded(older, "--restore")
-    os.kill(child, signal.SIGCONT)
-
-    assert ["Another upgrade" in other.stderr for other in (second, restore)] == [True, True]
-    assert has_ended(pipe, 10), "its stdin has ended"
-    assert git(older, "status", "--porcelain") == ""
+    lines = ran.stdout.splitlines()
+    assert lines[0] == f"The kit was upgraded from revision {_REVISION} to {_REVISION + 1}."
+    assert "pyproject.toml: added ruff>=0.99" in lines
+    assert "constraints.txt: removed the pin of ruff" in lines
+    assert "* Faster than before." in lines
+    assert "What a project that carries this kit notices when it takes a newer one." not in lines
+    assert lines[-1] == "make check passes with the newer kit. Next: make test, then commit."
+    assert '"ruff>=0.99"' in (project / "pyproject.toml").read_text()
+    assert "\nruff==" not in (project / "constraints.txt").read_text()
 
 
-def test_a_signal_is_obeyed_when_everything_is_put_back(
-    older: Path, tmp_path: Path, paused: tuple[subprocess.Popen[str], int, int]
-) -> None:
-    parent, _, _ = paused
-    (blocked,) = re.findall(r"SigBlk:\s*(\w+)", Path(f"/proc/{parent.pid}/status").read_text())
-    assert int(blocked, 16) & 1 << (signal.SIGTERM - 1)
+def test_a_file_that_does_not_change_is_not_written(project: Path, newer: Path) -> None:
+    shutil.copy(project / PACKAGE / "kit" / "NEEDS.toml", newer / PACKAGE / "kit" / "NEEDS.toml")
+    files = [project / "pyproject.toml", project / "constraints.txt"]
+    before = [file.stat().st_mtime_ns for file in files]
 
-    parent.send_signal(signal.SIGTERM)
-    (tmp_path / "go").open("w").close()
-    _, said = parent.communicate()
+    upgrade(project, newer)
 
-    assert parent.returncode == -signal.SIGTERM
-    assert said == f"{tmp_path / 'newer'} is not taken: interrupted. Everything is as it was.\n"
-    assert git(older, "status", "--porcelain") == ""
-    assert [*(tmp_path / "scratch").iterdir()] == []
+    assert [file.stat().st_mtime_ns for file in files] == before
 
 
-def test_a_failure_is_said_and_can_be_undone(older: Path, newer: Path) -> None:
-    (older / "broken").touch()
+def test_if_make_check_fails_the_user_can_choose(project: Path, newer: Path) -> None:
+    (project / "broken").touch()
 
-    ran = upgraded(older, newer)
-
-    assert ran.returncode != 0
-    assert "Something fails with the new kit" in ran.stdout
-    assert f"python -m {PACKAGE}.kit.upgrade --restore" in ran.stdout
-
-
-@pytest.mark.parametrize("path", [f"{PACKAGE}/kit/app.py", "tests/kit/test_app.py", "docs/kit/mine.md"])
-def test_a_kit_that_was_edited_is_refused_by_name(older: Path, newer: Path, path: str) -> None:
-    with (older / path).open("a") as file:
-        file.write("\n# mine\n")
-    commit_all(older)
-
-    ran = upgraded(older, newer)
+    ran = upgrade(project, newer)
 
     assert ran.returncode == 1
-    assert f": {path.removeprefix(f'{PACKAGE}/')}. " in ran.stderr
-    assert git(older, "status", "--porcelain") == ""
+    assert "make check fails with the newer kit" in ran.stdout
+    assert f"To undo the upgrade: python -m {_UPGRADE} --restore" in ran.stdout
+    assert kit_of(project) == kit_of(newer)
 
 
-def commit_all(tree: Path) -> None:
-    git(tree, "add", "-A")
-    git(tree, "-c", "user.name=n", "-c", "user.email=n@example.org", "commit", "-qm", "Edit")
+_UNDO_LINES = ("To undo the upgrade: python", "The same without the kit: ")
 
 
-def test_a_tree_that_differs_from_the_last_commit_is_refused(older: Path, newer: Path) -> None:
-    (older / "pyproject.toml").write_text("edited")
+@pytest.mark.parametrize("first_words", _UNDO_LINES)
+def test_each_printed_command_undoes_the_upgrade(
+    project: Path,
+    newer: Path,
+    first_words: str,
+) -> None:
+    before = git(project, "rev-parse", "HEAD:")
+    printed = upgrade(project, newer).stdout
+    (line,) = [line for line in printed.splitlines() if line.startswith(first_words)]
+    command = line.partition(": ")[2]
+    if command.startswith("python "):
+        command = f"{sys.executable} {command.removeprefix('python ')}"
 
-    ran = upgraded(older, newer)
+    subprocess.run(["sh", "-c", command], cwd=project, check=True)
+
+    git(project, "add", "-A")
+    assert git(project, "write-tree") == before
+    assert works(project)
+    assert upgrade(project, newer).returncode == 0
+
+
+def test_restoring_keeps_in_the_stash_what_was_edited_since(project: Path, newer: Path) -> None:
+    upgrade(project, newer)
+    (project / "pyproject.toml").write_text("edited since")
+    (project / PACKAGE / "kit" / "mine.py").write_text("new since")
+
+    ran = run(project, _UPGRADE, "--restore")
+
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.startswith("The kit is as it was in the last commit.\n")
+    assert git(project, "status", "--porcelain") == ""
+    assert git(project, "show", "stash@{0}:pyproject.toml") == "edited since"
+    assert git(project, "show", f"stash@{{0}}^3:{PACKAGE}/kit/mine.py") == "new since"
+
+
+def test_restoring_leaves_other_changes_alone(project: Path, newer: Path) -> None:
+    upgrade(project, newer)
+    (project / PACKAGE / "own" / "__init__.py").write_text("edited since")
+
+    run(project, _UPGRADE, "--restore")
+
+    assert (project / PACKAGE / "own" / "__init__.py").read_text() == "edited since"
+
+
+def test_if_there_is_nothing_to_restore_the_command_says_so(project: Path) -> None:
+    ran = run(project, _UPGRADE, "--restore")
+
+    assert ran.returncode == 0
+    assert f"nothing to restore: the kit, revision {_REVISION}, is as it was" in ran.stdout
+    assert_unchanged(project)
+
+
+def test_after_a_commit_restoring_says_how_to_undo_it(project: Path, newer: Path) -> None:
+    upgrade(project, newer)
+    commit_all(project)
+
+    ran = run(project, _UPGRADE, "--restore")
+
+    assert f"nothing to restore: the kit, revision {_REVISION + 1}, is as it was" in ran.stdout
+    assert "git revert" in ran.stdout
+    assert kit_of(project) == kit_of(newer)
+
+
+def test_the_same_revision_is_not_taken_again(project: Path, newer: Path) -> None:
+    set_revision(newer, _REVISION)
+
+    ran = upgrade(project, newer)
+
+    assert ran.returncode == 0
+    assert ran.stdout == f"The kit already has revision {_REVISION}. Nothing was changed.\n"
+    assert_unchanged(project)
+
+
+def test_all_problems_are_reported_at_once(project: Path, newer: Path) -> None:
+    set_revision(newer, _REVISION - 1)
+    with (project / PACKAGE / "kit" / "app.py").open("a") as file:
+        file.write("\n# mine\n")
+    with (project / "pyproject.toml").open("a") as file:
+        file.write("\n# mine\n")
+
+    ran = upgrade(project, newer)
 
     assert (ran.returncode, ran.stdout) == (1, "")
-    assert "Commit them first" in ran.stderr
-    assert (older / "pyproject.toml").read_text() == "edited"
+    problems = ran.stderr.splitlines()
+    assert problems[0] == f"The kit has revision {_REVISION}. Revision {_REVISION - 1} is older."
+    assert problems[1].startswith("Files differ from the last commit.")
+    assert problems[2].startswith("The kit was edited: kit/app.py. ")
+    assert problems[3] == "Nothing was changed."
+    assert (project / PACKAGE / "kit" / "app.py").read_text().endswith("# mine\n")
 
 
-def test_an_older_kit_is_refused(older: Path, newer: Path) -> None:
-    changelog = older / PACKAGE / "kit" / "CHANGELOG.md"
-    changelog.write_text(changelog.read_text().replace("## ", "## 99.2.0\n\n* Newer than both.\n\n## ", 1))
-    write_checksums(older)
-    commit_all(older)
+def test_an_edit_of_the_kit_that_was_committed_is_refused_too(project: Path, newer: Path) -> None:
+    with (project / PACKAGE / "kit" / "app.py").open("a") as file:
+        file.write("\n# mine\n")
+    commit_all(project)
 
-    assert "has an older kit" in upgraded(older, newer).stderr
-    assert git(older, "status", "--porcelain") == ""
+    ran = upgrade(project, newer)
 
-
-def test_the_kit_of_another_project_is_taken_only_as_that_has_taken_it(older: Path, own_newer: Path) -> None:
-    write_checksums(own_newer)
-    (own_newer / PACKAGE / "kit" / "fresh.py").write_text("edited there")
-    commit_all(own_newer)
-
-    assert "has a kit that was edited" in upgraded(older, own_newer).stderr
+    assert ran.stderr.startswith("The kit was edited: kit/app.py. ")
+    assert_unchanged(project)
 
 
-def test_an_interrupt_ends_it_without_a_traceback() -> None:
-    code = f"""
-import os, signal
-from {PACKAGE}.kit import upgrade
-upgrade.upgrade = lambda source: os.kill(os.getpid(), signal.SIGINT)
-upgrade.main(["newer"])
+def test_a_kit_that_was_edited_where_it_comes_from_is_refused(project: Path, newer: Path) -> None:
+    write_checksums(newer)
+    (newer / PACKAGE / "kit" / "fresh.py").write_text("edited there")
+    commit_all(newer)
+
+    ran = upgrade(project, newer)
+
+    assert "has a kit that was edited: kit/fresh.py." in ran.stderr
+    assert_unchanged(project)
+
+
+def test_where_the_kit_is_developed_nothing_is_replaced(newer: Path, project: Path) -> None:
+    set_revision(project, _REVISION + 2)
+
+    ran = upgrade(newer, project)
+
+    assert "This project develops the kit itself" in ran.stderr
+
+
+def delete_needs(newer: Path) -> str:
+    (newer / PACKAGE / "kit" / "NEEDS.toml").unlink()
+    return "The newer kit has no NEEDS.toml."
+
+
+def spoil_revision(newer: Path) -> str:
+    (newer / PACKAGE / "kit" / "REVISION").write_text("new")
+    return "has a kit whose REVISION is not a number."
+
+
+@pytest.mark.parametrize("spoil", [delete_needs, spoil_revision])
+def test_a_kit_that_is_not_complete_is_refused_in_a_sentence(
+    project: Path,
+    newer: Path,
+    spoil: Callable[[Path], str],
+) -> None:
+    message = spoil(newer)
+    commit_all(newer)
+
+    ran = upgrade(project, newer)
+
+    assert ran.returncode == 1
+    assert message in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert_unchanged(project)
+
+
+@pytest.mark.parametrize("args", [[], ["a", "b"], ["--help"], ["-x"]])
+def test_a_wrong_command_line_shows_the_usage(project: Path, args: list[str]) -> None:
+    ran = run(project, _UPGRADE, *args)
+
+    assert ran.returncode == 1
+    assert ran.stderr.startswith(f"Usage: python -m {_UPGRADE} FROM\n")
+
+
+def test_a_program_that_depends_on_the_kit_upgrades_a_package(tmp_path: Path) -> None:
+    (tmp_path / "ledger").mkdir()
+    names = 'PROGRAM = "ledger"\n__version__ = "1"\n'
+    (tmp_path / "ledger" / "__init__.py").write_text(names)
+    environ = {**os.environ, "KIT_PACKAGE": "ledger", "PYTHONPATH": f"{tmp_path}:{ROOT}"}
+
+    command = [sys.executable, "-m", _UPGRADE, "somewhere"]
+    ran = subprocess.run(command, cwd=tmp_path, env=environ, stderr=subprocess.PIPE, check=False)
+
+    assert ran.returncode == 1
+    assert f"it is in the package {PACKAGE}. Upgrade that package".encode() in ran.stderr
+
+
+_PAUSE = """
+import os, runpy, sys
+package, module, source, point, ready, go = sys.argv[1:]
+from importlib import import_module
+upgrade = import_module(module)
+unpaused = getattr(upgrade, point)
+
+def pause(*args):
+    open(ready, "w").close()
+    open(go).close()
+    return unpaused(*args)
+
+setattr(upgrade, point, pause)
+sys.exit(upgrade.main([source]))
 """
-    ran = run_python("-c", code, check=False)
-
-    assert (ran.returncode, ran.stderr) == (-signal.SIGINT, "")
 
 
-def test_where_the_kit_is_developed_nothing_is_replaced(own_newer: Path) -> None:
-    assert "There is no CHECKSUMS" in upgraded(own_newer, own_newer).stderr
+class PausedUpgrade:
+    """An upgrade that waits before it calls one of its functions."""
+
+    def __init__(self, project: Path, newer: Path, point: str) -> None:
+        ready, self._go = project.with_name("ready"), project.with_name("go")
+        os.mkfifo(ready)
+        os.mkfifo(self._go)
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _PAUSE, PACKAGE, _UPGRADE, newer, point, ready, self._go],
+            cwd=project,
+            env={**os.environ, "PYTHONPATH": str(project)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        # Opening the FIFO waits until the other process has opened it, too.
+        ready.open().close()
+
+    def finish(self) -> str:
+        """Let the upgrade continue, unless it has exited, and return what it has printed."""
+        wait_until(lambda: self._continues() or self.process.poll() is not None)
+        return self.process.communicate()[0]
+
+    def _continues(self) -> bool:
+        """Tell the upgrade to continue. Return False if it is not waiting yet."""
+        try:
+            os.close(os.open(self._go, os.O_WRONLY | os.O_NONBLOCK))
+        except OSError:
+            return False
+        return True
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.communicate()
 
 
-@pytest.mark.parametrize("source", ["nowhere", "Makefile", "docs"])
-def test_what_carries_no_kit_is_refused(older: Path, source: str) -> None:
-    ran = upgraded(older, source)
+def test_of_two_upgrades_at_the_same_time_the_second_is_refused(project: Path, newer: Path) -> None:
+    first = PausedUpgrade(project, newer, "_write_new_folder")
+
+    second = upgrade(project, newer)
+    restore = run(project, _UPGRADE, "--restore")
+    printed = first.finish()
+
+    refusal = "Another upgrade of this project is running. Wait until it has ended.\n"
+    assert (second.stderr, restore.stderr) == (refusal, refusal)
+    assert first.process.returncode == 0, printed
+
+
+def test_a_killed_upgrade_does_not_block_the_next_one(project: Path, newer: Path) -> None:
+    PausedUpgrade(project, newer, "_take_new_folder").kill()
+
+    ran = upgrade(project, newer)
+
+    assert ran.returncode == 0, ran.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_before_the_exchange_leaves_everything_as_it_was(
+    project: Path,
+    newer: Path,
+    number: int,
+) -> None:
+    paused = PausedUpgrade(project, newer, "_signals_blocked")
+
+    paused.process.send_signal(number)
+    printed = paused.process.communicate()[0]
+
+    assert (paused.process.returncode, printed) == (-number, "")
+    assert_unchanged(project)
+
+
+def test_a_signal_during_the_exchange_waits_until_it_is_complete(
+    project: Path,
+    newer: Path,
+) -> None:
+    paused = PausedUpgrade(project, newer, "_write_requirements")
+
+    paused.process.send_signal(signal.SIGTERM)
+    paused.finish()
+
+    assert paused.process.returncode == -signal.SIGTERM
+    assert kit_of(project) == kit_of(newer)
+    assert '"ruff>=0.99"' in (project / "pyproject.toml").read_text()
+    assert not (project / "made").exists()
+
+
+_KILL_BEFORE = """
+import os, signal, sys
+from importlib import import_module
+module, source, which = sys.argv[1:]
+upgrade = import_module(module)
+events = ("open", "os.rename", "os.remove", "os.rmdir", "os.mkdir", "ctypes.dlopen")
+count = 0
+
+def watch(event, args):
+    global count
+    if event not in events or (event == "open" and not args[2] & (os.O_WRONLY | os.O_RDWR)):
+        return
+    count += 1
+    if event in ("ctypes.dlopen", "os.rename") or count == int(which):
+        os.write(3, f"{event} {count}\\n".encode())
+    if count == int(which):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+sys.addaudithook(watch)
+upgrade.main([source])
+"""
+
+
+def upgrade_killed_before(project: Path, newer: Path, change: int, log: Path) -> int:
+    """Kill an upgrade before its nth change of the file system. Return its exit code."""
+    with log.open("wb") as file:
+        program = [sys.executable, "-B", "-c", _KILL_BEFORE, _UPGRADE, str(newer), str(change)]
+        completed = subprocess.run(
+            ["sh", "-c", 'exec 3>>"$0"; exec "$@"', str(log), *program],
+            cwd=project,
+            env={**os.environ, "PYTHONPATH": str(project)},
+            stdout=subprocess.DEVNULL,
+            stderr=file,
+            check=False,
+        )
+    return completed.returncode
+
+
+def test_after_kill_9_at_any_change_commands_work_and_restoring_brings_everything_back(
+    project: Path,
+    newer: Path,
+    tmp_path: Path,
+) -> None:
+    log = tmp_path / "log"
+    whole_run = upgrade_killed_before(copy_template(project, tmp_path / "copy"), newer, 0, log)
+    exchange = int(re.findall(r"^(?:ctypes.dlopen|os.rename) (\d+)$", log.read_text(), re.M)[0])
+    changes = [1, exchange // 2, exchange, exchange + 1, exchange + 2, exchange + 3, exchange + 50]
+    before = git(project, "rev-parse", "HEAD:")
+    revisions = []
+
+    for change in changes:
+        exit_code = upgrade_killed_before(project, newer, change, log)
+        assert exit_code == -signal.SIGKILL, f"change {change}: {log.read_text()}"
+        assert works(project), f"killed before change {change}"
+        revisions.append(int((project / PACKAGE / "kit" / "REVISION").read_text()))
+
+        restored = run(project, _UPGRADE, "--restore")
+        assert restored.returncode == 0, restored.stderr
+        git(project, "add", "-A")
+        assert git(project, "write-tree") == before, f"killed before change {change}"
+
+    assert whole_run == 0
+    # The kit is the older one before the exchange, and the newer one after it.
+    assert revisions == sorted(revisions)
+    assert {revisions[0], revisions[-1]} == {_REVISION, _REVISION + 1}
+
+
+def test_restoring_deletes_what_a_killed_upgrade_has_left(project: Path, newer: Path) -> None:
+    PausedUpgrade(project, newer, "_take_new_folder").kill()
+    assert "?? " in git(project, "status", "--porcelain")
+
+    ran = run(project, _UPGRADE, "--restore")
+
+    assert "A folder that a killed upgrade had left was deleted." in ran.stdout
+    assert_unchanged(project)
+
+
+def test_commands_work_during_upgrades(project: Path, newer: Path, tmp_path: Path) -> None:
+    stop = tmp_path / "stop"
+    log = tmp_path / "log"
+    loop = f'while [ ! -e "$0" ]; do "$@" > /dev/null 2>> {log} || echo failed >> {log}; done'
+    command = [sys.executable, "-B", "-m", PACKAGE, "config", "get", "jobs"]
+    environ = {**os.environ, "PYTHONPATH": str(project)}
+    commands = subprocess.Popen(["sh", "-c", loop, str(stop), *command], cwd=project, env=environ)
+
+    try:
+        for revision in range(_REVISION + 1, _REVISION + 6):
+            set_revision(newer, revision)
+            ran = upgrade(project, newer)
+            assert ran.returncode == 0, ran.stderr
+            commit_all(project)
+    finally:
+        stop.touch()
+        commands.wait()
+
+    assert not log.exists() or log.read_text() == ""
+
+
+def test_a_file_system_that_cannot_exchange_folders_gets_two_renames(
+    project: Path,
+    newer: Path,
+) -> None:
+    code = f"""
+import sys
+from {PACKAGE}.kit import upgrade
+
+def exchange(first, second):
+    raise upgrade.ExchangeUnsupported("not here")
+
+upgrade.exchange = exchange
+sys.exit(upgrade.main(sys.argv[1:]))
+"""
+    command = [sys.executable, "-c", code, str(newer)]
+    environ = {**os.environ, "PYTHONPATH": str(project)}
+    ran = subprocess.run(command, cwd=project, env=environ, check=False, stdout=subprocess.DEVNULL)
+
+    assert ran.returncode == 0
+    assert kit_of(project) == kit_of(newer)
+    assert [path.name for path in (project / PACKAGE).glob(".*")] == []
+
+
+def test_without_git_the_upgrade_is_refused(project: Path, newer: Path) -> None:
+    shutil.rmtree(project / ".git")
+
+    ran = upgrade(project, newer)
 
     assert ran.returncode == 1
-    assert "Traceback" not in ran.stderr
-    assert git(older, "status", "--porcelain") == ""
+    assert "git status failed" in ran.stderr
+    assert kit_of(project) != kit_of(newer)
 
 
-def test_a_kit_that_cannot_be_put_in_place_is_refused_in_a_sentence(older: Path, own_newer: Path) -> None:
-    (own_newer / PACKAGE / "kit" / "NEEDS.toml").unlink()
+def test_the_lock_is_released_when_the_upgrade_has_ended(project: Path, newer: Path) -> None:
+    first = PausedUpgrade(project, newer, "_check_project")
+    first.finish()
 
-    ran = upgraded(older, own_newer)
+    wait_until(lambda: first.process.returncode is not None)
 
-    assert ran.returncode == 1
-    assert re.fullmatch(r".* is not taken: .*NEEDS\.toml'\. Everything is as it was\.\n", ran.stderr)
-    assert git(older, "status", "--porcelain") == git(older, "stash", "list") == ""
-
-
-@pytest.mark.parametrize("damage", ["half an sdist", "a wheel with other bytes", "a file that is also a folder"])
-def test_a_damaged_source_is_refused_in_a_sentence(older: Path, own_newer: Path, damage: str) -> None:
-    if damage == "half an sdist":
-        source = as_sdist(own_newer)
-        source.write_bytes(source.read_bytes()[: source.stat().st_size // 2])
-    elif damage == "a wheel with other bytes":
-        source = as_wheel(own_newer)
-        source.write_bytes(source.read_bytes().replace(b"# Changes", b"# CHANGES"))
-    else:
-        source = as_wheel(own_newer)
-        with zipfile.ZipFile(source, "a") as archive:
-            archive.writestr(f"{PACKAGE}/kit/app.py/more.py", "")
-
-    ran = upgraded(older, source)
-
-    assert "Traceback" not in ran.stderr
-    assert f"{source} cannot be read: " in ran.stderr
-    assert git(older, "status", "--porcelain") == ""
-
-
-def tar(path: Path, name: str, **kind: object) -> Path:
-    with tarfile.open(path, "w:gz") as archive:
-        info = tarfile.TarInfo(name)
-        for key, value in kind.items():
-            setattr(info, key, value)
-        archive.addfile(info, io.BytesIO(b"x" * info.size))
-    return path
-
-
-@pytest.mark.parametrize("name", ["../out", "a/../../out", "/out", "a\\..\\out", "a\n", "\u202e"])
-def test_no_file_of_an_archive_leads_out_of_it(tmp_path: Path, name: str) -> None:
-    with zipfile.ZipFile(tmp_path / "a.whl", "w") as archive:
-        archive.writestr(name, "x")
-
-    for source in (tmp_path / "a.whl", tar(tmp_path / "a.tar.gz", name)):
-        with pytest.raises(SystemExit, match="is not taken"):
-            upgrade.read(source)
-
-
-@pytest.mark.parametrize("link", ["docs/kit/link", "docs/kit"])
-def test_a_link_in_the_kit_of_a_checkout_is_not_taken(tmp_path: Path, link: str) -> None:
-    checkout, elsewhere = tmp_path / "checkout", tmp_path / "elsewhere"
-    for directory in (checkout / "docs" / "kit", elsewhere):
-        directory.mkdir(parents=True)
-        (directory / "page").write_text("mine")
-    (checkout / "LINK").symlink_to("docs/kit/page")
-    commit(checkout)
-    assert upgrade.read(checkout) == {"docs/kit/page": b"mine"}
-
-    shutil.rmtree(checkout / "docs" / "kit")
-    (checkout / link).parent.mkdir(exist_ok=True)
-    (checkout / link).symlink_to(elsewhere if link == "docs/kit" else elsewhere / "page")
-    git(checkout, "add", "docs/kit/link") if link != "docs/kit" else None
-
-    with pytest.raises(SystemExit, match="is not taken"):
-        upgrade.read(checkout)
-
-
-@pytest.mark.timeout(10)
-def test_a_pipe_is_not_read(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-
-    with pytest.raises(SystemExit, match="neither a checkout"):
-        upgrade.read(tmp_path / "pipe")
-
-
-@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE])
-def test_nothing_but_files_is_taken_from_an_archive(tmp_path: Path, kind: bytes) -> None:
-    with pytest.raises(SystemExit, match="is not taken"):
-        upgrade.read(tar(tmp_path / "a.tar.gz", "a/link", type=kind, linkname="/etc/passwd"))
-
-
-def test_a_link_in_a_wheel_is_not_taken(tmp_path: Path) -> None:
-    info = zipfile.ZipInfo("a/link")
-    info.external_attr = 0o120777 << 16
-    with zipfile.ZipFile(tmp_path / "a.whl", "w") as archive:
-        archive.writestr(info, "/etc/passwd")
-
-    with pytest.raises(SystemExit, match="is not taken"):
-        upgrade.read(tmp_path / "a.whl")
-
-
-def test_an_archive_that_is_too_large_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upgrade, "_LARGEST_BYTES", 1000)
-
-    assert upgrade.read(tar(tmp_path / "a.tar.gz", "a", size=1000)) == {"a": b"x" * 1000}
-    with pytest.raises(SystemExit, match="is not taken"):
-        upgrade.read(tar(tmp_path / "a.tar.gz", "a", size=1001))
+    assert run(project, _UPGRADE, "--restore").returncode == 0

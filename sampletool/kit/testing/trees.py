@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ..checksums import listing, of_kit
+from ..checksums import kit_files, listing
 from ..program import PACKAGE
 from ..project import ROOT
 
@@ -39,7 +39,7 @@ def copy_tree(source: Path, target: Path) -> Path:
     most of what a copy is needed for.
     """
     if not (source / ".git").exists():
-        ignored = shutil.ignore_patterns(".*_cache", "__pycache__", ".venv")
+        ignored = shutil.ignore_patterns(".*_cache", "__pycache__", ".venv*")
         return Path(shutil.copytree(source, target, symlinks=True, ignore=ignored))
     for name in _git_files(source, "--cached", "--others", "--exclude-standard"):
         # A file that was deleted stays in the list until its deletion is committed.
@@ -79,12 +79,8 @@ def copy_template(template: Path, target: Path) -> Path:
 
 def write_checksums(tree: Path) -> None:
     """Write the kit's CHECKSUMS, as in a project that has taken the kit over."""
-    contents = {}
-    for path in tree.rglob("*"):
-        if path.is_file() and "__pycache__" not in path.parts:
-            contents[path.relative_to(tree).as_posix()] = path.read_bytes()
-    checksums = tree / PACKAGE / "kit" / "CHECKSUMS"
-    checksums.write_text(listing(of_kit(contents, PACKAGE)))
+    kit = tree / PACKAGE / "kit"
+    (kit / "CHECKSUMS").write_text(listing(kit_files(kit)))
 
 
 def make_environment(tree: Path) -> Path:
@@ -118,8 +114,11 @@ def _copy_program(program: Path, binaries: Path, environment: Path) -> None:
         copy.symlink_to(os.path.realpath(program))
         return
     script = program.read_bytes()
-    # The first line of a script has the path of the interpreter.
-    copy.write_bytes(script.replace(os.fsencode(sys.prefix), os.fsencode(environment)))
+    # The first line of a script has the path of the interpreter. If `.venv` is a link, it has the
+    # path of the folder that the link leads to (see environment.sh).
+    for own_environment in (os.path.realpath(sys.prefix), sys.prefix):
+        script = script.replace(os.fsencode(own_environment), os.fsencode(environment))
+    copy.write_bytes(script)
     copy.chmod(0o755)
 
 
