@@ -102,29 +102,43 @@ def root_command() -> CommandFolder:
 def _run_and_respond(args: list[str], *, ends_process: bool) -> int:
     """Run one command line, and print its response. Return the exit code."""
     signals = Signals()
+    # From here on, a signal is only recorded. The command stops where that is safe.
     signals.install()
-    try:
-        stdout = Stdout(signals)
-    except OSError:
-        # There are too few descriptors. Give back the two that the pipe for signals takes.
-        signals.uninstall()
-        raise
+    stdout = _take_stdout(signals)
     try:
         context = Context(signals, stdout)
         outcome = _run_and_close(args, context)
-        if isinstance(outcome, HelpRequested):
-            exit_code = _print_help(args, outcome, context, stdout)
-        else:
-            exit_code = _print_response(args, outcome, context, stdout)
+        exit_code = _print_outcome(args, outcome, context, stdout)
     finally:
         stdout.close()
-        # If the process ends now, it may as well keep its handlers: a late signal changes nothing.
+        # A process that ends now keeps its handlers: without them, a signal that comes so late
+        # would change the exit code of a command that has succeeded.
         if not ends_process:
             signals.uninstall()
-    if signals.received is not None and exit_code == SIGNAL_BASE + signals.received:
-        # The response says that the signal stopped the command. So a shell has to see the same.
-        die_by(signals.received)
+    _die_if_stopped_by_signal(signals, exit_code)
     return exit_code
+
+
+def _take_stdout(signals: Signals) -> Stdout:
+    """Return the real stdout. Raise OSError if this process has too many open files."""
+    try:
+        return Stdout(signals)
+    except OSError:
+        # Close the pipe for signals: the response needs a descriptor, to import modules.
+        signals.uninstall()
+        raise
+
+
+def _die_if_stopped_by_signal(signals: Signals, exit_code: int) -> None:
+    """End this process by the signal that it has received, if the exit code names this signal.
+
+    A signal that came too late to stop the command changes nothing.
+    """
+    if signals.received is None:
+        return
+    # The response says that the signal stopped the command. So a shell has to see the same.
+    if exit_code == SIGNAL_BASE + signals.received:
+        die_by(signals.received)
 
 
 def _respond_to_too_many_open_files(error: OSError) -> int:
@@ -234,6 +248,18 @@ class _Output(NamedTuple):
     stdout: bytes
     stderr: str
     exit_code: int
+
+
+def _print_outcome(
+    args: list[str],
+    outcome: Outcome,
+    context: Context,
+    stdout: Stdout,
+) -> int:
+    """Print a help page, or a response. Return the exit code."""
+    if isinstance(outcome, HelpRequested):
+        return _print_help(args, outcome, context, stdout)
+    return _print_response(args, outcome, context, stdout)
 
 
 def _print_help(
@@ -347,7 +373,7 @@ def _build_response(outcome: Result | ToolError, context: Context) -> Response:
         # A command can succeed with another exit code, like that of a program that it ran.
         exit_code = getattr(result, "exit_status", ExitStatus.OK)
     meta = _build_meta(context, exit_code) | result_meta(result)
-    return Response(result, error, context.warnings, meta)
+    return Response(result=result, error=error, warnings=context.warnings, meta=meta)
 
 
 def _error_after_signal(signal_number: int, error: ToolError | None) -> ToolError:

@@ -1,7 +1,7 @@
 """Set one key, or several in one change. Everything else in the file stays as it is."""
 
-from dataclasses import dataclass, field
-from typing import Annotated
+from collections.abc import Iterable
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -47,76 +47,73 @@ _SIMILAR = 0.75
 """How similar a key must be to a setting of the tool to be taken for a misspelling of it."""
 
 
-@dataclass(frozen=True)
-class Assignments:
-    """The keys and values of a command line."""
+class Assignment(NamedTuple):
+    """A key and its new value, as read from one argument."""
 
-    values: dict[Key, TomlValue] = field(default_factory=dict)
-    current_names: dict[str, str] = field(default_factory=dict)
-    """For each setting that was given by its former name: the former name, and the current one."""
+    key: Key
+    value: TomlValue
+    former_name: str | None
+    """The name of the setting on the command line, if that is not its current name."""
 
 
-def read_arguments(arguments: list[str], *, as_text: bool) -> Assignments:
+def read_arguments(arguments: list[str], *, as_text: bool) -> list[Assignment]:
     """Read either `KEY VALUE`, or any number of `KEY=VALUE`.
 
     Raise InvalidValues with the mistakes of all arguments.
     """
-    assignments = Assignments()
-    mistakes: list[Mistake] = []
     if _is_one_pair(arguments):
         name, text = arguments
-        mistakes += _read_pair(assignments, name, text, as_text=as_text)
-    else:
-        for argument in arguments:
-            name, separator, text = argument.partition("=")
-            if separator:
-                mistakes += _read_pair(assignments, name, text, as_text=as_text)
-            else:
-                mistakes.append(_missing_value(argument))
+        return [_read_pair(name, text, as_text=as_text)]
+
+    assignments: dict[Key, Assignment] = {}
+    mistakes: list[Mistake] = []
+    for argument in arguments:
+        name, separator, text = argument.partition("=")
+        if not separator:
+            mistakes.append(_missing_value(argument))
+            continue
+        try:
+            assignment = _read_pair(name, text, as_text=as_text)
+        except InvalidValues as error:
+            mistakes += error.mistakes
+            continue
+        if assignment.key in assignments:
+            mistakes.append(_set_twice(name))
+            continue
+        assignments[assignment.key] = assignment
     if mistakes:
         raise InvalidValues(*mistakes)
-    return assignments
+    return list(assignments.values())
 
 
 def _is_one_pair(arguments: list[str]) -> bool:
     return len(arguments) == 2 and "=" not in arguments[0]
 
 
-def _read_pair(
-    assignments: Assignments,
-    written_name: str,
-    text: str,
-    *,
-    as_text: bool,
-) -> list[Mistake]:
-    """Add one key and its value to the assignments, and return the mistakes in them.
+def _read_pair(written_name: str, text: str, *, as_text: bool) -> Assignment:
+    """Read a key and its value. Raise InvalidValues if one of them is wrong.
 
     `written_name` is the key as the user wrote it. It may be the former name of a setting.
     """
-    try:
-        given_key = read_key(written_name)
-        given_name = show_key(given_key)
-        name = find_current_name(given_name)
-        value = text if as_text else parse_value(text)
-        is_setting_of_tool = find_setting(name) is not None
-        if is_setting_of_tool:
-            check(name, value, "the command line")
-    except InvalidValues as error:
-        return error.mistakes
+    given_key = read_key(written_name)
+    given_name = show_key(given_key)
+    name = find_current_name(given_name)
+    value = text if as_text else parse_value(text)
+    is_setting_of_tool = find_setting(name) is not None
+    if is_setting_of_tool:
+        check(name, value, "the command line")
     if not _is_utf8(text):
         message = f"The value of {written_name} is not UTF-8 text"
-        return [Mistake(written_name, "INVALID_VALUE", message)]
+        raise InvalidValues(Mistake(written_name, "INVALID_VALUE", message))
+    if name == given_name:
+        return Assignment(given_key, value, former_name=None)
+    return Assignment(read_key(name), value, former_name=given_name)
 
-    key = given_key
-    if name != given_name:
-        key = read_key(name)
-        assignments.current_names[given_name] = name
-    if key in assignments.values:
-        message = f"{written_name} is set twice"
-        hint = "Set each key only once."
-        return [Mistake("KEY", "INVALID_VALUE", message, written_name, hint)]
-    assignments.values[key] = value
-    return []
+
+def _set_twice(written_name: str) -> Mistake:
+    message = f"{written_name} is set twice"
+    hint = "Set each key only once."
+    return Mistake("KEY", "INVALID_VALUE", message, written_name, hint)
 
 
 def _missing_value(argument: str) -> Mistake:
@@ -136,28 +133,31 @@ def _is_utf8(text: str) -> bool:
     return True
 
 
-def _warn_about_names(context: Context, assignments: Assignments) -> None:
+def _warn_about_names(context: Context, assignments: Iterable[Assignment]) -> None:
     """Warn of former names, of deprecated settings and of keys that may be misspelled."""
-    for former_name, name in assignments.current_names.items():
-        warn_of_former_name(context, former_name, name)
-    for key in assignments.values:
-        name = show_key(key)
+    for assignment in assignments:
+        name = show_key(assignment.key)
+        if assignment.former_name is not None:
+            warn_of_former_name(context, assignment.former_name, name)
         known = find_setting(name)
         if known is None:
-            hint = did_you_mean(name, list(all_settings()), nearness=_SIMILAR)
-            if hint:
-                message = f"{name} is not a built-in setting, so its value is not checked. {hint}"
-                context.warn("UNKNOWN_KEY", message)
-            continue
-        deprecated = known.get("deprecated")
-        if deprecated:
-            context.warn("DEPRECATED", f"{name} is deprecated. {deprecated}")
+            _warn_if_misspelled(context, name)
+        elif known.get("deprecated"):
+            context.warn("DEPRECATED", f"{name} is deprecated. {known['deprecated']}")
 
 
-def _warn_about_secrets(context: Context, assignments: Assignments) -> None:
+def _warn_if_misspelled(context: Context, name: str) -> None:
+    """Warn if a key of the user's own resembles a setting of the tool."""
+    hint = did_you_mean(name, list(all_settings()), nearness=_SIMILAR)
+    if hint:
+        message = f"{name} is not a built-in setting, so its value is not checked. {hint}"
+        context.warn("UNKNOWN_KEY", message)
+
+
+def _warn_about_secrets(context: Context, assignments: Iterable[Assignment]) -> None:
     """Warn if a secret is on the command line."""
-    for key in assignments.values:
-        if is_secret(show_key(key)):
+    for assignment in assignments:
+        if is_secret(show_key(assignment.key)):
             context.warn("SECRET_IN_ARGV", _ARGV_WARNING)
             return
 
@@ -203,6 +203,7 @@ def command(
     _warn_about_names(context, assignments)
     if not is_on_stdin:
         _warn_about_secrets(context, assignments)
+    values = {assignment.key: assignment.value for assignment in assignments}
     scope = scope_to_change(context, in_user_file)
     with context.editing(scope.path, dry_run=dry_run) as file:
-        return set_values(file, scope, assignments.values, if_version)
+        return set_values(file, scope, values, if_version)
