@@ -148,59 +148,130 @@ def between_words(
 
 MASK = "***"
 
-_WORD_START = r"(?<![^\W_])"
-"""Not after a letter or a digit. Unlike `\b`, this finds a word after an underscore: `db_pass`."""
-
-_WORD_END = r"(?![^\W_])"
-"""Not before a letter or a digit."""
-
-_SECRET_KEYS = (
+_SECRET_TEXTS = (
     "token",
     "password",
     "passwd",
     "passphrase",
-    f"{_WORD_START}pass{_WORD_END}",
-    f"{_WORD_START}pwd{_WORD_END}",
     "secret",
     "dsn",
-    f"creds?{_WORD_END}",
-    f"credentials?{_WORD_END}",
-    f"{_WORD_START}auth{_WORD_END}",
-    "api[_-]?key",
-    "private[_-]?key",
-    "access[_-]?key",
+    "apikey",
+    "api_key",
+    "api-key",
+    "privatekey",
+    "private_key",
+    "private-key",
+    "accesskey",
+    "access_key",
+    "access-key",
 )
-"""Patterns for the names of settings whose values are secret."""
-
-_PASSWORD_NAMES = ("password", "passwd", "pwd")
-"""The names in a connection string, such as `host=db password=x`, before a password."""
+_SECRET_WORDS = ("auth", "cred", "creds", "credential", "credentials")
+_SECRET_ENDINGS = ("pass", "pwd", "cred", "creds", "credential", "credentials")
+_ORDINARY_WORDS = (
+    "bandpass",
+    "bypass",
+    "compass",
+    "encompass",
+    "highpass",
+    "lowpass",
+    "multipass",
+    "oldpwd",
+    "overpass",
+    "surpass",
+    "trespass",
+    "underpass",
+)
+_KINDS_OF_PUBLIC_KEYS = (
+    "cache",
+    "foreign",
+    "group",
+    "hash",
+    "hot",
+    "idempotency",
+    "index",
+    "map",
+    "partition",
+    "primary",
+    "public",
+    "range",
+    "routing",
+    "row",
+    "shard",
+    "sort",
+    "unique",
+)
+"""For example `sort_key`: the words before `key` in names whose values are not secret."""
 
 _AUTH_SCHEMES = ("bearer", "basic")
 """The words in an Authorization header before the secret."""
 
+_NAME = r"(?<![\w.-])([\w.-]+)"
+"""A name, from its start. Otherwise, the time to look for one would be quadratic in its length."""
+
 _QUOTED_OR_WORD = r"""('[^']*'|"[^"]*"|[^\s&;]+)"""
 
 
-def is_secret(key: str) -> bool:
-    """Return whether the name of a setting says that its value is secret."""
-    return re.search("|".join(_SECRET_KEYS), key, re.IGNORECASE) is not None
+def is_secret(name: str) -> bool:
+    """Return whether the name of a setting or a variable says that its value is secret."""
+    # The rule, without regard to case. A name is secret if one of these is true:
+    # * It contains one of _SECRET_TEXTS, as `client_secret` and `tokens` do.
+    # * One of its words is in _SECRET_WORDS, or has one of _SECRET_ENDINGS, as in `mypass` and
+    #   `db_pwd`. But `bypass` is an ordinary word.
+    # * Its last words are something and `key`, as in `TOOL_KEY`. But a `sort_key` is no secret. A
+    #   dot is no such connection: the key in `build.key` can be anything.
+    lower_name = name.lower()
+    if any(text in lower_name for text in _SECRET_TEXTS):
+        return True
+    for part in name.split("."):
+        words = _words_in(part)
+        if any(_is_secret_word(word) for word in words):
+            return True
+        is_some_key = len(words) > 1 and words[-1] == "key"
+        if is_some_key and words[-2] not in _KINDS_OF_PUBLIC_KEYS:
+            return True
+    return False
+
+
+def _words_in(name: str) -> list[str]:
+    """Return the words of a name, in lower case. `db_pass`, `db-pass` and `dbPass` have two."""
+    separated = ""
+    previous = ""
+    for char in name:
+        if char.isupper() and previous.islower():
+            separated += " "
+        separated += char if char.isalnum() else " "
+        previous = char
+    return separated.lower().split()
+
+
+def _is_secret_word(word: str) -> bool:
+    if word in _ORDINARY_WORDS:
+        return False
+    return word in _SECRET_WORDS or word.endswith(_SECRET_ENDINGS)
 
 
 def redact(text: str) -> str:
-    """Return the text without the passwords in URLs, connection strings and headers."""
+    """Return the text without the passwords in URLs, assignments and headers.
+
+    An assignment is `NAME=VALUE` where `is_secret` recognizes the name. Connection strings, such as
+    `host=db password=x`, have them.
+    """
     text = re.sub(r"\S+", _mask_password_in_url, text)
-    text = re.sub(
-        rf"\b({'|'.join(_PASSWORD_NAMES)})(\s*=\s*){_QUOTED_OR_WORD}",
-        rf"\1\2{MASK}",
-        text,
-        flags=re.IGNORECASE,
-    )
+    text = re.sub(rf"{_NAME}(\s*=(?!=)\s*){_QUOTED_OR_WORD}", _mask_secret_value, text)
     return re.sub(
         rf"\b({'|'.join(_AUTH_SCHEMES)})\s+\S+",
         rf"\1 {MASK}",
         text,
         flags=re.IGNORECASE,
     )
+
+
+def _mask_secret_value(assignment: re.Match[str]) -> str:
+    """Return `NAME=VALUE`. If the name is that of a secret, mask the value."""
+    name, equals_sign, _value = assignment.groups()
+    if not is_secret(name):
+        return assignment[0]
+    return f"{name}{equals_sign}{MASK}"
 
 
 def _mask_password_in_url(word: re.Match[str]) -> str:
