@@ -7,9 +7,10 @@ from ..contract.errors import InvalidValues, Mistake, VersionConflict
 from ..contract.file_errors import EditRefused
 from ..contract.response import Effect, count_fitting
 from ..contract.text import shorten
-from ..safety.toml_file import TomlEdit
+from ..safety.toml_file import TomlEdit, TomlText
 from .precedence import Key, Scope, ScopeName, leaves_of, table_of
 from .toml_edit import CannotEdit, WrongKind, set_value, unset_value
+from .toml_edit_many import set_many
 from .toml_key import MAX_SHOWN_KEY_CHARACTERS, TomlTable, TomlValue, show_key, value_at
 
 
@@ -59,20 +60,27 @@ def set_values(
     """
     if if_version is not None and if_version != file.before.version:
         raise VersionConflict(path=str(scope.path), expected=if_version, actual=file.before.version)
-    # Each effect is about the settings from before all changes. Only `text` has the changes so far.
+    # Each effect is about the settings from before all changes.
     settings_before = table_of(scope, file.before)
-    text = file.text
     changes = []
+    new_values: dict[Key, TomlValue] = {}
+    removed: list[Key] = []
+    for key, value in values.items():
+        _check_signals(file)
+        effect = _effect(value_at(settings_before, key), value)
+        changes.append(Change(shorten(show_key(key), MAX_SHOWN_KEY_CHARACTERS), effect))
+        path = (*scope.table, *key)
+        if effect == "deleted":
+            removed.append(path)
+        elif effect != "unchanged":
+            new_values[path] = value
     try:
-        for key, value in values.items():
-            # Stop here if a signal has come: in a file of 256 KiB, each key takes a second.
-            if file.hold is not None:
-                file.hold.signals.check()
-            old_value = value_at(settings_before, key)
-            effect = _effect(old_value, value)
-            if effect != "unchanged":
-                text = _with_change(text, (*scope.table, *key), old_value, value)
-            changes.append(Change(shorten(show_key(key), MAX_SHOWN_KEY_CHARACTERS), effect))
+        text = file.text
+        for path in removed:
+            # In a file of 256 KiB, each of these takes a second.
+            _check_signals(file)
+            text = _without(text, path, file.before)
+        text = set_many(text, new_values, lambda: _check_signals(file))
     except WrongKind as error:
         raise InvalidValues(_mistake(error, scope, values)) from error
     except CannotEdit as error:
@@ -124,13 +132,18 @@ def _effect(old_value: TomlValue, new_value: TomlValue) -> Effect:
     return "updated"
 
 
-def _with_change(text: str, path: Key, old_value: TomlValue, new_value: TomlValue) -> str:
-    """Return the text of the file with the new value at this path. None removes the key.
+def _check_signals(file: TomlEdit) -> None:
+    """Raise an error if the command has to stop. A dry run has no lock, so it does not check."""
+    if file.hold is not None:
+        file.hold.signals.check()
 
-    Raise WrongKind if a table would be removed, or as `set_value` does.
+
+def _without(text: str, path: Key, before: TomlText) -> str:
+    """Return the text of the file without the key at this path.
+
+    Raise WrongKind if it is a table, or as `unset_value` does.
     """
-    if new_value is not None:
-        return set_value(text, path, new_value)
+    old_value = value_at(before.document, path)
     if isinstance(old_value, dict):
         raise WrongKind(path, obstacle=path, found=old_value)
     return unset_value(text, path)

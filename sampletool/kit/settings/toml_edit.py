@@ -38,13 +38,13 @@ _MAX_EDITED_PARTS = 50
 
 _UNSAFE = "the edit would change other parts of the file"
 
-_EditedTable = Any
+EditedTable = Any
 """A table of tomlkit. Its classes have no useful base class: some of them only look like tables."""
 
-_PutValue = Callable[[_EditedTable, str], None]
+_PutValue = Callable[[EditedTable, str], None]
 """A function that puts a value somewhere into a document of tomlkit."""
 
-_AddKey = Callable[[_EditedTable, KeyPath, str], None]
+_AddKey = Callable[[EditedTable, KeyPath, str], None]
 """A function that adds a key and its value to a table of tomlkit. The path starts in this table."""
 
 
@@ -81,7 +81,7 @@ def set_value(text: str, path: KeyPath, value: TomlValue) -> str:
     Raise CannotEdit if there is no safe edit, and ValueError if the text is not TOML.
     """
     document = parse(text)
-    _refuse_wrong_kind(document, path, value)
+    refuse_wrong_kind(document, path, value)
     if len(path) > _MAX_EDITED_PARTS:
         raise CannotEdit(path, f"it has more than {_MAX_EDITED_PARTS} parts")
     _refuse_expensive(text, path)
@@ -92,7 +92,7 @@ def set_value(text: str, path: KeyPath, value: TomlValue) -> str:
     _refuse_expensive(new_text, path)
     # tomlkit cannot parse a list in 100 lists. Without this check, the edit that adds one would be
     # the last edit of the file.
-    if not _can_be_edited(new_text):
+    if not can_be_edited(new_text):
         raise CannotEdit(path, "the value is nested too deep")
     return new_text
 
@@ -112,13 +112,13 @@ def unset_value(text: str, path: KeyPath) -> str:
         raise CannotEdit(path, "it is not set, or it is in a list of tables")
     _refuse_expensive(text, path)
 
-    def remove_key(edited_document: _EditedTable) -> None:
-        parent = _table_at(edited_document, path[:-1])
-        if not _is_written_as_value(parent[path[-1]]):
+    def remove_key(edited_document: EditedTable) -> None:
+        parent = table_at(edited_document, path[:-1])
+        if not is_written_as_value(parent[path[-1]]):
             raise WrongKind(path, path, found)
         del parent[path[-1]]
 
-    new_text = _edit(text, remove_key)
+    new_text = edit(text, remove_key)
     # The document shows no comments. So look at the texts too.
     if new_text is None or not removes_one_key(text, find_difference(text, new_text)):
         raise CannotEdit(path, _UNSAFE)
@@ -129,7 +129,7 @@ def unset_value(text: str, path: KeyPath) -> str:
     raise CannotEdit(path, _UNSAFE)
 
 
-def _refuse_wrong_kind(document: TomlTable, path: KeyPath, value: TomlValue) -> None:
+def refuse_wrong_kind(document: TomlTable, path: KeyPath, value: TomlValue) -> None:
     """Raise WrongKind if the value would replace a table, or if a key above it is not a table."""
     # For the path a.b.c, look at a and at a.b.
     for depth in range(1, len(path)):
@@ -157,9 +157,9 @@ def _replace_value(text: str, document: TomlTable, path: KeyPath, value: TomlVal
     """
     old_value = value_at(document, path)
 
-    def put_value(edited_document: _EditedTable, new_value: str) -> None:
-        table = _table_at(edited_document, path[:-1])
-        if not _is_written_as_value(table[path[-1]]):
+    def put_value(edited_document: EditedTable, new_value: str) -> None:
+        table = table_at(edited_document, path[:-1])
+        if not is_written_as_value(table[path[-1]]):
             raise WrongKind(path, path, old_value)
         table[path[-1]] = new_value
 
@@ -181,7 +181,7 @@ def _make_template(text: str, put_value: _PutValue) -> Template | None:
     """
     # A string that is in no file. So its place in the new text is certain.
     placeholder = f"placeholder-{os.urandom(16).hex()}"
-    new_text = _edit(text, lambda edited_document: put_value(edited_document, placeholder))
+    new_text = edit(text, lambda edited_document: put_value(edited_document, placeholder))
     if new_text is None:
         return None
     # tomlkit writes strings in double quotes.
@@ -197,7 +197,7 @@ def _add_key(text: str, document: TomlTable, path: KeyPath, value: TomlValue) ->
     if new_text is None and not text.endswith("\n"):
         # tomlkit 0.15 adds the key to the last line if that is a dotted key of three or more parts.
         # So end the last line first.
-        ended_text = text + _newline_of(text)
+        ended_text = text + newline_of(text)
         new_text = _first_safe_form(ended_text, document, path, value)
         # A key in the middle of the file is no reason to change its last line. So accept only a key
         # at the end.
@@ -243,7 +243,7 @@ def _first_safe_form(
     return None
 
 
-def _newline_of(text: str) -> str:
+def newline_of(text: str) -> str:
     """Return what the lines of the text end with."""
     if "\r\n" in text:
         return "\r\n"
@@ -262,8 +262,8 @@ def _insert_key(
     `add_key` adds a key with these parts, relative to the existing table at `table_path`.
     """
 
-    def put_value(edited_document: _EditedTable, new_value: str) -> None:
-        add_key(_table_at(edited_document, table_path), new_parts, new_value)
+    def put_value(edited_document: EditedTable, new_value: str) -> None:
+        add_key(table_at(edited_document, table_path), new_parts, new_value)
 
     template = _make_template(text, put_value)
     if template is None:
@@ -273,11 +273,11 @@ def _insert_key(
     if not is_blank(difference.old):
         return None
     # tomlkit ends each new line with a line feed, even if the other lines end with "\r\n".
-    new_lines = difference.new.replace("\r\n", "\n").replace("\n", _newline_of(text))
+    new_lines = difference.new.replace("\r\n", "\n").replace("\n", newline_of(text))
     return replace(difference, new=new_lines)
 
 
-def _add_dotted_key(table: _EditedTable, path: KeyPath, value: str) -> None:
+def _add_dotted_key(table: EditedTable, path: KeyPath, value: str) -> None:
     """Add the key (b, c) to the table as `b.c = value`, and the key (c,) as `c = value`."""
     import tomlkit  # 10 ms, and most commands do not edit
 
@@ -287,7 +287,7 @@ def _add_dotted_key(table: _EditedTable, path: KeyPath, value: str) -> None:
         table.append(tomlkit.key(list(path)), value)
 
 
-def _add_new_table(table: _EditedTable, path: KeyPath, value: str) -> None:
+def _add_new_table(table: EditedTable, path: KeyPath, value: str) -> None:
     """Add the key (b, c, d) to the table `a` as a header `[a.b.c]`, and `d = value` below it."""
     import tomlkit  # 10 ms, and most commands do not edit
 
@@ -301,7 +301,7 @@ def _add_new_table(table: _EditedTable, path: KeyPath, value: str) -> None:
     table[path[0]] = inner
 
 
-def _add_braces(table: _EditedTable, path: KeyPath, value: str) -> None:
+def _add_braces(table: EditedTable, path: KeyPath, value: str) -> None:
     """Add the key (b, c) to the table as `b = {c = value}`.
 
     In a table that is itself in braces, tomlkit can add no other form.
@@ -338,7 +338,7 @@ def _above_next_header(text: str, new_key: Difference) -> Difference:
     if start_of_blank_lines == start_of_comment:
         return replace(new_key, start=start_of_comment)
     # The blank lines separate the key from the header, so the key needs none of its own.
-    lines = new_key.new.rstrip("\r\n") + _newline_of(new_key.new)
+    lines = new_key.new.rstrip("\r\n") + newline_of(new_key.new)
     return replace(new_key, start=start_of_blank_lines, new=lines)
 
 
@@ -356,7 +356,7 @@ def _skip_lines_above(text: str, position: int, is_skipped: Callable[[str], bool
     return position
 
 
-def _edit(text: str, change: Callable[[_EditedTable], None]) -> str | None:
+def edit(text: str, change: Callable[[EditedTable], None]) -> str | None:
     """Let `change` edit the document of tomlkit, and return its text, or None if tomlkit fails.
 
     A CannotEdit that `change` raises is not a failure of tomlkit, and is raised again.
@@ -375,12 +375,12 @@ def _edit(text: str, change: Callable[[_EditedTable], None]) -> str | None:
         return None
 
 
-def _can_be_edited(text: str) -> bool:
+def can_be_edited(text: str) -> bool:
     """Return whether tomlkit can parse the text."""
-    return _edit(text, lambda _edited_document: None) is not None
+    return edit(text, lambda _edited_document: None) is not None
 
 
-def _table_at(edited_document: _EditedTable, path: KeyPath) -> _EditedTable:
+def table_at(edited_document: EditedTable, path: KeyPath) -> EditedTable:
     """Return the table at this path in a document of tomlkit."""
     table = edited_document
     for part in path:
@@ -388,7 +388,7 @@ def _table_at(edited_document: _EditedTable, path: KeyPath) -> _EditedTable:
     return table
 
 
-def _is_written_as_value(item: _EditedTable) -> bool:
+def is_written_as_value(item: EditedTable) -> bool:
     """Return whether the item is the value in `key = value`.
 
     A table in braces is. A table with a header or with dotted keys is not, and a list of tables
@@ -403,7 +403,7 @@ def _nearest_table(document: TomlTable, path: KeyPath) -> KeyPath:
     """Return the path of the innermost existing table above a key: () is the document itself.
 
     For the key a.b.c, look for a.b, then for a. If one of them exists, it is a table: otherwise
-    `_refuse_wrong_kind` has refused the key before.
+    `refuse_wrong_kind` has refused the key before.
     """
     for depth in range(len(path) - 1, 0, -1):
         if value_at(document, path[:depth]) is not None:
@@ -411,9 +411,14 @@ def _nearest_table(document: TomlTable, path: KeyPath) -> KeyPath:
     return ()
 
 
+def is_too_large(text: str) -> bool:
+    """Return whether the text is too large to be read again."""
+    return len(text.encode()) > MAX_TOML_BYTES
+
+
 def _refuse_large(new_text: str, path: KeyPath) -> None:
     """Raise CannotEdit if the new text would be too large to be read again."""
-    if len(new_text.encode()) > MAX_TOML_BYTES:
+    if is_too_large(new_text):
         # The file could be changed in a text editor, but then no command could read it.
         hint = "Use a shorter value, or remove other keys first."
         raise CannotEdit(path, f"the file would become {TOO_LARGE}", hint)

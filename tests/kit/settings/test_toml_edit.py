@@ -36,7 +36,7 @@ _SCALARS = st.sampled_from(
 )
 _COMMENTS = st.sampled_from(["", "  # why", "\t# = [x]"])
 _INDENTS = st.sampled_from(["", "", "  ", "\t"])
-_PATHS = st.lists(_WORDS, min_size=1, max_size=3).map(tuple)
+paths = st.lists(_WORDS, min_size=1, max_size=3).map(tuple)
 _NEW = "a value of the test"
 _ANY_DOCUMENT = settings(suppress_health_check=list(HealthCheck))
 
@@ -73,7 +73,7 @@ def _lines(draw: st.DrawFn) -> str:
 
 
 @st.composite
-def _documents(draw: st.DrawFn) -> str:
+def documents(draw: st.DrawFn) -> str:
     """Draw any document that tomllib reads. Lines that would make it invalid are left out."""
     newline = draw(st.sampled_from(["\n", "\n", "\r\n"]))
     text = ""
@@ -90,7 +90,7 @@ def _documents(draw: st.DrawFn) -> str:
 
 
 @_ANY_DOCUMENT
-@given(_documents(), _PATHS)
+@given(documents(), paths)
 def test_a_new_value_is_the_only_thing_that_changes(text: str, path: KeyPath) -> None:
     old_document = tomllib.loads(text)
 
@@ -109,7 +109,7 @@ def test_a_new_value_is_the_only_thing_that_changes(text: str, path: KeyPath) ->
 
 
 @_ANY_DOCUMENT
-@given(_documents())
+@given(documents())
 def test_every_value_of_a_document_can_be_changed_or_is_refused(text: str) -> None:
     for path in leaves(tomllib.loads(text)):
         try:
@@ -123,7 +123,7 @@ def test_every_value_of_a_document_can_be_changed_or_is_refused(text: str) -> No
 
 
 @_ANY_DOCUMENT
-@given(_documents())
+@given(documents())
 def test_every_value_of_a_document_can_be_removed_or_is_refused(text: str) -> None:
     for path in leaves(tomllib.loads(text)):
         try:
@@ -142,7 +142,7 @@ def test_every_value_of_a_document_can_be_removed_or_is_refused(text: str) -> No
 
 
 @_ANY_DOCUMENT
-@given(_documents(), _PATHS)
+@given(documents(), paths)
 def test_adding_and_removing_a_key_brings_the_document_back(text: str, path: KeyPath) -> None:
     if value_at(tomllib.loads(text), path) is not None:
         return
