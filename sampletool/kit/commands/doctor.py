@@ -1,7 +1,7 @@
 """Check whether this machine offers what the tool relies on, and show which paths it uses."""
 
 import platform
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from itertools import groupby
@@ -161,16 +161,29 @@ def _shortened(probe: Probe) -> Probe:
     return replace(probe, where=shorten(probe.where, MAX_SENTENCE_CHARACTERS), detail=detail)
 
 
-def _write_bug_report(context: Context) -> BugReport:
-    """Return a report, even if the paths cannot be determined or the probes cannot run."""
+def _examine(
+    context: Context,
+    run_probes: Callable[[Context], list[Probe]],
+    reason_for: Callable[[ToolError], str],
+) -> tuple[list[UsedPath], list[Probe]]:
+    """Return the paths in use, and the results of the probes.
+
+    If the paths cannot be determined, for example because HOME is wrong, or if the probes cannot
+    run, return a failed probe that says why.
+    """
     paths: list[UsedPath] = []
     try:
         paths = find_used_paths(context.workspace_or_none)
-        probes = _run_probes_for_report(context)
+        return paths, run_probes(context)
     except EXPECTED as error:
-        reason = _reason_without_values(to_tool_error(error))
-        probes = [Probe("all checks", "this machine", False, reason)]
-    return BugReport(write_report(_versions(), paths, probes))
+        # A signal or the time limit is no fault of this machine: it ends the command.
+        context.signals.check()
+        reason = reason_for(to_tool_error(error))
+        return paths, [Probe("all checks", "this machine", False, reason)]
+
+
+def _reason_with_hint(error: ToolError) -> str:
+    return shorten_sentence(f"{error.message} {error.suggestion}")
 
 
 def _reason_without_values(error: ToolError) -> str:
@@ -179,6 +192,11 @@ def _reason_without_values(error: ToolError) -> str:
         names = [mistake.param for mistake in error.mistakes]
         return f"invalid value for {', '.join(names)}"
     return error.message
+
+
+def _write_bug_report(context: Context) -> BugReport:
+    paths, probes = _examine(context, _run_probes_for_report, _reason_without_values)
+    return BugReport(write_report(_versions(), paths, probes))
 
 
 def command(
@@ -199,8 +217,7 @@ def command(
     context: Context = ctx.obj
     if report:
         return _write_bug_report(context)
-    paths = find_used_paths(context.workspace_or_none)
-    probes = _run_probes(context)
+    paths, probes = _examine(context, _run_probes, _reason_with_hint)
     failed = [probe.name for probe in probes if not probe.ok]
     health = Health(
         healthy=not failed,

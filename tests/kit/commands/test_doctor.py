@@ -4,6 +4,7 @@ import errno
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -26,8 +27,10 @@ from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import InvalidValues, Mistake
 from sampletool.kit.contract.text import GREEN, RED
 from sampletool.kit.program import PACKAGE, PROGRAM, __version__
+from sampletool.kit.safety.errors import Interrupted
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.tool import Ran, Tool
+from tests.kit.failing import failure_of
 
 
 def test_a_healthy_machine_is_reported_as_healthy_and_nothing_is_left(
@@ -140,11 +143,42 @@ def test_what_is_not_there_is_tried_where_it_would_be_made() -> None:
     assert (probe.detail or "").startswith("nothing can be written in /proc/self: ")
 
 
-def test_a_directory_that_another_user_planted_is_an_error(tool: Tool) -> None:
+def test_a_directory_that_another_user_planted_is_a_failed_check(tool: Tool) -> None:
     planted = Path(tool.environ["TMPDIR"]) / f"tool-{os.geteuid()}"
     planted.symlink_to("/")
 
-    assert tool("doctor").code == "UNSAFE_DIRECTORY"
+    ran = tool("doctor")
+
+    assert ran.code == "CHECKS_FAILED"
+    (probe,) = ran.response["data"]["probes"]
+    assert (probe["name"], probe["ok"]) == ("all checks", False)
+    assert str(planted) in probe["detail"]
+    assert ran.response["data"]["paths"], "the paths could be determined"
+
+
+def test_a_relative_directory_is_a_failed_check_that_says_what_to_do(tool: Tool) -> None:
+    ran = tool("doctor", TOOL_CONFIG_DIR="relative")
+
+    assert ran.code == "CHECKS_FAILED"
+    (probe,) = ran.response["data"]["probes"]
+    assert (probe["name"], probe["ok"]) == ("all checks", False)
+    assert "TOOL_CONFIG_DIR is not an absolute path" in probe["detail"]
+    assert probe["detail"].endswith("Set the variable TOOL_CONFIG_DIR to an absolute path.")
+
+
+@pytest.mark.usefixtures("home")
+def test_a_signal_is_no_failed_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    signals = Signals()
+
+    def fail(_workspace: Path | None) -> list[UsedPath]:
+        signals.receive(signal.SIGTERM)
+        raise OSError(errno.EINTR, "interrupted")
+
+    monkeypatch.setattr(doctor, "find_used_paths", fail)
+
+    error = failure_of(lambda: doctor._write_bug_report(Context(signals)))
+
+    assert isinstance(error, Interrupted)
 
 
 def failed(directory: Path) -> set[str]:
