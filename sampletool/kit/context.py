@@ -263,15 +263,24 @@ class Context:
         """Lock a settings file until the block ends, and read it.
 
         In a dry run, the file is not locked, and writing it does nothing: a TomlEdit that has no
-        hold ignores it.
+        hold ignores it. But a file that could not be written is an error there too.
 
         If the file has several names (hard links), warn that only one of them has the change.
         """
         from .places import toml_lock
-        from .safety.toml_file import TomlEdit, editing_toml, read_toml, resolve
+        from .safety.toml_file import (
+            TomlEdit,
+            editing_toml,
+            read_toml,
+            refuse_unwritable,
+            resolve,
+        )
 
         if dry_run:
-            yield TomlEdit(read_toml(resolve(path)))
+            forecast = TomlEdit(read_toml(resolve(path)))
+            yield forecast
+            if forecast.text != forecast.before.text:
+                refuse_unwritable(forecast.before)
             return
         timeout_seconds = self._patience_for_settings()
         with editing_toml(path, timeout_seconds, self.make_lock, toml_lock) as file:

@@ -139,10 +139,19 @@ class ToolError(Exception):
         self.suggestion = shorten_sentence(hint)
         return self
 
+    def with_paths_in_hint(self, hint: str) -> Self:
+        """Replace the hint with one that stays whole, and return this error.
+
+        A path that was shortened would be of no use. The system limits the length of a path, so use
+        this for a few paths of existing files, and not for values that a caller has typed.
+        """
+        self.suggestion = hint
+        return self
+
     def with_kept_copy(self, path: str, hint: str) -> Self:
         """Name a copy that has the user's work, in a fact and in a new hint. Return this error."""
         self.context["copy"] = path
-        return self.with_hint(hint)
+        return self.with_paths_in_hint(hint)
 
     @classmethod
     def kind(cls) -> ErrorKind:

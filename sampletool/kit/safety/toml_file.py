@@ -226,6 +226,22 @@ def lock_beside(resolved: Path) -> Path:
     return directory / f".{resolved.name}.lock"
 
 
+def refuse_unwritable(content: TomlText) -> None:
+    """Raise PermissionError if this user cannot replace the file of this content.
+
+    This does not write anything, so it can be called long before the file is replaced.
+    """
+    _refuse_read_only(content)
+    # The new file is written next to the old one. If the directory does not exist yet, it will be
+    # created in the nearest one that does.
+    for directory in content.path.parents:
+        if directory.exists():
+            if not os.access(directory, os.W_OK | os.X_OK):
+                reason = "nothing can be written in this directory"
+                raise PermissionError(errno.EACCES, reason, str(directory))
+            return
+
+
 def _refuse_read_only(content: TomlText) -> None:
     """Raise PermissionError if the file of this content exists and is read-only for this user.
 

@@ -21,6 +21,7 @@ from sampletool.kit.commands.config import edit
 from sampletool.kit.commands.config._editor import run_editor
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import InvalidValues
+from sampletool.kit.contract.text import MAX_SENTENCE_CHARACTERS
 from sampletool.kit.program import PACKAGE, PROGRAM, WORKSPACE_FILE
 from sampletool.kit.safety.errors import NotFlushed
 from sampletool.kit.safety.processes import is_running
@@ -542,6 +543,37 @@ def test_the_commands_in_hints_can_be_run_if_a_path_has_spaces(
     copy = response["error"]["context"]["copy"]
     assert " " in copy
     assert shlex.split(command_line) == ["cp", copy, str(file)]
+
+
+def test_the_path_of_a_kept_copy_is_whole_however_long_it_is(
+    editing: Editing,
+    file: Path,
+    tmp_path: Path,
+) -> None:
+    directory = tmp_path.joinpath(*["d" * 200] * 6)
+    directory.mkdir(parents=True)
+    script = f'echo "jobs = 3" > "$1"; echo "x = 1" >> {shlex.quote(str(file))}'
+
+    response = editing.run(script, TMPDIR=str(directory))
+
+    error = response["error"]
+    copy = error["context"]["copy"]
+    assert len(copy) > MAX_SENTENCE_CHARACTERS
+    assert copy.startswith(str(directory))
+    assert error["suggestion"].endswith(f"Your version is in {copy}.")
+    assert f"`{shlex.join(['diff', str(file), copy])}`" in error["suggestion"]
+
+
+def test_the_editor_is_not_opened_if_the_file_is_read_only(editing: Editing, file: Path) -> None:
+    opened = file.with_name("opened")
+    file.chmod(0o444)
+
+    response = editing.run(f"touch {shlex.quote(str(opened))}")
+
+    assert response["error"]["code"] == "PERMISSION_DENIED"
+    assert response["error"]["context"]["path"] == str(file)
+    assert not opened.exists()
+    assert editing.copies() == []
 
 
 def test_the_difference_can_be_shown_if_a_path_has_spaces() -> None:

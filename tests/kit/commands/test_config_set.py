@@ -474,11 +474,14 @@ def test_an_invalid_lock_timeout_in_the_file_can_be_corrected(tool: Tool, file: 
     assert warning_codes(ran) == ["VALIDATION_ERROR"]
 
 
-def test_a_read_only_file_is_refused_and_stays_as_it_is(tool: Tool, file: Path) -> None:
+@pytest.mark.parametrize("options", [[], ["--dry-run"]], ids=["real", "dry run"])
+def test_a_read_only_file_is_refused_and_stays_as_it_is(
+    tool: Tool, file: Path, options: list[str]
+) -> None:
     before = file.read_text()
     file.chmod(0o444)
 
-    ran = tool("config", "set", "a", "1")
+    ran = tool("config", "set", "a", "1", *options)
 
     assert (ran.status, ran.code) == (7, "PERMISSION_DENIED")
     assert file.read_text() == before

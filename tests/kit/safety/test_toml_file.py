@@ -20,6 +20,7 @@ from sampletool.kit.safety.toml_file import (
     lock_beside,
     parse,
     read_toml,
+    refuse_unwritable,
     resolve,
 )
 from sampletool.kit.safety.toml_limits import MAX_TOML_BYTES, TOO_LARGE
@@ -420,6 +421,23 @@ def test_a_read_only_file_is_not_replaced(tmp_path: Path, mode: int) -> None:
     assert (error.errno, error.filename) == (errno.EACCES, str(path))
     assert error.strerror == "the file is read-only"
     assert path.read_text() == "a = 1\n"
+
+
+@pytest.mark.parametrize("name", ["settings.toml", "missing/below/settings.toml"])
+def test_a_file_in_a_directory_without_write_permission_is_unwritable(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+) -> None:
+    content = read_toml(tmp_path / name)
+    refuse_unwritable(content)
+    # For root, every directory is writable.
+    monkeypatch.setattr(os, "access", lambda path, _mode: path != tmp_path)
+
+    error = failure_of(lambda: refuse_unwritable(content))
+
+    assert isinstance(error, PermissionError)
+    assert error.filename == str(tmp_path)
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o644])

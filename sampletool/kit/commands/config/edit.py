@@ -30,7 +30,15 @@ from ...places import toml_lock
 from ...program import PROGRAM
 from ...safety.atomic_file import read_regular
 from ...safety.errors import InvalidToml, NotFlushed, UnsafePath
-from ...safety.toml_file import TomlEdit, TomlText, editing_toml, parse, read_toml, resolve
+from ...safety.toml_file import (
+    TomlEdit,
+    TomlText,
+    editing_toml,
+    parse,
+    read_toml,
+    refuse_unwritable,
+    resolve,
+)
 from ...safety.toml_limits import MAX_TOML_BYTES
 from ...settings.known import all_settings, check
 from ...settings.precedence import Scope, ScopeName, table_of
@@ -57,15 +65,9 @@ class ChangedMeanwhile(VersionConflict):
     def __init__(self, *, path: str, copy: str, expected: str, actual: str) -> None:
         """Name both files. `expected` is the version that was opened."""
         # VersionConflict itself has a message about --if-version, which this command does not have.
+        ToolError.__init__(self, path=path, copy=copy, expected=expected, actual=actual)
         diff = shlex.join(["diff", path, copy])
-        ToolError.__init__(
-            self,
-            suggestion=f"To see the difference, run `{diff}`.",
-            path=path,
-            copy=copy,
-            expected=expected,
-            actual=actual,
-        )
+        self.with_paths_in_hint(f"To see the difference, run `{diff}`.")
 
 
 spec = CommandSpec(
@@ -111,6 +113,8 @@ def command(
     editor = find_editor()
     scope = scope_to_change(context, in_user_file)
     before = read_toml(resolve(scope.path))
+    # Without this, the user would learn only after an hour in the editor that nothing can be saved.
+    refuse_unwritable(before)
     with _private_copy(before, context) as copy:
         run_editor(editor, copy, context)
         after = _read_copy(copy, editor)
