@@ -9,6 +9,7 @@ Cells are data, so control characters are escaped.
 
 from collections.abc import Iterable, Sequence
 
+from .display_width import cut, display_width
 from .text import BOLD, PLAIN, printable
 
 Row = tuple[str, ...]
@@ -79,7 +80,7 @@ def _natural_widths(rows: Sequence[Row]) -> list[int]:
     """Return the width of each column: that of its widest cell."""
     widths = []
     for column in zip(*rows, strict=True):
-        widths.append(max(_display_width(printable(cell)) for cell in column))
+        widths.append(max(display_width(printable(cell)) for cell in column))
     return widths
 
 
@@ -94,39 +95,13 @@ def _narrow(widths: list[int], room: int) -> None:
 
 def _fit(text: str, width: int) -> str:
     """Return a text of exactly this display width: padded with spaces, or cut."""
-    text_width = _display_width(text)
+    text_width = display_width(text)
     if text_width > width:
-        beginning = _cut(text, width - len(_ELLIPSIS))
+        beginning = cut(text, width - len(_ELLIPSIS))
         text = beginning + _ELLIPSIS
         # This can be less than `width`, if a wide character did not fit.
-        text_width = _display_width(beginning) + len(_ELLIPSIS)
+        text_width = display_width(beginning) + len(_ELLIPSIS)
     return text + " " * (width - text_width)
-
-
-def _cut(text: str, width: int) -> str:
-    """Return the beginning of the text, with at most this display width."""
-    if text.isascii():
-        return text[:width]
-    # See _display_width().
-    from wcwidth import iter_graphemes
-
-    beginning = ""
-    # A grapheme is what a reader sees as one character, such as a letter with its accents.
-    for grapheme in iter_graphemes(text):
-        if _display_width(beginning + grapheme) > width:
-            break
-        beginning += grapheme
-    return beginning
-
-
-def _display_width(text: str) -> int:
-    """Return how many columns of a terminal a printable text needs."""
-    if text.isascii():
-        return len(text)
-    # At the top, this would cost each command 10 ms (20% of `config get`).
-    from wcwidth import wcswidth
-
-    return wcswidth(text)
 
 
 def _paint(shown: str, original: str, colour: bool) -> str:

@@ -5,9 +5,10 @@ error is short.
 """
 
 import re
-import textwrap
 from collections.abc import Callable
 from typing import Any
+
+from .display_width import wrap
 
 BOLD = "\x1b[1m"
 RED = "\x1b[31m"
@@ -134,14 +135,7 @@ def between_words(
     other_indent: str = "",
 ) -> list[str]:
     """Return the text in lines of this width. Names of options are not broken at their hyphens."""
-    wrapper = textwrap.TextWrapper(
-        width=max(width, _NARROWEST_TEXT),
-        initial_indent=first_indent,
-        subsequent_indent=other_indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return wrapper.wrap(text)
+    return wrap(text, max(width, _NARROWEST_TEXT), first_indent, other_indent)
 
 
 # Secrets

@@ -167,6 +167,15 @@ def test_a_very_narrow_terminal_gets_lines_of_20_characters() -> None:
     assert between_words("ten chars. ten chars.", 1) == ["ten chars. ten", "chars."]
 
 
+def test_a_paragraph_is_broken_by_display_width_and_not_by_characters() -> None:
+    japanese = "\u65e5\u672c\u8a9e"
+
+    lines = between_words(f"{japanese} " * 4, 20)
+
+    # Each of these characters needs two columns. All four words would fit by their characters.
+    assert lines == [f"{japanese} {japanese} {japanese}", japanese]
+
+
 # The texts of variables without a value
 
 
