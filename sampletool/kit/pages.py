@@ -2,6 +2,10 @@
 
 The cursor names the last row of a page by its *position*: a text or a number by which the list is
 sorted. So rows that are added or removed meanwhile neither repeat nor hide others.
+
+A caller sees the cursor `config.list:jobs`: the list, and the position of the last row. A list
+refuses the cursor of another list, because it would start anywhere. The code of a command sees only
+the position: app.py adds the name of the command, and the option --after checks and removes it.
 """
 
 from collections.abc import Callable, Iterable
@@ -10,11 +14,41 @@ from typing import Annotated, Generic, TypeVar
 
 import typer
 
+from .context import Context
 from .contract.errors import InvalidValues, Mistake
-from .contract.response import count_fitting
+from .contract.response import CURSOR_SEPARATOR, count_fitting
 from .contract.text import quoted
 
 MAX_LIMIT = 10_000
+
+_HINT = "Pass the `meta.next_cursor` of the previous page."
+
+
+class _WrongCursor(ValueError):
+    """The value of --after is not a cursor, or it is the cursor of another list."""
+
+    def __init__(self, problem: str, cursor: str) -> None:
+        super().__init__(problem)
+        self.value = cursor
+        self.suggestion = _HINT
+
+
+def _position_in(ctx: typer.Context, cursor: str | None) -> str | None:
+    """Return the position in a cursor of this list. Raise BadParameter if it is not one."""
+    if cursor is None:
+        return None
+    context: Context = ctx.obj
+    name, separator, position = cursor.partition(CURSOR_SEPARATOR)
+    if separator and position and name == context.command:
+        return position
+    problem = f"{quoted(cursor)} is not a valid cursor"
+    if separator and position:
+        problem = (
+            f"{quoted(cursor)} is not a cursor of this list. "
+            f"This list is {context.command}, and the cursor is from {quoted(name)}"
+        )
+    raise typer.BadParameter(problem) from _WrongCursor(problem, cursor)
+
 
 LimitOption = Annotated[
     int,
@@ -26,11 +60,11 @@ AfterOption = Annotated[
         "--after",
         "--cursor",
         metavar="CURSOR",
+        callback=_position_in,
         help="Start after CURSOR, the `meta.next_cursor` of the previous page.",
     ),
 ]
-
-_CURSOR_PREFIX = "after:"
+"""The position after which the page starts, or None for the first page."""
 
 _MAX_POSITION_DIGITS = 18
 """More digits than any position has. Every such number fits into the 64 bits of a database.
@@ -47,7 +81,7 @@ class Page(Generic[Row]):
 
     rows: list[Row]
     next_cursor: str | None
-    """The value of --after for the next page. It is None on the last page."""
+    """The position of the last row. It is None on the last page."""
 
 
 def first_page(rows: list[Row], limit: int, position_of: Callable[[Row], object]) -> Page[Row]:
@@ -59,22 +93,24 @@ def first_page(rows: list[Row], limit: int, position_of: Callable[[Row], object]
     page = rows[: min(limit, count_fitting(rows))]
     if len(page) == len(rows):
         return Page(page, next_cursor=None)
-    return Page(page, next_cursor=f"{_CURSOR_PREFIX}{position_of(page[-1])}")
+    return Page(page, next_cursor=str(position_of(page[-1])))
 
 
 def page_of(
     rows: Iterable[Row],
     limit: int,
-    cursor: str | None,
+    last_position: str | None,
     position_of: Callable[[Row], str],
     *,
     descending: bool = False,
 ) -> Page[Row]:
-    """Return one page of a whole list, sorted by position. No two rows have the same position."""
-    last_position = read_cursor(cursor)
+    """Return one page of a whole list, sorted by position. No two rows have the same position.
+
+    `last_position` is the value of --after.
+    """
     remaining = []
     for row in sorted(rows, key=position_of, reverse=descending):
-        if not last_position:
+        if last_position is None:
             is_after = True
         elif descending:
             is_after = position_of(row) < last_position
@@ -85,33 +121,19 @@ def page_of(
     return first_page(remaining, limit, position_of)
 
 
-def read_cursor(cursor: str | None) -> str:
-    """Return the position of the last row of the previous page, or "" if there is no cursor.
+def read_number(last_position: str | None) -> int:
+    """Return the position of the last row as a number. It is 0 before the first page.
 
-    Raise InvalidValues if it is not a cursor.
+    Raise InvalidValues if it is not the position in a list that is sorted by numbers.
     """
-    if cursor is None:
-        return ""
-    if not cursor.startswith(_CURSOR_PREFIX):
-        raise wrong_cursor(cursor)
-    return cursor.removeprefix(_CURSOR_PREFIX)
-
-
-def read_number_cursor(cursor: str | None) -> int:
-    """Return the position of the last row of the previous page, or 0 if there is no cursor.
-
-    Raise InvalidValues if it is not a cursor of a list that is sorted by numbers.
-    """
-    if cursor is None:
+    if last_position is None:
         return 0
-    position = read_cursor(cursor)
-    if not position.isdecimal() or len(position) > _MAX_POSITION_DIGITS:
-        raise wrong_cursor(cursor)
-    return int(position)
+    if not last_position.isdecimal() or len(last_position) > _MAX_POSITION_DIGITS:
+        raise wrong_cursor(last_position)
+    return int(last_position)
 
 
 def wrong_cursor(cursor: str) -> InvalidValues:
     """Return the error for a value of --after that is not a cursor."""
     message = f"{quoted(cursor)} is not a valid cursor"
-    hint = "Pass the `meta.next_cursor` of the previous page."
-    return InvalidValues(Mistake("--after", "INVALID_VALUE", message, cursor, hint))
+    return InvalidValues(Mistake("--after", "INVALID_VALUE", message, cursor, _HINT))

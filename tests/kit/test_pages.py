@@ -10,8 +10,7 @@ from sampletool.kit.contract.response import MAX_LIST_BYTES, count_fitting
 from sampletool.kit.pages import (
     first_page,
     page_of,
-    read_cursor,
-    read_number_cursor,
+    read_number,
 )
 from sampletool.kit.safety.private_directory import private_directory
 from sampletool.kit.testing.tool import Ran, Tool
@@ -54,12 +53,16 @@ def test_pages_together_are_the_whole_list(tool: Tool, command_line: str) -> Non
     assert rows == whole[name]
 
 
-@pytest.mark.parametrize("cursor", ["null", "", "after", "2"])
+@pytest.mark.parametrize(
+    "cursor", ["null", "", "after", "2", ":", ":x", "config.list", "config.list:"]
+)
 def test_a_text_that_is_not_a_cursor_is_refused(tool: Tool, cursor: str) -> None:
     ran = tool("config", "list", "--after", cursor)
 
-    assert ran.code == "VALIDATION_ERROR"
-    assert ran.error["errors"][0]["param"] == "--after"
+    assert ran.code == "USAGE_ERROR"
+    (mistake,) = ran.error["errors"]
+    assert mistake["param"] == "--after"
+    assert f"'{cursor}' is not a" in mistake["message"]
 
 
 @pytest.mark.usefixtures("workspace")
@@ -130,7 +133,7 @@ def test_there_is_a_next_page_only_if_there_are_more_rows_than_the_limit(
     page = first_page(["a", "b", "c"][:row_count], 2, str)
 
     assert len(page.rows) == page_length
-    assert page.next_cursor == ("after:b" if row_count > 2 else None)
+    assert page.next_cursor == ("b" if row_count > 2 else None)
 
 
 def test_an_empty_list_is_an_empty_page() -> None:
@@ -166,7 +169,7 @@ def test_the_pages_of_a_list_are_sorted_and_repeat_nothing() -> None:
 
 
 def test_a_row_that_is_added_between_two_pages_hides_no_other() -> None:
-    second_page = page_of(["a", "a2", "b", "c"], 2, "after:b", lambda row: row)
+    second_page = page_of(["a", "a2", "b", "c"], 2, "b", lambda row: row)
 
     assert second_page.rows == ["c"]
 
@@ -191,28 +194,46 @@ def test_a_limit_is_a_number_from_1_to_10000(tool: Tool, limit: str) -> None:
 # Cursors
 
 
-def test_a_cursor_names_the_last_row() -> None:
-    assert read_cursor(None) == ""
-    assert read_cursor("after:b") == "b"
-    assert read_cursor("after:after:b") == "after:b"
-    assert read_number_cursor(None) == 0
-    assert read_number_cursor("after:17") == 17
+@pytest.mark.usefixtures("workspace")
+def test_a_cursor_names_the_list_and_the_last_row(tool: Tool) -> None:
+    first = tool("config", "list", "--limit", "1")
+
+    assert first.meta["next_cursor"] == f"config.list:{first.data['settings'][0]['key']}"
+
+
+@pytest.mark.usefixtures("workspace")
+def test_a_cursor_of_another_list_is_refused(tool: Tool) -> None:
+    cursor = tool("config", "list", "--limit", "1").meta["next_cursor"]
+
+    ran = tool("manifest", "--after", cursor, "--limit", "no number")
+
+    assert (ran.status, ran.code) == (2, "USAGE_ERROR")
+    # It is one of the mistakes that are reported at once.
+    (mistake,) = [each for each in ran.error["errors"] if each["param"] == "--after"]
+    assert mistake["value"] == cursor
+    assert "This list is manifest, and the cursor is from 'config.list'" in mistake["message"]
+    assert mistake["suggestion"] == "Pass the `meta.next_cursor` of the previous page."
+
+
+def test_the_position_in_a_list_of_numbers_is_a_number() -> None:
+    assert read_number(None) == 0
+    assert read_number("17") == 17
 
 
 @pytest.mark.parametrize("digit_count", [19, 5000])
-def test_a_number_that_no_row_has_is_no_cursor(digit_count: int) -> None:
-    assert read_number_cursor(f"after:{'9' * 18}") == 10**18 - 1
+def test_a_number_that_no_row_has_is_no_position(digit_count: int) -> None:
+    assert read_number("9" * 18) == 10**18 - 1
 
     with pytest.raises(InvalidValues):
-        read_number_cursor(f"after:{'9' * digit_count}")
+        read_number("9" * digit_count)
 
 
-@pytest.mark.parametrize("cursor", ["17", "after:", "after:x", "after:-1", "after:1.5"])
-def test_a_cursor_of_a_numbered_list_is_a_number(cursor: str) -> None:
+@pytest.mark.parametrize("position", ["", "x", "-1", "1.5"])
+def test_a_text_is_no_position_in_a_list_of_numbers(position: str) -> None:
     with pytest.raises(InvalidValues) as caught:
-        read_number_cursor(cursor)
+        read_number(position)
 
     (mistake,) = caught.value.mistakes
-    assert (mistake.param, mistake.code, mistake.value) == ("--after", "INVALID_VALUE", cursor)
-    assert mistake.message == f"'{cursor}' is not a valid cursor"
+    assert (mistake.param, mistake.code, mistake.value) == ("--after", "INVALID_VALUE", position)
+    assert mistake.message == f"'{position}' is not a valid cursor"
     assert mistake.suggestion == "Pass the `meta.next_cursor` of the previous page."

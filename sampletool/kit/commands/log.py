@@ -21,7 +21,7 @@ from ..contract.duration import parse_limit, say_duration
 from ..contract.response import Effect
 from ..contract.table import Line, header_row
 from ..global_options import checked_by
-from ..pages import AfterOption, LimitOption, first_page, read_cursor, wrong_cursor
+from ..pages import AfterOption, LimitOption, first_page, wrong_cursor
 from ..places import state_directory
 from ..safety.clock import utc
 
@@ -138,16 +138,15 @@ def _matching(calls: Iterable[Call], oldest: str, name: str, *, failed: bool) ->
         yield call
 
 
-def _after(calls: Iterator[Call], cursor: str | None) -> Iterator[Call]:
-    """Return the calls after the cursor. Raise InvalidValues if the log has no such call."""
-    last_request_id = read_cursor(cursor)
-    if not last_request_id:
+def _after(calls: Iterator[Call], last_request_id: str | None) -> Iterator[Call]:
+    """Return the calls after the one with this ID. Raise InvalidValues if the log has no such call."""
+    if last_request_id is None:
         return calls
     for call in calls:
         if call.request_id == last_request_id:
             # The loop has consumed the iterator up to this call. The next ones are left in it.
             return calls
-    raise wrong_cursor(str(cursor))
+    raise wrong_cursor(last_request_id)
 
 
 def command(

@@ -24,7 +24,7 @@ from ..contract.response import Format
 from ..contract.table import Line, header_row
 from ..environment import ENVIRONMENT
 from ..global_options import described_options
-from ..pages import AfterOption, LimitOption, Page, first_page, page_of, read_cursor
+from ..pages import AfterOption, LimitOption, Page, first_page, page_of
 from ..program import PACKAGE, PROGRAM, env_variable
 from ..settings.known import all_settings, find_setting
 
@@ -262,12 +262,11 @@ def _index_page(known: Commands, limit: int, after: str | None) -> Index:
     )
 
 
-def _description_page(chosen: Commands, limit: int, after: str | None) -> Page[Described]:
+def _description_page(chosen: Commands, limit: int, last_name: str | None) -> Page[Described]:
     """Return a page of descriptions. It ends early if it would become too long."""
-    last_name = read_cursor(after)
     descriptions = []
     for name in sorted(chosen):
-        if name > last_name:
+        if last_name is None or name > last_name:
             descriptions.append(describe(name, chosen[name]))
     return first_page(descriptions, limit, lambda described: described["command"])
 

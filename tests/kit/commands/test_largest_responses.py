@@ -71,7 +71,7 @@ def config_list_with_long_keys_and_values(site: Site) -> Ran:
 
 def config_list_with_one_very_long_key(site: Site) -> Ran:
     site.write_settings(f"{_LONG} = 1", f"z{_LONG} = 1")
-    return site.tool("config", "list", "--after", "after:session_ttl")
+    return site.tool("config", "list", "--after", "config.list:session_ttl")
 
 
 def config_list_with_values_that_are_long_in_json(site: Site) -> Ran:
@@ -338,7 +338,7 @@ def test_warnings_that_are_left_out_are_announced(site: Site) -> None:
 def test_two_long_keys_with_the_same_beginning_are_shown_differently(site: Site) -> None:
     site.write_settings(f"z{_LONG}a = 1", f"z{_LONG}b = 1")
 
-    listed = site.tool("config", "list", "--after", "after:session_ttl").data["settings"]
+    listed = site.tool("config", "list", "--after", "config.list:session_ttl").data["settings"]
 
     long_keys = {setting["key"] for setting in listed if "…" in setting["key"]}
     assert len(long_keys) == 2

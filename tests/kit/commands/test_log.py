@@ -100,7 +100,7 @@ def test_a_page_continues_after_the_last_command_of_the_page_before(tool: Tool) 
 
 
 def test_a_cursor_of_a_command_that_is_not_in_the_log_is_refused(tool: Tool) -> None:
-    ran = tool("log", "--after", "after:deadbeefdeadbeef")
+    ran = tool("log", "--after", "log:deadbeefdeadbeef")
 
     assert ran.code == "VALIDATION_ERROR"
     assert "next_cursor" in ran.error["suggestion"]

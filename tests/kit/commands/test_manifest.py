@@ -117,7 +117,7 @@ def test_a_page_of_descriptions_has_a_limit_and_a_cursor(tool: Tool) -> None:
 
     shown = [entry["command"] for ran in (first, second) for entry in ran.data["commands"]]
     assert shown == sorted(name.replace(".", " ") for name in described())[:3]
-    assert wrong.code == "VALIDATION_ERROR"
+    assert wrong.code == "USAGE_ERROR"
 
 
 def test_a_page_ends_before_the_description_that_would_make_it_too_long() -> None:

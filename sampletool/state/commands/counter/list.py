@@ -5,7 +5,7 @@ from typing import NamedTuple
 import typer
 
 from ....kit.contract.table import Line, header_row
-from ....kit.pages import AfterOption, LimitOption, first_page, read_cursor
+from ....kit.pages import AfterOption, LimitOption, first_page
 from .. import _store
 
 spec = _store.reads("counter list")
@@ -24,7 +24,7 @@ def command(
     ctx: typer.Context, after: AfterOption = None, limit: LimitOption = 100, store: _store.StoreOption = None
 ) -> Counters:
     """List the counters by name."""
-    found = _store.opened(ctx, store).counter_list(read_cursor(after), limit + 1)
+    found = _store.opened(ctx, store).counter_list(after or "", limit + 1)
     page = first_page(found, limit, lambda row: row[0])
     counters = [_store.Counter(name, value) for name, value in page.rows]
     return Counters(counters, page.next_cursor)

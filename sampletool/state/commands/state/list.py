@@ -6,7 +6,7 @@ import typer
 
 from ....kit.contract.response import value_text
 from ....kit.contract.table import Line, header_row
-from ....kit.pages import AfterOption, LimitOption, first_page, read_cursor
+from ....kit.pages import AfterOption, LimitOption, first_page
 from ...promises import Value
 from .. import _store
 
@@ -30,6 +30,6 @@ def command(
     store: _store.StoreOption = None,
 ) -> Values:
     """List the values by key."""
-    found = _store.opened(ctx, store).state_list(prefix, read_cursor(after), limit + 1)
+    found = _store.opened(ctx, store).state_list(prefix, after or "", limit + 1)
     page = first_page(found, limit, lambda row: row.key)
     return Values(page.rows, page.next_cursor)

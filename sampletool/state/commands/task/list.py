@@ -6,7 +6,7 @@ import typer
 
 from ....kit.contract.response import value_text
 from ....kit.contract.table import Line, header_row
-from ....kit.pages import AfterOption, LimitOption, first_page, read_number_cursor
+from ....kit.pages import AfterOption, LimitOption, first_page, read_number
 from ...promises import Status, TaskState
 from .. import _store
 
@@ -38,7 +38,7 @@ def command(
     Who holds each, since when, and what became of it.
     """
     opened = _store.opened(ctx, store)
-    found = opened.task_list(queue, status, read_number_cursor(after), limit + 1)
+    found = opened.task_list(queue, status, read_number(after), limit + 1)
     page = first_page(found, limit, lambda row: row.position)
     left = None if queue is None else opened.task_left(queue)
     return Tasks(page.rows, left, page.next_cursor)
