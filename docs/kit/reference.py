@@ -11,9 +11,10 @@ from typing import Any
 from sampletool.kit.app import root_command
 from sampletool.kit.commands.manifest import describe, describe_shared, find_commands
 from sampletool.kit.contract.command_spec import ERRORS_OF_EVERY_COMMAND, CommandSpec
-from sampletool.kit.contract.errors import INTERRUPTED, ErrorKind, ExitStatus
+from sampletool.kit.contract.errors import INTERRUPTED, ErrorKind
 from sampletool.kit.contract.help_page import option_item
 from sampletool.kit.contract.library_errors import kind_of
+from sampletool.kit.help_topics import EXIT_CODES
 from sampletool.kit.part_discovery import offered
 from sampletool.kit.program import PROGRAM, env_variable
 from sampletool.kit.settings.known import all_settings
@@ -38,21 +39,6 @@ _ABOUT_OWN_ERRORS = (
     "Only some commands can fail with these errors, and the section of each command lists its own. "
     "If the column *retry* says yes, wait for `error.retry_after_ms` milliseconds, and try again."
 )
-
-_EXIT_CODES = {
-    ExitStatus.OK: "The command succeeded.",
-    ExitStatus.INTERNAL: "The tool has a bug, or the machine has a problem such as a full disk.",
-    ExitStatus.USAGE: "The command line or a file is wrong. Nothing was changed.",
-    ExitStatus.PARTIAL: "Some of the work failed. `data` shows what was done.",
-    ExitStatus.PRECONDITION: "Something that the command needs is missing. Nothing was changed.",
-    ExitStatus.NOT_FOUND: "The thing that you asked for does not exist.",
-    ExitStatus.CONFLICT: "Something is not in the expected state. Nothing was changed.",
-    ExitStatus.PERMISSION: "The operating system denied access.",
-    ExitStatus.AUTH: "A server denied access.",
-    ExitStatus.TIMEOUT: "The command took longer than `--timeout` allows.",
-    ExitStatus.UNAVAILABLE: "A server is unreachable. Try again later.",
-    ExitStatus.LOCK_HELD: "Another process holds the lock. Try again later.",
-}
 
 Described = dict[str, Any]
 """A command, an option or an argument, as the manifest describes it."""
@@ -106,7 +92,7 @@ def _of_all_commands() -> Iterator[str]:
     yield "## Exit codes"
     yield "The exit code tells you whether a command succeeded and, if not, what went wrong:"
     rows = []
-    for exit_code, meaning in _EXIT_CODES.items():
+    for exit_code, meaning in EXIT_CODES.items():
         rows.append([str(int(exit_code)), exit_code.name, meaning])
     interrupted = ", ".join(str(exit_code) for exit_code in INTERRUPTED)
     by_signal = "SIGHUP, SIGINT, SIGQUIT or SIGTERM stopped the command."

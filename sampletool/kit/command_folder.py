@@ -228,8 +228,9 @@ class CommandFolder(TyperGroup):
             # `parse_args` has not seen this one, because an option is in front of it, as in
             # `tool --color never help output`.
             args = [*args[1:], "--help"]
-        if args == ["--help"]:
-            raise HelpRequested(self.page(level).text)
+            names_nothing = all(word.startswith("-") for word in args)
+            if names_nothing:
+                raise HelpRequested(self.page(level).text)
         if args[0] in TOPICS and _asks_for_help(args):
             raise HelpRequested(TOPICS[args[0]]().text)
         return args

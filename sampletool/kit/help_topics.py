@@ -24,7 +24,7 @@ EXIT_CODES = {
     ExitStatus.UNAVAILABLE: "A server cannot be reached. Try again later.",
     ExitStatus.LOCK_HELD: "Another process holds a lock that the command needs. Try again later.",
 }
-"""What each exit code means."""
+"""What each exit code means, in help, in the man pages and in the reference."""
 
 FORMAT_MEANINGS: dict[Format, str] = {
     "json": "One line of JSON. This is the default when stdout is not a terminal.",
@@ -83,6 +83,7 @@ def _output_page() -> Page:
             "To get only some of the fields in `data`, pass --fields. Some commands also have --raw, "
             "which prints a single value without any JSON around it.",
             f"To see which fields `data` has, run `{PROGRAM} manifest COMMAND`.",
+            "Help and --version always print text, whatever the format is.",
         ),
     )
 

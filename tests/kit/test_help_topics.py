@@ -56,6 +56,17 @@ def test_a_topic_is_text_in_every_format_and_wherever_options_are(tool: Tool, to
     assert tool("help", "--json", topic).text == page
 
 
+def test_the_topic_about_output_says_that_help_is_text(tool: Tool) -> None:
+    page = tool("help", "output").text
+
+    assert "Help and --version always print text, whatever the format is." in page
+
+
+@pytest.mark.parametrize("words", ["help help", "help --json", "help help --json", "--json help"])
+def test_help_about_nothing_is_the_page_of_the_tool(tool: Tool, words: str) -> None:
+    assert tool(*words.split()).text == tool("help").text
+
+
 def test_every_line_of_a_topic_fits_into_80_columns(tool: Tool) -> None:
     for topic in TOPICS:
         wide = [line for line in tool("help", topic).text.splitlines() if len(line) > 80]

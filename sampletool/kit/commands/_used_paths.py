@@ -25,7 +25,7 @@ def find_used_paths(workspace: Path | None) -> list[UsedPath]:
     """
     state = state_directory()
     paths = {
-        "your settings": config_file(),
+        "personal settings": config_file(),
         "state": state,
         "log of commands": state / NAMES[0],
         "locks of outputs": state / "locks",

@@ -17,6 +17,7 @@ from ..command_folder import CommandFolder
 from ..commands.manifest import describe, find_commands
 from ..contract.duration import say_duration
 from ..contract.errors import INTERRUPTED, SIGNAL_BASE, ExitStatus
+from ..help_topics import EXIT_CODES
 from ..program import (
     PACKAGE,
     PROGRAM,
@@ -28,21 +29,6 @@ from ..program import (
 from ..safety.signals import Signals
 from .roff import RoffPage, bold, escape, italic, with_bold_code, with_italic_placeholders
 
-_EXIT_CODES = {
-    ExitStatus.OK: "The command succeeded.",
-    ExitStatus.INTERNAL: "The tool has a bug, or the operating system could not do its part.",
-    ExitStatus.USAGE: "The command line or a value is invalid.",
-    ExitStatus.PARTIAL: "Some of the work was done, and some of it failed.",
-    ExitStatus.PRECONDITION: "The command cannot run here, for example outside a workspace.",
-    ExitStatus.NOT_FOUND: "A file, a key or another named thing does not exist.",
-    ExitStatus.CONFLICT: "A result exists already, or another process made a change meanwhile.",
-    ExitStatus.PERMISSION: "Access is denied, or a directory is not safe to use.",
-    ExitStatus.AUTH: "A server refused the user or the password.",
-    ExitStatus.TIMEOUT: "The command did not finish within `--timeout`.",
-    ExitStatus.UNAVAILABLE: "A server is unreachable. A retry can succeed.",
-    ExitStatus.LOCK_HELD: "Another process holds a lock. A retry can succeed.",
-}
-
 _FILES = {
     WORKSPACE_FILE: (
         "The settings of a workspace. The tool looks for this file in the current directory, and "
@@ -50,7 +36,7 @@ _FILES = {
     ),
     f"{WORKSPACE_DIRECTORY}/": "The locks and the temporary files of a workspace.",
     f"~/.config/{PACKAGE}/config.toml": (
-        f"Your own settings. `{env_variable('CONFIG_DIR')}` names another directory for this file, "
+        f"Your personal settings. `{env_variable('CONFIG_DIR')}` names another directory for this file, "
         "and so does `XDG_CONFIG_HOME`."
     ),
     f"~/.local/state/{PACKAGE}/": (
@@ -220,7 +206,7 @@ def _describe_locks(locks: list[dict[str, str]]) -> str:
 def _add_exit_status(page: RoffPage, errors: Mapping[str, dict[str, Any]]) -> None:
     """Add the exit codes of a command, each with the errors that cause it."""
     page.heading("EXIT STATUS")
-    page.item("0", [_EXIT_CODES[ExitStatus.OK]])
+    page.item("0", [EXIT_CODES[ExitStatus.OK]])
     meanings_by_exit_code: dict[int, list[str]] = defaultdict(list)
     for code, facts in errors.items():
         meaning = f"{bold(code)}: {with_bold_code(facts['meaning'])}"
@@ -278,7 +264,7 @@ def _tool_page(folder: CommandFolder, commands: list[DocumentedCommand]) -> Roff
         _add_option(page, option)
 
     page.heading("EXIT STATUS")
-    for exit_code, meaning in _EXIT_CODES.items():
+    for exit_code, meaning in EXIT_CODES.items():
         page.item(str(exit_code.value), [with_bold_code(meaning)])
     page.item(
         _interrupted_exit_codes(),

@@ -228,15 +228,21 @@ def test_the_paths_in_use_are_listed(tool: Tool, workspace: Path, home: Path) ->
         "path": str(workspace / ".tool" / "locks"),
         "exists": False,
     }
-    assert {"your settings", "state", "locks of outputs", "sessions"} < set(paths)
+    assert {"personal settings", "state", "locks of outputs", "sessions"} < set(paths)
     assert all(path["path"].startswith(str(home.parent)) for path in paths.values())
     assert re.search(r"^locks of the workspace +/.+/locks +does not exist$", text, re.MULTILINE)
 
 
 def test_outside_a_workspace_only_the_paths_of_the_user_are_listed(tool: Tool) -> None:
-    names = [used["name"] for used in tool("doctor").data["paths"]]
+    names = {used["name"] for used in tool("doctor").data["paths"]}
 
-    assert names == ["your settings", "state", "log of commands", "locks of outputs", "sessions"]
+    assert names == {
+        "personal settings",
+        "state",
+        "log of commands",
+        "locks of outputs",
+        "sessions",
+    }
 
 
 def test_a_report_is_one_text_to_paste(tool: Tool, workspace: Path) -> None:
@@ -336,7 +342,7 @@ def test_a_report_has_no_path_of_the_home_directory(tool: Tool, home: Path) -> N
     text = tool("doctor", "--report", HOME=str(home)).text
 
     assert f"{home}/" not in text
-    assert "  your settings: ~/" in text
+    assert "  personal settings: ~/" in text
 
 
 def test_a_report_is_written_even_if_the_checks_cannot_run(tool: Tool) -> None:
@@ -578,7 +584,7 @@ def test_every_place_in_which_commands_write_is_probed(tool: Tool, workspace: Pa
     probed = [probe["where"] for probe in data["probes"] if probe["name"] == "writable"]
     assert probed[:5] == [
         str(Path(paths["sessions"]).parent),
-        str(Path(paths["your settings"]).parent),
+        str(Path(paths["personal settings"]).parent),
         paths["state"],
         str(workspace),
         f"{workspace}/.tool",
