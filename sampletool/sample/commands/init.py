@@ -1,5 +1,6 @@
 """A small workspace that builds, tests and has data to process."""
 
+import errno
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,6 +57,8 @@ def make(context: Context, directory: Path, *, dry_run: bool) -> Made:
     contents = {str(path.relative_to(_EXAMPLE)): path.read_bytes() for path in found}
     names = sorted(contents, key=lambda name: (name == WORKSPACE_FILE, name))
     missing = _missing(directory, contents)
+    if dry_run and missing:
+        _refuse_impossible(directory)
     if not dry_run:
         directory.mkdir(parents=True, exist_ok=True)
         with context.hold(
@@ -102,6 +105,38 @@ def _missing(directory: Path, contents: dict[str, bytes]) -> set[str]:
         what = f"{', '.join(sorted(in_the_way))} is in the way"
         raise OutputExists(str(directory), found=what, suggestion="Choose an empty or a new directory.")
     return contents.keys() - there
+
+
+def _refuse_impossible(directory: Path) -> None:
+    """Raise OSError if nothing can be created in this directory, or it cannot be created itself.
+
+    A dry run must not try it. So this asks the system about the nearest directory that exists. As
+    root, everything seems to be possible in /proc and /sys.
+    """
+    existing = directory
+    while not _exists(existing):
+        existing = existing.parent
+    if os.statvfs(existing).f_flag & os.ST_RDONLY:
+        raise _os_error(errno.EROFS, directory)
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise _os_error(errno.EACCES, existing)
+    longest_name = os.pathconf(existing, "PC_NAME_MAX")
+    for name in directory.relative_to(existing).parts:
+        if len(os.fsencode(name)) > longest_name:
+            raise _os_error(errno.ENAMETOOLONG, directory)
+
+
+def _exists(path: Path) -> bool:
+    """Return whether the path exists. Raise OSError if it never can, for example below a file."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _os_error(number: int, path: Path) -> OSError:
+    return OSError(number, os.strerror(number), str(path))
 
 
 def _has(path: Path, content: bytes) -> bool:

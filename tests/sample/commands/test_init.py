@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import ToolError
+from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import Tool
 from sampletool.sample.commands import build, init, test
@@ -80,6 +82,37 @@ def test_a_forecast_makes_nothing(tool: Tool) -> None:
 
     assert "tool.toml" in ran.data["files"]
     assert os.listdir(tool.cwd) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["file/x", "file/x/y", "x" * 300, f"missing/{'x' * 300}", "loop/x", "/dev/null/x", "/".join(["y" * 200] * 25)],
+)
+def test_a_forecast_fails_as_the_command_would(tool: Tool, name: str) -> None:
+    (tool.cwd / "file").touch()
+    (tool.cwd / "loop").symlink_to("loop")
+
+    forecast = tool("init", name, "--dry-run")
+    assert not (tool.cwd / "missing").exists()
+    ran = tool("init", name)
+
+    assert (forecast.status, forecast.code) == (ran.status, ran.code)
+    assert forecast.status != 0
+    assert forecast.error["message"] == ran.error["message"]
+
+
+@pytest.mark.parametrize("name", [".", "missing/below"])
+def test_a_forecast_fails_if_the_nearest_directory_is_not_writable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    directory = tmp_path / name
+    # For root, every directory is writable.
+    monkeypatch.setattr(os, "access", lambda path, _mode: path != tmp_path)
+
+    with pytest.raises(PermissionError) as denied:
+        init.make(Context(Signals()), directory, dry_run=True)
+
+    assert denied.value.filename == str(tmp_path)
 
 
 def test_a_second_init_changes_nothing(tool: Tool) -> None:
