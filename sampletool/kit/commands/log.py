@@ -139,7 +139,7 @@ def _matching(calls: Iterable[Call], oldest: str, name: str, *, failed: bool) ->
 
 
 def _after(calls: Iterator[Call], last_request_id: str | None) -> Iterator[Call]:
-    """Return the calls after the one with this ID. Raise InvalidValues if the log has no such call."""
+    """Return the calls after the one with this ID. Raise InvalidValues if there is no such call."""
     if last_request_id is None:
         return calls
     for call in calls:

@@ -36,8 +36,8 @@ _FILES = {
     ),
     f"{WORKSPACE_DIRECTORY}/": "The locks and the temporary files of a workspace.",
     f"~/.config/{PACKAGE}/config.toml": (
-        f"Your personal settings. `{env_variable('CONFIG_DIR')}` names another directory for this file, "
-        "and so does `XDG_CONFIG_HOME`."
+        f"Your personal settings. `{env_variable('CONFIG_DIR')}` names another directory for this "
+        "file, and so does `XDG_CONFIG_HOME`."
     ),
     f"~/.local/state/{PACKAGE}/": (
         f"The log of commands, and what has no workspace. `{env_variable('STATE_DIR')}` names "

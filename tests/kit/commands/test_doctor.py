@@ -29,8 +29,8 @@ from sampletool.kit.contract.text import GREEN, RED
 from sampletool.kit.program import PACKAGE, PROGRAM, __version__
 from sampletool.kit.safety.errors import Interrupted
 from sampletool.kit.safety.signals import Signals
+from sampletool.kit.testing.failing import failure_of
 from sampletool.kit.testing.tool import Ran, Tool
-from tests.kit.failing import failure_of
 
 
 def test_a_healthy_machine_is_reported_as_healthy_and_nothing_is_left(

@@ -14,7 +14,7 @@ from sampletool.kit.settings import toml_edit, toml_edit_many
 from sampletool.kit.settings.toml_edit import CannotEdit, WrongKind, set_value
 from sampletool.kit.settings.toml_edit_many import set_many
 from sampletool.kit.settings.toml_key import KeyPath, TomlValue, parse_key
-from tests.kit.failing import failure_of
+from sampletool.kit.testing.failing import failure_of
 from tests.kit.settings.test_toml_edit import documents, paths
 
 _ANY_DOCUMENT = settings(suppress_health_check=list(HealthCheck))
