@@ -55,20 +55,29 @@ class FileCommand(TyperCommand):
         return level.parameters(self.params)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the words after the name of the command. This is the last level.
+        """Parse the arguments and options of this command, and return those that are left over.
 
-        Raise UsageMistakes if the command line has a mistake on any level.
+        The words before, such as `tool config`, were parsed by groups, which only collect mistakes.
+        If there are mistakes, raise UsageMistakes with all of them.
         """
         level: CommandLevel = ctx
-        rest = parse_level(self, level, args, super().parse_args)
+        parse_as_typer_does = super().parse_args
+        left_over = parse_level(self, level, args, parse_as_typer_does)
         mistakes = level.mistakes + self._select_fields(level)
         if mistakes:
-            path = level.command_path
-            codes = {mistake.code for mistake in mistakes}
-            is_about_arguments = not codes.isdisjoint(("MISSING", "EXTRA_ARGUMENT"))
-            usage = self.usage(path) if is_about_arguments else ""
-            raise UsageMistakes(mistakes, path, usage)
-        return rest
+            raise self._usage_error(level, mistakes)
+        return left_over
+
+    def _usage_error(self, level: CommandLevel, mistakes: list[Mistake]) -> UsageMistakes:
+        """Return the error for a command line with these mistakes.
+
+        It shows the usage of the command if there are too few or too many arguments.
+        """
+        path = level.command_path
+        for mistake in mistakes:
+            if mistake.code in ("MISSING", "EXTRA_ARGUMENT"):
+                return UsageMistakes(mistakes, path, self.usage(path))
+        return UsageMistakes(mistakes, path)
 
     def _select_fields(self, level: CommandLevel) -> list[Mistake]:
         """Tell the context which fields --fields selects. Return the mistakes in it."""
@@ -195,25 +204,36 @@ class CommandFolder(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Return the name of the command that follows, the command, and the words after its name.
 
-        Raise UsageMistakes if there is no such command.
+        `tool help …` leads to a help page, and the former name of a command to the command. Raise
+        UsageMistakes if there is no such command.
         """
         level: CommandLevel = ctx
-        name = args[0]
-        if level.parent is None and name not in self.commands:
+        is_whole_tool = level.parent is None
+        if is_whole_tool and args[0] not in self.commands:
             args = self._resolve_help(level, args)
-            name = args[0]
+        name, *words_after_name = args
         command = self.get_command(level, name)
-        if command is not None:
-            return name, command, args[1:]
-        if level.resilient_parsing:
-            return None, None, args[1:]
-        new_name = self._find_former_name(name)
-        if new_name is None:
+        if command is None and level.resilient_parsing:
+            # The shell asks for completions. A wrong word is not an error then.
+            return None, None, words_after_name
+        if command is None:
+            name = self._resolve_former_name(level, args)
+            command = self.get_command(level, name)
+        return name, command, words_after_name
+
+    def _resolve_former_name(self, level: CommandLevel, args: list[str]) -> str:
+        """Return the present name of a command that is called by a former one, and warn about it.
+
+        Raise UsageMistakes if no command had this name.
+        """
+        former_name = args[0]
+        name = self._find_former_name(former_name)
+        if name is None:
             raise self._unknown_command(level, args)
         path = level.command_path
-        message = f"`{path} {name}` is now called `{path} {new_name}`."
+        message = f"`{path} {former_name}` is now called `{path} {name}`."
         level.obj.warn("DEPRECATED", message)
-        return new_name, self.get_command(level, new_name), args[1:]
+        return name
 
     def _resolve_help(self, level: CommandLevel, args: list[str]) -> list[str]:
         """Return the words with `--help` at their end in place of `help` at their beginning.

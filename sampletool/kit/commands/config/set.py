@@ -90,24 +90,24 @@ def _is_one_pair(arguments: list[str]) -> bool:
     return len(arguments) == 2 and "=" not in arguments[0]
 
 
-def _read_pair(written_name: str, text: str, *, as_text: bool) -> Assignment:
+def _read_pair(written_key: str, text: str, *, as_text: bool) -> Assignment:
     """Read a key and its value. Raise InvalidValues if one of them is wrong.
 
-    `written_name` is the key as the user wrote it. It may be the former name of a setting.
+    If the key is the former name of a setting, return its present name.
     """
-    given_key = read_key(written_name)
-    given_name = show_key(given_key)
-    name = find_current_name(given_name)
+    key = read_key(written_key)
     value = text if as_text else parse_value(text)
-    is_setting_of_tool = find_setting(name) is not None
+    name = show_key(key)
+    present_name = find_current_name(name)
+    is_setting_of_tool = find_setting(present_name) is not None
     if is_setting_of_tool:
-        check(name, value, "the command line")
+        check(present_name, value, "the command line")
     if not _is_utf8(text):
-        message = f"The value of {written_name} is not UTF-8 text"
-        raise InvalidValues(Mistake(written_name, "INVALID_VALUE", message))
-    if name == given_name:
-        return Assignment(given_key, value, former_name=None)
-    return Assignment(read_key(name), value, former_name=given_name)
+        message = f"The value of {written_key} is not UTF-8 text"
+        raise InvalidValues(Mistake(written_key, "INVALID_VALUE", message))
+    if present_name == name:
+        return Assignment(key, value, former_name=None)
+    return Assignment(read_key(present_name), value, former_name=name)
 
 
 def _set_twice(written_name: str) -> Mistake:
