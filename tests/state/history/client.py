@@ -225,8 +225,8 @@ def queue_of(round_name: str) -> str:
     return f"{round_name}-queue"
 
 
-def run_client(store: RecordedStore, client: Client, calls: int | None) -> None:
-    """Act `calls` times; without a number, until this process is killed."""
+def run_client(client: Client, calls: int | None) -> None:
+    """Act `calls` times. Without a number, act until this process is killed."""
     done = 0
     while calls is None or done < calls:
         client.act()

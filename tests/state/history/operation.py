@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
@@ -86,6 +86,14 @@ class Log:
             "responded_ns": time.monotonic_ns(),
         }
         self._write(line)
+
+    def __enter__(self) -> Self:
+        """Return this log, which is open."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the file."""
+        os.close(self._descriptor)
 
     def _write(self, line: dict[str, Json]) -> None:
         os.write(self._descriptor, json.dumps(line).encode() + b"\n")

@@ -19,10 +19,11 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from .adapter import NoResponse, Refused, StoreAdapter
+from .adapter import NoResponse, StoreAdapter
 from .client import Client, RecordedStore, drain, run_client, tell_progress
 from .operation import Log, Operation, read_log
 
@@ -59,14 +60,9 @@ def record(url: str, directory: Path, plan: Plan) -> None:
 
 def _prepare(url: str) -> None:
     """Import the driver and create the tables here, so that no forked client has to."""
-    store = StoreAdapter(url)
-    try:
+    # A server that is down at the moment is part of a soak run.
+    with closing(StoreAdapter(url)) as store, suppress(NoResponse):
         store.call("count", "nothing", {})
-    except (Refused, NoResponse):
-        # A server that is down at the moment is part of a soak run.
-        pass
-    finally:
-        store.close()
 
 
 class _Supervisor:
@@ -107,15 +103,15 @@ class _Supervisor:
 
     def _live(self, life: int, on_invoke: Callable[[], object], calls: int | None) -> None:
         name = f"{self._name}.{life}"
-        store = StoreAdapter(self._url)
-        recorded = RecordedStore(store, Log(self._log_path(name)), on_invoke)
-        client = Client(recorded, name, self._plan.seed, self._plan.round_name)
-        if life > 0:
-            unanswered = _last_unanswered(self._log_path(f"{self._name}.{life - 1}"))
-            if unanswered is not None:
-                client.repeat(unanswered)
-        run_client(recorded, client, calls)
-        store.close()
+        with closing(StoreAdapter(self._url)) as store, Log(self._log_path(name)) as log:
+            recorded = RecordedStore(store, log, on_invoke)
+            client = Client(recorded, name, self._plan.seed, self._plan.round_name)
+            if life > 0:
+                predecessor = f"{self._name}.{life - 1}"
+                unanswered = _last_unanswered(self._log_path(predecessor))
+                if unanswered is not None:
+                    client.repeat(unanswered)
+            run_client(client, calls)
 
     def _log_path(self, client: str) -> Path:
         return self._directory / f"{client}.log"
@@ -134,10 +130,8 @@ def _last_unanswered(log: Path) -> Operation | None:
 
 
 def _drain(url: str, directory: Path, plan: Plan) -> None:
-    store = StoreAdapter(url)
-    log = Log(directory / "end.log")
-    drain(RecordedStore(store, log, lambda: None), plan.round_name)
-    store.close()
+    with closing(StoreAdapter(url)) as store, Log(directory / "end.log") as log:
+        drain(RecordedStore(store, log, lambda: None), plan.round_name)
 
 
 def _fork(run: Callable[[], object]) -> int:
