@@ -24,6 +24,8 @@ _MOST_HELD = 5
 
 _DRAIN_SECONDS = 40
 _DRAIN_PAUSE_SECONDS = 0.01
+_DRAIN_LEASE_MS = 2000
+"""Long enough for the work. If the response to a claim is lost, the next claim waits so long."""
 
 
 @dataclass(frozen=True)
@@ -204,7 +206,7 @@ def drain(store: RecordedStore, round_name: str) -> None:
     queue = queue_of(round_name)
     deadline = time.monotonic() + _DRAIN_SECONDS
     while time.monotonic() < deadline:
-        claims = _claims_in(store.call("claim", queue, lease_ms=60_000, count=20))
+        claims = _claims_in(store.call("claim", queue, lease_ms=_DRAIN_LEASE_MS, count=20))
         for claim in claims:
             store.call("write", claim.task, generation=claim.generation)
             store.call("finish", claim.task, generation=claim.generation)

@@ -15,9 +15,7 @@ import argparse
 import os
 import random
 import signal
-import sys
 import time
-import traceback
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -26,8 +24,9 @@ from pathlib import Path
 from .adapter import NoResponse, StoreAdapter
 from .client import Client, RecordedStore, drain, run_client, tell_progress
 from .operation import Log, Operation, read_log
+from .processes import fork, wait_for_all
 
-_LONGEST_DELAY_SECONDS = 0.003
+_LONGEST_DELAY_SECONDS = 0.01
 """The kill follows so much after the beginning of a call: in the call, after it, or in the next."""
 
 
@@ -53,9 +52,9 @@ def record(url: str, directory: Path, plan: Plan) -> None:
     supervisors = []
     for number in range(plan.clients):
         supervisor = _Supervisor(url, directory, plan, number, victims.count(number))
-        supervisors.append(_fork(supervisor.run))
-    _wait_for_all(supervisors)
-    _wait_for_all([_fork(lambda: _drain(url, directory, plan))])
+        supervisors.append(fork(supervisor.run))
+    wait_for_all(supervisors)
+    wait_for_all([fork(lambda: _drain(url, directory, plan))])
 
 
 def _prepare(url: str) -> None:
@@ -80,11 +79,11 @@ class _Supervisor:
         """Run the client to its end."""
         for life in range(self._kills):
             self._run_and_kill(life)
-        _wait_for_all([_fork(lambda: self._live(self._kills, lambda: None, self._plan.calls))])
+        wait_for_all([fork(lambda: self._live(self._kills, lambda: None, self._plan.calls))])
 
     def _run_and_kill(self, life: int) -> None:
         progress, telling = os.pipe()
-        client = _fork(lambda: self._live_until_killed(life, progress, telling))
+        client = fork(lambda: self._live_until_killed(life, progress, telling))
         os.close(telling)
         calls = self._random.randrange(2, 20)
         for _ in range(calls):
@@ -132,33 +131,6 @@ def _last_unanswered(log: Path) -> Operation | None:
 def _drain(url: str, directory: Path, plan: Plan) -> None:
     with closing(StoreAdapter(url)) as store, Log(directory / "end.log") as log:
         drain(RecordedStore(store, log, lambda: None), plan.round_name)
-
-
-def _fork(run: Callable[[], object]) -> int:
-    """Run a function in a forked process. Return its process ID."""
-    child = os.fork()
-    if child:
-        return child
-    exit_code = 1
-    try:
-        run()
-        exit_code = 0
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stderr.flush()
-        # Not `sys.exit`: the rest of the program belongs to the parent process.
-        os._exit(exit_code)
-
-
-def _wait_for_all(children: list[int]) -> None:
-    failed = 0
-    for child in children:
-        _, wait_status = os.waitpid(child, 0)
-        if wait_status != 0:
-            failed += 1
-    if failed:
-        raise SystemExit(f"{failed} of {len(children)} processes failed")
 
 
 def main() -> None:
