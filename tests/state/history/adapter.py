@@ -20,8 +20,12 @@ _PATIENCE_SECONDS = 60.0
 
 _EVERYTHING = 1_000_000
 
-_REFUSALS = {"VERSION_CONFLICT", "KEY_NOT_FOUND", "LEASE_LOST"}
-"""Errors after which the call certainly changed nothing."""
+_REFUSALS = {
+    "KEY_NOT_FOUND": (),
+    "VERSION_CONFLICT": ("actual",),
+    "LEASE_LOST": ("actual_generation", "status"),
+}
+"""Errors after which the call certainly changed nothing, and the facts to write down."""
 
 _UNCERTAIN = {"STORE_UNAVAILABLE", "LOCK_HELD"}
 """Errors after which the call may have happened."""
@@ -54,12 +58,14 @@ class StoreAdapter:
             return method(target, **arguments)
         except EXPECTED as error:
             tool_error = to_tool_error(error)
-            facts = tool_error.context
-            if tool_error.code in _UNCERTAIN or facts.get("outcome") == "unknown":
+            is_unknown = tool_error.context.get("outcome") == "unknown"
+            if is_unknown or tool_error.code in _UNCERTAIN:
                 raise NoResponse from error
-            if tool_error.code in _REFUSALS:
-                raise Refused(tool_error.code, facts) from error
-            raise
+            if tool_error.code not in _REFUSALS:
+                raise
+            names = _REFUSALS[tool_error.code]
+            facts = {name: tool_error.context[name] for name in names}
+            raise Refused(tool_error.code, facts) from error
 
     def close(self) -> None:
         """Close the connection."""

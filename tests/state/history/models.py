@@ -65,7 +65,7 @@ class VersionedValue:
     def _get(self, cell: Cell, operation: Operation) -> Cell | Impossible:
         text = json.dumps(operation.response["value"])
         if text != cell.text:
-            return Impossible(f"it returned {text}, but there is {cell}")
+            return Impossible(f"it returned {text}, but there is: {cell}")
         return _with_version(cell, _whole(operation.response["version"]))
 
     def _conflict(self, cell: Cell, operation: Operation) -> Cell | Impossible:
@@ -106,7 +106,7 @@ def _with_version(cell: Cell, version: int) -> Cell | Impossible:
     if cell.version is None and version > cell.highest:
         return replace(cell, version=version, highest=version)
     if cell.version != version:
-        return Impossible(f"it saw version {version}, but there is: {cell}")
+        return Impossible(f"its response requires version {version}, but there is: {cell}")
     return cell
 
 

@@ -158,16 +158,21 @@ def describe(operations: Iterable[Operation], start_ns: int) -> str:
 
 
 def describe_call(operation: Operation) -> str:
-    """Return the call and its response in one line: `get color () -> value "red", version 4`."""
+    """Return the call and its response in one line: `get color -> value "red", version 4`."""
+    call = f"{operation.verb} {operation.target}"
     arguments = _describe_facts(operation.arguments)
-    call = f"{operation.verb} {operation.target} ({arguments})"
-    if operation.may_have_happened:
-        return f"{call} -> no response: may have happened"
+    if arguments:
+        call += f" ({arguments})"
     response = _describe_facts(operation.response)
-    if operation.refusal is not None:
-        return f"{call} -> refused: {operation.refusal} ({response})"
-    return f"{call} -> {response}"
+    if operation.may_have_happened:
+        response = "no response: may have happened"
+    elif operation.refusal is not None and response:
+        response = f"refused: {operation.refusal} ({response})"
+    elif operation.refusal is not None:
+        response = f"refused: {operation.refusal}"
+    return f"{call} -> {response or 'ok'}"
 
 
 def _describe_facts(facts: dict[str, Json]) -> str:
-    return ", ".join(f"{name} {json.dumps(fact)}" for name, fact in facts.items())
+    shown = [f"{name} {json.dumps(fact)}" for name, fact in facts.items() if fact is not None]
+    return ", ".join(shown)

@@ -181,12 +181,12 @@ def test_the_explanation_shows_the_order_that_was_found_and_the_calls_that_canno
     assert isinstance(result, NotLinearizable)
     lines = result.explanation.splitlines()
     assert lines[0] == "The first 2 of 3 calls can be put into an order. Its end is:"
-    assert 'set color (value "red", if_version null) -> version 1' in lines[1]
+    assert 'set color (value "red") -> version 1' in lines[1]
     assert 'set color (value "blue", if_version 1) -> version 2' in lines[2]
     assert lines[3] == 'After these calls, the state is: value "blue", version 2'
     assert 'set color (value "green", if_version 1) -> version 3' in lines[5]
     assert lines[6].strip() == (
-        'impossible here: it saw version 1, but there is: value "blue", version 2'
+        'impossible here: its response requires version 1, but there is: value "blue", version 2'
     )
 
 

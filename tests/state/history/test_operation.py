@@ -64,7 +64,6 @@ def test_calls_are_shown_in_the_order_in_which_they_began() -> None:
 
     assert shown.splitlines() == [
         "       1.00 ...           ms  ann     "
-        "add hits (amount 1, key null) -> no response: may have happened",
-        "       3.00 to      4.00 ms  ann     "
-        'set color (value "red", if_version null) -> version 1',
+        "add hits (amount 1) -> no response: may have happened",
+        '       3.00 to      4.00 ms  ann     set color (value "red") -> version 1',
     ]
