@@ -153,22 +153,23 @@ def page(rows: list[Row], processors: int | None) -> str:
 
 <!-- Written by `make soak` (tests/state/soak.py) from the figures of its own run; do not edit. -->
 
-`make soak` runs random clients on each backend for {MINUTES:.0f} minutes, kills clients and servers
-with kill -9, and checks that the store kept its promises. The page
+`make soak` runs random clients for {MINUTES:.0f} minutes, on one backend after the other. It kills clients and
+servers with kill -9, and checks that the store kept its promises. The page
 [Check a history](history.md) explains how.
 
-This run took {minutes:.1f} minutes on {processors} processors. It killed {clients:,} clients and
-{servers:,} servers.
+This run took {minutes:.1f} minutes on {processors} processors. It killed {clients:,} clients and {servers:,} servers.
 
 | backend | time | rounds | calls | without a response | clients killed | servers killed | values and counters | of these unknown | claims of tasks | violations |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 {table}
 
-* A *round* is four clients that do some hundred calls on the same values, counters and tasks. Six
-  clients are killed in it, and their successors continue. All rounds of a backend use one store.
+* In each *round*, four clients do some hundred calls on the same values, counters and tasks.
+  {_KILLS_PER_ROUND} clients are killed, and their successors continue. In every third round, the server is killed
+  too. SQLite has no server. All rounds of a backend use one store.
 * *Without a response* counts the calls that may have happened: their client or their server was
-  killed. SQLite has no server.
-* *Unknown* counts the values and counters whose search was given up, so that they are unchecked.
+  killed during the call.
+* *Unknown* counts the values and counters for which the search reached its bound. They are
+  unchecked.
 * *Violations* counts the promises that were broken.
 """  # noqa: E501 - a table has one line for each row
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from .adapter import MAX_ATTEMPTS
 from .linearizable import MOST_PLACES, Linearizable, NotLinearizable, Unknown, find_order
-from .models import Counter, VersionedValue
+from .models import CounterModel, ValueModel
 from .operation import Operation, read_history
 from .tasks import check_tasks, count_claims
 from .violation import Violation
@@ -60,11 +60,11 @@ def check(
     counters = _by_target(history, _COUNTER_VERBS)
     results: dict[str, Linearizable | NotLinearizable | Unknown] = {}
     for key, operations in values.items():
-        results[key] = find_order(VersionedValue(), operations, most_places)
+        results[key] = find_order(ValueModel(), operations, most_places)
     for name, operations in counters.items():
         merged, contradictions = merge_repetitions(operations)
         violations += contradictions
-        results[name] = find_order(Counter(), merged, most_places)
+        results[name] = find_order(CounterModel(), merged, most_places)
     for name, result in results.items():
         if isinstance(result, NotLinearizable):
             explanation = f"{name} is not linearizable.\n{result.explanation}"

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .adapter import NoResponse, Refused, StoreAdapter
-from .operation import Json, Log, Operation
+from .operation import Json, Log, Operation, whole
 
 _VALUES = 3
 _COUNTERS = 2
@@ -29,7 +29,7 @@ _DRAIN_LEASE_MS = 2000
 
 
 @dataclass(frozen=True)
-class Claim:
+class HeldClaim:
     """A claim that this client received, and may have lost since."""
 
     task: str
@@ -60,7 +60,7 @@ class RecordedStore:
         return response
 
 
-class Client:
+class RandomClient:
     """One client. Its calls depend only on its name, the seed, and the responses."""
 
     def __init__(self, store: RecordedStore, name: str, seed: int, round_name: str) -> None:
@@ -71,7 +71,7 @@ class Client:
         self._random = random.Random(f"{seed} {round_name} {name}")
         self._texts = 0
         self._tasks: list[str] = []
-        self._claims: deque[Claim] = deque(maxlen=_MOST_HELD)
+        self._claims: deque[HeldClaim] = deque(maxlen=_MOST_HELD)
         self._versions: dict[str, int] = {}
         """The version of each value that this client saw last. It is often out of date."""
         self._last_keyed: tuple[str, int, str] | None = None
@@ -113,9 +113,7 @@ class Client:
 
     def _see(self, key: str, response: dict[str, Json] | None) -> None:
         if response is not None:
-            version = response["version"]
-            assert isinstance(version, int)
-            self._versions[key] = version
+            self._versions[key] = whole(response["version"])
 
     def _get(self) -> None:
         key = self._value()
@@ -227,7 +225,7 @@ def queue_of(round_name: str) -> str:
     return f"{round_name}-queue"
 
 
-def run_client(client: Client, calls: int | None) -> None:
+def run_client(client: RandomClient, calls: int | None) -> None:
     """Act `calls` times. Without a number, act until this process is killed."""
     done = 0
     while calls is None or done < calls:
@@ -243,7 +241,7 @@ def tell_progress(descriptor: int) -> Callable[[], object]:
     return lambda: os.write(descriptor, b".")
 
 
-def _claims_in(response: dict[str, Json] | None) -> list[Claim]:
+def _claims_in(response: dict[str, Json] | None) -> list[HeldClaim]:
     if response is None:
         return []
     claimed = response["claimed"]
@@ -251,8 +249,5 @@ def _claims_in(response: dict[str, Json] | None) -> list[Claim]:
     claims = []
     for facts in claimed:
         assert isinstance(facts, dict)
-        task, generation = facts["task"], facts["generation"]
-        assert isinstance(task, str)
-        assert isinstance(generation, int)
-        claims.append(Claim(task, generation))
+        claims.append(HeldClaim(str(facts["task"]), whole(facts["generation"])))
     return claims

@@ -12,7 +12,7 @@ import json
 from dataclasses import dataclass, replace
 
 from .linearizable import Impossible
-from .operation import Json, Operation
+from .operation import Operation, whole
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Cell:
         return f"value {self.text}, version {self.version}"
 
 
-class VersionedValue:
+class ValueModel:
     """A value whose version grows with each change and is never used twice."""
 
     def initial(self) -> Cell:
@@ -54,7 +54,7 @@ class VersionedValue:
             return self._get(cell, operation)
         expected = operation.arguments["if_version"]
         if expected is not None:
-            found = _with_version(cell, _whole(expected))
+            found = _with_version(cell, whole(expected))
             if isinstance(found, Impossible):
                 return found
             cell = found
@@ -66,39 +66,32 @@ class VersionedValue:
         text = json.dumps(operation.response["value"])
         if text != cell.text:
             return Impossible(f"it returned {text}, but there is: {cell}")
-        return _with_version(cell, _whole(operation.response["version"]))
+        return _with_version(cell, whole(operation.response["version"]))
 
     def _conflict(self, cell: Cell, operation: Operation) -> Cell | Impossible:
-        actual = _whole(operation.response["actual"])
+        actual = whole(operation.response["actual"])
         if actual == operation.arguments["if_version"]:
             return Impossible(f"it was refused although version {actual} is the one it expected")
         return _with_version(cell, actual)
 
     def _set(self, cell: Cell, operation: Operation) -> Cell | Impossible:
         text = json.dumps(operation.arguments["value"])
-        highest = cell.highest
-        if cell.version is None:
-            # The version of the value that is replaced is not known, but was above the highest.
-            highest += 1
         if operation.may_have_happened:
-            return Cell(text=text, version=None, highest=highest)
-        version = _whole(operation.response["version"])
-        if version <= highest:
-            reason = f"it got version {version}, but versions up to {highest} have been used"
+            return Cell(text=text, version=None, highest=cell.highest)
+        version = whole(operation.response["version"])
+        if version <= cell.highest:
+            reason = f"it got version {version}, but versions up to {cell.highest} have been used"
             return Impossible(reason)
         return Cell(text=text, version=version, highest=version)
 
     def _unset(self, cell: Cell, operation: Operation) -> Cell | Impossible:
         if operation.succeeded:
             # The response is the version of the value that was removed, or 0 if there was none.
-            found = _with_version(cell, _whole(operation.response["version"]))
+            found = _with_version(cell, whole(operation.response["version"]))
             if isinstance(found, Impossible):
                 return found
             cell = found
-        highest = cell.highest
-        if cell.version is None:
-            highest += 1
-        return Cell(text=None, version=0, highest=highest)
+        return Cell(text=None, version=0, highest=cell.highest)
 
 
 def _with_version(cell: Cell, version: int) -> Cell | Impossible:
@@ -110,7 +103,7 @@ def _with_version(cell: Cell, version: int) -> Cell | Impossible:
     return cell
 
 
-class Counter:
+class CounterModel:
     """A number to which callers add. Each addition returns the sum that it made."""
 
     def initial(self) -> int:
@@ -122,15 +115,10 @@ class Counter:
         if operation.verb == "count":
             value_after = value
         else:
-            value_after = value + _whole(operation.arguments["amount"])
+            value_after = value + whole(operation.arguments["amount"])
         if operation.may_have_happened:
             return value_after
         returned = operation.response["value"]
         if returned != value_after:
             return Impossible(f"it returned {returned}, but the sum would be {value_after}")
         return value_after
-
-
-def _whole(number: Json) -> int:
-    assert isinstance(number, int)
-    return number

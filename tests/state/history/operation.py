@@ -173,6 +173,12 @@ def describe_call(operation: Operation) -> str:
     return f"{call} -> {response or 'ok'}"
 
 
+def whole(number: Json) -> int:
+    """Return a number from a log that must be a whole number."""
+    assert isinstance(number, int)
+    return number
+
+
 def _describe_facts(facts: dict[str, Json]) -> str:
     shown = [f"{name} {json.dumps(fact)}" for name, fact in facts.items() if fact is not None]
     return ", ".join(shown)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .adapter import NoResponse, StoreAdapter
-from .client import Client, RecordedStore, drain, run_client, tell_progress
+from .client import RandomClient, RecordedStore, drain, run_client, tell_progress
 from .operation import Log, Operation, read_log
 from .processes import fork, wait_for_all
 
@@ -104,7 +104,7 @@ class _Supervisor:
         name = f"{self._name}.{life}"
         with closing(StoreAdapter(self._url)) as store, Log(self._log_path(name)) as log:
             recorded = RecordedStore(store, log, on_invoke)
-            client = Client(recorded, name, self._plan.seed, self._plan.round_name)
+            client = RandomClient(recorded, name, self._plan.seed, self._plan.round_name)
             if life > 0:
                 predecessor = f"{self._name}.{life - 1}"
                 unanswered = _last_unanswered(self._log_path(predecessor))

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from .operation import Json, Operation
+from .operation import Json, Operation, whole
 from .violation import Violation
 
 TOLERANCE_NS = 5_000_000
@@ -31,7 +31,7 @@ _ENDS = ("finish", "release")
 
 
 @dataclass(frozen=True)
-class Claim:
+class GivenClaim:
     """One task in the response to a claim."""
 
     task: str
@@ -45,7 +45,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class TaskState:
+class FinalTask:
     """A task at the end of the history."""
 
     task: str
@@ -62,12 +62,12 @@ class TaskHistory:
     def __init__(self, operations: Sequence[Operation], max_attempts: int) -> None:
         """Read the calls. The last one must be `list_tasks`."""
         self.max_attempts = max_attempts
-        self.claims: dict[str, list[Claim]] = defaultdict(list)
+        self.claims: dict[str, list[GivenClaim]] = defaultdict(list)
         """The claims of each task, in the order of their generations."""
         self.additions: dict[str, list[Operation]] = defaultdict(list)
         """The calls that added, or tried to add, each task."""
         self._uses: dict[tuple[str, int], list[Operation]] = defaultdict(list)
-        self.final: dict[str, TaskState] = {}
+        self.final: dict[str, FinalTask] = {}
         self.listing: Operation | None = None
         for operation in operations:
             self._read(operation)
@@ -82,34 +82,34 @@ class TaskHistory:
             for claim in _claims_in(operation):
                 self.claims[claim.task].append(claim)
         elif operation.verb in _USES:
-            generation = _whole(operation.arguments["generation"])
+            generation = whole(operation.arguments["generation"])
             self._uses[operation.target, generation].append(operation)
         elif operation.verb == "list_tasks" and operation.succeeded:
             self.listing = operation
             self.final = {state.task: state for state in _states_in(operation)}
 
-    def all_claims(self) -> Iterator[Claim]:
+    def all_claims(self) -> Iterator[GivenClaim]:
         """Yield every claim of every task."""
         for claims in self.claims.values():
             yield from claims
 
-    def later_claims(self, claim: Claim) -> Iterator[Claim]:
+    def later_claims(self, claim: GivenClaim) -> Iterator[GivenClaim]:
         """Yield the claims of the same task that have a higher generation."""
         for other in self.claims[claim.task]:
             if other.generation > claim.generation:
                 yield other
 
-    def uses(self, claim: Claim, *verbs: str) -> list[Operation]:
+    def uses(self, claim: GivenClaim, *verbs: str) -> list[Operation]:
         """Return the calls that name this claim."""
         found = self._uses.get((claim.task, claim.generation), [])
         return [use for use in found if use.verb in verbs]
 
-    def lease_grants(self, claim: Claim) -> list[Operation]:
+    def lease_grants(self, claim: GivenClaim) -> list[Operation]:
         """Return the calls that certainly gave this claim a lease: the claim and its renewals."""
         renewals = [use for use in self.uses(claim, "renew") if use.succeeded]
         return [claim.operation, *renewals]
 
-    def live_until_ns(self, claim: Claim) -> int:
+    def live_until_ns(self, claim: GivenClaim) -> int:
         """Return until when this claim is certainly live, if no other claim ends it.
 
         The lease ends at the earliest its length after the last grant was *requested*. A call that
@@ -126,7 +126,7 @@ class TaskHistory:
 
 
 def check_added_once(history: TaskHistory) -> Iterator[Violation]:
-    """A task is created once, however many calls add its ID."""
+    """Check that a task is created once, however many calls add its ID."""
     for task, additions in history.additions.items():
         creators = []
         for addition in additions:
@@ -138,7 +138,7 @@ def check_added_once(history: TaskHistory) -> Iterator[Violation]:
 
 
 def check_generations(history: TaskHistory) -> Iterator[Violation]:
-    """Each claim of a task has a higher generation than all claims before it."""
+    """Check that each claim of a task has a higher generation than all claims before it."""
     for claims in history.claims.values():
         for claim, following in pairwise(claims):
             shown = (claim.operation, following.operation)
@@ -151,7 +151,7 @@ def check_generations(history: TaskHistory) -> Iterator[Violation]:
 
 
 def check_one_holder(history: TaskHistory) -> Iterator[Violation]:
-    """A task is in at most one live claim at any time."""
+    """Check that a task is in at most one live claim at any time."""
     for claim in history.all_claims():
         live_until_ns = history.live_until_ns(claim)
         for later in history.later_claims(claim):
@@ -163,7 +163,7 @@ def check_one_holder(history: TaskHistory) -> Iterator[Violation]:
 
 
 def check_stale_claims(history: TaskHistory) -> Iterator[Violation]:
-    """A stale claim changes nothing: its writes, renewals and reports are refused."""
+    """Check that a stale claim changes nothing: its writes, renewals and reports are refused."""
     for claim in history.all_claims():
         for use in history.uses(claim, *_USES):
             if not use.succeeded:
@@ -177,9 +177,9 @@ def check_stale_claims(history: TaskHistory) -> Iterator[Violation]:
 
 
 def check_ended_claims(history: TaskHistory) -> Iterator[Violation]:
-    """After its holder has finished or released a task, the claim changes nothing any more.
+    """Check that a claim changes nothing after its holder has finished or released the task.
 
-    Only the same call again is allowed: it says that nothing is left to do.
+    Only the same call again is allowed: it reports that nothing is left to do.
     """
     for claim in history.all_claims():
         ends = [use for use in history.uses(claim, *_ENDS) if use.succeeded]
@@ -193,7 +193,7 @@ def check_ended_claims(history: TaskHistory) -> Iterator[Violation]:
 
 
 def check_renewals(history: TaskHistory) -> Iterator[Violation]:
-    """A lease that has ended cannot be renewed."""
+    """Check that a lease that has ended is not renewed."""
     for claim in history.all_claims():
         renewals = history.uses(claim, "renew")
         if any(renewal.may_have_happened for renewal in renewals):
@@ -208,7 +208,7 @@ def check_renewals(history: TaskHistory) -> Iterator[Violation]:
 
 
 def check_refusals(history: TaskHistory) -> Iterator[Violation]:
-    """The holder of a live claim is not refused."""
+    """Check that the holder of a live claim is not refused."""
     for claim in history.all_claims():
         live_until_ns = history.live_until_ns(claim)
         for use in history.uses(claim, *_USES):
@@ -221,7 +221,10 @@ def check_refusals(history: TaskHistory) -> Iterator[Violation]:
 
 
 def check_attempts(history: TaskHistory) -> Iterator[Violation]:
-    """Each claim is one attempt: nothing here retries a task, so attempts equal the generation."""
+    """Check that each claim counts as one attempt, up to the limit.
+
+    The random clients never call `task retry`, so the attempts equal the generation.
+    """
     for claim in history.all_claims():
         if claim.attempts != claim.generation:
             explanation = f"{claim} says that it is attempt {claim.attempts}"
@@ -232,7 +235,7 @@ def check_attempts(history: TaskHistory) -> Iterator[Violation]:
 
 
 def check_drain(history: TaskHistory) -> Iterator[Violation]:
-    """In the end, each task that was added is done or failed, and nothing else is in the queue."""
+    """Check that in the end each added task is done or failed, and nothing else is there."""
     if history.listing is None:
         yield Violation("drain", "the history has no list of the tasks at its end")
         return
@@ -249,7 +252,7 @@ def check_drain(history: TaskHistory) -> Iterator[Violation]:
             yield Violation("drain", f"{state.task} is {state.status}: {problem}", shown)
 
 
-def _end_problem(history: TaskHistory, state: TaskState) -> str:
+def _end_problem(history: TaskHistory, state: FinalTask) -> str:
     """Return why this cannot be the end of a task, or nothing."""
     claims = history.claims[state.task]
     finishes = _uses_of_all(history, claims, "finish")
@@ -266,7 +269,7 @@ def _end_problem(history: TaskHistory, state: TaskState) -> str:
 
 
 def check_finished_once(history: TaskHistory) -> Iterator[Violation]:
-    """A task is finished once, and it is not claimed after that."""
+    """Check that a task is finished once, and is not claimed after that."""
     for task, claims in history.claims.items():
         finishes = []
         for finish in _uses_of_all(history, claims, "finish"):
@@ -283,24 +286,36 @@ def check_finished_once(history: TaskHistory) -> Iterator[Violation]:
 
 
 def check_effects(history: TaskHistory) -> Iterator[Violation]:
-    """The fenced write of a task happens once, whichever of its claims does it."""
+    """Check that the fenced write of a task happens once, whichever of its claims does it."""
     for state in history.final.values():
         writes = _uses_of_all(history, history.claims[state.task], "write")
-        answered = [write for write in writes if write.succeeded]
         attempted = [write for write in writes if write.refusal is None]
-        if state.effects > 1:
-            explanation = f"the effect of {state.task} happened {state.effects} times"
-            yield Violation("effects", explanation, tuple(attempted))
-        if state.effects == 0 and answered:
-            explanation = f"the effect of {state.task} was acknowledged, but it is not there"
-            yield Violation("effects", explanation, tuple(answered))
-        if state.effects > 0 and not attempted:
-            explanation = f"{state.task} has an effect, but no call wrote it"
-            yield Violation("effects", explanation)
-        for write in answered:
-            if write.response["value"] != 1:
-                explanation = f"a write for {state.task} did not return its first result, 1"
-                yield Violation("effects", explanation, (write,))
+        answered = [write for write in writes if write.succeeded]
+        problem = _effect_problem(state.effects, attempted, answered)
+        if problem:
+            yield Violation("effects", f"the effect of {state.task} {problem}", tuple(attempted))
+        yield from _wrong_results(answered)
+
+
+def _effect_problem(
+    effects: int, attempted: Sequence[Operation], answered: Sequence[Operation]
+) -> str:
+    """Return why there cannot be this number of effects, or nothing."""
+    if effects > 1:
+        return f"happened {effects} times"
+    if effects == 0 and answered:
+        return "was acknowledged, but it is not there"
+    if effects == 1 and not attempted:
+        return "is there, but no call wrote it"
+    return ""
+
+
+def _wrong_results(writes: Iterable[Operation]) -> Iterator[Violation]:
+    """Yield a violation for each fenced write that did not return the result of the first one."""
+    for write in writes:
+        if write.response["value"] != 1:
+            explanation = f"a write for {write.target} did not return the first result, 1"
+            yield Violation("effects", explanation, (write,))
 
 
 CHECKERS: tuple[Callable[[TaskHistory], Iterable[Violation]], ...] = (
@@ -336,7 +351,9 @@ def count_claims(operations: Sequence[Operation]) -> Counter[str]:
     return claims
 
 
-def _uses_of_all(history: TaskHistory, claims: Iterable[Claim], *verbs: str) -> list[Operation]:
+def _uses_of_all(
+    history: TaskHistory, claims: Iterable[GivenClaim], *verbs: str
+) -> list[Operation]:
     uses = []
     for claim in claims:
         uses += history.uses(claim, *verbs)
@@ -350,27 +367,27 @@ def _all_calls_about(history: TaskHistory, task: str) -> list[Operation]:
 
 
 def _lease_ns(grant: Operation) -> int:
-    return _whole(grant.arguments["lease_ms"]) * 1_000_000
+    return whole(grant.arguments["lease_ms"]) * 1_000_000
 
 
-def _claims_in(operation: Operation) -> Iterator[Claim]:
+def _claims_in(operation: Operation) -> Iterator[GivenClaim]:
     for facts in _records(operation.response["claimed"]):
-        yield Claim(
+        yield GivenClaim(
             task=str(facts["task"]),
-            generation=_whole(facts["generation"]),
-            attempts=_whole(facts["attempts"]),
+            generation=whole(facts["generation"]),
+            attempts=whole(facts["attempts"]),
             operation=operation,
         )
 
 
-def _states_in(listing: Operation) -> Iterator[TaskState]:
+def _states_in(listing: Operation) -> Iterator[FinalTask]:
     for facts in _records(listing.response["tasks"]):
-        yield TaskState(
+        yield FinalTask(
             task=str(facts["task"]),
             status=str(facts["status"]),
-            generation=_whole(facts["generation"]),
-            attempts=_whole(facts["attempts"]),
-            effects=_whole(facts["effects"]),
+            generation=whole(facts["generation"]),
+            attempts=whole(facts["attempts"]),
+            effects=whole(facts["effects"]),
         )
 
 
@@ -384,8 +401,3 @@ def _records(value: Json) -> Iterator[dict[str, Json]]:
 def _texts(value: Json) -> list[str]:
     assert isinstance(value, list)
     return [str(text) for text in value]
-
-
-def _whole(number: Json) -> int:
-    assert isinstance(number, int)
-    return number

@@ -13,7 +13,7 @@ from tests.state.history.linearizable import (
     Unknown,
     find_order,
 )
-from tests.state.history.models import Counter, VersionedValue
+from tests.state.history.models import CounterModel, ValueModel
 from tests.state.history.operation import Operation
 from tests.state.history.written import (
     add,
@@ -27,11 +27,11 @@ from tests.state.history.written import (
 
 
 def is_right(*operations: Operation) -> bool:
-    return isinstance(find_order(VersionedValue(), operations), Linearizable)
+    return isinstance(find_order(ValueModel(), operations), Linearizable)
 
 
 def is_right_counter(*operations: Operation) -> bool:
-    return isinstance(find_order(Counter(), operations), Linearizable)
+    return isinstance(find_order(CounterModel(), operations), Linearizable)
 
 
 def test_calls_one_after_the_other_return_what_was_written() -> None:
@@ -85,6 +85,12 @@ def test_a_version_must_not_be_used_twice_even_after_unset() -> None:
     assert is_right(*removed, put(4, 5, "blue", 7))
 
 
+def test_unset_must_return_the_version_that_it_removed() -> None:
+    assert not is_right(put(0, 1, "red", 3), unset(2, 3, 2))
+    assert not is_right(put(0, 1, "red", 3), unset(2, 3, 0))
+    assert is_right(put(0, 1, "red", 3), unset(2, 3, 3), unset(4, 5, 0))
+
+
 def test_a_value_that_nobody_wrote_is_refused() -> None:
     assert not is_right(put(0, 1, "red", 1), get(2, 3, "blue", 1))
 
@@ -128,6 +134,8 @@ def test_the_version_of_a_killed_set_is_learned_from_its_first_reader() -> None:
 
     assert is_right(killed, get(1, 2, "blue", 4), get(3, 4, "blue", 4))
     assert not is_right(killed, get(1, 2, "blue", 4), get(3, 4, "blue", 5))
+    assert is_right(killed, get(1, 2, "blue", 4), put(3, 4, "red", 5))
+    assert not is_right(killed, get(1, 2, "blue", 4), put(3, 4, "red", 4))
 
 
 def test_a_killed_unset_may_have_happened_or_not() -> None:
@@ -141,6 +149,16 @@ def test_a_killed_unset_may_have_happened_or_not() -> None:
 def test_additions_at_the_same_time_return_different_sums() -> None:
     assert is_right_counter(add(0, 9, 2), add(1, 8, 1), count(10, 11, 2))
     assert not is_right_counter(add(0, 9, 1), add(1, 8, 1), count(10, 11, 1))
+
+
+def test_the_example_of_the_page() -> None:
+    """See docs/state/history.md."""
+    bob, carol = add(1, 4, 1), count(5, 6, 2)
+
+    assert is_right_counter(add(0, 3, 2), bob, carol)
+    assert not is_right_counter(add(0, 3, 2), bob, count(5, 6, 1))
+    assert not is_right_counter(add(0, 3, 1), bob, carol)
+    assert not is_right_counter(add(0, 0.5, 2), bob, carol)
 
 
 def test_additions_one_after_the_other_return_growing_sums() -> None:
@@ -163,10 +181,10 @@ def test_the_search_says_unknown_when_it_reaches_its_bound() -> None:
     killed = [add(0, None, amount=1 << number) for number in range(12)]
     impossible = count(1, 2, -1)
 
-    result = find_order(Counter(), [*killed, impossible], most_places=1000)
+    result = find_order(CounterModel(), [*killed, impossible], most_places=1000)
 
     assert isinstance(result, Unknown)
-    assert isinstance(find_order(Counter(), [*killed, impossible]), NotLinearizable)
+    assert isinstance(find_order(CounterModel(), [*killed, impossible]), NotLinearizable)
 
 
 def test_the_explanation_shows_the_order_that_was_found_and_the_calls_that_cannot_follow() -> None:
@@ -176,7 +194,7 @@ def test_the_explanation_shows_the_order_that_was_found_and_the_calls_that_canno
         put(3, 5, "green", 3, if_version=1),
     ]
 
-    result = find_order(VersionedValue(), history)
+    result = find_order(ValueModel(), history)
 
     assert isinstance(result, NotLinearizable)
     lines = result.explanation.splitlines()
@@ -210,7 +228,7 @@ def is_in_real_time(order: Sequence[Operation]) -> bool:
 def explains(order: Sequence[Operation]) -> bool:
     value = 0
     for operation in order:
-        result = Counter().step(value, operation)
+        result = CounterModel().step(value, operation)
         if isinstance(result, Impossible):
             return False
         value = result

@@ -1,5 +1,7 @@
 """The checkers of tasks accept what the store may do, and refuse everything else."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.state.history.operation import Json, Operation
@@ -195,6 +197,10 @@ def test_an_acknowledged_task_must_not_disappear() -> None:
     assert broken(added(0, None), nothing) == set()
 
 
+def test_a_history_without_a_list_of_the_tasks_is_not_drained() -> None:
+    assert broken(added(), claimed(2, 3, 1), used("finish", 4, 5, 1)) == {"drain"}
+
+
 def test_a_task_that_was_finished_must_not_fail_or_be_claimed_again() -> None:
     finished = [added(), claimed(2, 3, 1), used("finish", 4, 5, 1)]
 
@@ -223,6 +229,24 @@ def test_a_fenced_write_happens_once() -> None:
     assert broken(*start, maybe, *end, listed("done", effects=1)) == set()
     assert broken(*start, maybe, *end, listed("done", effects=0)) == set()
     assert broken(*start, *end, listed("done", effects=1)) == {"effects"}
+    second = replace(write, response={"value": 2})
+    assert broken(*start, second, *end, listed("done", effects=1)) == {"effects"}
+
+
+def test_a_violation_shows_all_calls_that_prove_it() -> None:
+    history = [
+        added(),
+        claimed(2, 3, 1, lease_ms=0),
+        claimed(10, 11, 2),
+        used("write", 12, 13, 1),
+        used("finish", 100, 101, 2),
+        listed("done", attempts=2, effects=1),
+    ]
+
+    (violation,) = check_tasks(history, MAX_ATTEMPTS)
+
+    assert violation.explanation == "write t:1 succeeded after t:2 was given"
+    assert violation.operations == (history[1], history[2], history[3])
 
 
 def test_a_violation_shows_its_calls_in_the_order_in_which_they_began() -> None:
