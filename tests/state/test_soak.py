@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.state.history.removed_checks import ROOT, read_removed_checks
+from sampletool.kit.project import ROOT
+from tests.state.history.removed_checks import read_removed_checks
 
 
 def soak(tree: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":

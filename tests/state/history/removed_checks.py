@@ -8,13 +8,13 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-import sampletool
+from sampletool.kit.program import PACKAGE
+from sampletool.kit.project import ROOT
 from tests.kit.mutants.guarantees import replaced_text
 
 from .operation import Operation, read_history
 from .recording import Plan
 
-ROOT = Path(__file__).parents[3]
 LIST = Path(__file__).with_suffix(".toml")
 
 _LONGEST_SECONDS = 120
@@ -38,8 +38,8 @@ class RemovedCheck:
         Raise PatternError if the check is not in its file exactly once.
         """
         without = replaced_text(ROOT, self.file, "", self.pattern, self.instead)
-        package = directory / sampletool.__name__
-        shutil.copytree(ROOT / package.name, package, ignore=shutil.ignore_patterns("__pycache__"))
+        package = directory / PACKAGE
+        shutil.copytree(ROOT / PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
         (package / self.file).write_text(without.content)
 
 

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from sampletool.kit.project import ROOT
 from sampletool.kit.testing.scale import scale
 from tests.state.history.check import check
 from tests.state.history.recording import Plan
-from tests.state.history.removed_checks import ROOT, record_in
+from tests.state.history.removed_checks import record_in
 from tests.state.support.stores import Backend, SharedBackend
 
 SEED = 24

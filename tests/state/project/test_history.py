@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 
-from tests.kit.trees import ROOT
+from sampletool.kit.project import ROOT
 from tests.state.history.linearizable import MOST_PLACES
 from tests.state.history.removed_checks import read_removed_checks
 from tests.state.history.tasks import CHECKERS, TOLERANCE_NS
