@@ -87,9 +87,12 @@ class _Supervisor:
         os.close(telling)
         calls = self._random.randrange(2, 20)
         for _ in range(calls):
+            # The client writes one byte when it begins a call.
             if not os.read(progress, 1):
                 os.waitpid(client, 0)
                 raise SystemExit(f"client {self._name}.{life} exited before it was killed")
+        # A random part of a call. Without it, the kill would always come before the first byte of
+        # the request is sent.
         time.sleep(self._random.uniform(0, _LONGEST_DELAY_SECONDS))
         os.kill(client, signal.SIGKILL)
         os.waitpid(client, 0)
