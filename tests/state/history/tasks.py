@@ -16,7 +16,7 @@ Terms:
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 from .operation import Json, Operation, whole
 from .violation import Violation
@@ -140,7 +140,7 @@ def check_added_once(history: TaskHistory) -> Iterator[Violation]:
 def check_generations(history: TaskHistory) -> Iterator[Violation]:
     """Check that each claim of a task has a higher generation than all claims before it."""
     for claims in history.claims.values():
-        for claim, following in pairwise(claims):
+        for claim, following in combinations(claims, 2):
             shown = (claim.operation, following.operation)
             if claim.generation == following.generation:
                 explanation = f"{claim} was given twice"

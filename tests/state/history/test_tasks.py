@@ -90,6 +90,16 @@ def test_generations_grow_and_are_given_once() -> None:
     assert "generations" in broken(added(), claimed(2, 3, 2), claimed(2, 4, 2), *end)
 
 
+def test_generations_that_are_not_neighbors_are_compared_too() -> None:
+    """The claim in the middle was at the same time as both others."""
+    claims = [claimed(60, 70, 1, lease_ms=0), claimed(2, 65, 2), claimed(3, 50, 3)]
+
+    violations = check_tasks([added(), *claims, listed("claimed")], MAX_ATTEMPTS)
+
+    explanations = {violation.explanation for violation in violations}
+    assert "t:3 was given before t:1" in explanations
+
+
 def test_a_task_is_not_claimed_while_its_lease_is_live() -> None:
     end = [used("finish", 100, 101, 2), listed("done", attempts=2)]
 
