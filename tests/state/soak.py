@@ -1,193 +1,120 @@
-"""`make soak`, the part about the store: clients and servers are killed with -9, again and again, and nothing is lost.
+"""`make soak`, the part about shared state: check the histories of many rounds of random clients.
 
-Several clients add, count, set, claim and finish without a pause; each writes down what was acknowledged. One after the
-other is killed at a random moment and starts again where its notes end, with the same idempotency key. Now and then
-the server is killed too. In the end every acknowledged write has to be there, and none may have happened twice.
+    python -m tests.state.soak [--minutes M] [--only BACKEND] [--seed N] [--page FILE.md]
 
-`python -m tests.state.soak [--kills N] [--server-kills N] [--only BACKEND] [--page FILE.md]`. The status is 1 if
-anything is lost. With --careless each client acknowledges before it writes, and is killed between: there are losses, or
-this would prove nothing.
+Each round runs random clients on the store of a backend, kills some of them with kill -9, and
+checks their history (see tests/state/history). In every third round, the server is killed too. All
+rounds of a backend use one store, so it grows. A round has names of its own, so that the calls on
+each key stay few enough for an exact check.
+
+The exit code is 1 if a promise is broken. The logs of that round stay, and their directory is
+printed.
 """
 
 import argparse
-import mmap
 import os
 import random
 import secrets
-import signal
+import shutil
 import sys
 import tempfile
 import time
-import traceback
-from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sampletool.state.errors import LeaseLost, StoreUnavailable
-from sampletool.state.opening import open_store
-from sampletool.state.promises import Fence, NewTask, Once
-from sampletool.state.store import Store
+from tests.state.history.check import Verdict, check
+from tests.state.history.operation import read_history
+from tests.state.history.processes import fork, wait_for_all
+from tests.state.history.recording import Plan, record
 from tests.state.support.servers import Server, run_directory
-from tests.state.support.store_client import make_terms
+from tests.state.support.waiting import wait_until
 
 BACKENDS = ("sqlite", "postgres", "valkey")
-KILLS, SERVER_KILLS = 7700, 100
-_CLIENTS = 4
-_LEASE_MS = 3000
-_LONGEST_LIFE_SECONDS = 0.1
+MINUTES = 60.0
+"""How long `make soak` runs, all backends together."""
+
+_KILLS_PER_ROUND = 6
+_ROUNDS_PER_SERVER_KILL = 3
+_MOST_LOG_BYTES = 80_000
+"""The server is killed when the logs have reached a random size below this: half of a round."""
 _PATIENCE_SECONDS = 120.0
-"""On a busy machine too a server is back by then."""
+"""How long a busy machine may take to get there."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Row:
-    """What a run on one backend came to."""
+    """The figures of one backend."""
 
     backend: str
-    kills: int
-    server_kills: int
-    acknowledged: int
-    lost: int
-    twice: int
-    seconds: float
+    seconds: float = 0.0
+    rounds: int = 0
+    clients_killed: int = 0
+    servers_killed: int = 0
+    calls: int = 0
+    maybe: int = 0
+    """How many calls have no response."""
+    objects: int = 0
+    """How many values and counters were checked."""
+    unknown: int = 0
+    """For how many of them the search reached its bound."""
+    claims: int = 0
+    violations: int = 0
+
+    def with_round(self, verdict: Verdict, *, is_server_killed: bool) -> "Row":
+        """Return the figures after one more round."""
+        return replace(
+            self,
+            rounds=self.rounds + 1,
+            clients_killed=self.clients_killed + _KILLS_PER_ROUND,
+            servers_killed=self.servers_killed + is_server_killed,
+            calls=self.calls + verdict.operations,
+            maybe=self.maybe + verdict.maybe,
+            objects=self.objects + verdict.values + verdict.counters,
+            unknown=self.unknown + len(verdict.unknown),
+            claims=self.claims + verdict.claims,
+            violations=self.violations + len(verdict.violations),
+        )
 
 
-class Notes:
-    """What a client knows to have happened, a line for each write. What is written to a file survives kill -9."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-
-    def add(self, kind: str, what: object) -> None:
-        os.write(self._descriptor, f"{kind} {what}\n".encode())
-
-    def read(self) -> list[tuple[str, str]]:
-        return [(kind, what) for kind, _, what in (line.partition(" ") for line in self._path.read_text().splitlines())]
-
-
-def work(store: Store, number: int, notes: Notes, progress: mmap.mmap, *, is_careless: bool) -> None:
-    """For ever. Where the notes end, the same is asked again with the same key."""
-    turn = sum(kind == "counted" for kind, _ in notes.read())
-    while True:
-        try:
-            for kind, write in writes(store, number, turn):
-                if is_careless and kind == "counted":
-                    notes.add(kind, turn)
-                    os.kill(os.getpid(), signal.SIGSTOP)  # here it is killed
-                write()
-                notes.add(kind, turn)
-                progress[number] = 1
-            turn += 1
-            finish_one(store, number, notes)
-        except (StoreUnavailable, LeaseLost):
-            continue
-
-
-def writes(store: Store, number: int, turn: int) -> list[tuple[str, Callable[[], object]]]:
-    """All of one turn, by the names that they have in the notes."""
-    name = f"{number}-{turn}"
-    return [
-        ("added", partial(store.task_add, "work", [NewTask(turn, name)])),
-        ("set", partial(store.state_set, f"value-{number}", turn)),
-        ("counted", partial(store.counter_add, f"count-{number}", 1, Once(name))),
-    ]
-
-
-def finish_one(store: Store, number: int, notes: Notes) -> None:
-    for task in store.task_claim("work", f"client-{number}", lease_ms=_LEASE_MS).tasks:
-        store.counter_add(f"effect-{task.id}", 1, Once(fence=Fence(task.id, task.generation)))
-        notes.add("effect", task.id)
-        store.task_finish(task.id, task.generation)
-        notes.add("finished", task.id)
-
-
-def judge(store: Store, all_notes: list[list[tuple[str, str]]]) -> tuple[int, int]:
-    """How many acknowledged writes are not there, and how many happened twice."""
-    statuses, after = {}, 0
-    while page := store.task_list("work", None, after, 1000):
-        statuses.update({task.id: task.status for task in page})
-        after = page[-1].position
-    finished = Counter(what for notes in all_notes for kind, what in notes if kind == "finished")
-    lost, twice = 0, sum(times - 1 for times in finished.values())
-    for number, notes in enumerate(all_notes):
-        noted = Counter(kind for kind, _ in notes)
-        counted = store.counter_get(f"count-{number}")
-        lost += max(0, noted["counted"] - counted)
-        twice += max(0, counted - noted["counted"] - 1)  # one may have happened without an answer
-        last = max((int(what) for kind, what in notes if kind == "set"), default=-1)
-        lost += last >= 0 and store.state_get(f"value-{number}").value < last
-        for kind, what in notes:
-            if kind == "added":
-                lost += f"{number}-{what}" not in statuses
-            elif kind == "finished":
-                lost += statuses.get(what) != "done"
-            elif kind == "effect":
-                effects = store.counter_get(f"effect-{what}")
-                lost, twice = lost + (effects == 0), twice + (effects > 1)
-    return lost, twice
-
-
-def run(backend: str, kills: int, server_kills: int, *, is_careless: bool = False) -> Row:
+def run(backend: str, seconds: float, seed: int) -> Row:
+    """Run rounds on one backend until the time is over: at least one."""
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="soak-") as scratch, _store(backend, Path(scratch)) as (url, server):
-        progress = mmap.mmap(-1, _CLIENTS)
-        all_notes = [Notes(Path(scratch, f"notes-{number}")) for number in range(_CLIENTS)]
-
-        def start(number: int) -> int:
-            progress[number] = 0
-            if child := os.fork():
-                return child
-            try:
-                store = open_store(url, None, make_terms(patience=_PATIENCE_SECONDS))
-                work(store, number, all_notes[number], progress, is_careless=is_careless)
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                os._exit(1)
-
-        clients = [start(number) for number in range(_CLIENTS)]
-        try:
-            for killed in range(kills):
-                number = random.randrange(_CLIENTS)
-                if is_careless:
-                    _wait_until_stopped(number, clients[number])
-                else:
-                    _wait_for_progress(progress, number, clients[number])
-                    time.sleep(random.uniform(0, _LONGEST_LIFE_SECONDS))
-                os.kill(clients[number], signal.SIGKILL)
-                os.waitpid(clients[number], 0)
-                clients[number] = start(number)
-                if server and (killed + 1) * server_kills // kills > killed * server_kills // kills:
-                    server.kill()
-        finally:
-            for client in clients:
-                os.kill(client, signal.SIGKILL)
-                os.waitpid(client, 0)
-        store = open_store(url, None, make_terms(patience=_PATIENCE_SECONDS))
-        notes = [one.read() for one in all_notes]
-        lost, twice = judge(store, notes)
-        store.close()
-    seconds = time.monotonic() - began
-    return Row(backend, kills, server_kills if server else 0, sum(map(len, notes)), lost, twice, seconds)
+    row = Row(backend=backend)
+    with ExitStack() as stack:
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="soak-")))
+        url, server = stack.enter_context(_store(backend, scratch))
+        while row.rounds == 0 or time.monotonic() - began < seconds:
+            plan = Plan(seed=seed, kills=_KILLS_PER_ROUND, round_name=f"{backend}-{row.rounds}")
+            victim = server if row.rounds % _ROUNDS_PER_SERVER_KILL == 0 else None
+            logs = scratch / plan.round_name
+            verdict = _run_round(url, logs, plan, victim)
+            row = row.with_round(verdict, is_server_killed=victim is not None)
+            if verdict.violations:
+                kept = Path(tempfile.mkdtemp(prefix="history-"), plan.round_name)
+                shutil.move(logs, kept)
+                _print(f"{plan}: {verdict}\nThe logs are in {kept}.")
+            else:
+                shutil.rmtree(logs)
+    return replace(row, seconds=time.monotonic() - began)
 
 
-def _wait_for_progress(progress: mmap.mmap, number: int, client: int) -> None:
-    """That it is killed before its first write shows nothing."""
-    deadline = time.monotonic() + 2 * _PATIENCE_SECONDS
-    while not progress[number]:
-        if os.waitpid(client, os.WNOHANG) != (0, 0) or time.monotonic() > deadline:
-            raise SystemExit(f"client {number} ended by itself, or acknowledges nothing")
-        time.sleep(0.001)
+def _run_round(url: str, logs: Path, plan: Plan, victim: Server | None) -> Verdict:
+    """Record a round, kill the server in it if there is a victim, and check the history."""
+    logs.mkdir()
+    recording = fork(lambda: record(url, logs, plan))
+    if victim is not None:
+        choose = random.Random(f"{plan.seed} {plan.round_name} server")
+        log_bytes = choose.randrange(_MOST_LOG_BYTES)
+        wait_until(lambda: _bytes_in(logs) > log_bytes, _PATIENCE_SECONDS)
+        victim.kill()
+    wait_for_all([recording])
+    return check(read_history(logs))
 
 
-def _wait_until_stopped(number: int, client: int) -> None:
-    _, status = os.waitpid(client, os.WUNTRACED)
-    if not os.WIFSTOPPED(status):
-        raise SystemExit(f"client {number} ended by itself, and was not stopped")
+def _bytes_in(logs: Path) -> int:
+    return sum(log.stat().st_size for log in logs.glob("*.log"))
 
 
 @contextmanager
@@ -201,52 +128,80 @@ def _store(backend: str, scratch: Path) -> Iterator[tuple[str, Server | None]]:
 
 
 def page(rows: list[Row], processors: int | None) -> str:
-    kills, server_kills = sum(row.kills for row in rows), sum(row.server_kills for row in rows)
-    is_whole = (kills, server_kills) == (KILLS, SERVER_KILLS)
-    part = f"a part of it: `make soak` kills {KILLS:,} clients and {SERVER_KILLS} servers"
+    """Return the page that shows the figures of a run."""
+    minutes = sum(row.seconds for row in rows) / 60
+    clients = sum(row.clients_killed for row in rows)
+    servers = sum(row.servers_killed for row in rows)
     lines = []
     for row in rows:
-        found = row.acknowledged - row.lost
-        counts = (row.kills, row.server_kills or "-", row.acknowledged, found, row.lost, row.twice, round(row.seconds))
-        lines.append(" | ".join(map(str, (f"| {row.backend}", *counts))) + " |")
-    what = f"{kills:,} clients and {server_kills} servers, on {processors} processors"
-    return f"""# What kill -9 loses
+        cells = [
+            row.backend,
+            f"{row.seconds:.0f} s",
+            f"{row.rounds:,}",
+            f"{row.calls:,}",
+            f"{row.maybe:,}",
+            f"{row.clients_killed:,}",
+            f"{row.servers_killed:,}",
+            f"{row.objects:,}",
+            f"{row.unknown:,}",
+            f"{row.claims:,}",
+            f"{row.violations:,}",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    table = "\n".join(lines)
+    return f"""# Soak test: kill -9 under load
 
-<!-- Written by `make soak` (tests/state/soak.py) from the numbers of its own run; do not edit. -->
+<!-- Written by `make soak` (tests/state/soak.py) from the figures of its own run; do not edit. -->
 
-{_CLIENTS} clients at once add tasks, set values, count, claim and finish without a pause, and write down each answer
-that they get. One after the other is killed at a random moment, and starts again where its notes end; servers are
-killed too. Then every acknowledged write has to be there, and none may have happened twice.
+`make soak` runs random clients for {MINUTES:.0f} minutes, on one backend after the other. It kills clients and
+servers with kill -9, and checks that the store kept its promises. The page
+[Check a history](history.md) explains how.
 
-This run killed {what}: {"all of it" if is_whole else part}.
+This run took {minutes:.1f} minutes on {processors} processors. It killed {clients:,} clients and {servers:,} servers.
 
-| backend | clients killed | servers killed | acknowledged | found | lost | twice | seconds |
-| --- | --- | --- | --- | --- | --- | --- | --- |
-{chr(10).join(lines)}
-"""
+| backend | time | rounds | calls | without a response | clients killed | servers killed | values and counters | of these unknown | claims of tasks | violations |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+{table}
+
+* In each *round*, four clients do some hundred calls on the same values, counters and tasks.
+  {_KILLS_PER_ROUND} clients are killed, and their successors continue. In every third round, the server is killed
+  too. SQLite has no server. All rounds of a backend use one store.
+* *Without a response* counts the calls that may have happened: their client or their server was
+  killed during the call.
+* *Unknown* counts the values and counters for which the search reached its bound. They are
+  unchecked.
+* *Violations* counts the promises that were broken.
+"""  # noqa: E501 - a table has one line for each row
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="make soak", description=__doc__)
-    parser.add_argument("--kills", type=int, default=KILLS, metavar="N", help="of clients, on all backends together")
-    parser.add_argument("--server-kills", type=int, default=SERVER_KILLS, metavar="N")
-    parser.add_argument("--only", choices=BACKENDS, action="append", help="default: all of them")
-    parser.add_argument("--page", type=Path, metavar="FILE.md", help="where the table is written")
-    parser.add_argument("--careless", action="store_true", help="acknowledge before writing")
-    chosen = parser.parse_args()
+    """Read the command line, run, and return the exit code."""
+    parser = argparse.ArgumentParser(prog="make soak", description=__doc__.partition("\n")[0])
+    parser.add_argument("--minutes", type=float, default=MINUTES, help="[default: %(default)s]")
+    parser.add_argument("--only", choices=BACKENDS, action="append", help="[default: all of them]")
+    parser.add_argument("--seed", type=int, help="[default: chosen at random, and printed]")
+    parser.add_argument("--page", type=Path, metavar="FILE.md", help="write the figures here")
+    options = parser.parse_args()
 
-    backends = chosen.only or BACKENDS
-    servers = [backend for backend in backends if backend != "sqlite"]
+    seed = options.seed
+    if seed is None:
+        seed = random.SystemRandom().randrange(1_000_000)
+    _print(f"seed {seed}")
+    backends = options.only or BACKENDS
+    seconds = options.minutes * 60 / len(backends)
     rows = []
-    for number, backend in enumerate(backends):
-        kills = chosen.kills * (number + 1) // len(backends) - chosen.kills * number // len(backends)
-        server_kills = chosen.server_kills // max(1, len(servers)) if backend in servers else 0
-        rows.append(run(backend, kills, server_kills, is_careless=chosen.careless))
-        sys.stdout.write(f"{rows[-1]}\n")
-        sys.stdout.flush()
-    if chosen.page:
-        chosen.page.write_text(page(rows, os.cpu_count()))
-    return int(any(row.lost or row.twice for row in rows))
+    for backend in backends:
+        row = run(backend, seconds, seed)
+        _print(str(row))
+        rows.append(row)
+    if options.page:
+        options.page.write_text(page(rows, os.cpu_count()))
+    return int(any(row.violations for row in rows))
+
+
+def _print(text: str) -> None:
+    # Flushed, so that a reader of a pipe sees it while the run continues.
+    print(text, flush=True)
 
 
 if __name__ == "__main__":
