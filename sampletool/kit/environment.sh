@@ -1,4 +1,3 @@
-#!/bin/sh
 # Build the environment of a project: this is what make runs if pyproject.toml or constraints.txt
 # has changed. The arguments are those of the installer, such as: -e '.[redis]' --group dev
 #
