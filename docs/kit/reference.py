@@ -36,9 +36,9 @@ _ABOUT_ERRORS = (
     "which you find in the section of the command."
 )
 _ABOUT_OWN_ERRORS = (
-    "Each of these errors can only happen with certain commands, and the section of a command lists "
-    "the ones to expect. If the column *retry* says yes, the same command may succeed a bit later. "
-    "Wait for the number of milliseconds in `error.retry_after_ms` before you run it again."
+    "Each of these errors can only happen with certain commands, and the section of a command "
+    "lists the ones to expect. If the column *retry* says yes, the same command may succeed a bit "
+    "later. Wait for the number of milliseconds in `error.retry_after_ms` before you run it again."
 )
 
 _EXIT_CODES = {
