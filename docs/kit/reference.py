@@ -27,17 +27,19 @@ _HEAD = """# {title}
 
 """
 _ABOUT_KIT = (
-    "This page describes every command in detail, along with everything that the commands have in "
-    f"common. For the same information as JSON, run `{PROGRAM} manifest`."
+    "This page describes every command in detail, after the options, exit codes, environment "
+    "variables and errors that all commands have in common. If you need the same information as "
+    f"JSON, run `{PROGRAM} manifest`."
 )
 _OF_EVERY_COMMAND = "You can use these options with any command, before or after its name:"
 _ABOUT_ERRORS = (
-    "Any command can fail with one of these errors. If a command has further errors of its own, "
-    "its section below lists them."
+    "Any command can fail with one of these errors. Many commands also have errors of their own, "
+    "which you find in the section of the command."
 )
 _ABOUT_OWN_ERRORS = (
-    "Only some commands can fail with these errors, and the section of each command lists its own. "
-    "If the column *retry* says yes, wait for `error.retry_after_ms` milliseconds, and try again."
+    "Each of these errors can only happen with certain commands, and the section of a command "
+    "lists the ones to expect. If the column *retry* says yes, the same command may succeed a bit "
+    "later. Wait for the number of milliseconds in `error.retry_after_ms` before you run it again."
 )
 
 Described = dict[str, Any]

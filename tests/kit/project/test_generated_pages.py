@@ -16,14 +16,15 @@ def test_each_guarantee_and_each_mechanism_of_the_kit_is_a_sentence_that_a_perso
     page = guarantees.pages()[KIT / "guarantees.md"]
 
     headings = re.findall(r"^## (.+)$", page, re.MULTILINE)
-    items = re.findall(r"^\* (.+)$", page, re.MULTILINE)
+    items = re.findall(r"^\* (.+\n\n  .+)$", page, re.MULTILINE)
 
     assert len(headings) > 40
     assert len(items) > 80
+    assert len(items) == page.count("\n* ")
     for heading in headings:
         assert re.fullmatch(r"[A-Z`].*[\w)]", heading), heading
     for item in items:
-        parts = re.fullmatch(r"(.*)\. See (.*), and the test (.*)\.", item)
+        parts = re.fullmatch(r"(.*)\.\n\n  Code: (.*)\. Test: (.*)\.", item)
         assert parts is not None, item
         sentence, code, test = parts.groups()
         assert re.match(r"[A-Z`]", sentence), item

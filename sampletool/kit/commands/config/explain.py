@@ -80,8 +80,8 @@ def command(
 ) -> Explanation:
     """Show where the value of a key comes from.
 
-    Lists every place that sets the key, such as a settings file or an environment variable, and
-    marks the one that wins.
+    The output lists every place that sets the key, such as a settings file or an environment
+    variable, and marks the one that wins.
 
     Each value is shortened to 200 characters. `config get` shows the whole value.
     """
