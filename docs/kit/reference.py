@@ -17,7 +17,7 @@ from sampletool.kit.contract.library_errors import kind_of
 from sampletool.kit.help_topics import EXIT_CODES
 from sampletool.kit.part_discovery import offered
 from sampletool.kit.program import PROGRAM, env_variable
-from sampletool.kit.settings.known import all_settings
+from sampletool.kit.settings.known import all_settings, full_help
 
 _DOCS = Path(__file__).parents[1]
 _KIT = "kit"
@@ -120,7 +120,7 @@ def _settings(part: str) -> Iterator[str]:
     for name, known in all_settings().items():
         if part_of_setting.get(name, _KIT) == part:
             default = f"`{known['default']}`"
-            rows.append([f"`{name}`", f"`{env_variable(name)}`", default, known["help"]])
+            rows.append([f"`{name}`", f"`{env_variable(name)}`", default, full_help(known)])
     if rows:
         yield "## Settings"
         yield _table("setting", "variable", "default", "meaning", rows=rows)
