@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import pytest
 
+from sampletool.kit.effects import EFFECTS
 from sampletool.kit.part_discovery import command_packages, offered
 from sampletool.kit.project import ROOT
 from sampletool.kit.settings import known
@@ -163,8 +164,64 @@ def test_no_two_settings_have_one_name() -> None:
 
 def test_the_settings_of_a_part_import_nothing() -> None:
     for module in offered("settings"):
-        for node in ast.walk(ast.parse(Path(str(module.__file__)).read_text())):
-            assert not isinstance(node, (ast.Import, ast.ImportFrom)), module.__file__
+        assert_imports_nothing(module)
+
+
+def assert_imports_nothing(module: Any) -> None:
+    """Fail if the file of the module imports something."""
+    for node in ast.walk(ast.parse(Path(str(module.__file__)).read_text())):
+        assert not isinstance(node, (ast.Import, ast.ImportFrom)), module.__file__
+
+
+def faults_of_effect(name: str, facts: Any) -> list[str]:
+    """Return how to correct one effect of a part."""
+    if not isinstance(facts, dict) or facts.keys() - {"changes_nothing"} != {"help"}:
+        return [f"{name}: give it a help, and changes_nothing if that is true"]
+    faults = []
+    if name in EFFECTS:
+        faults.append("the kit has this effect")
+    if not re.fullmatch("[a-z]+", name):
+        faults.append("write it as one word in small letters")
+    if not isinstance(facts["help"], str) or not facts["help"].endswith("."):
+        faults.append("the help must be a text that ends with a full stop")
+    if not isinstance(facts.get("changes_nothing", True), bool):
+        faults.append("changes_nothing must be True or False")
+    return [f"{name}: {fault}" for fault in faults]
+
+
+def test_effects_of_parts_are_complete_and_import_nothing() -> None:
+    faults = []
+    for module in offered("effects"):
+        for name, facts in module.EFFECTS.items():
+            faults += faults_of_effect(name, facts)
+        assert_imports_nothing(module)
+
+    assert faults == []
+
+
+@pytest.mark.parametrize(
+    ("name", "facts"),
+    [
+        ("server", "Data on a server."),
+        ("server", {}),
+        ("server", {"help": "Data on a server"}),
+        ("server", {"help": "Data on a server.", "changes_nothing": "no"}),
+        ("server", {"help": "Data on a server.", "reads": True}),
+        ("Server", {"help": "Data on a server."}),
+        ("store", {"help": "Data on a server."}),
+    ],
+)
+def test_a_wrong_effect_is_named(name: str, facts: Any) -> None:
+    faults = faults_of_effect(name, facts)
+
+    assert faults != []
+    for fault in faults:
+        assert fault.startswith(f"{name}: ")
+
+
+@pytest.mark.parametrize("more", [{}, {"changes_nothing": True}, {"changes_nothing": False}])
+def test_a_right_effect_has_no_fault(more: dict[str, Any]) -> None:
+    assert faults_of_effect("server", {"help": "Data on a server.", **more}) == []
 
 
 def command_words(package: str) -> Iterator[list[str]]:
