@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import pytest
 
+from sampletool.kit.command_folder import command_name
 from sampletool.kit.effects import EFFECTS
 from sampletool.kit.part_discovery import command_packages, offered
 from sampletool.kit.project import ROOT
@@ -227,7 +228,8 @@ def test_a_right_effect_has_no_fault(more: dict[str, Any]) -> None:
 def command_words(package: str) -> Iterator[list[str]]:
     """Yield the words of each command of a part: `["item", "add"]`."""
     for module in walk_packages(import_module(package).__path__, f"{package}."):
-        words = module.name.removeprefix(f"{package}.").replace("_", "-").split(".")
+        module_names = module.name.removeprefix(f"{package}.").split(".")
+        words = [command_name(module_name) for module_name in module_names]
         is_private = words[-1].startswith("-")
         if not module.ispkg and not is_private:
             yield words
