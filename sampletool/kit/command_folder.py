@@ -352,7 +352,7 @@ def load(package: str, name: str) -> FileCommand | CommandFolder:
 
     Raise CommandIncomplete if the file does not define everything that it must define.
     """
-    module = import_module(f"{package}.{_module_name(name)}")
+    module = import_module(f"{package}.{module_name(name)}")
     if hasattr(module, "__path__"):
         return CommandFolder([module.__name__], name, module.__doc__)
     missing = [member for member in ("spec", "command") if not hasattr(module, member)]
@@ -381,15 +381,15 @@ def _names_in(package: str) -> list[str]:
     return names
 
 
-def command_name(module_name: str) -> str:
+def command_name(module: str) -> str:
     """Return the name of the command in a module: `dry-run` for `dry_run`, `import` for `import_`."""
-    without_underscore = module_name.removesuffix("_")
+    without_underscore = module.removesuffix("_")
     if iskeyword(without_underscore):
         return without_underscore
-    return module_name.replace("_", "-")
+    return module.replace("_", "-")
 
 
-def _module_name(name: str) -> str:
+def module_name(name: str) -> str:
     """Return the name of the module of a command. This is the reverse of `command_name`."""
     if iskeyword(name):
         return f"{name}_"

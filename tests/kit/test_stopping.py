@@ -14,16 +14,22 @@ from sampletool.kit.testing.tool import Tool
 
 _COMMAND = ["config", "set", "a", "1"]
 
-_NAIVE = """
-import os
-with open("numbers.txt", "w") as file:
-    os.write(file.fileno(), b"1")
-    os.write(file.fileno(), b"2")
-"""
-"""A program that writes a file in two parts."""
+_NAIVE = "open('numbers.txt', 'w').write('12')"
+"""A program that writes into the file."""
 
-_DEAF = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n{_NAIVE}"
-"""The same, but Ctrl-C does not end it."""
+_REPLACE = """
+import os
+with open("numbers.tmp", "w") as file:
+    file.write("12")
+os.rename("numbers.tmp", "numbers.txt")
+"""
+"""A program that replaces the file."""
+
+_TWO_FILES = "import os\nos.rename('numbers.txt', 'a')\nos.rename('a', 'numbers.txt')"
+"""A program that removes the file for a moment."""
+
+_DEAF = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n{_REPLACE}"
+"""A program that Ctrl-C does not end."""
 
 
 class OtherTool(Tool):
@@ -60,13 +66,22 @@ def test_a_safe_command_leaves_the_old_file_or_the_new_one(tool: Tool, workspace
 
 
 @pytest.mark.leaves_litter
-def test_a_naive_program_leaves_half_a_file(tool: Tool) -> None:
+def test_a_program_that_writes_into_the_file_is_refused(tool: Tool) -> None:
     file = tool.cwd / "numbers.txt"
     file.write_text("old")
 
-    stopped = kill_at_each_step(OtherTool(tool, _NAIVE), "config", "path", file=file)
+    with pytest.raises(AssertionError, match=r"opens .*numbers\.txt for writing"):
+        kill_at_each_step(OtherTool(tool, _NAIVE), "config", "path", file=file)
 
-    assert [each.text for each in stopped] == ["old", "", "1"]
+
+@pytest.mark.leaves_litter
+def test_a_program_that_removes_the_file_for_a_moment_is_seen(tool: Tool) -> None:
+    file = tool.cwd / "numbers.txt"
+    file.write_text("old")
+
+    stopped = kill_at_each_step(OtherTool(tool, _TWO_FILES), "config", "path", file=file)
+
+    assert [each.text for each in stopped] == ["old", None]
 
 
 def test_ctrl_c_ends_a_command_and_the_next_one_need_not_wait(tool: Tool, workspace: Path) -> None:
@@ -93,7 +108,7 @@ def test_a_lock_that_stays_held_is_seen_in_the_next_run(tool: Tool, workspace: P
     file = workspace / "numbers.txt"
 
     with holding(lock):
-        stopped = kill_at_each_step(OtherTool(tool, _NAIVE), *_COMMAND, file=file)
+        stopped = kill_at_each_step(OtherTool(tool, _REPLACE), *_COMMAND, file=file)
 
     assert {each.next_run.code for each in stopped} == {"LOCK_HELD"}
 
@@ -105,7 +120,7 @@ def test_a_command_that_never_ends_is_noticed(
 ) -> None:
     monkeypatch.setattr(stopping, "_MAX_STEPS", 3)
     file = tool.cwd / "numbers.txt"
-    endless = "while True: open('numbers.txt', 'w').close()"
+    endless = "while True: open('numbers.tmp', 'w').close()"
 
     with pytest.raises(AssertionError, match="more than 3 steps"):
         kill_at_each_step(OtherTool(tool, endless), "config", "path", file=file)
@@ -115,9 +130,10 @@ def test_a_command_that_never_ends_is_noticed(
 def test_a_missing_file_is_missing_again_before_each_run(tool: Tool) -> None:
     file = tool.cwd / "numbers.txt"
 
-    stopped = kill_at_each_step(OtherTool(tool, _NAIVE), "config", "path", file=file)
+    stopped = kill_at_each_step(OtherTool(tool, _REPLACE), "config", "path", file=file)
 
-    assert [each.text for each in stopped] == [None, "", "1"]
+    assert [each.text for each in stopped] == [None, None]
+    assert file.read_text() == "12"
 
 
 def test_a_command_without_steps_is_a_mistake_in_the_test(tool: Tool, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ The command is run many times. The first run is stopped before the first step, t
 the second step, and so on. Each run begins with the same content of the file.
 """
 
+import os
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -32,11 +33,14 @@ class Stopped:
 def kill_at_each_step(tool: Tool, *args: str, file: Path) -> list[Stopped]:
     """Kill the command with `kill -9` before each of its steps, and return what each run leaves.
 
+    Fail if the command writes into the file itself, because then it can leave half of it.
+
     A killed process cannot clean up. So mark the test with `@pytest.mark.leaves_litter`.
     """
     stopped = []
     for process in _runs(tool, args, file):
         step = _step_of(process)
+        _refuse_writing_in_place(process, file)
         process.kill()
         stopped.append(_look(tool, args, file, step))
     return stopped
@@ -80,6 +84,23 @@ def _runs(tool: Tool, args: tuple[str, ...], file: Path) -> Iterator[SteppedProc
 def _step_of(process: SteppedProcess) -> str:
     assert process.at is not None
     return process.at.name
+
+
+def _refuse_writing_in_place(process: SteppedProcess, file: Path) -> None:
+    """Fail if the next step opens the file for writing.
+
+    Python's own file objects write without a step. So no run would be stopped before such a write,
+    and the test could not see the file without the text.
+    """
+    event = process.at
+    assert event is not None
+    if event.name != "open" or event.path != os.path.realpath(file):
+        return
+    opens_for_writing = event.facts["flags"] & (os.O_WRONLY | os.O_RDWR)
+    assert not opens_for_writing, (
+        f"the command opens {file} for writing, so `kill -9` can leave half of the text: "
+        "change it with context.editing or kit/safety/atomic_file.py, which replace the whole file"
+    )
 
 
 def _look(tool: Tool, args: tuple[str, ...], file: Path, step: str) -> Stopped:
