@@ -70,6 +70,7 @@ CONSTANTS = (
         "less: a program cannot open the file of an error",
     ),
     Constant("contract.errors._MAX_MISTAKE_BYTES", 32_768, "more: an error is over 64 KiB"),
+    Constant("contract.errors.USUAL_RETRY_MS", 1_000, "less: callers flood a server that starts"),
     Constant(
         "contract.errors._MAX_MISTAKES", 100, "more: a response of megabytes for one command line"
     ),
@@ -357,6 +358,11 @@ CONSTANTS = (
     ),
     Constant("stdout.STDERR", 2, "the number that every system gives it"),
     Constant("stdout.STDOUT", 1, "the number that every system gives it"),
+    Constant(
+        "settings.kinds.MAX_PATTERN_CHARACTERS",
+        200,
+        "more: a slow pattern keeps a command busy, and no signal ends it",
+    ),
     Constant("settings.toml_key._MAX_DEPTH", 100, "more: recursion may end the call"),
     Constant(
         "settings.toml_key._LARGEST_EXACT_INTEGER",
@@ -387,6 +393,9 @@ CONSTANTS = (
     Constant(
         "stepping.forked_process._CHUNK_BYTES", 65_536, "less: more system calls for each output"
     ),
+    Constant("folder_exchange._AT_FDCWD", -100, "another: paths are relative to a descriptor"),
+    Constant("folder_exchange._RENAME_EXCHANGE", 2, "another: one of the folders is overwritten"),
+    Constant("folder_exchange._RENAME_SWAP", 2, "another: one of the folders is overwritten"),
     Constant("stepping.forked_process._EXIT_REPORT_BYTES", 32, "less: a long exit code is cut"),
     Constant(
         "stepping.tracer.SteppedProcess.run_until(times)", 1, "more: it passes by the first event"
@@ -397,7 +406,7 @@ CONSTANTS = (
         "less: a busy machine fails; more: a stuck worker holds it up",
     ),
     Constant(
-        "upgrade._LARGEST_BYTES",
+        "kit_source.MAX_BYTES",
         104_857_600,
         "more: an archive fills the memory; less: no project fits",
     ),
