@@ -20,6 +20,7 @@ _NOT_USED_BY_COMMANDS = {
     "rename",
     "checksums",
     "new_command",
+    "command_templates",
 }
 """The boxes that are left out, because no command runs their code."""
 

@@ -14,10 +14,11 @@ from sampletool.kit.contract.command_spec import ERRORS_OF_EVERY_COMMAND, Comman
 from sampletool.kit.contract.errors import INTERRUPTED, ErrorKind
 from sampletool.kit.contract.help_page import option_item
 from sampletool.kit.contract.library_errors import kind_of
+from sampletool.kit.contract.manifest import describe_errors
 from sampletool.kit.help_topics import EXIT_CODES
 from sampletool.kit.part_discovery import offered
 from sampletool.kit.program import PROGRAM, env_variable
-from sampletool.kit.settings.known import all_settings
+from sampletool.kit.settings.known import all_settings, full_help
 
 _DOCS = Path(__file__).parents[1]
 _KIT = "kit"
@@ -122,7 +123,7 @@ def _settings(part: str) -> Iterator[str]:
     for name, known in all_settings().items():
         if part_of_setting.get(name, _KIT) == part:
             default = f"`{known['default']}`"
-            rows.append([f"`{name}`", f"`{env_variable(name)}`", default, known["help"]])
+            rows.append([f"`{name}`", f"`{env_variable(name)}`", default, full_help(known)])
     if rows:
         yield "## Settings"
         yield _table("setting", "variable", "default", "meaning", rows=rows)
@@ -204,23 +205,21 @@ def _default(param: Described) -> str:
 
 def _errors(commands: Iterable[_Command]) -> Iterator[str]:
     """Yield the errors that only some commands have."""
-    kinds: dict[str, ErrorKind] = {}
+    kinds: list[ErrorKind] = []
     for command in commands:
-        for kind in command.spec.own_errors():
-            kinds.setdefault(kind.code, kind)
+        kinds += command.spec.own_errors()
     if kinds:
         yield "## Errors of these commands"
         yield _ABOUT_OWN_ERRORS
-        yield _error_table(kinds.values())
+        yield _error_table(kinds)
 
 
 def _error_table(kinds: Iterable[ErrorKind]) -> str:
-    rows_by_code = {}
-    for kind in kinds:
-        retry = "yes" if kind.retryable else "no"
-        exit_code = str(int(kind.exit_status))
-        rows_by_code[kind.code] = [f"`{kind.code}`", exit_code, retry, kind.meaning]
-    rows = [rows_by_code[code] for code in sorted(rows_by_code)]
+    rows = []
+    for code, error in describe_errors(kinds).items():
+        retry = "yes" if error["retryable"] else "no"
+        exit_code = str(int(error["exit_status"]))
+        rows.append([f"`{code}`", exit_code, retry, error["meaning"]])
     return _table("code", "exit code", "retry", "meaning", rows=rows)
 
 

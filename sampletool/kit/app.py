@@ -33,6 +33,7 @@ from .contract.response import (
     result_meta,
 )
 from .contract.text import redact, shorten
+from .effects import changes_something
 from .global_options import HelpRequested, color_in_arguments, format_in_arguments, whole_tool
 from .part_discovery import command_packages
 from .places import state_directory
@@ -333,7 +334,7 @@ def _is_silent_when_quiet(context: Context) -> bool:
     if context.options.format == "raw" or context.dry_run:
         return False
     # A command that changes nothing, or only files of its own, is run for what it prints.
-    return spec.effect not in ("nothing", "scratch")
+    return changes_something(spec.effect)
 
 
 def _finish(

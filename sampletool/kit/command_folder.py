@@ -1,7 +1,8 @@
 """A Typer group whose commands are the files of a folder. Adding a command is adding a file.
 
 The name of a file is the name of its command, and a folder in the folder is a group of commands.
-Only the file of the command that runs is imported.
+A name that Python reserves has an underscore: `import_.py` is the command `import`. Only the file
+of the command that runs is imported.
 
 A command file defines `spec`, what the command promises, and `command`, a function with annotated
 parameters for Typer. FileCommand and CommandFolder are Typer's classes for a command and a group,
@@ -13,6 +14,7 @@ parse_level.py).
 import os
 from collections.abc import Mapping
 from importlib import import_module
+from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from typer.core import TyperCommand, TyperGroup
@@ -350,7 +352,7 @@ def load(package: str, name: str) -> FileCommand | CommandFolder:
 
     Raise CommandIncomplete if the file does not define everything that it must define.
     """
-    module = import_module(f"{package}.{name.replace('-', '_')}")
+    module = import_module(f"{package}.{module_name(name)}")
     if hasattr(module, "__path__"):
         return CommandFolder([module.__name__], name, module.__doc__)
     missing = [member for member in ("spec", "command") if not hasattr(module, member)]
@@ -375,8 +377,23 @@ def _names_in(package: str) -> list[str]:
         is_module = file_name.endswith(".py")
         is_folder = "." not in file_name
         if (is_module or is_folder) and not file_name.startswith("_"):
-            names.append(file_name.removesuffix(".py").replace("_", "-"))
+            names.append(command_name(file_name.removesuffix(".py")))
     return names
+
+
+def command_name(module: str) -> str:
+    """Return the name of the command in a module: `dry-run` for `dry_run`, `import` for `import_`."""
+    without_underscore = module.removesuffix("_")
+    if iskeyword(without_underscore):
+        return without_underscore
+    return module.replace("_", "-")
+
+
+def module_name(name: str) -> str:
+    """Return the name of the module of a command. This is the reverse of `command_name`."""
+    if iskeyword(name):
+        return f"{name}_"
+    return name.replace("-", "_")
 
 
 def _asks_for_help(words: list[str]) -> bool:

@@ -8,7 +8,7 @@ from .contract.help_page import Item, ItemSection, Page
 from .contract.response import FORMATS, Format
 from .environment import ENVIRONMENT
 from .program import PROGRAM, env_variable
-from .settings.known import all_settings
+from .settings.known import all_settings, full_help
 
 EXIT_CODES = {
     ExitStatus.OK: "The command succeeded.",
@@ -53,7 +53,7 @@ def _exit_codes_page() -> Page:
 
 def _environment_page() -> Page:
     variables = [Item(name, meaning) for name, meaning in ENVIRONMENT.items()]
-    settings = [Item(env_variable(name), known["help"]) for name, known in all_settings().items()]
+    settings = [Item(env_variable(name), full_help(known)) for name, known in all_settings().items()]
     return Page(
         usage="",
         about="Use environment variables to configure every command that you run in a shell.\n\n"

@@ -45,8 +45,8 @@ check: $(TESTABLE)  ## Lint, types, who may import whom, true docs, a kit that n
 	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/python -m pytest -q $(CHECKS)
 
-new-command: $(READY)  ## Write a command and its test, to be changed: NAME=group/name
-	@$(BIN)/python -m $(PACKAGE).kit.new_command "$$NAME"
+new-command: $(READY)  ## Create a command and its tests: NAME=add or NAME=group/add (PART=…, PLAIN=1)
+	@$(BIN)/python -m $(PACKAGE).kit.new_command --part "$$PART" $(if $(PLAIN),--plain) -- "$$NAME"
 
 upgrade: $(READY)  ## Replace the kit by a newer one, then run the rules: FROM=checkout, wheel or sdist
 	@$(BIN)/python -m $(PACKAGE).kit.upgrade $(if $(FROM),"$$FROM",--help)

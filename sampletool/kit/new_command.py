@@ -1,98 +1,289 @@
-"""Create a command and its test, to be edited: this is what `make new-command NAME=group/name` runs.
+"""Create a command and its tests, to be edited. `make new-command NAME=group/name` runs this.
 
-The command is created in the part that has the group. If no part has it, a new part with the name of
-the group is created. No file is replaced. README.md, next to this file, explains each piece.
+NAME is `add` for a command at the top level, or `item/add` for one in a group. The command changes
+a file under a lock, and its tests show that nothing is lost. With --plain, it changes nothing.
+
+A command in a group is created in the part that has the group. If no part has it, a new part with
+the name of the group is created. A command at the top level is created in the only part of the
+project. PART names another part. No file is replaced. README.md, next to this file, explains each
+piece.
 """
 
-import keyword
+import argparse
 import re
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from string import Template
 
-from .part_discovery import command_packages, directory_of, part_names
-from .program import PACKAGE, PROGRAM
+from .command_folder import command_name, module_name
+from .command_templates import COMMAND, PLAIN_COMMAND, PLAIN_TEST, TEST
+from .part_discovery import KIT_FOLDER, command_packages, directory_of, part_names
+from .program import KIT, PACKAGE, PROGRAM
 from .project import ROOT
 
 _NAME = re.compile(r"[a-z](-?[a-z0-9]){0,29}")
-_COMMAND = '''"""Greet somebody. Describe here what the command does."""
 
-from dataclasses import dataclass
-from typing import Annotated
+_USAGE = (
+    f"Use NAME=add for `{PROGRAM} add`, or NAME=item/add for `{PROGRAM} item add`. "
+    "A name has small letters, digits and single dashes, and at most 30 of them."
+)
 
-import typer
+_TAKEN_FOLDERS = {
+    "commands": "each part has a folder of this name",
+    "docs": "the pages of the project are in a folder of this name",
+    KIT_FOLDER: "the kit is in this folder",
+    "tests": "the tests of the project are in a folder of this name",
+    PACKAGE: "the package itself has this name, and removing the part would remove the package",
+}
+"""The names that no part can have, and why."""
 
-from {package}.kit.context import Context
-from {package}.kit.contract.command_spec import CommandSpec
 
-spec = CommandSpec(effect="nothing", examples=("{group} {name} Ann",))
+class Refused(Exception):
+    """A reason not to create anything. The text is for the user."""
 
 
 @dataclass(frozen=True)
-class Result:
-    """The data that the command returns."""
+class NewCommand:
+    """A command to create. Its names are written as users type them, such as `open-it`."""
 
-    greeting: str
+    part: str
+    """The folder of the part, such as `gift_box`."""
+    group: str | None
+    """The group, or None at the top level."""
+    name: str
+    is_plain: bool
 
-    def lines(self) -> list[str]:
-        """Return what a person sees."""
-        return [self.greeting]
+    @property
+    def words(self) -> list[str]:
+        """The words that run the command."""
+        if self.group is None:
+            return [self.name]
+        return [self.group, self.name]
 
-
-def greet(name: str, directory: str) -> Result:
-    """Return a greeting. Replace this with the work of the command."""
-    return Result(f"Hello {{name}}, this is {{directory}}.")
-
-
-def command(
-    ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Greet this person, for example Ann.")],
-) -> Result:
-    """Greet somebody."""
-    context: Context = ctx.obj
-    return greet(name, context.cwd.name)
-'''
-_TEST = '''"""{program} {group} {name}"""
-
-from {package}.kit.testing.tool import Tool
+    @property
+    def modules(self) -> list[str]:
+        """The names of the modules of these words, such as `open_it`."""
+        return [module_name(word) for word in self.words]
 
 
-def test_the_greeting_names_the_person_and_the_directory(tool: Tool) -> None:
-    greeting = tool("{group}", "{name}", "Ann").data["greeting"]
+def parse_name(text: str) -> tuple[str | None, str]:
+    """Return the group and the name of a command. The group is None at the top level.
 
-    assert greeting == f"Hello Ann, this is {{tool.cwd.name}}."
-'''
+    Raise Refused if the text is no such name.
+    """
+    *groups, name = text.split("/")
+    words = [*groups, name]
+    if len(groups) > 1 or not all(_NAME.fullmatch(word) for word in words):
+        raise Refused(f"{text!r} cannot be the name of a command. {_USAGE}")
+    if groups:
+        return groups[0], name
+    return None, name
 
 
-def new_files(group: str, name: str) -> dict[str, str]:
-    """Return the files to write, by their paths: the command, its test, and packages that are missing."""
-    folder, file = group.replace("-", "_"), name.replace("-", "_")
-    part = next((part for part in part_names() if (ROOT / PACKAGE / part / "commands" / folder).is_dir()), folder)
-    place, tests = f"{PACKAGE}/{part}", f"tests/{part}"
-    about = f'"""Describe the group {group} here."""\n'
-    packages = dict.fromkeys((place, f"{place}/commands", f"{place}/commands/{folder}"), about)
-    packages |= dict.fromkeys((tests, f"{tests}/commands"), "")
-    around = {f"{package}/__init__.py": text for package, text in packages.items()}
-    names = {"package": PACKAGE, "program": PROGRAM, "group": group, "name": name}
-    return {path: text for path, text in around.items() if not (ROOT / path).exists()} | {
-        f"{place}/commands/{folder}/{file}.py": _COMMAND.format(**names),
-        f"{tests}/commands/test_{folder}_{file}.py": _TEST.format(**names),
+def choose_part(group: str | None, requested: str) -> str:
+    """Return the part for a command. `requested` is the one that the user named, or "".
+
+    Raise Refused if there are several parts to choose from, or if a new part cannot have the name.
+    """
+    part_with_group = _find_part_with_group(group)
+    if requested and part_with_group not in (None, requested):
+        raise Refused(f"The part {part_with_group} has the group {group}. Leave out PART.")
+    if part_with_group is not None:
+        return part_with_group
+    if requested:
+        part = requested
+    elif group is not None:
+        part = module_name(group)
+    else:
+        part = _only_part()
+    if part not in part_names():
+        _check_new_part(part)
+    return part
+
+
+def _find_part_with_group(group: str | None) -> str | None:
+    """Return the part that has the group, or None."""
+    if group is None:
+        return None
+    for owner, folder in _folders_of_commands().items():
+        if owner != KIT_FOLDER and (folder / module_name(group)).is_dir():
+            return owner
+    return None
+
+
+def _only_part() -> str:
+    """Return the only part of the project. Raise Refused if there are several, or none."""
+    names = part_names()
+    if len(names) == 1:
+        return names[0]
+    if names:
+        parts = f"This project has the parts {', '.join(names)}."
+    else:
+        parts = "This project has no part yet."
+    raise Refused(f"{parts} Pass the name of an existing or a new part, as in PART=stock.")
+
+
+def _check_new_part(part: str) -> None:
+    """Raise Refused if no part can have this name."""
+    if not part.isidentifier() or part != part.lower() or part.startswith("_"):
+        raise Refused(f"{part!r} cannot be the name of a part. Use small letters, digits and `_`.")
+    reason = _TAKEN_FOLDERS.get(part)
+    if reason is None and part in sys.stdlib_module_names:
+        reason = "Python has a module of this name, and a reader would take one for the other"
+    if reason is not None:
+        hint = "Choose another name for the group, or name the part, as in PART=stock."
+        raise Refused(f"A part cannot be called {part}: {reason}. {hint}")
+
+
+def check_top_level_name(name: str, part: str) -> None:
+    """Raise Refused if the name of a command at the top level already has another meaning."""
+    if name == "help":
+        raise Refused(f"`{PROGRAM} help` shows the help. Choose another name.")
+    for owner, folder in _folders_of_commands().items():
+        module = module_name(name)
+        if (folder / module).is_dir():
+            raise Refused(f"`{PROGRAM} {name}` is a group of commands. Choose another name.")
+        # A file of the part itself is reported later, with the other files that exist.
+        if (folder / f"{module}.py").exists() and owner != part:
+            raise Refused(f"{owner} has the command `{PROGRAM} {name}`. Choose another name.")
+
+
+def check_group(group: str, part: str) -> None:
+    """Raise Refused if the name of a group in this part already has another meaning."""
+    if group == "help":
+        raise Refused(f"`{PROGRAM} help` shows the help. Choose another group.")
+    for owner, folder in _folders_of_commands().items():
+        module = module_name(group)
+        if (folder / f"{module}.py").exists():
+            raise Refused(f"`{PROGRAM} {group}` is a command. Choose another group.")
+        if (folder / module).is_dir() and owner == KIT_FOLDER:
+            raise Refused(f"The group {group} belongs to the kit. Choose another group.")
+    if group != command_name(part) and module_name(group) in part_names():
+        raise Refused(f"There is a part called {group}. A group of {part} needs another name.")
+
+
+def _folders_of_commands() -> dict[str, Path]:
+    """Return the folder with the commands of the kit and of each part, by the name of its owner."""
+    folders = {}
+    for package in command_packages():
+        owner = package.removesuffix(".commands").rpartition(".")[2]
+        folders[owner] = Path(directory_of(package))
+    return folders
+
+
+def new_files(command: NewCommand) -> dict[str, str]:
+    """Return the content of each file to create, by its path in the project."""
+    files = {}
+    for path, text in _package_files(command).items():
+        if not (ROOT / path).exists():
+            files[path] = text
+    *folders, module = command.modules
+    command_path = "/".join([PACKAGE, command.part, "commands", *folders, f"{module}.py"])
+    test_path = f"tests/{command.part}/commands/test_{'_'.join(command.modules)}.py"
+    names = {
+        "program": PROGRAM,
+        "words": " ".join(command.words),
+        "quoted_words": ", ".join(f'"{word}"' for word in command.words),
+        "kit": _kit_as_imported(command),
+        "kit_package": KIT,
     }
+    command_template, test_template = COMMAND, TEST
+    if command.is_plain:
+        command_template, test_template = PLAIN_COMMAND, PLAIN_TEST
+    files[command_path] = _fill(command_template, names)
+    files[test_path] = _fill(test_template, names)
+    return files
 
 
-def main(args: list[str]) -> None:
-    words = "".join(args).split("/")
-    if len(words) != 2 or not all(_NAME.fullmatch(word) and not keyword.iskeyword(word) for word in words):
-        raise SystemExit("Usage: make new-command NAME=group/name    (small letters, digits, single dashes)")
-    places = [Path(directory_of(package)) / words[0].replace("-", "_") for package in command_packages()]
-    if places[0].exists() or words[0] == "kit" or any(place.with_suffix(".py").exists() for place in places):
-        raise SystemExit(f"{words[0]} is a command, or belongs to the kit: choose another group.")
-    files = new_files(*words)
-    if there := [path for path in files if (ROOT / path).exists()]:
-        raise SystemExit(f"Already there: {', '.join(there)}.")
-    for path, text in files.items():
-        (ROOT / path).parent.mkdir(parents=True, exist_ok=True)
-        with (ROOT / path).open("x") as file:
-            file.write(text)
+def _kit_as_imported(command: NewCommand) -> str:
+    """Return the kit as the module of the command imports it, such as `....kit`."""
+    if not _is_kit_in_package():
+        return KIT
+    # A module in PACKAGE.part.commands is three levels below the package.
+    levels = 2 + len(command.modules)
+    return f"{'.' * levels}{KIT_FOLDER}"
+
+
+def _is_kit_in_package() -> bool:
+    return KIT.startswith(f"{PACKAGE}.")
+
+
+def _fill(template: Template, names: dict[str, str]) -> str:
+    """Return the text of a file."""
+    text = template.substitute(names)
+    if not _is_kit_in_package():
+        # The kit is a package like typer and pytest, so its imports are not apart from theirs.
+        text = re.sub(r"(import (typer|pytest)\n)\nfrom", r"\1from", text)
+    return text
+
+
+def _package_files(command: NewCommand) -> dict[str, str]:
+    """Return the content of the `__init__.py` of each folder that the command needs."""
+    code = f"{PACKAGE}/{command.part}"
+    tests = f"tests/{command.part}"
+    title = command.part.replace("_", " ").strip().capitalize()
+    files = {
+        f"{code}/__init__.py": f'"""{title}: describe here what this part is for."""\n',
+        f"{code}/commands/__init__.py": f'"""{title}."""\n',
+        f"{tests}/__init__.py": "",
+        f"{tests}/commands/__init__.py": "",
+    }
+    if command.group is not None:
+        folder = f"{code}/commands/{module_name(command.group)}"
+        about = f'"""Describe here what the commands of the group {command.group} do."""\n'
+        files[f"{folder}/__init__.py"] = about
+    return files
+
+
+def write_files(files: dict[str, str]) -> None:
+    """Create the files. Raise Refused, and leave no file behind, if one of them exists."""
+    existing = [path for path in files if (ROOT / path).exists()]
+    if existing:
+        raise Refused(f"These files exist already: {', '.join(existing)}. Nothing was created.")
+    created: list[Path] = []
+    try:
+        for path, text in files.items():
+            _create(ROOT / path, text)
+            created.append(ROOT / path)
+    except OSError as error:
+        for path_of_file in created:
+            path_of_file.unlink()
+        reason = f"{error.strerror}: {error.filename}"
+        raise Refused(f"The files cannot be created ({reason}). Nothing was created.") from error
+
+
+def _create(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # With "x", a file that another process creates at this moment is not replaced.
+    with path.open("x") as file:
+        file.write(text)
+
+
+def _parse_arguments(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="new_command", description="Create a command.")
+    parser.add_argument("name", metavar="NAME", help="add, or item/add in a group")
+    parser.add_argument("--part", default="", help="the part that gets the command")
+    parser.add_argument("--plain", action="store_true", help="create one that changes nothing")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str]) -> None:
+    """Create the command, and print the path of each new file."""
+    options = _parse_arguments(arguments)
+    try:
+        group, name = parse_name(options.name)
+        part = choose_part(group, options.part)
+        if group is None:
+            check_top_level_name(name, part)
+        else:
+            check_group(group, part)
+        command = NewCommand(part=part, group=group, name=name, is_plain=options.plain)
+        files = new_files(command)
+        write_files(files)
+    except Refused as refused:
+        raise SystemExit(str(refused)) from None
+    for path in files:
         sys.stdout.write(f"{path}\n")
 
 

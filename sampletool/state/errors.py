@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..kit.contract.errors import ExitStatus, ExtraNotInstalled, ToolError
+from ..kit.contract.errors import USUAL_RETRY_MS, ExitStatus, ExtraNotInstalled, ToolError
 from ..kit.contract.file_errors import ReadOnly
 from ..kit.contract.lock_held import estimate_retry_ms
 from ..kit.program import env_variable
@@ -62,7 +62,8 @@ class CounterRange(ToolError):
 class StoreBusy(ToolError):
     """Another program keeps the store locked: not by our lock, but by the database's own."""
 
-    code, exit_status, retryable = "LOCK_HELD", ExitStatus.LOCK_HELD, True
+    code, exit_status = "LOCK_HELD", ExitStatus.LOCK_HELD
+    retry_after_ms: int | None = USUAL_RETRY_MS
     sentence = "Another program, or a client that is paused, keeps the store {store} locked."
     advice = "Try again later. To wait for the lock, pass --lock-timeout 30s."
 
@@ -96,7 +97,7 @@ class StoreUnsafe(ToolError):
 class StoreUnavailable(ToolError):
     """The store cannot be reached. Retrying is safe unless a write may have happened before the connection broke."""
 
-    code, exit_status, retryable = "STORE_UNAVAILABLE", ExitStatus.UNAVAILABLE, True
+    code, exit_status = "STORE_UNAVAILABLE", ExitStatus.UNAVAILABLE
     retry_after_ms: int | None = 1000
     sentence = "{store} cannot be reached ({reason})."
     advice = "Retry; `{PROGRAM} doctor` tells more about the store."

@@ -20,7 +20,8 @@ from sampletool.kit.contract.errors import InvalidValues
 from sampletool.kit.contract.response import FORMATS
 from sampletool.kit.global_options import format_in_arguments
 from sampletool.kit.session_id import check_session_id
-from sampletool.kit.settings.known import _EXPECTED, SETTINGS, read_as
+from sampletool.kit.settings.kinds import KINDS, KnownSetting, read_value
+from sampletool.kit.settings.known import SETTINGS
 from sampletool.kit.settings.toml_key import parse_key
 
 SWITCHES: tuple[tuple[object, bool], ...] = (
@@ -31,18 +32,20 @@ SWITCHES: tuple[tuple[object, bool], ...] = (
 )
 
 VALUES: dict[str, tuple[object, ...]] = {
+    "choice": FORMATS,
     "count": (1, "7"),
     "duration": ("0", "30s", 0),
-    "format": FORMATS,
+    "pattern": ("EUR", "USD"),
     "switch": tuple(value for value, _ in SWITCHES),
     "text": ("x",),
 }
 """For each kind of setting, values that it can have."""
 
 INVALID_VALUES: dict[str, tuple[object, ...]] = {
+    "choice": ("raw", "yaml", ""),
     "count": (0, "0", -1, 1.5, "x", True),
     "duration": ("5", -1, "x"),
-    "format": ("raw", "yaml", ""),
+    "pattern": ("eur", "EURO", "", 1),
     "switch": ("yes", "", 2, "On"),
     "text": ("", 1),
 }
@@ -64,28 +67,49 @@ LOGGED: dict[str, Any] = {
 """A line of the log with all of its members."""
 
 
+REASONS = {
+    "choice": "is not json, jsonl or text",
+    "count": "is not a whole number of at least 1",
+    "duration": "is not a valid duration",
+    "pattern": "is not three capital letters",
+    "switch": "is not on or off",
+    "text": "is not text that is not empty",
+}
+"""For each kind of setting, why an invalid value is refused."""
+
+
+def setting_of(kind: str) -> KnownSetting:
+    """Return a setting of this kind."""
+    return {
+        "kind": kind,
+        "default": "auto",
+        "help": "Help.",
+        "choices": FORMATS,
+        "pattern": "[A-Z]{3}",
+        "pattern_help": "three capital letters",
+    }
+
+
 def test_the_kinds_of_settings_are_the_ones_that_are_tested() -> None:
-    assert set(_EXPECTED) == set(VALUES) == set(INVALID_VALUES)
-    assert {facts["kind"] for facts in SETTINGS.values()} <= set(_EXPECTED)
+    assert set(KINDS) == set(VALUES) == set(INVALID_VALUES) == set(REASONS)
+    assert {facts["kind"] for facts in SETTINGS.values()} <= set(KINDS)
     assert FORMATS == ("json", "jsonl", "text")
 
 
-@pytest.mark.parametrize("kind", _EXPECTED)
+@pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_of_setting_takes_its_values_and_no_others(kind: str) -> None:
-    expected = _EXPECTED[kind]
-    if kind == "duration":
-        expected = "is not a valid duration"
+    setting = setting_of(kind)
 
     for value in VALUES[kind]:
-        read_as(kind, value)
+        read_value(setting, value)
     for value in INVALID_VALUES[kind]:
-        with pytest.raises(ValueError, match=expected):
-            read_as(kind, value)
+        with pytest.raises(ValueError, match=REASONS[kind]):
+            read_value(setting, value)
 
 
 @pytest.mark.parametrize(("value", "meant"), SWITCHES)
 def test_each_position_of_a_switch_is_understood(value: object, meant: bool) -> None:
-    assert read_as("switch", value) is meant
+    assert read_value(setting_of("switch"), value) is meant
 
 
 @pytest.mark.parametrize(

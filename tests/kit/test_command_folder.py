@@ -6,7 +6,7 @@ from typing import Annotated
 
 import pytest
 
-from sampletool.kit import parse_level
+from sampletool.kit import command_folder, parse_level
 from sampletool.kit.app import root_command
 from sampletool.kit.context import Context
 from sampletool.kit.contract.deprecation import DeprecatedFlag
@@ -337,6 +337,69 @@ def test_color_governs_help_and_usage_errors(tool: Tool) -> None:
     for args in (["confg"], ["config", "get"], ["config", "nope"]):
         ran = tool(*args, "--format", "text", "--color", "always")
         assert ran.stderr.startswith(b"\x1b[31mError:"), args
+
+
+# The names of files
+
+
+_KEYWORDS = """
+import sys, types
+from dataclasses import dataclass
+
+from sampletool.kit import command_folder
+from sampletool.kit.contract.command_spec import CommandSpec
+from sampletool.kit.start import main
+
+@dataclass(frozen=True)
+class Said:
+    name: str
+    def lines(self): return [self.name]
+
+def command_called(name):
+    def command() -> Said:
+        "Say the name."
+        return Said(name)
+    return command
+
+def module_called(name):
+    module = types.ModuleType(name)
+    module.spec, module.command = CommandSpec(effect="nothing"), command_called(name)
+    sys.modules[name] = module
+
+module_called("sampletool.kit.commands.import_")
+module_called("sampletool.kit.commands.dry_run")
+real_files = command_folder.os.listdir
+
+def files_in(folder):
+    more = ["import_.py", "dry_run.py"] if str(folder).endswith("kit/commands") else []
+    return [*real_files(folder), *more]
+
+command_folder.os.listdir = files_in
+sys.argv = ["tool", *sys.argv[1:]]
+sys.exit(main("sampletool"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "module"),
+    [("import", "sampletool.kit.commands.import_"), ("dry-run", "sampletool.kit.commands.dry_run")],
+)
+def test_a_command_can_have_a_name_that_is_no_name_in_python(
+    tool: Tool, name: str, module: str
+) -> None:
+    ran = ended(tool.start(name, program=["-c", _KEYWORDS]))
+    listed = ended(tool.start("--help", program=["-c", _KEYWORDS]))
+
+    assert ran.data == {"name": module}
+    assert f"  {name} " in listed.text
+
+
+@pytest.mark.parametrize(
+    ("module_name", "name"),
+    [("import_", "import"), ("dry_run", "dry-run"), ("_options", "-options"), ("list_", "list-")],
+)
+def test_the_name_of_a_module_is_the_name_of_its_command(module_name: str, name: str) -> None:
+    assert command_folder.command_name(module_name) == name
 
 
 # Renamed and deprecated commands and options

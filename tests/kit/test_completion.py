@@ -61,6 +61,9 @@ def _offered(tool: Tool, shell: str, command_line: str) -> list[str]:
         ("tool config list --format ", "jsonl"),
         ("tool config get lev", "level"),
         ("tool config unset level lock", "lock_timeout"),
+        ("tool config set form", "format"),
+        ("tool config set format js", "jsonl"),
+        ("tool config set level=2 format=js", "format=jsonl"),
         (f"tool lock release {PROGRAM}", "tool.toml"),
         ("tool config list --session-id my", "my-session"),
     ],
@@ -85,6 +88,12 @@ def test_only_names_that_begin_as_the_typed_word_are_offered(tool: Tool) -> None
     tool("config", "set", "level=1", "lever=2", "other=3")
 
     assert _offered(tool, "bash", "tool config get le") == ["level", "lever"]
+
+
+@pytest.mark.usefixtures("workspace")
+def test_the_values_of_a_choice_are_offered_where_bash_splits_the_word(tool: Tool) -> None:
+    assert _offered(tool, "bash", "tool config set format = te") == ["text"]
+    assert _offered(tool, "bash", "tool config set format =") == ["auto", "json", "jsonl", "text"]
 
 
 @pytest.mark.usefixtures("workspace")

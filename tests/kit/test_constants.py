@@ -70,6 +70,7 @@ CONSTANTS = (
         "less: a program cannot open the file of an error",
     ),
     Constant("contract.errors._MAX_MISTAKE_BYTES", 32_768, "more: an error is over 64 KiB"),
+    Constant("contract.errors.USUAL_RETRY_MS", 1_000, "less: callers flood a server that starts"),
     Constant(
         "contract.errors._MAX_MISTAKES", 100, "more: a response of megabytes for one command line"
     ),
@@ -357,6 +358,11 @@ CONSTANTS = (
     ),
     Constant("stdout.STDERR", 2, "the number that every system gives it"),
     Constant("stdout.STDOUT", 1, "the number that every system gives it"),
+    Constant(
+        "settings.kinds.MAX_PATTERN_CHARACTERS",
+        200,
+        "more: a slow pattern keeps a command busy, and no signal ends it",
+    ),
     Constant("settings.toml_key._MAX_DEPTH", 100, "more: recursion may end the call"),
     Constant(
         "settings.toml_key._LARGEST_EXACT_INTEGER",
@@ -397,7 +403,7 @@ CONSTANTS = (
         "less: a busy machine fails; more: a stuck worker holds it up",
     ),
     Constant(
-        "upgrade._LARGEST_BYTES",
+        "kit_source.MAX_BYTES",
         104_857_600,
         "more: an archive fills the memory; less: no project fits",
     ),

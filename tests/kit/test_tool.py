@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from sampletool.kit.contract.command_spec import CommandSpec
+from sampletool.kit.contract.errors import KeyNotFound, ToolError
 from sampletool.kit.testing.tool import (
     Ran,
     Tool,
@@ -93,6 +94,12 @@ def test_a_response_that_is_not_one_line_is_noticed(
         _ = wrong.response
 
 
+class KeyAway(KeyNotFound):
+    """The key has no value yet."""
+
+    retry_after_ms: int | None = 5
+
+
 def _changed(response: dict[str, Any], path: str, value: object) -> dict[str, Any]:
     """Return a copy of a response with another value at this path."""
     changed: dict[str, Any] = json.loads(json.dumps(response))
@@ -171,6 +178,31 @@ def test_an_error_that_the_command_does_not_declare_is_noticed(
 
     with pytest.raises(AssertionError, match="does not declare"):
         tool("config", "get", "nope")
+
+
+@pytest.mark.parametrize(("declared_error", "is_right"), [(KeyNotFound, False), (KeyAway, True)])
+def test_a_retryable_error_must_be_retryable_in_the_manifest_too(
+    tool: Tool,
+    monkeypatch: pytest.MonkeyPatch,
+    declared_error: type[ToolError],
+    is_right: bool,
+) -> None:
+    spec = CommandSpec(effect="nothing", errors=(declared_error,))
+    monkeypatch.setitem(declared_specs(), "config.get", spec)
+    response = tool("config", "get", "nope").response
+    response = _changed(response, "error.retryable", True)
+    response = _changed(response, "error.retry_after_ms", 5)
+    line = json.dumps(response, separators=(",", ":"))
+
+    problem = None
+    try:
+        ended(tool.start(program=["-c", f"print({line!r}); raise SystemExit(5)"]))
+    except AssertionError as error:
+        problem = str(error)
+
+    assert (problem is None) is is_right
+    if problem is not None:
+        assert "KEY_NOT_FOUND is retryable: give its class a retry_after_ms" in problem
 
 
 def test_output_that_is_no_response_is_not_checked(tool: Tool) -> None:

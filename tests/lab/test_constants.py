@@ -7,8 +7,8 @@ _LEFT_OUT = ("scenarios.",)
 
 CONSTANTS = (
     Constant("commands.lab.explore._LARGEST_BYTES", 67_108_864, "more: a large file at the path fills the memory"),
-    Constant("commands.lab.try.MOST_SCHEDULES", 1_000, "more: a call takes hours; less: a race is not found"),
-    Constant("commands.lab.try._LARGEST_BYTES", 1_048_576, "more: a file of the wrong kind fills the memory"),
+    Constant("commands.lab.try_.MOST_SCHEDULES", 1_000, "more: a call takes hours; less: a race is not found"),
+    Constant("commands.lab.try_._LARGEST_BYTES", 1_048_576, "more: a file of the wrong kind fills the memory"),
     Constant("draw.WIDTH", 80, "more: recorded pictures do not fit onto pages"),
     Constant("draw._GAP", 5, "less: lanes touch each other"),
     Constant("draw._LEAST_WIDTH", 40, "less: words do not fit into a lane"),

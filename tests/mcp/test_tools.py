@@ -144,3 +144,10 @@ def test_whatever_is_asked_there_is_one_answer_and_what_is_refused_changes_nothi
     assert ran.status == answer["meta"]["exit_code"] != 1
     if ran.status == 2:
         assert file_states(tmp_path) == before
+
+
+@pytest.mark.parametrize(("effect", "reads_only"), [("nothing", True), ("scratch", False), ("server", False)])
+def test_a_tool_with_an_effect_of_a_part_does_not_only_read(effect: str, reads_only: bool) -> None:
+    described = {**tools()["config_get"].described, "effect": effect}
+
+    assert Tool("order", described, {}).reads_only is reads_only

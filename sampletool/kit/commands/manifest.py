@@ -16,12 +16,13 @@ import typer
 
 from ..command_folder import CommandFolder, first_line
 from ..context import NO_WAIT_SECONDS, PATIENT_WAIT_SECONDS
-from ..contract.command_spec import Changes, CommandSpec, errors_of_every_command, written_out
+from ..contract.command_spec import CommandSpec, errors_of_every_command, written_out
 from ..contract.duration import say_duration
 from ..contract.errors import CommandNotFound, category, did_you_mean
 from ..contract.manifest import describe_errors, envelope_schema, schema_of
 from ..contract.response import Format
 from ..contract.table import Line, header_row
+from ..effects import all_effects
 from ..environment import ENVIRONMENT
 from ..global_options import described_options
 from ..pages import AfterOption, LimitOption, Page, first_page, page_of
@@ -53,7 +54,7 @@ class Entry:
 
     command: str
     summary: str
-    effect: Changes
+    effect: str
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,8 @@ class Description:
     errors: dict[str, Any] | None = None
     """The errors that every command can end with, in addition to its own."""
     exit_statuses: dict[str, str] | None = None
+    effects: dict[str, dict[str, Any]] | None = None
+    """The words that say what a command changes. Every word has a `help`."""
     settings: dict[str, dict[str, Any]] | None = None
     """The settings of the tool, with the variable and the default of each."""
     environment: dict[str, str] | None = None
@@ -200,6 +203,7 @@ def describe_shared(commands: Commands) -> Description:
         answer=envelope_schema({"type": ["object", "array"]}),
         errors=describe_errors(errors_of_every_command()),
         exit_statuses=_exit_statuses_of(commands),
+        effects={name: dict(effect) for name, effect in all_effects().items()},
         settings=settings,
         environment=ENVIRONMENT,
     )

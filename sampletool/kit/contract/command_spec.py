@@ -18,16 +18,6 @@ from .errors import INTERRUPTED, ErrorKind, ExitStatus, InternalError, InvalidVa
 from .file_errors import FileNotFound, IoFailure, NoSpace, PermissionDenied, ReadOnly
 from .library_errors import kind_of
 
-Changes = Literal[
-    "nothing",
-    "settings",
-    "files",
-    "outputs",
-    "sessions",
-    "locks",
-    "store",
-    "scratch",
-]
 Reads = Literal["settings", "workspace", "files", "stdin", "sessions", "locks", "store", "machine"]
 
 ErrorTypes = tuple[type[Exception], ...]
@@ -57,8 +47,8 @@ ERRORS_OF_LOCKS: ErrorTypes = (LockTimeout, Deadlock, LocksUnsupported)
 class CommandSpec(NamedTuple):
     """The promises of one command. A command file has one, named `spec`."""
 
-    effect: Changes
-    """What the command changes."""
+    effect: str
+    """What the command changes: a word of kit/effects.py, or of the `effects.py` of a part."""
     errors: ErrorTypes = ()
     """The errors of this command, in addition to those of every command and of its locks."""
     locks: tuple[str, ...] = ()

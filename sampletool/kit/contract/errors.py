@@ -26,6 +26,9 @@ _MAX_MISTAKES = 100
 _MAX_MISTAKE_BYTES = 32 * 1024
 """The size of the mistakes of one error, as JSON. There are fewer than 100 if they are long."""
 
+USUAL_RETRY_MS = 1_000
+"""How long to wait before a retry, if nothing more is known about the cause."""
+
 _MAX_PATH_CHARACTERS = 4096
 """PATH_MAX of Linux. No file has a path of this length."""
 
@@ -72,7 +75,10 @@ class ErrorKind(NamedTuple):
     exit_status: int
     meaning: str
     retryable: bool = False
-    """Whether a retry can succeed. If so, the errors have a `retry_after_ms`."""
+    """Whether a retry can succeed. Then most of these errors have a `retry_after_ms`.
+
+    A single failure may still not be retried, for example if its outcome is unknown.
+    """
 
 
 class ToolError(Exception):
@@ -96,10 +102,12 @@ class ToolError(Exception):
     """The template of the message."""
     advice: ClassVar[str] = ""
     """The template of the hint."""
-    retryable: ClassVar[bool] = False
-    """Whether a retry can succeed. If so, set `retry_after_ms`."""
     retry_after_ms: int | None = None
-    """How long to wait before a retry. It is None if a retry would fail again."""
+    """How long to wait before a retry, such as USUAL_RETRY_MS. It is None if a retry cannot help.
+
+    This alone decides what the manifest says about the class, and what the response says about one
+    failure. A single failure can have another value: see `with_retry_after`.
+    """
 
     def __init__(
         self,
@@ -148,6 +156,15 @@ class ToolError(Exception):
         self.suggestion = hint
         return self
 
+    def with_retry_after(self, milliseconds: int | None) -> Self:
+        """Replace the time to wait before a retry, and return this error.
+
+        Use None if this failure, unlike others of its class, may not be retried. If a class has
+        failures of both kinds, give the class itself a `retry_after_ms`.
+        """
+        self.retry_after_ms = milliseconds
+        return self
+
     def with_kept_copy(self, path: str, hint: str) -> Self:
         """Name a copy that has the user's work, in a fact and in a new hint. Return this error."""
         self.context["copy"] = path
@@ -164,7 +181,7 @@ class ToolError(Exception):
             code=cls.code,
             exit_status=cls.exit_status,
             meaning=docstring.partition("\n")[0],
-            retryable=cls.retryable,
+            retryable=cls.retry_after_ms is not None,
         )
 
     def describe(self) -> dict[str, Any]:

@@ -158,14 +158,17 @@ def describe_errors(kinds: Iterable[ErrorKind]) -> dict[str, dict[str, Any]]:
     described: dict[str, dict[str, Any]] = {}
     for kind in kinds:
         # Of two errors with the same code, the first one is described.
-        described.setdefault(
+        error = described.setdefault(
             kind.code,
             {
                 "exit_status": kind.exit_status,
-                "retryable": kind.retryable,
+                "retryable": False,
                 "meaning": kind.meaning,
             },
         )
+        # But a retry can succeed if it can after one of them.
+        if kind.retryable:
+            error["retryable"] = True
     return dict(sorted(described.items()))
 
 

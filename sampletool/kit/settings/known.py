@@ -1,38 +1,27 @@
 """The settings that the tool itself obeys: those of the kit, and those that parts bring.
 
 A part brings settings in a file `settings.py` with a literal `SETTINGS`, like the one below. It
-gives each setting its kind, its default and its help. This file is imported only if a name is not a
-setting of the kit. A setting that was renamed also has `former_names`, and one that is not to be
-used any more has `deprecated`, a sentence that says what to use instead. Both still work, with a
-warning.
+gives each setting its kind (see kinds.py), its default and its help. This file is imported only if
+a name is not a setting of the kit. A setting that was renamed also has `former_names`, and one that
+is not to be used any more has `deprecated`, a sentence that says what to use instead. Both still
+work, with a warning.
 
 Users may set any other key too. The tool keeps such a key and ignores it.
 """
 
 from functools import cache
-from typing import Any, NotRequired, TypedDict
+from typing import Any
 
-from ..contract.duration import parse_duration, similar_duration
-from ..contract.errors import InvalidValues, Mistake
+from ..contract.duration import similar_duration
+from ..contract.errors import InvalidValues, Mistake, did_you_mean
 from ..contract.response import FORMATS
 from ..contract.text import quoted
 from ..part_discovery import offered
+from .kinds import MAX_PATTERN_CHARACTERS, KnownSetting, as_typed, describe_values, read_value
+from .toml_key import TomlValue
 
 AUTO = "auto"
 """The value that lets each command choose, for example by the number of processors."""
-
-
-class KnownSetting(TypedDict):
-    """What the tool knows about one of its settings."""
-
-    kind: str
-    default: str
-    help: str
-    deprecated: NotRequired[str]
-    """A sentence that says what to use instead."""
-    former_names: NotRequired[tuple[str, ...]]
-    """Names that the setting had before. They still work, in files and in variables."""
-
 
 SETTINGS: dict[str, KnownSetting] = {
     "call_log": {
@@ -41,7 +30,8 @@ SETTINGS: dict[str, KnownSetting] = {
         "help": "Whether commands are added to the log, which `log` shows: on or off.",
     },
     "format": {
-        "kind": "format",
+        "kind": "choice",
+        "choices": FORMATS,
         "default": AUTO,
         "help": "The output format. With auto, it is text on a terminal, and JSON otherwise.",
     },
@@ -61,14 +51,6 @@ SETTINGS: dict[str, KnownSetting] = {
         "help": "How long a session must be unused before `session clean` removes it.",
     },
 }
-_EXPECTED = {
-    "count": "a whole number of at least 1",
-    "duration": "a duration such as 30s, or 0",
-    "format": "json, jsonl or text",
-    "switch": "on or off",
-    "text": "text that is not empty",
-}
-"""The values that a setting of each kind can have."""
 
 
 @cache
@@ -111,7 +93,7 @@ def check(name: str, value: Any, source: str) -> Any:
     if value_to_read == AUTO:
         return None
     try:
-        return read_as(setting["kind"], value_to_read)
+        return read_value(setting, value_to_read)
     except ValueError as error:
         shown = quoted(value) if isinstance(value, str) else str(value)
         mistake = Mistake(
@@ -124,39 +106,47 @@ def check(name: str, value: Any, source: str) -> Any:
         raise InvalidValues(mistake) from error
 
 
-def _hint_for(setting: KnownSetting, invalid_value: Any) -> str:
-    """Return the hint that says which values the setting can have."""
-    kind = setting["kind"]
+def usable_values(setting: KnownSetting) -> str:
+    """Return the sentence that says which values to use."""
     if setting["default"] == AUTO:
-        hint = f'Use {_EXPECTED[kind]}, or "auto".'
+        return f'Use {describe_values(setting)}, or "auto".'
+    return f"Use {describe_values(setting)}."
+
+
+def full_help(setting: KnownSetting) -> str:
+    """Return the help of a setting. For a choice or a pattern, also say which values to use."""
+    if setting["kind"] in ("choice", "pattern"):
+        return f"{setting['help']} {usable_values(setting)}"
+    return setting["help"]
+
+
+def fixed_values(setting: KnownSetting) -> list[str]:
+    """Return the values that the setting can have, or [] if they cannot be listed."""
+    if setting["kind"] == "choice":
+        values = list(setting["choices"])
+    elif setting["kind"] == "switch":
+        values = ["on", "off"]
     else:
-        hint = f"Use {_EXPECTED[kind]}."
+        return []
+    if setting["default"] == AUTO:
+        values.append(AUTO)
+    return values
+
+
+def _hint_for(setting: KnownSetting, invalid_value: TomlValue) -> str:
+    """Return the hint for a setting that cannot have this value."""
+    sentences = [usable_values(setting)]
+    kind = setting["kind"]
+    text = as_typed(invalid_value)
     if kind == "duration":
         # Often only the unit is missing.
-        similar = similar_duration(str(invalid_value))
+        similar = similar_duration(text)
         if similar is not None:
-            hint = f"{hint} Did you mean {similar}?"
-    return hint
-
-
-def read_as(kind: str, value: Any) -> Any:
-    """Return the value of a setting of this kind. Raise ValueError if it cannot have this value."""
-    if kind == "duration":
-        return parse_duration(str(value))
-    if kind == "count":
-        return _read_count(value)
-    # 1 and 0 are accepted too: in Python, they are equal to True and False.
-    if kind == "switch" and value in ("on", "off", True, False):
-        return value in ("on", True)
-    if kind == "format" and value in FORMATS:
-        return value
-    if kind == "text" and isinstance(value, str) and value:
-        return value
-    raise ValueError(f"{value!r} is not {_EXPECTED[kind]}")
-
-
-def _read_count(value: Any) -> int:
-    # Not isinstance(): True is an int.
-    if type(value) in (int, str) and str(value).isdecimal() and int(value) > 0:
-        return int(value)
-    raise ValueError(f"{value!r} is not {_EXPECTED['count']}")
+            sentences.append(f"Did you mean {similar}?")
+    if kind == "choice":
+        similar_choice = did_you_mean(text, list(setting["choices"]))
+        if similar_choice:
+            sentences.append(similar_choice)
+    if kind == "pattern" and len(text) > MAX_PATTERN_CHARACTERS:
+        sentences.append(f"The value can have at most {MAX_PATTERN_CHARACTERS} characters.")
+    return " ".join(sentences)

@@ -19,7 +19,8 @@ from ..places import config_file
 from ..program import WORKSPACE_FILE, env_variable
 from ..safety.errors import InvalidToml
 from ..safety.toml_file import TomlText, read_toml
-from .known import KnownSetting, all_settings, check, find_current_name, find_setting
+from .kinds import KnownSetting
+from .known import all_settings, check, find_current_name, find_setting
 from .toml_key import TomlTable, TomlValue, parse_key, parse_value, show_key, value_at
 
 Key = tuple[str, ...]

@@ -18,6 +18,7 @@ from ..app import root_command
 from ..commands.manifest import find_commands
 from ..contract.command_spec import CommandSpec
 from ..contract.errors import SIGNAL_BASE
+from ..contract.manifest import describe_errors
 from ..program import PACKAGE
 from ..stepping.forked_process import FILE, ForkedProcess
 from ..stepping.tracer import Ended, SteppedProcess
@@ -253,14 +254,20 @@ def _check_exit_code(ran: Ran) -> None:
 
 
 def _check_error_is_declared(response: dict[str, Any]) -> None:
-    """Fail if the command ends with an error that its spec does not declare."""
+    """Fail if the command ends with an error that its spec does not declare, or not like this."""
     command = response["meta"]["command"]
     spec = declared_specs().get(command)
     if spec is None or "error" not in response:
         return
-    declared_codes = {kind.code for kind in spec.all_errors()}
+    declared = describe_errors(spec.all_errors())
     error = response["error"]
-    assert error["code"] in declared_codes, f"the spec of {command} does not declare {error}"
+    code = error["code"]
+    assert code in declared, f"the spec of {command} does not declare {error}"
+    # A single failure need not be retryable, although others with its code are.
+    is_declared_retryable = declared[code]["retryable"]
+    assert is_declared_retryable or not error["retryable"], (
+        f"the manifest does not say that {code} is retryable: give its class a retry_after_ms"
+    )
 
 
 @cache

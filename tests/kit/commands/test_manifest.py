@@ -20,6 +20,7 @@ from sampletool.kit.context import Context
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import KeyNotFound, UsageMistakes
 from sampletool.kit.contract.response import count_fitting
+from sampletool.kit.effects import changes_something
 from sampletool.kit.program import PACKAGE, PROGRAM, WORKSPACE_FILE
 from sampletool.kit.project import ROOT
 from sampletool.kit.safety.signals import Signals
@@ -137,9 +138,18 @@ def test_one_description_fits_on_a_page_however_long_it_is() -> None:
 
 def test_every_command_that_changes_something_has_a_dry_run() -> None:
     for entry in described().values():
-        if entry["effect"] in ("nothing", "scratch") or entry["command"] == "task work":
+        if not changes_something(entry["effect"]) or entry["command"] == "task work":
             continue
         assert "--dry-run" in _flags(entry), entry["command"]
+
+
+def test_every_effect_is_one_of_the_words_that_are_described(tool: Tool) -> None:
+    effects = tool("manifest", "--schema").data["effects"]
+
+    for entry in described().values():
+        assert entry["effect"] in effects, f"{entry['command']}: add it to effects.py of the part"
+    for effect in effects.values():
+        assert effect["help"].endswith(".")
 
 
 def test_only_a_command_that_changes_something_can_destroy_something() -> None:
@@ -252,8 +262,6 @@ def test_every_error_is_described_with_its_exit_code_and_meaning(tool: Tool) -> 
     for code, error in described_errors:
         assert error["meaning"].endswith("."), code
         assert str(error["exit_status"]) in schema["exit_statuses"], code
-        if error["retryable"]:
-            assert code in ("LOCK_HELD", "STORE_UNAVAILABLE")
     for name, entry in described().items():
         assert ("LOCK_HELD" in entry["errors"]) >= bool(declared_specs()[name].locks), name
 
@@ -560,7 +568,7 @@ def _data(*words: str) -> dict[str, Any]:
     return data
 
 
-_SHARED = ["options", "answer", "errors", "exit_statuses", "settings", "environment"]
+_SHARED = ["options", "answer", "errors", "exit_statuses", "effects", "settings", "environment"]
 
 
 @pytest.mark.parametrize(

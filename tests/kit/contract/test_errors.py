@@ -31,6 +31,7 @@ from sampletool.kit.contract.errors import (
     did_you_mean,
 )
 from sampletool.kit.contract.file_errors import PathError
+from sampletool.kit.contract.manifest import describe_errors
 from sampletool.kit.contract.text import MAX_ECHOED_CHARACTERS, MAX_SENTENCE_CHARACTERS
 from sampletool.kit.part_discovery import offered
 from sampletool.kit.program import PACKAGE, PROGRAM
@@ -65,8 +66,8 @@ class Lost(ToolError):
 class Busy(ToolError):
     """A thing is in use."""
 
-    code, exit_status, retryable = "BUSY", ExitStatus.LOCK_HELD, True
-    retry_after_ms = 250
+    code, exit_status = "BUSY", ExitStatus.LOCK_HELD
+    retry_after_ms: int | None = 250
 
 
 def test_the_code_of_each_class_is_unique_and_in_capitals() -> None:
@@ -97,6 +98,33 @@ def test_an_error_that_is_worth_a_retry_says_when() -> None:
 
     assert described["retryable"] is True
     assert described["retry_after_ms"] == 250
+
+
+def test_a_single_failure_can_have_another_time_before_a_retry_or_none() -> None:
+    later = Busy("It is in use.").with_retry_after(5_000).describe()
+    unknown = Busy("It may have happened.").with_retry_after(None).describe()
+
+    assert (later["retryable"], later["retry_after_ms"]) == (True, 5_000)
+    assert unknown["retryable"] is False
+    assert "retry_after_ms" not in unknown
+
+
+@pytest.mark.parametrize(
+    "error_class",
+    [error_class for error_class in errors_of_the_tool() if hasattr(error_class, "code")],
+)
+def test_the_manifest_and_the_response_agree_whether_a_retry_can_succeed(
+    error_class: type[ToolError],
+) -> None:
+    # The classes have constructors with different parameters. So use the one of the base class.
+    error = error_class.__new__(error_class)
+    ToolError.__init__(error, "It failed.", "Do something.")
+
+    described = ToolError.describe(error)
+    (in_manifest,) = describe_errors([error_class.kind()]).values()
+
+    assert described["retryable"] == in_manifest["retryable"]
+    assert ("retry_after_ms" in described) == in_manifest["retryable"]
 
 
 def test_the_first_line_of_the_docstring_is_the_meaning_of_the_code() -> None:

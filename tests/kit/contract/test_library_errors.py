@@ -92,8 +92,27 @@ def test_each_row_has_its_code_and_its_exit_code(error_class: type[Exception]) -
     kind = kind_of(error_class)
 
     assert (kind.code, kind.exit_status) == KINDS[error_class]
-    assert kind.retryable == (kind.code == "LOCK_HELD")
     assert kind.meaning.endswith(".")
+
+
+@pytest.mark.parametrize(
+    "exception",
+    [
+        library.LockTimeout("build", Owners([]), waited_seconds=1.5, timeout_seconds=2.5),
+        library.Deadlock("build"),
+        library.DeadlineExceeded(1.5),
+        library.Interrupted(signal.SIGINT),
+        *(error_class("/w/x", "it is a link") for error_class in PATH_TEXTS),
+    ],
+    ids=lambda exception: type(exception).__name__,
+)
+def test_the_table_and_the_response_agree_whether_a_retry_can_succeed(
+    exception: library.SafetyError,
+) -> None:
+    described = report(exception).describe()
+
+    assert described["retryable"] == kind_of(type(exception)).retryable
+    assert ("retry_after_ms" in described) == described["retryable"]
 
 
 def test_the_meaning_of_a_code_is_in_the_table() -> None:

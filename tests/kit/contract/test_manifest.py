@@ -99,6 +99,20 @@ def test_errors_are_sorted_by_code_and_the_first_of_a_code_is_described() -> Non
     assert described["B"]["meaning"] == "First."
 
 
+def test_a_code_is_retryable_if_one_of_its_errors_is() -> None:
+    kinds = [
+        ErrorKind(code="A", exit_status=75, meaning="Held.", retryable=True),
+        ErrorKind(code="A", exit_status=75, meaning="Gone."),
+        ErrorKind(code="B", exit_status=12, meaning="Unknown."),
+        ErrorKind(code="B", exit_status=12, meaning="Away.", retryable=True),
+    ]
+
+    described = describe_errors(kinds)
+
+    assert described["A"] == {"exit_status": 75, "retryable": True, "meaning": "Held."}
+    assert described["B"] == {"exit_status": 12, "retryable": True, "meaning": "Unknown."}
+
+
 # The members that every response has
 
 

@@ -179,7 +179,12 @@ def test_its_own_tests_pass_and_so_do_those_of_the_kit(tree: Path, tool: Tool) -
     checkout.run_code(
         "from docs.kit.picture import screens; assert 'low_stock' not in ''.join(screens())"
     )
-    checkout.run_module(f"{PACKAGE}.kit.new_command", "gift-box/open-it")
+    for arguments in (
+        ["gift-box/open-it"],
+        ["gift-box/import", "--plain"],
+        ["greet", "--plain", "--part", "gift_box"],
+    ):
+        checkout.run_module(f"{PACKAGE}.kit.new_command", *arguments)
     checkout.run_module("pytest", "tests/stock", "tests/gift_box", *_TESTS_OF_KIT)
     page_tests = "tests/kit/project/test_docs.py"
     checkout.run_module("pytest", page_tests, "-k", "inventory.md or list_of_all_pages")

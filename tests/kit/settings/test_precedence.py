@@ -11,7 +11,8 @@ from sampletool.kit.places import config_file
 from sampletool.kit.program import WORKSPACE_FILE, env_variable
 from sampletool.kit.safety.errors import InvalidToml
 from sampletool.kit.safety.toml_file import read_toml
-from sampletool.kit.settings.known import SETTINGS, KnownSetting, all_settings
+from sampletool.kit.settings.kinds import KnownSetting
+from sampletool.kit.settings.known import SETTINGS, all_settings
 from sampletool.kit.settings.precedence import Scope, Settings, Source, leaves_of, table_of
 from sampletool.kit.testing.failing import failure_of, outcome_of
 

@@ -1,13 +1,13 @@
 """tool lab try"""
 
 import os
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.testing.tool import Tool
+from sampletool.lab.commands.lab import try_
 
 LOST = """
 from pathlib import Path
@@ -81,13 +81,12 @@ def test_more_schedules_than_are_run_are_no_success(tool: Tool, monkeypatch: pyt
     from sampletool.kit.context import Context
     from sampletool.kit.safety.signals import Signals
 
-    command = import_module("sampletool.lab.commands.lab.try")
-    monkeypatch.setattr(command, "MOST_SCHEDULES", 2)
+    monkeypatch.setattr(try_, "MOST_SCHEDULES", 2)
     file = Path(tool.cwd / "mine.py")
     file.write_text(HOLDS)
 
     with pytest.raises(ToolError, match=r"has more than 2 schedules\. These 2 hold") as refused:
-        command.try_out(Context(Signals()), file, None)
+        try_.try_out(Context(Signals()), file, None)
 
     assert refused.value.code == "TOO_MANY_SCHEDULES"
 

@@ -1,5 +1,6 @@
 """What the commands that read or change settings share."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -8,7 +9,7 @@ from ...completion import offering
 from ...context import Context
 from ...contract.errors import InvalidValues, Mistake
 from ...program import WORKSPACE_FILE
-from ...settings.known import find_current_name
+from ...settings.known import find_current_name, find_setting, fixed_values
 from ...settings.precedence import Key, Scope, Settings
 from ...settings.toml_key import parse_key, show_key
 
@@ -67,6 +68,39 @@ def warn_of_former_name(context: Context, former_name: str, name: str) -> None:
 def setting_keys(context: Context) -> list[str]:
     """Return the keys that a shell can complete."""
     return context.settings.names()
+
+
+def keys_or_values(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return what a shell can complete in `config set`: keys, and the values of some settings."""
+    words = ctx.params.get("words") or []
+
+    def names(context: Context) -> list[str]:
+        return possible_assignments(words, incomplete, context.settings.names())
+
+    return offering(names)(ctx=ctx, incomplete=incomplete)
+
+
+def possible_assignments(words: Sequence[str], incomplete: str, keys: list[str]) -> list[str]:
+    """Return the words that can follow `config set` and these words.
+
+    `incomplete` is what the user has typed of the next word.
+    """
+    key, separator, _ = incomplete.partition("=")
+    if separator:
+        return [f"{key}={value}" for value in _fixed_values_of(key)]
+    # bash makes `key=value` three words, and the middle one is the sign.
+    words_without_signs = [word for word in words if word != "="]
+    if words_without_signs and find_setting(words_without_signs[-1]) is not None:
+        return _fixed_values_of(words_without_signs[-1])
+    return keys
+
+
+def _fixed_values_of(key: str) -> list[str]:
+    """Return the values of a setting that has a fixed set of them, or []."""
+    setting = find_setting(key)
+    if setting is None:
+        return []
+    return fixed_values(setting)
 
 
 ReadUserFileOption = Annotated[

@@ -9,7 +9,7 @@ from ...context import Context
 from ...contract.command_spec import CommandSpec
 from ...contract.errors import KeyNotFound
 from ...contract.response import UNTRUSTED
-from ...settings.known import find_setting
+from ...settings.known import find_setting, full_help
 from ...settings.precedence import SourceName
 from ...settings.toml_key import show_key
 from ._options import read_current_key
@@ -108,6 +108,6 @@ def command(
         length=candidates[0].length,
         source=winner.name,
         sources=candidates,
-        help=known["help"] if known is not None else None,
+        help=full_help(known) if known is not None else None,
         deprecated=known.get("deprecated") if known is not None else None,
     )

@@ -19,9 +19,9 @@ from ...stdin import read_stdin
 from ._options import (
     ChangeUserFileOption,
     IfVersionOption,
+    keys_or_values,
     read_key,
     scope_to_change,
-    setting_keys,
     warn_of_former_name,
 )
 
@@ -175,7 +175,7 @@ def command(
         typer.Argument(
             metavar="KEY VALUE | KEY=VALUE...",
             help="Keys and their new values. To read a single value from stdin, use `-`.",
-            autocompletion=setting_keys,
+            autocompletion=keys_or_values,
         ),
     ],
     in_user_file: ChangeUserFileOption = False,

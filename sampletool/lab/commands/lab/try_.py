@@ -1,7 +1,5 @@
 """Step a learner's own function, and a copy of it, through every schedule."""
 
-# ruff: noqa: N999 - a command has the name of its file
-
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
