@@ -6,6 +6,9 @@ TEST_GROUPS += servers# state
 TEST_GROUPS += browser# lab
 TEST_GROUPS += mcp# mcp
 
+# Tests about the repository: its pages, names and sizes.
+CHECKS := $(wildcard tests/project tests/*/project)
+
 include sampletool/kit/kit.mk
 
 .PHONY: style revision forks docs busy bench soak matrix mutate mutants

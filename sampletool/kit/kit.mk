@@ -1,6 +1,7 @@
 # The targets of every project on this kit. Its Makefile includes this file. Before that, it may set:
 # EXTRAS       the optional dependencies to install, such as [redis]
 # TEST_GROUPS  the dependency groups that only tests and checks need
+# CHECKS       folders with tests that `make check` runs, and `make test` does not
 
 KIT := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
 PACKAGE := $(patsubst %/,%,$(dir $(KIT)))
@@ -29,19 +30,17 @@ help:  ## Show what can be made
 run: $(READY)  ## Set up, then show the tool at work
 	@$(BIN)/python -m $(PACKAGE).kit.testing.show
 
-# What `make check` runs is about the repository: its pages, names and sizes. Here it would be the same again.
-CHECKS := $(wildcard tests/project tests/*/project)
-
 test: $(TESTABLE)  ## Set up, then run the tests (TESTS="tests/x/test_y.py"; ORDER=SEED shuffles them)
 	@env $(PREFIX)_TEST_ORDER=$(ORDER) $(BIN)/python -m pytest $(or $(TESTS),$(CHECKS:%=--ignore=%))
 
-check: $(TESTABLE)  ## Lint, types, who may import whom, true docs, a kit that nobody edited
+check: $(TESTABLE)  ## Check every rule: lint, types, imports, commands, errors, settings, pages, an unedited kit
 	@$(BIN)/python -m $(PACKAGE).kit.checksums
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
-	@$(BIN)/python -m pytest -q $(CHECKS)
+	@$(BIN)/python -m pytest -q --rules
+	@$(if $(CHECKS),$(BIN)/python -m pytest -q $(CHECKS))
 
 new-command: $(READY)  ## Create a command and its tests: NAME=add or NAME=group/add (PART=…, PLAIN=1)
 	@$(BIN)/python -m $(PACKAGE).kit.new_command --part "$$PART" $(if $(PLAIN),--plain) -- "$$NAME"
