@@ -6,9 +6,12 @@ TEST_GROUPS += servers# state
 TEST_GROUPS += browser# lab
 TEST_GROUPS += mcp# mcp
 
+# Tests about the repository: its pages, names and sizes.
+CHECKS := $(wildcard tests/project tests/*/project)
+
 include sampletool/kit/kit.mk
 
-.PHONY: style revision forks docs
+.PHONY: style revision forks docs busy bench soak matrix mutate mutants
 .PHONY: soak-state# state
 
 check: style
@@ -28,6 +31,26 @@ $(VENV)/.documents: $(READY)
 
 forks: $(TESTABLE)  ## Make, test and upgrade forks: without parts, with each, with all (PARTS="state lab", or none) # fork
 	@$(BIN)/python -m tests.fork.forks $(PARTS) # fork
+
+busy: $(TESTABLE)  ## The suite beside sixteen busy loops, then twice at the same time (TESTS="tests/kit")
+	@$(BIN)/python -m tests.kit.busy $(TESTS)
+
+bench: $(READY)  ## Compare speed within one run: with a bare interpreter and with the naive way
+	@$(BIN)/python -m tests.kit.bench $(ONLY)
+
+soak: $(TESTABLE)  ## The counted tests with their large counts
+	@env $(PREFIX)_TEST_SCALE=soak $(BIN)/python -m pytest
+
+matrix: $(READY)  ## The kit's tests with the lowest and newest of every dependency, on every Python that is there
+	@$(BIN)/python -m tests.kit.matrix
+
+# A folder's mutants are a sample of 120, or COUNT; those of a file are all tried. FRESH=1 measures the coverage again.
+mutate: $(TESTABLE)  ## Change the code by chance in a copy: does a test notice? (FILE=…, or FOLDER=… SEED=…)
+	@$(BIN)/python -m tests.kit.mutants mutate $(or $(FILE),$(FOLDER),$(PACKAGE)) $(SEED:%=--seed %) $(COUNT:%=--count %) \
+	  $(SECONDS:%=--seconds %) $(FRESH:1=--fresh)
+
+mutants: $(TESTABLE)  ## Take each mechanism of the guarantees out: does its test notice? (LISTS="FILE.toml…", or all)
+	@$(BIN)/python -m tests.kit.mutants guarantees $(LISTS)
 
 soak: soak-state# state
 

@@ -3,8 +3,8 @@
 import subprocess
 from pathlib import Path
 
-from docs.kit.show.__main__ import TOOL, heading, say
 from sampletool.kit.contract.text import between_words
+from sampletool.kit.testing.show.demonstration import TOOL, heading, say
 from sampletool.lab.scenario import names
 
 _WIDTH = 80

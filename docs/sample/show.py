@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from docs.kit.show.__main__ import MAX_SECONDS, TOOL, heading, say, wait_for
+from sampletool.kit.testing.show.demonstration import MAX_SECONDS, TOOL, heading, say, wait_for
 
 _WORKSPACE = """
 [target.slow]

@@ -139,7 +139,7 @@ class CommandFolder(TyperGroup):
 
         `options` has the annotations of the options that only this folder takes.
         """
-        self._packages = packages
+        self.packages = packages
         self.hints: Mapping[str, Any] = options if options is not None else {}
         found: dict[str, str] = {}
         for package in packages:
@@ -322,7 +322,7 @@ class CommandFolder(TyperGroup):
         if level.parent is not None:
             return group_page(level.command_path, about, self._command_section("Commands"))
         sections = []
-        for package in self._packages:
+        for package in self.packages:
             title = first_line(import_module(package).__doc__).rstrip(".")
             sections.append(self._command_section(title, package))
         # The first package has the commands that every tool has, such as `config`. They come last,

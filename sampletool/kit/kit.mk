@@ -1,5 +1,7 @@
-# What every project on this kit makes the same way. Its Makefile includes this file; before that it may set EXTRAS, and
-# TEST_GROUPS: the dependency groups that only its tests and checks need.
+# The targets of every project on this kit. Its Makefile includes this file. Before that, it may set:
+# EXTRAS       the optional dependencies to install, such as [redis]
+# TEST_GROUPS  the dependency groups that only tests and checks need
+# CHECKS       folders with tests that `make check` runs, and `make test` does not
 
 KIT := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
 PACKAGE := $(patsubst %/,%,$(dir $(KIT)))
@@ -20,30 +22,25 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test busy check new-command upgrade pages bench soak matrix mutate mutants coverage clean
+.PHONY: help run test check new-command upgrade pages coverage clean
 
 help:  ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { sub(/ # [a-z]+$$/, "", $$2); printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: $(READY)  ## Set up, then show the tool at work
-	@$(BIN)/python -m docs.kit.show
+	@$(BIN)/python -m $(PACKAGE).kit.testing.show
 
-# What `make check` runs is about the repository: its pages, names and sizes. Here it would be the same again.
-CHECKS := $(wildcard tests/project tests/*/project)
-
-test: $(TESTABLE)  ## Set up, then run the tests (TESTS="tests/kit/test_app.py"; ORDER=SEED shuffles them)
+test: $(TESTABLE)  ## Set up, then run the tests (TESTS="tests/x/test_y.py"; ORDER=SEED shuffles them)
 	@env $(PREFIX)_TEST_ORDER=$(ORDER) $(BIN)/python -m pytest $(or $(TESTS),$(CHECKS:%=--ignore=%))
 
-busy: $(TESTABLE)  ## The suite beside sixteen busy loops, then twice at the same time (TESTS="tests/kit")
-	@$(BIN)/python -m tests.kit.busy $(TESTS)
-
-check: $(TESTABLE)  ## Lint, types, who may import whom, true docs, a kit that nobody edited
+check: $(TESTABLE)  ## Check every rule: lint, types, imports, commands, errors, settings, pages, an unedited kit
 	@$(BIN)/python -m $(PACKAGE).kit.checksums
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
-	@$(BIN)/python -m pytest -q $(CHECKS)
+	@$(BIN)/python -m pytest -q --rules
+	@$(if $(CHECKS),$(BIN)/python -m pytest -q $(CHECKS))
 
 new-command: $(READY)  ## Create a command and its tests: NAME=add or NAME=group/add (PART=…, PLAIN=1)
 	@$(BIN)/python -m $(PACKAGE).kit.new_command --part "$$PART" $(if $(PLAIN),--plain) -- "$$NAME"
@@ -51,25 +48,8 @@ new-command: $(READY)  ## Create a command and its tests: NAME=add or NAME=group
 upgrade: $(READY)  ## Replace the kit by a newer one, then run the rules: FROM=checkout, wheel or sdist
 	@$(BIN)/python -m $(PACKAGE).kit.upgrade $(if $(FROM),"$$FROM",--help)
 
-pages: $(READY)  ## Write the generated pages anew
-	@$(BIN)/python -m docs.kit.generate
-
-bench: $(READY)  ## Compare speed within one run: with a bare interpreter and with the naive way
-	@$(BIN)/python -m tests.kit.bench $(ONLY)
-
-soak: $(TESTABLE)  ## The counted tests with their large counts
-	@env $(PREFIX)_TEST_SCALE=soak $(BIN)/python -m pytest
-
-matrix: $(READY)  ## The kit's tests with the lowest and newest of every dependency, on every Python that is there
-	@$(BIN)/python -m tests.kit.matrix
-
-# A folder's mutants are a sample of 120, or COUNT; those of a file are all tried. FRESH=1 measures the coverage again.
-mutate: $(TESTABLE)  ## Change the code by chance in a copy: does a test notice? (FILE=…, or FOLDER=… SEED=…)
-	@$(BIN)/python -m tests.kit.mutants mutate $(or $(FILE),$(FOLDER),$(PACKAGE)) $(SEED:%=--seed %) $(COUNT:%=--count %) \
-	  $(SECONDS:%=--seconds %) $(FRESH:1=--fresh)
-
-mutants: $(TESTABLE)  ## Take each mechanism of the guarantees out: does its test notice? (LISTS="FILE.toml…", or all)
-	@$(BIN)/python -m tests.kit.mutants guarantees $(LISTS)
+pages: $(READY)  ## Generate the list of all pages, and the reference of each part
+	@$(BIN)/python -m $(PACKAGE).kit.testing.pages
 
 coverage: $(TESTABLE)  ## Branch coverage, subprocesses included
 	@rm -f .coverage .coverage.*

@@ -61,23 +61,6 @@ def busy_loops(count: int) -> Iterator[list[int]]:
             loop.wait()
 
 
-@contextmanager
-def one_processor() -> Iterator[None]:
-    """Restrict this process, and those that it starts, to one processor.
-
-    On a system that cannot do this, they keep all processors.
-    """
-    if not hasattr(os, "sched_setaffinity"):
-        yield
-        return
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {max(before)})
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
-
-
 def _run_suites(count: int, pytest_arguments: list[str]) -> int:
     """Run the suite several times at the same time, and return the largest exit code."""
     command = [*_SUITE, *pytest_arguments]

@@ -202,7 +202,7 @@ def test_a_retryable_error_must_be_retryable_in_the_manifest_too(
 
     assert (problem is None) is is_right
     if problem is not None:
-        assert "KEY_NOT_FOUND is retryable: give its class a retry_after_ms" in problem
+        assert "KEY_NOT_FOUND is retryable. Give its class a retry_after_ms" in problem
 
 
 def test_output_that_is_no_response_is_not_checked(tool: Tool) -> None:

@@ -42,7 +42,8 @@ def test_without_parts_everything_left_can_be_imported_and_every_page_read(
     run(f"{binaries}/ruff", "format", "--check", ".")
     run(*pytest_here, "--collect-only", "--assert=plain")
     files = [f"tests/kit/project/test_{name}.py" for name in ("docs", "mutants")]
-    run(*pytest_here, *files, "-k", "link or named or mutants")
+    run(*pytest_here, *files, "-k", "link or mutants")
+    run(*pytest_here, "--rules", "-k", "each_link or page_names")
 
 
 def test_every_list_has_pages() -> None:

@@ -53,6 +53,8 @@ _WORKSPACE = """# A workspace.
 level = 1  # not more
 """
 
+_RULES = Path(__file__).with_name("rules")
+
 _ORDER_SEED = os.environ.get(env_variable("TEST_ORDER"), "")
 
 
@@ -234,11 +236,22 @@ def signals() -> Signals:
     return Signals()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option --rules."""
+    parser.addoption(
+        "--rules",
+        action="store_true",
+        help="Check the rules about the project's own commands, and run no other test.",
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Register the markers, measure the run, and set how many examples each property test tries.
 
     Raise UsageError for a path that does not exist: with xdist, pytest only says that no tests ran.
     """
+    if config.getoption("--rules"):
+        config.args[:] = [str(_RULES)]
     for argument in config.args:
         path = argument.partition("::")[0]
         if not Path(path).exists():

@@ -23,6 +23,7 @@ from ..program import PACKAGE
 from ..stepping.forked_process import FILE, ForkedProcess
 from ..stepping.tracer import Ended, SteppedProcess
 from .forked import LONGEST_SECONDS, fork_server, is_forkable, start_python
+from .how_to import remedy
 from .schema import problems_of
 
 COMMAND = [sys.executable, "-m", PACKAGE]
@@ -230,7 +231,8 @@ def describe_option(tool: Tool, command: str, flag: str) -> dict[str, Any]:
 def check_envelope(response: dict[str, Any]) -> None:
     """Fail unless the response fits its schema, and its members agree with each other."""
     problems = problems_of(response)
-    assert problems == [], problems
+    advice = remedy("Return what the annotations of the result say", "Results")
+    assert problems == [], f"{problems}. {advice}"
     meta = response["meta"]
     assert None not in meta.values()
     assert response["ok"] == ("error" not in response)
@@ -262,11 +264,13 @@ def _check_error_is_declared(response: dict[str, Any]) -> None:
     declared = describe_errors(spec.all_errors())
     error = response["error"]
     code = error["code"]
-    assert code in declared, f"the spec of {command} does not declare {error}"
+    advice = remedy("Add the class of the error to `errors`", "The spec")
+    assert code in declared, f"the spec of {command} does not declare {error}. {advice}"
     # A single failure need not be retryable, although others with its code are.
     is_declared_retryable = declared[code]["retryable"]
+    advice = remedy("Give its class a retry_after_ms", "Errors")
     assert is_declared_retryable or not error["retryable"], (
-        f"the manifest does not say that {code} is retryable: give its class a retry_after_ms"
+        f"the manifest does not say that {code} is retryable. {advice}"
     )
 
 

@@ -3,18 +3,10 @@
 It also says whether a retry can succeed.
 """
 
-import ast
-import inspect
 import sys
-from dataclasses import dataclass
-from importlib import import_module
-from pathlib import Path
-from pkgutil import iter_modules
-from string import Formatter
 
 import pytest
 
-from sampletool.kit import contract
 from sampletool.kit.contract.errors import (
     INTERRUPTED,
     CommandNotFound,
@@ -30,26 +22,10 @@ from sampletool.kit.contract.errors import (
     category,
     did_you_mean,
 )
-from sampletool.kit.contract.file_errors import PathError
 from sampletool.kit.contract.manifest import describe_errors
 from sampletool.kit.contract.text import MAX_ECHOED_CHARACTERS, MAX_SENTENCE_CHARACTERS
-from sampletool.kit.part_discovery import offered
 from sampletool.kit.program import PACKAGE, PROGRAM
-
-PACKAGE_FOLDER = Path(contract.__path__[0]).parents[1]
-
-
-def errors_of_the_tool(above: type[ToolError] = ToolError) -> list[type[ToolError]]:
-    """Return the error classes of the kit and of each part, from the files that must hold them."""
-    for module in iter_modules(contract.__path__, f"{contract.__name__}."):
-        import_module(module.name)
-    list(offered("errors"))
-    found = []
-    for error_class in above.__subclasses__():
-        # A test defines classes too.
-        if error_class.__module__.startswith(f"{PACKAGE}."):
-            found += [error_class, *errors_of_the_tool(error_class)]
-    return found
+from sampletool.kit.testing.rules.test_errors import own_errors
 
 
 class Lost(ToolError):
@@ -68,13 +44,6 @@ class Busy(ToolError):
 
     code, exit_status = "BUSY", ExitStatus.LOCK_HELD
     retry_after_ms: int | None = 250
-
-
-def test_the_code_of_each_class_is_unique_and_in_capitals() -> None:
-    codes = [error.code for error in errors_of_the_tool() if "code" in vars(error)]
-
-    assert len(codes) == len(set(codes)) > 15
-    assert all(code == code.upper().replace("-", "_") for code in codes)
 
 
 def test_the_facts_are_in_the_message_and_in_the_context() -> None:
@@ -111,7 +80,7 @@ def test_a_single_failure_can_have_another_time_before_a_retry_or_none() -> None
 
 @pytest.mark.parametrize(
     "error_class",
-    [error_class for error_class in errors_of_the_tool() if hasattr(error_class, "code")],
+    [error_class for error_class in own_errors() if hasattr(error_class, "code")],
 )
 def test_the_manifest_and_the_response_agree_whether_a_retry_can_succeed(
     error_class: type[ToolError],
@@ -170,81 +139,6 @@ def test_a_message_lists_ten_items_and_the_context_all() -> None:
     assert ten.message == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9 of 'ann' are lost."
     assert eleven.message == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, … of 'ann' are lost."
     assert len(eleven.context["things"]) == 11
-
-
-@dataclass(frozen=True)
-class Raised:
-    """A place in the code of the tool that creates an error."""
-
-    place: str
-    error_class: type[ToolError]
-    arguments: set[str]
-
-    @property
-    def has_usual_arguments(self) -> bool:
-        """Whether the keyword arguments are the facts, as most classes have it."""
-        return self.error_class.__init__ in (ToolError.__init__, PathError.__init__)
-
-    @property
-    def has_hint(self) -> bool:
-        """Whether the class or the caller gives a hint."""
-        return bool(self.error_class.advice) or "suggestion" in self.arguments
-
-    @property
-    def missing_facts(self) -> set[str]:
-        """The facts that the message and the hint name, and that nobody gives."""
-        facts: set[str] = set()
-        if "message" not in self.arguments:
-            facts |= fields_in(self.error_class.sentence)
-        facts |= fields_in(self.error_class.advice)
-        return facts - self.arguments - _FACTS_OF_EVERY_ERROR
-
-
-_FACTS_OF_EVERY_ERROR = {"PROGRAM", "PACKAGE", "WORKSPACE_FILE", "directory"}
-"""The facts that ToolError and PathError give themselves."""
-
-
-def fields_in(template: str) -> set[str]:
-    """Return the names in braces."""
-    names = set()
-    for _, name, _, _ in Formatter().parse(template):
-        if name:
-            names.add(name)
-    return names
-
-
-def raised_errors() -> list[Raised]:
-    """Return each place where the code calls the class of an error."""
-    classes = {error_class.__name__: error_class for error_class in errors_of_the_tool()}
-    found = []
-    for file in PACKAGE_FOLDER.rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                error_class = classes.get(node.func.id)
-                if error_class is not None:
-                    place = f"{file.name}:{node.lineno}"
-                    found.append(Raised(place, error_class, arguments_of(node, error_class)))
-    return found
-
-
-def arguments_of(call: ast.Call, error_class: type[ToolError]) -> set[str]:
-    """Return the names of the arguments of a call, also of those without a keyword."""
-    parameters = list(inspect.signature(error_class).parameters)
-    names = set(parameters[: len(call.args)])
-    for keyword in call.keywords:
-        if keyword.arg is not None:
-            names.add(keyword.arg)
-    return names
-
-
-def test_every_error_is_raised_with_a_hint_and_the_facts_that_its_message_names() -> None:
-    """A missing fact would turn an expected failure into a crash, and only when it is raised."""
-    raised = [each for each in raised_errors() if each.has_usual_arguments]
-
-    assert len(raised) > 10
-    for each in raised:
-        assert each.missing_facts == set(), each.place
-        assert each.has_hint, each.place
 
 
 def test_the_exit_codes_are_the_ones_that_scripts_know() -> None:

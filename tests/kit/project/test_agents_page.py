@@ -1,9 +1,11 @@
 """The table of failure modes names tests that exist."""
 
 import re
+from pathlib import Path
 
 import pytest
 
+from sampletool.kit.program import KIT_DIRECTORY
 from sampletool.kit.project import ROOT
 
 _PAGE = "docs/kit/agents.md"
@@ -24,7 +26,8 @@ def test_the_table_has_a_row_for_each_failure_mode(rows: list[tuple[str, str, st
 
 def test_each_test_that_the_table_names_exists(rows: list[tuple[str, str, str, str]]) -> None:
     existing = set()
-    for file in (ROOT / "tests" / "kit").rglob("test_*.py"):
+    rules = Path(KIT_DIRECTORY, "testing", "rules").glob("test_*.py")
+    for file in (*(ROOT / "tests" / "kit").rglob("test_*.py"), *rules):
         existing.update(re.findall(r"^def (test_\w+)", file.read_text(), re.MULTILINE))
 
     missing = []

@@ -4,10 +4,11 @@ import re
 
 import pytest
 
-from docs.kit import guarantees, reference
-from docs.kit.generate import made
+from docs.kit import guarantees
 from docs.kit.house import layers
 from sampletool.kit.project import ROOT
+from sampletool.kit.testing import reference
+from sampletool.kit.testing.pages import made
 
 KIT = ROOT / "docs" / "kit"
 

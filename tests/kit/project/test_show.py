@@ -1,27 +1,37 @@
-"""`make run` works whichever parts there are."""
+"""sampletool/kit/testing/show: `make run` works whichever parts there are."""
 
-import subprocess
-import sys
 from pathlib import Path
 
-from sampletool.kit.project import ROOT
-from sampletool.kit.testing.trees import copy_tree
+from sampletool.kit.program import KIT
+from tests.kit.ledger import Ledger
+
+_DEMONSTRATION = f"""
+from {KIT}.testing.show.demonstration import heading, say
 
 
-def test_a_part_that_was_removed_is_not_shown(tmp_path: Path) -> None:
-    tree = copy_tree(ROOT, tmp_path / "tree")
-    for file in (tree / "docs").glob("*/show.py"):
+def show(scratch):
+    heading("Two books")
+    say(f"They are in {{scratch.is_dir()}}.")
+"""
+
+
+def test_a_project_without_pages_shows_what_the_kit_does(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    for file in (tmp_path / "docs").rglob("*.md"):
         file.unlink()
 
     # This takes two seconds, because it starts forty processes.
-    shown = subprocess.run(
-        [sys.executable, "-m", "docs.kit.show"],
-        cwd=tree,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    shown = ledger.run_module(f"{KIT}.testing.show")
 
-    assert "tool config set   20 of 20" in shown.stdout
-    assert "tool build" not in shown.stdout
-    assert "tool lab" not in shown.stdout
+    assert "led-ger config set   20 of 20 keys were saved" in shown
+    assert "docs/index.md" not in shown
+
+
+def test_the_demonstration_of_a_part_is_shown_too(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    ledger.write({"docs/books/show.py": _DEMONSTRATION})
+
+    shown = ledger.run_module(f"{KIT}.testing.show")
+
+    assert "Two books\n---------\nThey are in True.\n" in shown
+    assert "docs/index.md" in shown

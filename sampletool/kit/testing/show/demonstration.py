@@ -1,4 +1,4 @@
-"""Show the tool at work: this is what `make run` prints.
+"""The demonstrations that `make run` prints.
 
 First, many processes change one file at the same time: once with a naive script, once with the
 tool. Then comes the demonstration of each part that has one, in its docs/PART/show.py.
@@ -12,7 +12,8 @@ import tomllib
 from importlib import import_module
 from pathlib import Path
 
-from sampletool.kit.program import PACKAGE, PROGRAM, WORKSPACE_FILE
+from ...program import PACKAGE, PROGRAM, WORKSPACE_FILE
+from ...project import ROOT
 
 PROCESSES = 20
 MAX_SECONDS = 60
@@ -32,14 +33,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix=f"{PACKAGE}-") as directory:
         scratch = Path(directory)
         show_many_changes(scratch)
-        for file in sorted(Path(__file__).parents[2].glob("*/show.py")):
+        for file in sorted(ROOT.glob("docs/*/show.py")):
             say()
             import_module(f"docs.{file.parent.name}.show").show(scratch)
     say()
     heading("What next")
     program = os.path.relpath(Path(sys.executable).with_name(PROGRAM))
     say(f"List the commands:       {program} --help")
-    say("Read the documentation:  docs/index.md")
+    if (ROOT / "docs" / "index.md").exists():
+        say("Read the documentation:  docs/index.md")
 
 
 def show_many_changes(scratch: Path) -> None:
@@ -100,7 +102,3 @@ def say(line: str = "") -> None:
     """Print a line now, so that it appears before the output of the next process."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,1 @@
+"""Show the tool at work: this is what `make run` prints."""
